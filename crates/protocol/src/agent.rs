@@ -1,0 +1,140 @@
+//! Agents as members of a tree: summaries, statuses, collaboration events.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::id::{AgentId, CallId, SessionId};
+use crate::policy::ReasoningEffort;
+
+/// How an agent stands, as other agents and UIs see it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum AgentStatus {
+    PendingInit,
+    Queued { position: u32 },
+    Running,
+    Completed(Option<String>),
+    Errored(String),
+    Interrupted,
+    Cancelled,
+    BudgetExceeded,
+    Shutdown,
+    NotFound,
+}
+
+/// How a child came to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum AgentOrigin {
+    Spawn,
+    Fork,
+    SendMessage,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct SubagentSummary {
+    pub agent_id: AgentId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_agent_id: Option<AgentId>,
+    pub session_id: SessionId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_session_id: Option<SessionId>,
+    pub origin: AgentOrigin,
+    pub status: AgentStatus,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning_header: Option<String>,
+    pub started_at_ms: i64,
+    pub pending_messages: u32,
+    pub pending_interrupts: u32,
+}
+
+/// A change in the engine's view of a child.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "event", rename_all = "snake_case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum SubagentLifecycle {
+    Created {
+        subagent: SubagentSummary,
+    },
+    Status {
+        agent_id: AgentId,
+        session_id: SessionId,
+        status: AgentStatus,
+    },
+    ReasoningHeader {
+        agent_id: AgentId,
+        session_id: SessionId,
+        reasoning_header: String,
+    },
+    Deleted {
+        agent_id: AgentId,
+        session_id: SessionId,
+    },
+}
+
+/// How much mail waits for an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct AgentInbox {
+    pub agent_id: AgentId,
+    pub session_id: SessionId,
+    pub pending_messages: u32,
+    pub pending_interrupts: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct CollabSpawnBegin {
+    pub call_id: CallId,
+    pub sender_thread_id: SessionId,
+    pub prompt: String,
+    pub model: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning_effort: Option<ReasoningEffort>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct CollabSpawnEnd {
+    pub call_id: CallId,
+    pub sender_thread_id: SessionId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new_thread_id: Option<SessionId>,
+    pub prompt: String,
+    pub status: AgentStatus,
+}
+
+/// Begin of a message, close or resume from one agent to another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct CollabInteraction {
+    pub call_id: CallId,
+    pub sender_thread_id: SessionId,
+    pub receiver_thread_id: SessionId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+    /// Set at the end of the interaction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<AgentStatus>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct CollabWaiting {
+    pub call_id: CallId,
+    pub sender_thread_id: SessionId,
+    pub receiver_thread_ids: Vec<SessionId>,
+    /// Set at the end of the wait.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub statuses: BTreeMap<SessionId, AgentStatus>,
+}

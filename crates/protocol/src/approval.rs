@@ -1,0 +1,100 @@
+//! Questions that only a person can answer, and their answers.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::command::{FileChanges, ParsedCommand};
+use crate::id::{CallId, SubmissionId};
+
+/// A person's word on a command or a patch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum ReviewDecision {
+    #[serde(alias = "allow")]
+    Approved,
+    /// Approved, and the same thing is not asked again in this session.
+    ApprovedForSession,
+    /// The model is told, and goes on.
+    #[serde(alias = "deny")]
+    Denied,
+    /// Denied, and the task is interrupted.
+    Abort,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct ExecApprovalRequest {
+    /// Answer with this id.
+    pub call_id: CallId,
+    pub turn_id: SubmissionId,
+    pub command: Vec<String>,
+    pub cwd: PathBuf,
+    /// Why the engine or the model asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    pub parsed_cmd: Vec<ParsedCommand>,
+    pub available_decisions: Vec<ReviewDecision>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct PatchApprovalRequest {
+    /// Answer with this id.
+    pub call_id: CallId,
+    pub turn_id: SubmissionId,
+    pub changes: FileChanges,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The directory that would have to become writable.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grant_root: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct UserInputRequest {
+    pub call_id: CallId,
+    pub turn_id: SubmissionId,
+    pub questions: Vec<Question>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Question {
+    /// Names the answer (snake case).
+    pub id: String,
+    /// At most twelve characters.
+    pub header: String,
+    pub question: String,
+    /// Offers a free answer besides the options.
+    #[serde(default, rename = "isOther")]
+    pub is_other: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub options: Option<Vec<QuestionOption>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct QuestionOption {
+    pub value: String,
+    pub label: String,
+    pub description: String,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct UserInputResponse {
+    pub answers: BTreeMap<String, Answer>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Answer {
+    pub selected: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other: Option<String>,
+}

@@ -1,0 +1,48 @@
+//! Error kinds that clients branch on.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The machine-readable part of an `error` or `stream_error` event.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum ErrorInfo {
+    ContextWindowExceeded,
+    UsageLimitExceeded,
+    ServerOverloaded,
+    HttpConnectionFailed {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        http_status_code: Option<u16>,
+    },
+    ResponseStreamConnectionFailed {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        http_status_code: Option<u16>,
+    },
+    ResponseStreamDisconnected {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        http_status_code: Option<u16>,
+    },
+    ResponseTooManyFailedAttempts {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        http_status_code: Option<u16>,
+    },
+    InternalServerError,
+    Unauthorized,
+    BadRequest,
+    SandboxError,
+    /// The task was ended by `interrupt`.
+    Interrupted,
+    /// The submission could not be understood, or may not be sent now.
+    InvalidSubmission,
+    /// The submission is understood but names something that is not there.
+    NotFound,
+    /// This engine does not offer what the submission asks for.
+    Unsupported,
+    /// The conversation could not be written to disk.
+    StorageFailed,
+    ThreadRollbackFailed,
+    ActiveTurnNotSteerable,
+    Other,
+}

@@ -1,0 +1,38 @@
+//! The words of the system: ids, submissions, events, items, policies, rollout records.
+//!
+//! A UI sends [`Submission`]s and reads [`Event`]s; both are JSON objects tagged by `type`
+//! in snake case, one per line on byte streams. These Rust types are the source of truth:
+//! the JSON Schema and the TypeScript types in `schema/` are generated from them, and a
+//! test fails when the files are stale.
+//!
+//! Reading order: [`op`] (what a client may ask) → [`event`] (what it is told) → [`item`]
+//! (what a conversation consists of for people) → [`history`] (what it consists of for the
+//! model) → [`rollout`] (how it is kept).
+//!
+//! Deliberately absent: IO, channels, async, clocks, business rules. A type used by only
+//! one crate lives in that crate.
+
+pub mod agent;
+pub mod approval;
+pub mod command;
+pub mod error;
+pub mod event;
+pub mod history;
+pub mod id;
+pub mod input;
+pub mod item;
+pub mod op;
+pub mod policy;
+pub mod project;
+pub mod rollout;
+pub mod session;
+pub mod usage;
+
+pub use event::{Event, EventMsg};
+pub use history::ResponseItem;
+pub use id::{AgentId, CallId, ItemId, ResponseId, SessionId, SubmissionId};
+pub use item::TurnItem;
+pub use op::{Op, Submission};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,189 @@
+//! What commands may do, and when a person is asked.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// When a tool call needs a person's word.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum ApprovalPolicy {
+    /// Everything but commands known to be safe is asked for.
+    Untrusted,
+    /// Runs in the sandbox; asks only when the sandbox stopped it.
+    OnFailure,
+    /// Runs in the sandbox; the model asks when it needs more.
+    #[default]
+    OnRequest,
+    /// Nobody is asked: what the sandbox allows runs, the rest is refused.
+    Never,
+}
+
+/// The names by which people choose a [`SandboxPolicy`].
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum SandboxMode {
+    ReadOnly,
+    #[default]
+    WorkspaceWrite,
+    DangerFullAccess,
+}
+
+/// What the kernel lets a command do.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum SandboxPolicy {
+    DangerFullAccess,
+    ReadOnly {
+        #[serde(default)]
+        network_access: bool,
+    },
+    WorkspaceWrite {
+        /// Writable besides the working directory and the temporary directories.
+        #[serde(default)]
+        writable_roots: Vec<PathBuf>,
+        #[serde(default)]
+        network_access: bool,
+        #[serde(default)]
+        exclude_tmpdir_env_var: bool,
+        #[serde(default)]
+        exclude_slash_tmp: bool,
+    },
+}
+
+impl Default for SandboxPolicy {
+    fn default() -> Self {
+        Self::workspace_write()
+    }
+}
+
+impl SandboxPolicy {
+    pub fn read_only() -> Self {
+        Self::ReadOnly {
+            network_access: false,
+        }
+    }
+
+    pub fn workspace_write() -> Self {
+        Self::WorkspaceWrite {
+            writable_roots: Vec::new(),
+            network_access: false,
+            exclude_tmpdir_env_var: false,
+            exclude_slash_tmp: false,
+        }
+    }
+
+    pub fn mode(&self) -> SandboxMode {
+        match self {
+            Self::DangerFullAccess => SandboxMode::DangerFullAccess,
+            Self::ReadOnly { .. } => SandboxMode::ReadOnly,
+            Self::WorkspaceWrite { .. } => SandboxMode::WorkspaceWrite,
+        }
+    }
+
+    pub fn network_access(&self) -> bool {
+        match self {
+            Self::DangerFullAccess => true,
+            Self::ReadOnly { network_access } | Self::WorkspaceWrite { network_access, .. } => {
+                *network_access
+            }
+        }
+    }
+}
+
+/// The model's way of speaking; fills the personality placeholder of its instructions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum Personality {
+    Friendly,
+    Pragmatic,
+    /// The placeholder becomes empty.
+    None,
+}
+
+/// How hard the model thinks. Providers accept different subsets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum ReasoningEffort {
+    None,
+    Minimal,
+    Low,
+    Medium,
+    High,
+    Xhigh,
+    Max,
+    Ultra,
+}
+
+impl ReasoningEffort {
+    pub const ALL: [Self; 8] = [
+        Self::None,
+        Self::Minimal,
+        Self::Low,
+        Self::Medium,
+        Self::High,
+        Self::Xhigh,
+        Self::Max,
+        Self::Ultra,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Minimal => "minimal",
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+            Self::Xhigh => "xhigh",
+            Self::Max => "max",
+            Self::Ultra => "ultra",
+        }
+    }
+}
+
+/// How much of its reasoning the model summarises for people.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum ReasoningSummary {
+    #[default]
+    Auto,
+    Concise,
+    Detailed,
+    None,
+}
+
+/// Which way of working together a task runs in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum CollaborationMode {
+    Plan,
+    #[default]
+    #[serde(
+        alias = "code",
+        alias = "pair_programming",
+        alias = "execute",
+        alias = "custom"
+    )]
+    Default,
+}

@@ -1,0 +1,122 @@
+//! How a conversation is kept: one JSON object per line, `{timestamp, type, payload}`.
+//!
+//! The log comes first; everything else (index, tree, inboxes) is derived from it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::event::EventMsg;
+use crate::history::ResponseItem;
+use crate::id::{ResponseId, SessionId, SubmissionId};
+use crate::session::{GitInfo, SessionSource, TurnContext};
+use crate::usage::TokenUsage;
+
+/// The payload of one line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", content = "payload", rename_all = "snake_case")]
+#[non_exhaustive]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum RolloutRecord {
+    /// The first line.
+    SessionMeta(Box<SessionMeta>),
+    TurnContext(TurnContext),
+    ResponseItem(ResponseItem),
+    /// The history up to here, replaced. Resume reads backwards to the newest one.
+    Compacted(Box<Compacted>),
+    EventMsg(EventRecord),
+    /// What lies between `to` and this line is on another branch. Readers that go
+    /// backwards jump to `to`.
+    Rewind(Rewind),
+    /// No event below this number is issued again, also not after a crash.
+    SeqReserved {
+        until: u64,
+    },
+}
+
+/// The name of a record's kind, as it stands in `type`.
+impl RolloutRecord {
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::SessionMeta(_) => "session_meta",
+            Self::TurnContext(_) => "turn_context",
+            Self::ResponseItem(_) => "response_item",
+            Self::Compacted(_) => "compacted",
+            Self::EventMsg(_) => "event_msg",
+            Self::Rewind(_) => "rewind",
+            Self::SeqReserved { .. } => "seq_reserved",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct SessionMeta {
+    pub id: SessionId,
+    /// RFC 3339 with milliseconds, UTC.
+    pub timestamp: String,
+    pub cwd: std::path::PathBuf,
+    /// The program that opened the session, such as an SDK's name.
+    pub originator: String,
+    pub cli_version: String,
+    pub source: SessionSource,
+    pub model_provider: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from_id: Option<SessionId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_instructions: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git: Option<GitInfo>,
+}
+
+/// An event as it is kept. Its older-name projections are not kept: they follow from it
+/// and take the sequence numbers after `seq`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct EventRecord {
+    pub id: SubmissionId,
+    pub seq: u64,
+    pub msg: EventMsg,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Compacted {
+    /// The model's summary.
+    pub message: String,
+    pub replacement_history: Vec<ResponseItem>,
+    /// What a reader that stops here must know of the lines before.
+    pub carried: CarriedState,
+}
+
+/// The session's state beside its history.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct CarriedState {
+    pub turn_context: TurnContext,
+    pub total_token_usage: TokenUsage,
+    pub seq_reserved_until: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_note: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_response_id: Option<ResponseId>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Rewind {
+    /// Byte offset just after the last line that stays.
+    pub to: u64,
+    pub reason: RewindReason,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum RewindReason {
+    /// `thread_rollback`.
+    Rollback { num_turns: u32 },
+    /// A task continues from this bookmark.
+    Bookmark { response_id: ResponseId },
+}

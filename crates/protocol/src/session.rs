@@ -1,0 +1,105 @@
+//! What describes a session: where it came from, and the settings of its turns.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::id::SessionId;
+use crate::policy::{
+    ApprovalPolicy, CollaborationMode, Personality, ReasoningEffort, ReasoningSummary,
+    SandboxPolicy,
+};
+
+/// Who opened a session.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum SessionSource {
+    #[default]
+    Cli,
+    Tui,
+    Exec,
+    AppServer,
+    Mcp,
+    Acp,
+    SubSession {
+        parent: SessionId,
+        depth: u32,
+        origin: String,
+    },
+    /// A source that this version does not know.
+    #[serde(untagged)]
+    Unknown(Value),
+}
+
+/// The state of the repository when the session began.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct GitInfo {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit_hash: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+}
+
+/// Everything that may differ from one task to the next.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct TurnContext {
+    pub cwd: PathBuf,
+    pub approval_policy: ApprovalPolicy,
+    pub sandbox_policy: SandboxPolicy,
+    pub model: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<ReasoningEffort>,
+    #[serde(default)]
+    pub summary: ReasoningSummary,
+    #[serde(default)]
+    pub collaboration_mode: CollaborationMode,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub personality: Option<Personality>,
+}
+
+/// Changes to the [`TurnContext`]; what is absent stays as it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct TurnOverrides {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approval_policy: Option<ApprovalPolicy>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sandbox_policy: Option<SandboxPolicy>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effort: Option<ReasoningEffort>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<ReasoningSummary>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub collaboration_mode: Option<CollaborationMode>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub personality: Option<Personality>,
+}
+
+impl TurnContext {
+    /// Returns this context with the overrides applied.
+    pub fn with(&self, overrides: TurnOverrides) -> Self {
+        let base = self.clone();
+        Self {
+            cwd: overrides.cwd.unwrap_or(base.cwd),
+            approval_policy: overrides.approval_policy.unwrap_or(base.approval_policy),
+            sandbox_policy: overrides.sandbox_policy.unwrap_or(base.sandbox_policy),
+            model: overrides.model.unwrap_or(base.model),
+            effort: overrides.effort.or(base.effort),
+            summary: overrides.summary.unwrap_or(base.summary),
+            collaboration_mode: overrides
+                .collaboration_mode
+                .unwrap_or(base.collaboration_mode),
+            personality: overrides.personality.or(base.personality),
+        }
+    }
+}
