@@ -26,6 +26,7 @@ pub mod policy;
 pub mod project;
 pub mod rollout;
 pub mod session;
+pub mod tool;
 pub mod usage;
 
 pub use event::{Event, EventMsg};

@@ -1,0 +1,35 @@
+//! Tools as they are offered to a model.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What the model is told about one tool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum ToolSpec {
+    /// Takes a JSON object.
+    Function {
+        name: String,
+        description: String,
+        /// JSON Schema of the arguments.
+        parameters: Value,
+    },
+    /// Takes plain text that follows a grammar. Providers without such tools offer it as
+    /// a function with one text argument `input`.
+    Freeform {
+        name: String,
+        description: String,
+        /// A grammar in Lark syntax.
+        grammar: String,
+    },
+}
+
+impl ToolSpec {
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Function { name, .. } | Self::Freeform { name, .. } => name,
+        }
+    }
+}
