@@ -10,7 +10,9 @@ use crate::agent::{
     AgentInbox, CollabInteraction, CollabSpawnBegin, CollabSpawnEnd, CollabWaiting,
     SubagentLifecycle,
 };
-use crate::approval::{ExecApprovalRequest, PatchApprovalRequest, UserInputRequest};
+use crate::approval::{
+    ExecApprovalRequest, PatchApprovalRequest, ReviewDecision, UserInputRequest,
+};
 use crate::command::{
     CommandSource, FileChanges, OutputStream, ParsedCommand, PlanStep, WorkStatus,
 };
@@ -190,6 +192,11 @@ pub enum EventMsg {
     ExecApprovalRequest(ExecApprovalRequest),
     ApplyPatchApprovalRequest(PatchApprovalRequest),
     RequestUserInput(UserInputRequest),
+    /// An approval request was answered, or its task ended first (`abort`).
+    ApprovalResolved {
+        call_id: CallId,
+        decision: ReviewDecision,
+    },
     ElicitationRequest {
         server_name: String,
         id: String,

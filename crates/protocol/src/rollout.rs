@@ -26,7 +26,7 @@ pub enum RolloutRecord {
     EventMsg(EventRecord),
     /// What lies between `to` and this line is on another branch. Readers that go
     /// backwards jump to `to`.
-    Rewind(Rewind),
+    Rewind(Box<Rewind>),
     /// No event below this number is issued again, also not after a crash.
     SeqReserved {
         until: u64,
@@ -103,12 +103,14 @@ pub struct CarriedState {
     pub last_response_id: Option<ResponseId>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Rewind {
     /// Byte offset just after the last line that stays.
     pub to: u64,
     pub reason: RewindReason,
+    /// What a reader that jumps over the lines between must know of them.
+    pub carried: CarriedState,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
