@@ -1,1 +1,25 @@
+//! What a model can do: the tools, the registry that offers and runs them, and the policy
+//! that decides which calls need a person's word.
+//!
+//! ```text
+//! engine ──call──► Registry ──► Tool ──► policy: allow │ ask │ refuse
+//!    ▲                           │          ask ──► Channel::ask ──► a person
+//!    └── Channel::report ◄───────┤
+//!        ToolOutput      ◄───────┘──► process (commands) · patch (edits) · files
+//! ```
+//!
+//! A tool is one file in `src/builtin/` and one line in [`Registry::standard`]. A tool never
+//! returns an error to the engine: what went wrong is news for the model, in words that say
+//! how to do better. Output is capped where it is produced, and every cut is stated.
+//!
+//! Deliberately absent: session state, history, the wire, printing, reading of the
+//! process's own environment or home, and tools that import other tools. What several tools
+//! need (commands, background processes, edits) is a module of its own.
 
+mod call;
+mod registry;
+mod tool;
+
+pub use call::{Ask, Call, CallContext, Channel, ToolEvent, ToolInput};
+pub use registry::Registry;
+pub use tool::{Concurrency, Tool, ToolOutput};

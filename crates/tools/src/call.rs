@@ -1,0 +1,112 @@
+//! One call of a tool: what the model wrote, where it runs, and whom it talks to.
+
+use std::fmt::Debug;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use tokio_util::sync::CancellationToken;
+use troupe_protocol::approval::{ExecApprovalRequest, PatchApprovalRequest, ReviewDecision};
+use troupe_protocol::command::{OutputStream, PlanStep};
+use troupe_protocol::id::{CallId, ItemId, SubmissionId};
+use troupe_protocol::item::TurnItem;
+use troupe_protocol::policy::{ApprovalPolicy, CollaborationMode, SandboxPolicy};
+
+/// One call, as it is handed to a tool.
+#[derive(Debug, Clone)]
+pub struct Call {
+    pub id: CallId,
+    pub input: ToolInput,
+    pub context: Arc<CallContext>,
+    pub channel: Arc<dyn Channel>,
+    /// Ends the call early. The tool stops what it started and still answers.
+    pub cancel: CancellationToken,
+}
+
+/// What the model wrote, untouched: it may be anything.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ToolInput {
+    /// The arguments of a function tool.
+    Json(String),
+    /// The text of a freeform tool.
+    Text(String),
+}
+
+impl ToolInput {
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Json(text) | Self::Text(text) => text,
+        }
+    }
+}
+
+/// The settings of the turn that a call belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallContext {
+    pub turn_id: SubmissionId,
+    pub cwd: PathBuf,
+    pub approval_policy: ApprovalPolicy,
+    pub sandbox_policy: SandboxPolicy,
+    pub collaboration_mode: CollaborationMode,
+}
+
+impl CallContext {
+    /// Returns the path as the model means it: relative paths start at the working directory.
+    pub fn resolve(&self, path: impl AsRef<Path>) -> PathBuf {
+        let path = path.as_ref();
+        if path == Path::new(".") || path.as_os_str().is_empty() {
+            self.cwd.clone()
+        } else {
+            self.cwd.join(path)
+        }
+    }
+}
+
+/// What a running call says to its session. Implemented by the engine.
+#[async_trait]
+pub trait Channel: Send + Sync + Debug {
+    /// Tells what happens. Events of one call arrive in the order they were reported.
+    async fn report(&self, event: ToolEvent);
+
+    /// Asks a person and waits for the word. A call that is cancelled stops waiting by itself.
+    async fn ask(&self, ask: Ask) -> ReviewDecision;
+}
+
+/// News from a running call.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ToolEvent {
+    Started(TurnItem),
+    /// A piece of what the call's command wrote.
+    Output {
+        stream: OutputStream,
+        bytes: Bytes,
+    },
+    /// Each started item is completed exactly once, with the same id.
+    Completed(TurnItem),
+    Plan {
+        explanation: Option<String>,
+        plan: Vec<PlanStep>,
+    },
+    /// Something was typed into a command that runs in the background.
+    TerminalInteraction {
+        process_id: String,
+        stdin: String,
+    },
+    /// Something a person should know; the call goes on.
+    Warning(String),
+}
+
+/// A question to a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ask {
+    Exec(ExecApprovalRequest),
+    Patch(PatchApprovalRequest),
+}
+
+impl Call {
+    /// Returns the id of the item that shows this call to people.
+    pub(crate) fn item_id(&self) -> ItemId {
+        ItemId(self.id.0.clone())
+    }
+}

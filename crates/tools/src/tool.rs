@@ -1,0 +1,62 @@
+//! The port every tool stands behind.
+
+use std::fmt::Debug;
+
+use async_trait::async_trait;
+use troupe_protocol::history::ToolOutputBody;
+use troupe_protocol::tool::ToolSpec;
+
+use crate::call::Call;
+
+/// Something a model can ask to be done.
+#[async_trait]
+pub trait Tool: Send + Sync + Debug {
+    /// What the model is told about the tool. Its name is the name it is called by.
+    fn spec(&self) -> &ToolSpec;
+
+    /// Whether the engine may run a call beside other calls of the same turn.
+    fn concurrency(&self) -> Concurrency;
+
+    /// Runs one call to its end. There is no error: a failure is an output that says so.
+    async fn call(&self, call: Call) -> ToolOutput;
+}
+
+/// How calls of a tool get along with other calls of the same turn. The engine schedules by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Concurrency {
+    /// May run beside other shared calls.
+    Shared,
+    /// Runs alone.
+    Exclusive,
+}
+
+/// The answer to a call, as the model will read it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolOutput {
+    pub body: ToolOutputBody,
+    pub success: bool,
+}
+
+impl ToolOutput {
+    pub fn success(body: impl Into<ToolOutputBody>) -> Self {
+        Self {
+            body: body.into(),
+            success: true,
+        }
+    }
+
+    pub fn failure(body: impl Into<ToolOutputBody>) -> Self {
+        Self {
+            body: body.into(),
+            success: false,
+        }
+    }
+
+    /// Returns the answer's text; `None` if it has parts that are not text.
+    pub fn text(&self) -> Option<&str> {
+        match &self.body {
+            ToolOutputBody::Text(text) => Some(text),
+            ToolOutputBody::Parts(_) => None,
+        }
+    }
+}
