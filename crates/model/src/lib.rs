@@ -1,1 +1,28 @@
+//! The model behind one trait, and everything that is particular to a provider.
+//!
+//! A caller makes a [`ModelRequest`] and reads [`ModelEvent`]s in batches, one batch per
+//! network read:
+//!
+//! ```text
+//! ModelRequest ─ wire ─► pieces of bytes ─ http ─► server
+//! ModelEvent   ◄─ wire ─ sse events      ◄─ sse ── server
+//!                  └─ any failure ─ retry ─► Retrying, and again │ Failed
+//! ```
+//!
+//! A history item is encoded once per wire and shared ([`HistoryItem`]), so a request
+//! costs the bytes that it sends. Failures are events, typed and final, never a lost `Err`.
+//!
+//! Deliberately absent: what a conversation means, which tools exist, the content of
+//! prompts, the process environment (keys are handed in), logging. Provider JSON does not
+//! leave this crate.
 
+mod error;
+mod event;
+mod limits;
+mod model;
+mod request;
+
+pub use error::{ModelError, ModelErrorKind};
+pub use event::{ItemKind, ModelEvent};
+pub use model::{Model, ModelStream};
+pub use request::{HistoryItem, ModelRequest, Previous, ToolSet};

@@ -1,0 +1,111 @@
+//! Why a response failed, in the kinds that callers branch on.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use troupe_protocol::error::ErrorInfo;
+
+/// A failure of the provider, the connection or the tape. The message names the cause and
+/// holds no key, no URL with query parameters and at most a capped part of what was sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelError {
+    pub kind: ModelErrorKind,
+    pub message: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http_status: Option<u16>,
+    /// How long the server asks to wait before the next request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelErrorKind {
+    /// No answer: the server could not be reached, or not in time.
+    ConnectionFailed,
+    /// The answer broke off, stalled, or was not what the wire says.
+    StreamDisconnected,
+    /// Too many requests or tokens for now.
+    RateLimited,
+    ServerOverloaded,
+    ServerError,
+    /// The request does not fit into the model's context window.
+    ContextWindowExceeded,
+    /// The account's quota or plan is used up; waiting does not help.
+    QuotaExceeded,
+    Unauthorized,
+    /// The server understood the request and refuses it.
+    BadRequest,
+    /// The answer ended before it was complete, for a reason that a repetition would meet
+    /// again: the output limit, or a content filter.
+    Incomplete,
+    /// Every attempt failed; the message tells how many and the last cause.
+    TooManyAttempts,
+    /// A cassette has no answer for this request, or could not be written.
+    Cassette,
+}
+
+impl ModelError {
+    pub fn new(kind: ModelErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            http_status: None,
+            retry_after_ms: None,
+        }
+    }
+
+    /// Tells whether the same request may succeed when it is sent again.
+    pub fn is_retryable(&self) -> bool {
+        match self.kind {
+            ModelErrorKind::ConnectionFailed
+            | ModelErrorKind::StreamDisconnected
+            | ModelErrorKind::RateLimited
+            | ModelErrorKind::ServerOverloaded
+            | ModelErrorKind::ServerError => true,
+            ModelErrorKind::ContextWindowExceeded
+            | ModelErrorKind::QuotaExceeded
+            | ModelErrorKind::Unauthorized
+            | ModelErrorKind::BadRequest
+            | ModelErrorKind::Incomplete
+            | ModelErrorKind::TooManyAttempts
+            | ModelErrorKind::Cassette => false,
+        }
+    }
+}
+
+impl fmt::Display for ModelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.message.fmt(f)
+    }
+}
+
+impl std::error::Error for ModelError {}
+
+impl From<&ModelError> for ErrorInfo {
+    fn from(error: &ModelError) -> Self {
+        let http_status_code = error.http_status;
+        match error.kind {
+            ModelErrorKind::ConnectionFailed => Self::HttpConnectionFailed { http_status_code },
+            ModelErrorKind::StreamDisconnected => {
+                Self::ResponseStreamDisconnected { http_status_code }
+            }
+            ModelErrorKind::RateLimited | ModelErrorKind::TooManyAttempts => {
+                Self::ResponseTooManyFailedAttempts { http_status_code }
+            }
+            ModelErrorKind::ServerOverloaded => Self::ServerOverloaded,
+            ModelErrorKind::ServerError => Self::InternalServerError,
+            ModelErrorKind::ContextWindowExceeded => Self::ContextWindowExceeded,
+            ModelErrorKind::QuotaExceeded => Self::UsageLimitExceeded,
+            ModelErrorKind::Unauthorized => Self::Unauthorized,
+            ModelErrorKind::BadRequest => Self::BadRequest,
+            ModelErrorKind::Incomplete | ModelErrorKind::Cassette => Self::Other,
+        }
+    }
+}
+
+impl From<ModelError> for ErrorInfo {
+    fn from(error: ModelError) -> Self {
+        Self::from(&error)
+    }
+}

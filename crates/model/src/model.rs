@@ -1,0 +1,54 @@
+//! The port: a model is asked with a request and answers with a stream of events.
+
+use std::fmt;
+use std::pin::Pin;
+
+use futures_core::Stream;
+use futures_util::{StreamExt, stream};
+
+use crate::error::ModelError;
+use crate::event::ModelEvent;
+use crate::request::ModelRequest;
+
+/// Something that answers requests: a provider, a tape, a script.
+pub trait Model: Send + Sync + fmt::Debug {
+    /// Returns the name under which the provider is configured.
+    fn provider_id(&self) -> &str;
+
+    /// Starts one response. Nothing happens before the first [`ModelStream::next_batch`].
+    fn open(&self, request: ModelRequest) -> ModelStream;
+}
+
+/// One response on its way. It owns the connection: dropping it closes that at once.
+pub struct ModelStream {
+    batches: Pin<Box<dyn Stream<Item = Vec<ModelEvent>> + Send>>,
+}
+
+impl ModelStream {
+    /// Makes a stream of batches. The last event must be final
+    /// ([`ModelEvent::is_final`]), and nothing may follow it.
+    pub fn new(batches: impl Stream<Item = Vec<ModelEvent>> + Send + 'static) -> Self {
+        Self {
+            batches: Box::pin(batches),
+        }
+    }
+
+    /// Makes a stream that consists of one failure.
+    pub fn failed(error: ModelError) -> Self {
+        Self::new(stream::iter([vec![ModelEvent::Failed(error)]]))
+    }
+
+    /// Returns what one network read brought, and `None` after the final event.
+    ///
+    /// Safe to cancel: a call that was dropped before it was ready loses nothing, because
+    /// the work under way belongs to the stream and not to the call.
+    pub async fn next_batch(&mut self) -> Option<Vec<ModelEvent>> {
+        self.batches.next().await
+    }
+}
+
+impl fmt::Debug for ModelStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ModelStream").finish_non_exhaustive()
+    }
+}
