@@ -1,1 +1,34 @@
+//! Layers of TOML, merged to one table that remembers where each value came from.
+//!
+//! ```text
+//! defaults < user file < project files (only if trusted) < profile < -c key=value < flags
+//!        └──────────── parse ──────────┘      │               └─ argument ─┘
+//!                          └──── load: lay one over the other ────┘
+//!                                        │
+//!                   Config ──┬── get::<T>(section)     typed, errors name file:line and key
+//!                            ├── unknown_keys(schema)  with the nearest key that exists
+//!                            └── settings()            every value with its origin
+//! ```
+//!
+//! Deliberately absent: any particular setting. Each crate declares its own section as a
+//! struct; the caller hands in the JSON Schema of all of them. This crate reads only the
+//! files it is given the paths of: neither the environment nor the home directory.
 
+mod argument;
+mod entry;
+mod error;
+mod key;
+mod known;
+mod limits;
+mod load;
+mod nearest;
+mod parse;
+mod read;
+
+pub use argument::Flag;
+pub use entry::{Entry, Layer, Origin, Place, Value};
+pub use error::{BadValue, Error, SyntaxError};
+pub use key::KeyPath;
+pub use known::UnknownKey;
+pub use load::{Config, Notice, Sources, load};
+pub use nearest::nearest;

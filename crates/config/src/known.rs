@@ -1,0 +1,150 @@
+//! Keys that nobody reads, found with the JSON Schema of all settings.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde_json::Value as Json;
+
+use crate::entry::{Entry, Layer, Origin, Value};
+use crate::key::KeyPath;
+use crate::nearest::nearest;
+
+/// A key that the program does not know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownKey {
+    pub key: KeyPath,
+    pub origin: Origin,
+    /// The known key next to it that was probably meant.
+    pub nearest: Option<KeyPath>,
+}
+
+impl fmt::Display for UnknownKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: unknown key {}", self.origin, self.key)?;
+        match &self.nearest {
+            Some(nearest) => write!(f, " (did you mean {nearest}?)"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Lists the keys of `root` that `schema` has no place for.
+pub fn unknown_keys(root: &Entry, schema: &Json) -> Vec<UnknownKey> {
+    let mut search = Search {
+        schema,
+        found: Vec::new(),
+    };
+    search.walk(root, &KeyPath::root(), &[schema]);
+    search.found
+}
+
+struct Search<'a> {
+    schema: &'a Json,
+    found: Vec<UnknownKey>,
+}
+
+/// What a schema says about the keys of a table.
+#[derive(Default)]
+struct Keys<'a> {
+    named: Vec<(&'a str, &'a Json)>,
+    /// The schema of keys that are not named, such as the entries of a map.
+    rest: Vec<&'a Json>,
+    /// Anything may stand here.
+    open: bool,
+}
+
+impl<'a> Search<'a> {
+    fn walk(&mut self, entry: &Entry, key: &KeyPath, schemas: &[&'a Json]) {
+        match &entry.value {
+            Value::Table(table) => {
+                let keys = self.keys(schemas);
+                for (name, child) in table {
+                    self.visit(name, child, key, &keys);
+                }
+            }
+            Value::Array(items) => {
+                let schemas: Vec<&Json> = schemas
+                    .iter()
+                    .flat_map(|schema| self.resolve(schema))
+                    .filter_map(|schema| schema.get("items"))
+                    .collect();
+                for (index, item) in items.iter().enumerate() {
+                    if !schemas.is_empty() {
+                        self.walk(item, &key.child(&index.to_string()), &schemas);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn visit(&mut self, name: &str, child: &Entry, parent: &KeyPath, keys: &Keys<'a>) {
+        // What a profile sets is reported once, where the profile stands.
+        if child.origin.layer == Layer::Profile {
+            return;
+        }
+        let key = parent.child(name);
+        let named: Vec<&Json> = keys
+            .named
+            .iter()
+            .filter(|(known, _)| *known == name)
+            .map(|(_, schema)| *schema)
+            .collect();
+        if !named.is_empty() {
+            self.walk(child, &key, &named);
+        } else if !keys.rest.is_empty() {
+            self.walk(child, &key, &keys.rest);
+        } else if !keys.open {
+            let candidates: BTreeSet<&str> = keys.named.iter().map(|(known, _)| *known).collect();
+            self.found.push(UnknownKey {
+                nearest: nearest(name, candidates).map(|name| parent.child(name)),
+                key,
+                origin: child.origin.clone(),
+            });
+        }
+    }
+
+    fn keys(&self, schemas: &[&'a Json]) -> Keys<'a> {
+        let mut keys = Keys::default();
+        for schema in schemas.iter().flat_map(|schema| self.resolve(schema)) {
+            let properties = schema.get("properties").and_then(Json::as_object);
+            if let Some(properties) = properties {
+                keys.named.extend(
+                    properties
+                        .iter()
+                        .map(|(name, schema)| (name.as_str(), schema)),
+                );
+            }
+            match schema.get("additionalProperties") {
+                Some(rest @ Json::Object(_)) => keys.rest.push(rest),
+                Some(Json::Bool(true)) => keys.open = true,
+                // Without properties the schema does not speak of keys at all.
+                None if properties.is_none() => keys.open = true,
+                _ => {}
+            }
+        }
+        keys
+    }
+
+    /// Follows references, and opens alternatives and combinations. The depth is that of
+    /// the schema's own nesting without entering properties, so recursion ends.
+    fn resolve(&self, schema: &'a Json) -> Vec<&'a Json> {
+        if let Some(reference) = schema.get("$ref").and_then(Json::as_str) {
+            let target = reference
+                .strip_prefix('#')
+                .and_then(|pointer| self.schema.pointer(pointer));
+            return target.map_or_else(Vec::new, |target| self.resolve(target));
+        }
+        let combined: Vec<&Json> = ["anyOf", "oneOf", "allOf"]
+            .iter()
+            .filter_map(|word| schema.get(word)?.as_array())
+            .flatten()
+            .filter(|part| part.get("type").and_then(Json::as_str) != Some("null"))
+            .flat_map(|part| self.resolve(part))
+            .collect();
+        match schema.get("properties") {
+            None if !combined.is_empty() => combined,
+            _ => std::iter::once(schema).chain(combined).collect(),
+        }
+    }
+}

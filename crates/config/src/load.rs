@@ -1,0 +1,306 @@
+//! Finds the layers, decides which of them count, and lays one over the other.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+use serde_json::Value as Json;
+
+use crate::argument::{self, Flag};
+use crate::entry::{Entry, Layer, Origin, Place, Table, Value};
+use crate::error::{BadValue, Error};
+use crate::key::KeyPath;
+use crate::known::{UnknownKey, unknown_keys};
+use crate::limits::FILE_BYTES_MAX;
+use crate::parse::{parse_defaults, parse_file};
+use crate::read::read;
+
+/// Where a project keeps its settings, below each directory from the root down.
+const PROJECT_FILE: &str = ".troupe/config.toml";
+
+/// Everything a configuration is made of.
+#[derive(Debug, Clone, Default)]
+pub struct Sources<'a> {
+    /// TOML, built into the program.
+    pub defaults: &'a str,
+    /// May be absent on disk.
+    pub user_file: Option<&'a Path>,
+    pub cwd: Option<&'a Path>,
+    /// The directory that holds `.git`, at or above `cwd`.
+    pub repository_root: Option<&'a Path>,
+    /// The profile chosen on the command line; else the key `profile` chooses.
+    pub profile: Option<&'a str>,
+    /// `key=value` texts, later ones win.
+    pub arguments: &'a [String],
+    pub flags: &'a [Flag],
+}
+
+/// All layers in one table.
+#[derive(Debug, Clone)]
+pub struct Config {
+    root: Entry,
+    notices: Vec<Notice>,
+}
+
+/// Something that a person should know about what was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Notice {
+    /// The project has settings, and nobody said that it may.
+    Untrusted { file: PathBuf, root: PathBuf },
+    /// A project's file says which projects are trusted; that part is left out.
+    TrustInProject { origin: Origin },
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Untrusted { file, root } => write!(
+                f,
+                "{} is not read, because the project is not trusted; to trust it, add \
+                 [projects.{:?}] with trust_level = \"trusted\" to your own configuration",
+                file.display(),
+                root.display().to_string(),
+            ),
+            Self::TrustInProject { origin } => write!(
+                f,
+                "{origin}: projects is left out: only your own configuration says which \
+                 projects are trusted"
+            ),
+        }
+    }
+}
+
+/// Reads and merges all layers.
+pub fn load(sources: &Sources<'_>) -> Result<Config, Error> {
+    let mut root = parse_defaults(sources.defaults).map_err(|error| Error::Syntax(error.into()))?;
+    if let Some(path) = sources.user_file
+        && let Some(user) = read_file(path, Layer::User)?
+    {
+        root.overlay(user);
+    }
+    let arguments = sources
+        .arguments
+        .iter()
+        .map(|text| argument::of_argument(text))
+        .collect::<Result<Vec<Entry>, Error>>()?;
+
+    let notices = overlay_project(&mut root, sources, &arguments)?;
+    if let Some((name, origin)) = chosen_profile(sources, &root, &arguments)? {
+        let profile = find_profile(&root, &name, origin)?;
+        root.overlay(profile.into_layer(Layer::Profile));
+    }
+    for argument in arguments {
+        root.overlay(argument);
+    }
+    for flag in sources.flags {
+        root.overlay(argument::of_flag(flag));
+    }
+    Ok(Config { root, notices })
+}
+
+impl Config {
+    /// Reads a section as `T`; the empty path is the whole configuration. A section that
+    /// nobody wrote is read as an empty table.
+    pub fn get<T: DeserializeOwned>(&self, section: &KeyPath) -> Result<T, Error> {
+        let empty;
+        let entry = if let Some(entry) = self.root.find(section.parts()) {
+            entry
+        } else {
+            empty = Entry {
+                value: Value::Table(Table::new()),
+                origin: self.root.origin.clone(),
+            };
+            &empty
+        };
+        read(entry, section).map_err(|bad| Error::BadValue(bad.into()))
+    }
+
+    pub fn find(&self, key: &KeyPath) -> Option<&Entry> {
+        self.root.find(key.parts())
+    }
+
+    /// Makes the error for a value that has the right type and is still not usable.
+    pub fn refuse(&self, key: &KeyPath, problem: impl Into<String>) -> Error {
+        let entry = self.find(key).unwrap_or(&self.root);
+        Error::BadValue(Box::new(BadValue {
+            key: key.clone(),
+            origin: entry.origin.clone(),
+            problem: problem.into(),
+        }))
+    }
+
+    /// Lists every effective value that is not a table, in the order of the keys.
+    pub fn settings(&self) -> Vec<(KeyPath, &Entry)> {
+        let mut settings = Vec::new();
+        collect(&self.root, &KeyPath::root(), &mut settings);
+        settings
+    }
+
+    /// Lists keys that `schema`, a JSON Schema of the whole configuration, has no place for.
+    pub fn unknown_keys(&self, schema: &Json) -> Vec<UnknownKey> {
+        unknown_keys(&self.root, schema)
+    }
+
+    /// Tells whether anything but the built-in defaults was read.
+    pub fn is_customised(&self) -> bool {
+        self.settings()
+            .iter()
+            .any(|(_, entry)| entry.origin.layer > Layer::Defaults)
+    }
+
+    pub fn notices(&self) -> &[Notice] {
+        &self.notices
+    }
+}
+
+fn collect<'a>(entry: &'a Entry, key: &KeyPath, settings: &mut Vec<(KeyPath, &'a Entry)>) {
+    match &entry.value {
+        Value::Table(table) => {
+            for (name, child) in table {
+                collect(child, &key.child(name), settings);
+            }
+        }
+        _ => settings.push((key.clone(), entry)),
+    }
+}
+
+/// Reads a file that need not exist.
+fn read_file(path: &Path, layer: Layer) -> Result<Option<Entry>, Error> {
+    let failed = |source| Error::Read {
+        path: path.to_owned(),
+        source,
+    };
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        Err(error) => return Err(failed(error)),
+    };
+    let mut text = String::new();
+    file.take(FILE_BYTES_MAX + 1)
+        .read_to_string(&mut text)
+        .map_err(failed)?;
+    if text.len() as u64 > FILE_BYTES_MAX {
+        return Err(Error::TooLarge {
+            path: path.to_owned(),
+        });
+    }
+    parse_file(&text, layer, path)
+        .map(Some)
+        .map_err(|error| Error::Syntax(error.into()))
+}
+
+/// Lays the project's files over `root` if the user trusts the project. `root` must hold
+/// only what the user wrote: a project cannot vouch for itself.
+fn overlay_project(
+    root: &mut Entry,
+    sources: &Sources<'_>,
+    arguments: &[Entry],
+) -> Result<Vec<Notice>, Error> {
+    let Some(cwd) = sources.cwd else {
+        return Ok(Vec::new());
+    };
+    let top = sources.repository_root.unwrap_or(cwd);
+    let mut directories: Vec<&Path> = cwd
+        .ancestors()
+        .take_while(|directory| directory.starts_with(top))
+        .collect();
+    directories.reverse();
+
+    let mut spoken_for = root.clone();
+    for argument in arguments {
+        spoken_for.overlay(argument.clone());
+    }
+    let trusted = directories
+        .iter()
+        .any(|directory| is_trusted(&spoken_for, directory));
+
+    let mut notices = Vec::new();
+    for directory in directories {
+        let file = directory.join(PROJECT_FILE);
+        // The home directory may itself be a project; its file was read already.
+        if Some(file.as_path()) == sources.user_file {
+            continue;
+        }
+        if trusted {
+            if let Some(mut project) = read_file(&file, Layer::Project)? {
+                notices.extend(withhold_trust(&mut project));
+                root.overlay(project);
+            }
+        } else if file.exists() {
+            notices.push(Notice::Untrusted {
+                file,
+                root: top.to_owned(),
+            });
+        }
+    }
+    Ok(notices)
+}
+
+fn is_trusted(user: &Entry, directory: &Path) -> bool {
+    let key = KeyPath::from(["projects", &directory.to_string_lossy(), "trust_level"]);
+    user.find(key.parts()).and_then(Entry::as_str) == Some("trusted")
+}
+
+/// A trusted project speaks for itself only, not for other projects.
+fn withhold_trust(project: &mut Entry) -> Option<Notice> {
+    let Value::Table(table) = &mut project.value else {
+        return None;
+    };
+    let removed = table.remove("projects")?;
+    Some(Notice::TrustInProject {
+        origin: removed.origin,
+    })
+}
+
+/// Returns the name of the profile and who chose it.
+fn chosen_profile(
+    sources: &Sources<'_>,
+    root: &Entry,
+    arguments: &[Entry],
+) -> Result<Option<(String, Origin)>, Error> {
+    if let Some(name) = sources.profile {
+        let origin = Origin {
+            layer: Layer::Flag,
+            place: Place::CommandLine(format!("--profile {name}").into()),
+        };
+        return Ok(Some((name.to_owned(), origin)));
+    }
+    let key = KeyPath::from(["profile"]);
+    let chosen = arguments
+        .iter()
+        .rev()
+        .chain([root])
+        .find_map(|layer| layer.find(key.parts()));
+    match chosen {
+        None => Ok(None),
+        Some(entry) => {
+            let name = read(entry, &key).map_err(|bad| Error::BadValue(bad.into()))?;
+            Ok(Some((name, entry.origin.clone())))
+        }
+    }
+}
+
+fn find_profile(root: &Entry, name: &str, origin: Origin) -> Result<Entry, Error> {
+    let profiles = root
+        .find(KeyPath::from(["profiles"]).parts())
+        .and_then(Entry::as_table);
+    match profiles.and_then(|profiles| profiles.get(name)) {
+        Some(profile) if profile.as_table().is_some() => Ok(profile.clone()),
+        Some(other) => Err(Error::BadValue(Box::new(BadValue {
+            key: KeyPath::from(["profiles", name]),
+            origin: other.origin.clone(),
+            problem: format!("expected a table, found {}", other.value),
+        }))),
+        None => Err(Error::UnknownProfile {
+            name: name.to_owned(),
+            origin,
+            known: profiles
+                .map(|profiles| profiles.keys().cloned().collect())
+                .unwrap_or_default(),
+        }),
+    }
+}
