@@ -1,5 +1,7 @@
 //! The crate as its callers see it: real files, typed sections, printed errors.
 
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
 #[path = "it/home.rs"]
 mod home;
 #[path = "it/layers.rs"]
