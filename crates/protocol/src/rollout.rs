@@ -14,6 +14,10 @@ use crate::usage::TokenUsage;
 /// The payload of one line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", content = "payload", rename_all = "snake_case")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "records are handled one at a time; a box would cost each event an allocation"
+)]
 #[non_exhaustive]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum RolloutRecord {

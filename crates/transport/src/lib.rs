@@ -1,1 +1,34 @@
+//! Moves the queue pair over byte streams: one JSON object per line, in both directions,
+//! for both ends.
+//!
+//! ```text
+//!   client                                   engine
+//!   SubmissionWriter ── {"id","op"}\n ────►  SubmissionReader ─► Frame
+//!   EventReader      ◄─ {"id","seq","msg"}\n EventWriter
+//! ```
+//!
+//! Everything works on any [`tokio::io::AsyncRead`] and [`tokio::io::AsyncWrite`]: stdin
+//! and stdout, sockets, in-memory pipes. Reading never fails because of what a peer wrote:
+//! a line that is too long, not UTF-8, not JSON or not a submission becomes a [`Refusal`]
+//! that says what is wrong and where, and the next line is read as if nothing had
+//! happened. Memory per reader is bounded by the longest line that is accepted. All reads
+//! and writes may be cancelled and taken up again without losing or repeating a byte.
+//!
+//! Deliberately absent: method names, authentication, sequence numbers of refusals, and
+//! any decision about what a submission means.
 
+pub mod limits;
+
+mod blame;
+mod client;
+mod decode;
+mod engine;
+mod line;
+mod outline;
+mod refusal;
+mod write;
+
+pub use client::{EventReader, ReadError, SubmissionWriter};
+pub use engine::{EventWriter, Frame, SubmissionReader};
+pub use refusal::Refusal;
+pub use write::WriteError;

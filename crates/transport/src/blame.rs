@@ -1,0 +1,117 @@
+//! Finds the field that a decoding error is about.
+//!
+//! Serde buffers the content of a tagged object before it decodes it, and the error no
+//! longer knows where it happened: "expected a string", but which one? So we ask again:
+//! the field without which the complaint changes is the one complained about. That costs
+//! one decoding per field and is only done for small, bad messages.
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::limits::BLAME_PROBES_MAX;
+
+#[derive(Debug)]
+pub(crate) struct Blame {
+    /// Such as `op.items[0].text`; empty when it is the message as a whole.
+    pub path: String,
+    pub complaint: String,
+}
+
+/// Returns `None` if there is nothing to complain about.
+pub(crate) fn blame<T: DeserializeOwned>(mut message: Value) -> Option<Blame> {
+    let complaint = complaint::<T>(&message)?;
+    let mut path = Vec::new();
+    let mut probes_left = BLAME_PROBES_MAX;
+    while let Some(step) = culprit::<T>(&mut message, &path, &complaint, &mut probes_left) {
+        path.push(step);
+    }
+    Some(Blame {
+        path: joined(&path),
+        complaint,
+    })
+}
+
+/// A way from a value to one of its children.
+#[derive(Debug)]
+enum Step {
+    Key(String),
+    Index(usize),
+}
+
+/// Returns the child of the value at `path` without which the complaint is another one.
+fn culprit<T: DeserializeOwned>(
+    message: &mut Value,
+    path: &[Step],
+    before: &str,
+    probes_left: &mut usize,
+) -> Option<Step> {
+    let steps = suspects(at(message, path), before, *probes_left);
+    *probes_left -= steps.len();
+    steps.into_iter().find(|step| {
+        let taken = take(at(message, path), step);
+        let after = complaint::<T>(message);
+        put_back(at(message, path), step, taken);
+        after.as_deref() != Some(before)
+    })
+}
+
+fn complaint<T: DeserializeOwned>(message: &Value) -> Option<String> {
+    T::deserialize(message).err().map(|error| error.to_string())
+}
+
+/// Returns the ways to the children that may be to blame.
+fn suspects(parent: &Value, complaint: &str, count_max: usize) -> Vec<Step> {
+    // A field can only be missing in something that has fields.
+    let missing = complaint.starts_with("missing field");
+    let suspected = |child: &Value| !missing || child.is_object() || child.is_array();
+    match parent {
+        // Without its `type` nothing of an object can be decoded: it would always look guilty.
+        Value::Object(fields) => fields
+            .iter()
+            .filter(|(key, child)| *key != "type" && suspected(child))
+            .take(count_max)
+            .map(|(key, _)| Step::Key(key.clone()))
+            .collect(),
+        Value::Array(elements) => elements
+            .iter()
+            .enumerate()
+            .filter(|(_, child)| suspected(child))
+            .take(count_max)
+            .map(|(index, _)| Step::Index(index))
+            .collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
+    }
+}
+
+fn at<'a>(message: &'a mut Value, path: &[Step]) -> &'a mut Value {
+    path.iter().fold(message, |parent, step| match step {
+        Step::Key(key) => &mut parent[key.as_str()],
+        Step::Index(index) => &mut parent[*index],
+    })
+}
+
+fn take(parent: &mut Value, step: &Step) -> Value {
+    match (parent, step) {
+        (Value::Object(fields), Step::Key(key)) => fields.remove(key).unwrap_or_default(),
+        (Value::Array(elements), Step::Index(index)) => elements.remove(*index),
+        _ => unreachable!("a step is made from the kind of its parent"),
+    }
+}
+
+fn put_back(parent: &mut Value, step: &Step, child: Value) {
+    match (parent, step) {
+        (Value::Object(fields), Step::Key(key)) => {
+            fields.insert(key.clone(), child);
+        }
+        (Value::Array(elements), Step::Index(index)) => elements.insert(*index, child),
+        _ => unreachable!("a step is made from the kind of its parent"),
+    }
+}
+
+fn joined(path: &[Step]) -> String {
+    path.iter().fold(String::new(), |so_far, step| match step {
+        Step::Key(key) if so_far.is_empty() => key.clone(),
+        Step::Key(key) => so_far + "." + key,
+        Step::Index(index) => format!("{so_far}[{index}]"),
+    })
+}

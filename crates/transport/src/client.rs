@@ -1,0 +1,68 @@
+//! The client's end: submissions go out, events come in.
+
+use std::io;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use troupe_protocol::{Event, Submission};
+
+use crate::decode::{decode, too_long};
+use crate::limits::LINE_BYTES_MAX;
+use crate::line::{Line, LineReader};
+use crate::refusal::Refusal;
+use crate::write::{LineWriter, WriteError};
+
+#[derive(Debug)]
+pub struct SubmissionWriter<W> {
+    lines: LineWriter<W>,
+}
+
+impl<W: AsyncWrite + Unpin> SubmissionWriter<W> {
+    pub fn new(sink: W) -> Self {
+        Self {
+            lines: LineWriter::new(sink),
+        }
+    }
+
+    /// Writes one submission and flushes it.
+    pub async fn send(&mut self, submission: &Submission) -> Result<(), WriteError> {
+        self.lines.push(submission)?;
+        self.lines.flush().await
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// One line is no event that this version knows. The next one can be read.
+    #[error("unreadable event: {}", .0.message)]
+    Unreadable(Refusal),
+    #[error("connection failed: {0}")]
+    Io(#[from] io::Error),
+}
+
+#[derive(Debug)]
+pub struct EventReader<R> {
+    lines: LineReader<R>,
+}
+
+impl<R: AsyncRead + Unpin> EventReader<R> {
+    pub fn new(source: R) -> Self {
+        Self {
+            lines: LineReader::new(source, LINE_BYTES_MAX),
+        }
+    }
+
+    /// Returns the next event, `None` at the end of the stream.
+    ///
+    /// Safe to cancel: nothing that was read is lost.
+    pub async fn next(&mut self) -> Result<Option<Event>, ReadError> {
+        let line_bytes_max = self.lines.line_bytes_max();
+        match self.lines.next().await? {
+            None => Ok(None),
+            Some(Line::Whole(line)) => decode(line).map(Some).map_err(ReadError::Unreadable),
+            Some(Line::TooLong { head }) => Err(ReadError::Unreadable(too_long::<Event>(
+                head,
+                line_bytes_max,
+            ))),
+        }
+    }
+}

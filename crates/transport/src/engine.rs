@@ -1,0 +1,119 @@
+//! The engine's end: submissions come in, events go out.
+
+use std::borrow::Borrow;
+use std::io;
+use std::pin::pin;
+
+use futures_core::Stream;
+use futures_util::{FutureExt, StreamExt};
+use tokio::io::{AsyncRead, AsyncWrite};
+use troupe_protocol::error::ErrorInfo;
+use troupe_protocol::event::ErrorEvent;
+use troupe_protocol::{Event, EventMsg, Submission};
+
+use crate::decode::{decode, too_long};
+use crate::limits::LINE_BYTES_MAX;
+use crate::line::{Line, LineReader};
+use crate::refusal::Refusal;
+use crate::write::{LineWriter, WriteError};
+
+/// What one line of a client turned out to be.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Frame {
+    Submission(Box<Submission>),
+    Refused(Refusal),
+}
+
+#[derive(Debug)]
+pub struct SubmissionReader<R> {
+    lines: LineReader<R>,
+}
+
+impl<R: AsyncRead + Unpin> SubmissionReader<R> {
+    pub fn new(source: R) -> Self {
+        Self {
+            lines: LineReader::new(source, LINE_BYTES_MAX),
+        }
+    }
+
+    /// Accepts lines of at most so many bytes instead of [`LINE_BYTES_MAX`].
+    pub fn with_line_bytes_max(mut self, bytes: usize) -> Self {
+        self.lines.set_line_bytes_max(bytes);
+        self
+    }
+
+    /// Returns the next frame, `None` at the end of the stream.
+    ///
+    /// Safe to cancel: nothing that was read is lost.
+    pub async fn next(&mut self) -> io::Result<Option<Frame>> {
+        let line_bytes_max = self.lines.line_bytes_max();
+        Ok(self.lines.next().await?.map(|line| match line {
+            Line::Whole(line) => match decode(line) {
+                Ok(submission) => Frame::Submission(Box::new(submission)),
+                Err(refusal) => Frame::Refused(refusal),
+            },
+            Line::TooLong { head } => Frame::Refused(too_long::<Submission>(head, line_bytes_max)),
+        }))
+    }
+}
+
+#[derive(Debug)]
+pub struct EventWriter<W> {
+    lines: LineWriter<W>,
+}
+
+impl<W: AsyncWrite + Unpin> EventWriter<W> {
+    pub fn new(sink: W) -> Self {
+        Self {
+            lines: LineWriter::new(sink),
+        }
+    }
+
+    /// Writes events until there are no more, or the client is gone.
+    ///
+    /// All events that are ready go out together and are flushed once, so that a burst of
+    /// deltas costs a few system calls and a single event is never held back.
+    pub async fn forward<S, E>(&mut self, events: S) -> Result<(), WriteError>
+    where
+        S: Stream<Item = E>,
+        E: Borrow<Event>,
+    {
+        let mut events = pin!(events);
+        while let Some(event) = events.next().await {
+            self.add(event.borrow())?;
+            let mut ended = false;
+            while !ended && !self.lines.is_full() {
+                match events.next().now_or_never() {
+                    Some(Some(event)) => self.add(event.borrow())?,
+                    Some(None) => ended = true,
+                    None => break,
+                }
+            }
+            self.lines.flush().await?;
+        }
+        Ok(())
+    }
+
+    /// Writes one event and flushes it.
+    pub async fn send(&mut self, event: &Event) -> Result<(), WriteError> {
+        self.add(event)?;
+        self.lines.flush().await
+    }
+
+    /// Adds one event to the batch. JSON cannot express all of them (a path need not be
+    /// UTF-8); in place of such a one the client is told that something is missing.
+    fn add(&mut self, event: &Event) -> Result<(), WriteError> {
+        match self.lines.push(event) {
+            Err(WriteError::Encode(error)) => self.lines.push(&Event {
+                id: event.id.clone(),
+                seq: event.seq,
+                msg: EventMsg::Error(ErrorEvent {
+                    message: format!("an event is left out, it cannot be written as JSON: {error}"),
+                    fatal: false,
+                    error_info: Some(ErrorInfo::Other),
+                }),
+            }),
+            outcome => outcome,
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Encodes messages to lines and hands them to a sink in batches.
+
+use std::io;
+
+use serde::Serialize;
+use tokio::io::{AsyncWrite, AsyncWriteExt};
+
+use crate::limits::BATCH_BYTES_MAX;
+
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// Nobody reads any more: time to stop, not something to report.
+    #[error("the peer has closed the connection")]
+    Closed,
+    /// The message is dropped; the stream is intact.
+    #[error("message cannot be written as JSON: {0}")]
+    Encode(#[source] serde_json::Error),
+    #[error("connection failed: {0}")]
+    Io(#[source] io::Error),
+}
+
+impl From<io::Error> for WriteError {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::NotConnected
+            | io::ErrorKind::WriteZero => Self::Closed,
+            _ => Self::Io(error),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct LineWriter<W> {
+    sink: W,
+    batch: Vec<u8>,
+    /// How much of the batch the sink has taken. Kept here so that a write which was
+    /// cancelled goes on where it stopped.
+    written: usize,
+}
+
+impl<W: AsyncWrite + Unpin> LineWriter<W> {
+    pub fn new(sink: W) -> Self {
+        Self {
+            sink,
+            batch: Vec::new(),
+            written: 0,
+        }
+    }
+
+    /// Adds a message to the batch. Nothing is sent before [`Self::flush`].
+    pub fn push<T: Serialize>(&mut self, message: &T) -> Result<(), WriteError> {
+        let end = self.batch.len();
+        match serde_json::to_writer(&mut self.batch, message) {
+            Ok(()) => {
+                self.batch.push(b'\n');
+                Ok(())
+            }
+            Err(error) => {
+                self.batch.truncate(end);
+                Err(WriteError::Encode(error))
+            }
+        }
+    }
+
+    /// Tells whether the batch should be sent before more is added.
+    pub fn is_full(&self) -> bool {
+        self.batch.len() >= BATCH_BYTES_MAX
+    }
+
+    /// Sends the batch, and flushes the sink.
+    pub async fn flush(&mut self) -> Result<(), WriteError> {
+        while self.written < self.batch.len() {
+            match self.sink.write(&self.batch[self.written..]).await? {
+                0 => return Err(WriteError::Closed),
+                taken => self.written += taken,
+            }
+        }
+        self.batch.clear();
+        self.batch.shrink_to(BATCH_BYTES_MAX * 2);
+        self.written = 0;
+        Ok(self.sink.flush().await?)
+    }
+}
