@@ -16,10 +16,24 @@
 //! process's own environment or home, and tools that import other tools. What several tools
 //! need (commands, background processes, edits) is a module of its own.
 
+mod approval;
+mod arguments;
+mod blocking;
+mod builtin;
 mod call;
+mod environment;
+mod file;
+mod item;
+mod limits;
+pub mod patch;
+mod policy;
 mod registry;
+pub mod safety;
 mod tool;
+mod truncate;
+mod walk;
 
 pub use call::{Ask, Call, CallContext, Channel, ToolEvent, ToolInput};
+pub use environment::{EnvironmentPolicy, Inherit};
 pub use registry::Registry;
 pub use tool::{Concurrency, Tool, ToolOutput};

@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use futures_util::FutureExt as _;
-use serde_json::Value;
 use troupe_protocol::approval::ReviewDecision;
 use troupe_protocol::command::WorkStatus;
-use troupe_protocol::item::{ToolCallItem, TurnItem};
+use troupe_protocol::item::TurnItem;
 use troupe_protocol::tool::ToolSpec;
 
 use crate::call::{Ask, Call, Channel, ToolEvent};
+use crate::item;
 use crate::tool::{Concurrency, Tool, ToolOutput};
 
 /// Offers the tools to the model and runs its calls. One per session.
@@ -86,28 +86,8 @@ impl Registry {
             "there is no tool {name:?}; the tools are: {}",
             names.join(", ")
         );
-        let mut item = ToolCallItem {
-            id: call.item_id(),
-            tool: name.to_owned(),
-            arguments: arguments_value(call),
-            status: WorkStatus::InProgress,
-            output: None,
-        };
-        call.channel
-            .report(ToolEvent::Started(TurnItem::ToolCall(item.clone())))
-            .await;
-        item.status = WorkStatus::Failed;
-        item.output = Some(text.clone());
-        call.channel
-            .report(ToolEvent::Completed(TurnItem::ToolCall(item)))
-            .await;
-        ToolOutput::failure(text)
+        item::failed(call, name, text).await
     }
-}
-
-fn arguments_value(call: &Call) -> Value {
-    serde_json::from_str(call.input.as_str())
-        .unwrap_or_else(|_| Value::String(call.input.as_str().to_owned()))
 }
 
 /// Passes everything on and remembers the item that is open, so that a panic leaves none

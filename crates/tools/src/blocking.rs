@@ -1,0 +1,52 @@
+//! File work off the async threads, ended by the call's cancellation.
+
+use std::time::{Duration, Instant};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::call::Call;
+use crate::tool::ToolOutput;
+
+/// Says when long file work has to stop.
+#[derive(Debug, Clone)]
+pub(crate) struct Stop {
+    cancel: CancellationToken,
+    deadline: Option<Instant>,
+}
+
+impl Stop {
+    pub(crate) fn is_due(&self) -> bool {
+        self.cancel.is_cancelled() || self.deadline.is_some_and(|time| Instant::now() >= time)
+    }
+}
+
+/// Runs `work` on the blocking pool. It is expected to look at [`Stop`] between steps; the
+/// answer does not wait for it once the call is cancelled.
+pub(crate) async fn run<F>(call: &Call, time_max: Option<Duration>, work: F) -> ToolOutput
+where
+    F: FnOnce(&Stop) -> Result<ToolOutput, String> + Send + 'static,
+{
+    let began = Instant::now();
+    let stop = Stop {
+        cancel: call.cancel.clone(),
+        deadline: time_max.map(|time| began + time),
+    };
+    let mut task = tokio::task::spawn_blocking(move || work(&stop));
+    tokio::select! {
+        done = &mut task => match done {
+            Ok(Ok(output)) => output,
+            Ok(Err(problem)) => ToolOutput::failure(problem),
+            // The registry tells panics; losing this one here would hide it.
+            Err(join) if join.is_panic() => std::panic::resume_unwind(join.into_panic()),
+            Err(_) => ToolOutput::failure("the engine is shutting down"),
+        },
+        () = call.cancel.cancelled() => ToolOutput::failure(aborted_text(began.elapsed())),
+    }
+}
+
+pub(crate) fn aborted_text(after: Duration) -> String {
+    format!(
+        "aborted by the user after {:.1} seconds",
+        after.as_secs_f64()
+    )
+}

@@ -1,0 +1,136 @@
+//! `find_files`: paths by glob.
+
+use std::path::PathBuf;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use troupe_protocol::tool::ToolSpec;
+
+use crate::arguments;
+use crate::blocking::{self, Stop};
+use crate::call::Call;
+use crate::item;
+use crate::limits::{FIND_FILES_DEFAULT, FIND_FILES_MAX, SEARCH_TIME_MAX};
+use crate::tool::{Concurrency, Tool, ToolOutput};
+use crate::walk::{self, Ended, Glob};
+
+const NAME: &str = "find_files";
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// A glob: `*.rs` finds names at any depth, `src/**/*.rs` starts at `path`.
+    pattern: String,
+    /// The directory to search; the working directory if absent.
+    path: Option<String>,
+    /// How many files to return at most. Default 200, at most 2000.
+    limit: Option<usize>,
+}
+
+#[derive(Debug)]
+pub(crate) struct FindFiles {
+    spec: ToolSpec,
+}
+
+impl FindFiles {
+    pub(crate) fn new() -> Self {
+        let spec = arguments::function::<Arguments>(
+            NAME,
+            "Finds files by name. Returns one path per line, relative to the searched \
+             directory and sorted; files that git ignores are left out.",
+        );
+        Self { spec }
+    }
+}
+
+#[async_trait]
+impl Tool for FindFiles {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn concurrency(&self) -> Concurrency {
+        Concurrency::Shared
+    }
+
+    async fn call(&self, call: Call) -> ToolOutput {
+        let arguments: Arguments = match arguments::parse(&call, &self.spec).await {
+            Ok(arguments) => arguments,
+            Err(output) => return output,
+        };
+        let search = Search {
+            root: call
+                .context
+                .resolve(arguments.path.as_deref().unwrap_or(".")),
+            pattern: arguments.pattern,
+            files_max: arguments
+                .limit
+                .unwrap_or(FIND_FILES_DEFAULT)
+                .clamp(1, FIND_FILES_MAX),
+        };
+        let work = blocking::run(&call, Some(SEARCH_TIME_MAX), move |stop| {
+            search.run(stop).map(ToolOutput::success)
+        });
+        item::shown(&call, NAME, work).await
+    }
+}
+
+#[derive(Debug)]
+struct Search {
+    root: PathBuf,
+    pattern: String,
+    files_max: usize,
+}
+
+impl Search {
+    fn run(&self, stop: &Stop) -> Result<String, String> {
+        walk::check_directory(&self.root)?;
+        let glob = Glob::new(&self.root, &self.pattern)?;
+        let mut answer = String::new();
+        let ended = self.collect(&glob, stop, &mut answer);
+        match ended {
+            Ended::Finished if answer.is_empty() => {
+                answer = format!(
+                    "no file below {} matches {:?}",
+                    self.root.display(),
+                    self.pattern
+                );
+            }
+            Ended::Finished => {}
+            Ended::Full => answer.push_str(&format!(
+                "[more than {} files match; narrow the pattern or raise limit]\n",
+                self.files_max
+            )),
+            Ended::OutOfTime => {
+                answer.push_str("[out of time, there may be more; search a smaller directory]\n");
+            }
+        }
+        Ok(answer)
+    }
+
+    fn collect(&self, glob: &Glob, stop: &Stop, answer: &mut String) -> Ended {
+        let mut count = 0;
+        // What cannot be read cannot be found: such entries are passed over.
+        for entry in walk::project(&self.root).build().flatten() {
+            if stop.is_due() {
+                return Ended::OutOfTime;
+            }
+            let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
+            if is_dir || !glob.matches(entry.path()) {
+                continue;
+            }
+            if count == self.files_max {
+                return Ended::Full;
+            }
+            count += 1;
+            let path = entry
+                .path()
+                .strip_prefix(&self.root)
+                .unwrap_or(entry.path());
+            answer.push_str(&path.to_string_lossy());
+            answer.push('\n');
+        }
+        Ended::Finished
+    }
+}

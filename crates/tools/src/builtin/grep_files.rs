@@ -1,0 +1,221 @@
+//! `grep_files`: lines by regular expression.
+
+use std::path::{Path, PathBuf};
+
+use async_trait::async_trait;
+use regex::bytes::{Regex, RegexBuilder};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use troupe_protocol::tool::ToolSpec;
+
+use crate::arguments;
+use crate::blocking::{self, Stop};
+use crate::call::Call;
+use crate::file;
+use crate::item;
+use crate::limits::{
+    GREP_CONTEXT_MAX, GREP_MATCHES_DEFAULT, GREP_MATCHES_MAX, READ_ANSWER_BYTES_MAX,
+    SEARCH_FILE_BYTES_MAX, SEARCH_REGEX_BYTES_MAX, SEARCH_TIME_MAX, SNIFF_BYTES,
+};
+use crate::tool::{Concurrency, Tool, ToolOutput};
+use crate::walk::{self, Ended, Glob};
+
+mod hits;
+
+use hits::{Hits, Room};
+
+const NAME: &str = "grep_files";
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// A regular expression in Rust syntax, matched line by line; `(?i)` in front ignores case.
+    pattern: String,
+    /// The directory or file to search; the working directory if absent.
+    path: Option<String>,
+    /// A glob that file names must match, such as `*.rs`.
+    include: Option<String>,
+    /// How many matching lines to return at most. Default 200, at most 2000.
+    limit: Option<usize>,
+    /// How many lines to show around each match. Default 0, at most 20.
+    context: Option<usize>,
+}
+
+#[derive(Debug)]
+pub(crate) struct GrepFiles {
+    spec: ToolSpec,
+}
+
+impl GrepFiles {
+    pub(crate) fn new() -> Self {
+        let spec = arguments::function::<Arguments>(
+            NAME,
+            "Searches the text of files. Returns `path:line:text` for each matching line and \
+             `path-line-text` for lines around it; binary files and files that git ignores are \
+             left out.",
+        );
+        Self { spec }
+    }
+}
+
+#[async_trait]
+impl Tool for GrepFiles {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn concurrency(&self) -> Concurrency {
+        Concurrency::Shared
+    }
+
+    async fn call(&self, call: Call) -> ToolOutput {
+        let arguments: Arguments = match arguments::parse(&call, &self.spec).await {
+            Ok(arguments) => arguments,
+            Err(output) => return output,
+        };
+        let root = call
+            .context
+            .resolve(arguments.path.as_deref().unwrap_or("."));
+        let work = blocking::run(&call, Some(SEARCH_TIME_MAX), move |stop| {
+            Search::new(root, arguments)?
+                .run(stop)
+                .map(ToolOutput::success)
+        });
+        item::shown(&call, NAME, work).await
+    }
+}
+
+#[derive(Debug)]
+struct Search {
+    root: PathBuf,
+    regex: Regex,
+    pattern: String,
+    include: Option<Glob>,
+    matches_max: usize,
+    context: usize,
+}
+
+impl Search {
+    fn new(root: PathBuf, arguments: Arguments) -> Result<Self, String> {
+        let regex = RegexBuilder::new(&arguments.pattern)
+            .multi_line(true)
+            .crlf(true)
+            .size_limit(SEARCH_REGEX_BYTES_MAX)
+            .build()
+            .map_err(|error| format!("bad pattern {:?}: {error}", arguments.pattern))?;
+        let include = arguments
+            .include
+            .map(|glob| Glob::new(&root, &glob))
+            .transpose()?;
+        Ok(Self {
+            root,
+            regex,
+            pattern: arguments.pattern,
+            include,
+            matches_max: arguments
+                .limit
+                .unwrap_or(GREP_MATCHES_DEFAULT)
+                .clamp(1, GREP_MATCHES_MAX),
+            context: arguments.context.unwrap_or(0).min(GREP_CONTEXT_MAX),
+        })
+    }
+
+    fn run(&self, stop: &Stop) -> Result<String, String> {
+        let metadata = std::fs::metadata(&self.root)
+            .map_err(|error| file::problem("search", &self.root, &error))?;
+        let mut hits = Hits::new(self.matches_max, READ_ANSWER_BYTES_MAX, self.context);
+        let mut passed_over = 0;
+        let ended = if metadata.is_dir() {
+            self.search_tree(&mut hits, &mut passed_over, stop)
+        } else {
+            let text = read_text(&self.root)?.ok_or_else(|| not_text(&self.root))?;
+            match hits.search(&self.regex, &self.root.to_string_lossy(), &text) {
+                Room::Left => Ended::Finished,
+                Room::Full => Ended::Full,
+            }
+        };
+        Ok(self.answer(hits, ended, passed_over))
+    }
+
+    fn search_tree(&self, hits: &mut Hits, passed_over: &mut usize, stop: &Stop) -> Ended {
+        for entry in walk::project(&self.root).build().flatten() {
+            if stop.is_due() {
+                return Ended::OutOfTime;
+            }
+            let path = entry.path();
+            let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
+            if !is_file
+                || self
+                    .include
+                    .as_ref()
+                    .is_some_and(|glob| !glob.matches(path))
+            {
+                continue;
+            }
+            match read_text(path) {
+                Ok(Some(text)) => {
+                    let name = path.strip_prefix(&self.root).unwrap_or(path);
+                    if hits.search(&self.regex, &name.to_string_lossy(), &text) == Room::Full {
+                        return Ended::Full;
+                    }
+                }
+                Ok(None) => {}
+                Err(_) => *passed_over += 1,
+            }
+        }
+        Ended::Finished
+    }
+
+    fn answer(&self, hits: Hits, ended: Ended, passed_over: usize) -> String {
+        let mut answer = hits.into_text();
+        match ended {
+            Ended::Finished if answer.is_empty() => {
+                answer = format!(
+                    "no line below {} matches {:?}\n",
+                    self.root.display(),
+                    self.pattern
+                );
+            }
+            Ended::Finished => {}
+            Ended::Full => answer.push_str(
+                "[there are more matches; narrow pattern, path or include, or raise limit]\n",
+            ),
+            Ended::OutOfTime => {
+                answer.push_str("[out of time, there may be more; search a smaller directory]\n");
+            }
+        }
+        if passed_over > 0 {
+            answer.push_str(&format!(
+                "[{passed_over} files were not searched: not readable, or larger than {} MiB]\n",
+                SEARCH_FILE_BYTES_MAX / (1024 * 1024)
+            ));
+        }
+        answer
+    }
+}
+
+/// Reads a text file whole; `None` if it is binary.
+fn read_text(path: &Path) -> Result<Option<Vec<u8>>, String> {
+    use std::io::Read as _;
+    let (file, size) = file::open_regular(path)?;
+    if size > SEARCH_FILE_BYTES_MAX {
+        return Err(format!(
+            "{} has {size} bytes, too many to search",
+            path.display()
+        ));
+    }
+    let mut text = Vec::new();
+    // The size is only a hint: the file may grow while it is read.
+    file.take(SEARCH_FILE_BYTES_MAX)
+        .read_to_end(&mut text)
+        .map_err(|error| file::problem("read", path, &error))?;
+    let head = &text[..text.len().min(SNIFF_BYTES)];
+    Ok(file::binary_kind(head).is_none().then_some(text))
+}
+
+fn not_text(path: &Path) -> String {
+    format!("{} is not text", path.display())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,155 @@
+//! `list_dir`: the entries of a directory, to a given depth.
+
+use std::path::{Path, PathBuf};
+
+use async_trait::async_trait;
+use ignore::{DirEntry, WalkBuilder};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use troupe_protocol::tool::ToolSpec;
+
+use crate::arguments;
+use crate::blocking::{self, Stop};
+use crate::call::Call;
+use crate::item;
+use crate::limits::{
+    LIST_DEPTH_DEFAULT, LIST_DEPTH_MAX, LIST_ENTRIES_DEFAULT, LIST_ENTRIES_MAX, SEARCH_TIME_MAX,
+};
+use crate::tool::{Concurrency, Tool, ToolOutput};
+use crate::walk;
+
+const NAME: &str = "list_dir";
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// The directory; the working directory if absent.
+    path: Option<String>,
+    /// How many levels to list. Default 1, at most 16.
+    depth: Option<usize>,
+    /// How many entries to list at most. Default 500, at most 2000.
+    limit: Option<usize>,
+}
+
+#[derive(Debug)]
+pub(crate) struct ListDir {
+    spec: ToolSpec,
+}
+
+impl ListDir {
+    pub(crate) fn new() -> Self {
+        let spec = arguments::function::<Arguments>(
+            NAME,
+            "Lists a directory: one path per line, relative to it; directories end in `/`, \
+             links show their target. Beyond depth 1, entries that git ignores are left out.",
+        );
+        Self { spec }
+    }
+}
+
+#[async_trait]
+impl Tool for ListDir {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn concurrency(&self) -> Concurrency {
+        Concurrency::Shared
+    }
+
+    async fn call(&self, call: Call) -> ToolOutput {
+        let arguments: Arguments = match arguments::parse(&call, &self.spec).await {
+            Ok(arguments) => arguments,
+            Err(output) => return output,
+        };
+        let listing = Listing {
+            root: call
+                .context
+                .resolve(arguments.path.as_deref().unwrap_or(".")),
+            depth: arguments
+                .depth
+                .unwrap_or(LIST_DEPTH_DEFAULT)
+                .clamp(1, LIST_DEPTH_MAX),
+            entries_max: arguments
+                .limit
+                .unwrap_or(LIST_ENTRIES_DEFAULT)
+                .clamp(1, LIST_ENTRIES_MAX),
+        };
+        let work = blocking::run(&call, Some(SEARCH_TIME_MAX), move |stop| {
+            listing.run(stop).map(ToolOutput::success)
+        });
+        item::shown(&call, NAME, work).await
+    }
+}
+
+#[derive(Debug)]
+struct Listing {
+    root: PathBuf,
+    depth: usize,
+    entries_max: usize,
+}
+
+impl Listing {
+    fn run(&self, stop: &Stop) -> Result<String, String> {
+        walk::check_directory(&self.root)?;
+        let mut answer = String::new();
+        let mut count = 0;
+        for entry in self.walk().build() {
+            if stop.is_due() {
+                answer.push_str("[out of time; list a smaller directory]\n");
+                return Ok(answer);
+            }
+            match entry {
+                Ok(entry) if entry.depth() == 0 => {}
+                Ok(_) if count == self.entries_max => {
+                    answer.push_str(&format!(
+                        "[more than {count} entries; list a subdirectory or raise limit]\n"
+                    ));
+                    return Ok(answer);
+                }
+                Ok(entry) => {
+                    count += 1;
+                    self.write(&entry, &mut answer);
+                }
+                Err(error) => answer.push_str(&format!("[{error}]\n")),
+            }
+        }
+        if answer.is_empty() {
+            answer = format!("[{} is empty]", self.root.display());
+        }
+        Ok(answer)
+    }
+
+    fn walk(&self) -> WalkBuilder {
+        let mut walk = WalkBuilder::new(&self.root);
+        walk.max_depth(Some(self.depth))
+            .hidden(false)
+            .require_git(false)
+            .sort_by_file_name(Ord::cmp);
+        if self.depth == 1 {
+            walk.standard_filters(false);
+        } else {
+            walk.filter_entry(walk::is_not_git_dir);
+        }
+        walk
+    }
+
+    fn write(&self, entry: &DirEntry, answer: &mut String) {
+        let path = entry.path();
+        let name = path.strip_prefix(&self.root).unwrap_or(path);
+        answer.push_str(&name.to_string_lossy());
+        answer.push_str(&suffix(entry, path));
+        answer.push('\n');
+    }
+}
+
+fn suffix(entry: &DirEntry, path: &Path) -> String {
+    match entry.file_type() {
+        Some(kind) if kind.is_dir() => "/".to_owned(),
+        Some(kind) if kind.is_symlink() => match std::fs::read_link(path) {
+            Ok(target) => format!(" -> {}", target.display()),
+            Err(_) => " -> ?".to_owned(),
+        },
+        _ => String::new(),
+    }
+}

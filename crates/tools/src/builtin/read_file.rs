@@ -1,0 +1,190 @@
+//! `read_file`: a slice of a text file with line numbers.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Seek};
+use std::path::Path;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use troupe_protocol::tool::ToolSpec;
+
+use crate::arguments;
+use crate::blocking::{self, Stop};
+use crate::call::Call;
+use crate::file;
+use crate::item;
+use crate::limits::{READ_ANSWER_BYTES_MAX, READ_LINE_BYTES_MAX, READ_LINES_DEFAULT, SNIFF_BYTES};
+use crate::tool::{Concurrency, Tool, ToolOutput};
+
+const NAME: &str = "read_file";
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// The file; relative paths start at the working directory.
+    path: String,
+    /// The first line to return, from 1.
+    offset: Option<usize>,
+    /// How many lines to return at most. Default 2000.
+    limit: Option<usize>,
+}
+
+#[derive(Debug)]
+pub(crate) struct ReadFile {
+    spec: ToolSpec,
+}
+
+impl ReadFile {
+    pub(crate) fn new() -> Self {
+        let spec = arguments::function::<Arguments>(
+            NAME,
+            "Reads a text file and returns its lines with their numbers. Long files come in \
+             slices: the answer says where to go on.",
+        );
+        Self { spec }
+    }
+}
+
+#[async_trait]
+impl Tool for ReadFile {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn concurrency(&self) -> Concurrency {
+        Concurrency::Shared
+    }
+
+    async fn call(&self, call: Call) -> ToolOutput {
+        let arguments: Arguments = match arguments::parse(&call, &self.spec).await {
+            Ok(arguments) => arguments,
+            Err(output) => return output,
+        };
+        let path = call.context.resolve(&arguments.path);
+        let slice = Slice {
+            first: arguments.offset.unwrap_or(1).max(1),
+            count: arguments.limit.unwrap_or(READ_LINES_DEFAULT).max(1),
+        };
+        let work = blocking::run(&call, None, move |stop| {
+            read(&path, slice, stop).map(ToolOutput::success)
+        });
+        item::shown(&call, NAME, work).await
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Slice {
+    first: usize,
+    count: usize,
+}
+
+fn read(path: &Path, slice: Slice, stop: &Stop) -> Result<String, String> {
+    let mut reader = open_text(path)?;
+    let mut line = Line::default();
+    let mut number = 0;
+    let mut answer = String::new();
+    loop {
+        if number % 1024 == 0 && stop.is_due() {
+            return Err("aborted".to_owned());
+        }
+        let more = line
+            .read(&mut reader)
+            .map_err(|error| file::problem("read", path, &error))?;
+        if !more {
+            break;
+        }
+        number += 1;
+        if number < slice.first {
+            continue;
+        }
+        if number - slice.first >= slice.count || answer.len() >= READ_ANSWER_BYTES_MAX {
+            answer.push_str(&format!(
+                "[more lines follow; go on with offset {number}]\n"
+            ));
+            return Ok(answer);
+        }
+        line.write_numbered(number, &mut answer);
+    }
+    if answer.is_empty() {
+        return Ok(match number {
+            0 => format!("[{} is empty]", path.display()),
+            _ => format!("[{} ends at line {number}]", path.display()),
+        });
+    }
+    Ok(answer)
+}
+
+fn open_text(path: &Path) -> Result<BufReader<File>, String> {
+    let (mut file, size) = file::open_regular(path)?;
+    let head =
+        file::head(&mut file, SNIFF_BYTES).map_err(|error| file::problem("read", path, &error))?;
+    if let Some(kind) = file::binary_kind(&head) {
+        return Err(format!(
+            "{} is not text: {kind}, {size} bytes; look at it with a command that knows the format{}",
+            path.display(),
+            if kind.is_image() {
+                ", or with view_image"
+            } else {
+                ""
+            },
+        ));
+    }
+    file.rewind()
+        .map_err(|error| file::problem("read", path, &error))?;
+    Ok(BufReader::with_capacity(64 * 1024, file))
+}
+
+/// One line, kept only as far as it is shown: a file may be one line of gigabytes.
+#[derive(Debug, Default)]
+struct Line {
+    shown: Vec<u8>,
+    bytes: usize,
+}
+
+impl Line {
+    /// Reads the next line; false at the end of the file.
+    fn read(&mut self, reader: &mut impl BufRead) -> std::io::Result<bool> {
+        self.shown.clear();
+        self.bytes = 0;
+        let mut any = false;
+        loop {
+            let buffer = reader.fill_buf()?;
+            if buffer.is_empty() {
+                return Ok(any);
+            }
+            any = true;
+            let end = memchr::memchr(b'\n', buffer);
+            let piece = &buffer[..end.unwrap_or(buffer.len())];
+            let room = READ_LINE_BYTES_MAX.saturating_sub(self.shown.len());
+            self.shown
+                .extend_from_slice(&piece[..piece.len().min(room)]);
+            self.bytes += piece.len();
+            let used = piece.len() + usize::from(end.is_some());
+            reader.consume(used);
+            if end.is_some() {
+                return Ok(true);
+            }
+        }
+    }
+
+    fn write_numbered(&self, number: usize, answer: &mut String) {
+        use std::fmt::Write as _;
+        let shown = self.shown.strip_suffix(b"\r").unwrap_or(&self.shown);
+        let text = String::from_utf8_lossy(shown);
+        let cut = self.bytes - self.shown.len();
+        let written = if cut == 0 {
+            writeln!(answer, "{number:>6}\t{text}")
+        } else {
+            let text = text.trim_end_matches(char::REPLACEMENT_CHARACTER);
+            writeln!(
+                answer,
+                "{number:>6}\t{text} [… {cut} more bytes in this line]"
+            )
+        };
+        written.expect("writing to a string cannot fail");
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,92 @@
+//! `update_plan`: the model's list of steps, for people to follow.
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use troupe_protocol::command::{PlanStep, StepStatus};
+use troupe_protocol::policy::CollaborationMode;
+use troupe_protocol::tool::ToolSpec;
+
+use crate::arguments;
+use crate::call::{Call, ToolEvent};
+use crate::item;
+use crate::limits::PLAN_STEPS_MAX;
+use crate::tool::{Concurrency, Tool, ToolOutput};
+
+const NAME: &str = "update_plan";
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// Why the plan changes, in a sentence.
+    explanation: Option<String>,
+    /// All steps, in order. At most one is `in_progress`.
+    plan: Vec<PlanStep>,
+}
+
+#[derive(Debug)]
+pub(crate) struct UpdatePlan {
+    spec: ToolSpec,
+}
+
+impl UpdatePlan {
+    pub(crate) fn new() -> Self {
+        let spec = arguments::function::<Arguments>(
+            NAME,
+            "Shows your plan to the user. Send the whole list of steps each time one of them \
+             changes its status; at most one step is in_progress at a time.",
+        );
+        Self { spec }
+    }
+}
+
+#[async_trait]
+impl Tool for UpdatePlan {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn concurrency(&self) -> Concurrency {
+        Concurrency::Exclusive
+    }
+
+    async fn call(&self, call: Call) -> ToolOutput {
+        let Arguments { explanation, plan } = match arguments::parse(&call, &self.spec).await {
+            Ok(arguments) => arguments,
+            Err(output) => return output,
+        };
+        if let Err(problem) = check(&plan, call.context.collaboration_mode) {
+            return item::failed(&call, NAME, problem).await;
+        }
+        call.channel
+            .report(ToolEvent::Plan { explanation, plan })
+            .await;
+        ToolOutput::success("Plan updated")
+    }
+}
+
+fn check(plan: &[PlanStep], mode: CollaborationMode) -> Result<(), String> {
+    if mode == CollaborationMode::Plan {
+        return Err(
+            "update_plan tracks work that is under way and is not available in plan mode; \
+             write the proposed plan in your answer instead"
+                .to_owned(),
+        );
+    }
+    if plan.len() > PLAN_STEPS_MAX {
+        return Err(format!(
+            "the plan has {} steps; send at most {PLAN_STEPS_MAX}",
+            plan.len()
+        ));
+    }
+    let running = plan
+        .iter()
+        .filter(|step| step.status == StepStatus::InProgress)
+        .count();
+    if running > 1 {
+        return Err(format!(
+            "{running} steps are in_progress; mark at most one and send the plan again"
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,144 @@
+//! `view_image`: puts a picture before the model's eyes.
+
+use std::io::{Cursor, Read as _};
+use std::path::Path;
+
+use async_trait::async_trait;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use image::imageops::FilterType;
+use image::{ImageFormat, ImageReader, Limits};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use troupe_protocol::history::{ContentItem, ToolOutputBody};
+use troupe_protocol::item::{ImageViewItem, TurnItem};
+use troupe_protocol::tool::ToolSpec;
+
+use crate::arguments;
+use crate::blocking;
+use crate::call::{Call, ToolEvent};
+use crate::file;
+use crate::limits::{IMAGE_DECODE_BYTES_MAX, IMAGE_FILE_BYTES_MAX, IMAGE_SIDE_MAX_PX};
+use crate::tool::{Concurrency, Tool, ToolOutput};
+
+const NAME: &str = "view_image";
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// A PNG, JPEG, GIF or WebP file; relative paths start at the working directory.
+    path: String,
+}
+
+#[derive(Debug)]
+pub(crate) struct ViewImage {
+    spec: ToolSpec,
+}
+
+impl ViewImage {
+    pub(crate) fn new() -> Self {
+        let spec = arguments::function::<Arguments>(
+            NAME,
+            "Shows you an image file. Pictures with a side over 2048 pixels are scaled down.",
+        );
+        Self { spec }
+    }
+}
+
+#[async_trait]
+impl Tool for ViewImage {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn concurrency(&self) -> Concurrency {
+        Concurrency::Shared
+    }
+
+    async fn call(&self, call: Call) -> ToolOutput {
+        let arguments: Arguments = match arguments::parse(&call, &self.spec).await {
+            Ok(arguments) => arguments,
+            Err(output) => return output,
+        };
+        let path = call.context.resolve(&arguments.path);
+        let item = TurnItem::ImageView(ImageViewItem {
+            id: call.item_id(),
+            path: path.clone(),
+        });
+        call.channel.report(ToolEvent::Started(item.clone())).await;
+        let output = blocking::run(&call, None, move |_stop| load(&path).map(as_output)).await;
+        call.channel.report(ToolEvent::Completed(item)).await;
+        output
+    }
+}
+
+/// An image file's bytes, small enough to be sent.
+#[derive(Debug)]
+struct Picture {
+    format: ImageFormat,
+    bytes: Vec<u8>,
+}
+
+fn as_output(picture: Picture) -> ToolOutput {
+    let mut image_url = format!("data:{};base64,", picture.format.to_mime_type());
+    STANDARD.encode_string(&picture.bytes, &mut image_url);
+    ToolOutput::success(ToolOutputBody::Parts(vec![ContentItem::InputImage {
+        image_url,
+        detail: None,
+    }]))
+}
+
+fn load(path: &Path) -> Result<Picture, String> {
+    let (file, size) = file::open_regular(path)?;
+    if size > IMAGE_FILE_BYTES_MAX {
+        return Err(format!(
+            "{} has {size} bytes; the limit is {IMAGE_FILE_BYTES_MAX}: make a smaller copy and view that",
+            path.display()
+        ));
+    }
+    let mut bytes = Vec::new();
+    file.take(IMAGE_FILE_BYTES_MAX)
+        .read_to_end(&mut bytes)
+        .map_err(|error| file::problem("read", path, &error))?;
+    let format = file::image_format(&bytes).ok_or_else(|| {
+        format!(
+            "{} is not a PNG, JPEG, GIF or WebP image; if it is text, use read_file",
+            path.display()
+        )
+    })?;
+    let damaged =
+        |error: image::ImageError| format!("{} cannot be decoded: {error}", path.display());
+    let picture = Picture { format, bytes };
+    let (width, height) = picture.reader().into_dimensions().map_err(damaged)?;
+    if width.max(height) <= IMAGE_SIDE_MAX_PX {
+        Ok(picture)
+    } else {
+        picture.scaled_down().map_err(damaged)
+    }
+}
+
+impl Picture {
+    fn reader(&self) -> ImageReader<Cursor<&[u8]>> {
+        let mut limits = Limits::default();
+        limits.max_alloc = Some(IMAGE_DECODE_BYTES_MAX);
+        let mut reader = ImageReader::with_format(Cursor::new(self.bytes.as_slice()), self.format);
+        reader.limits(limits);
+        reader
+    }
+
+    /// Photographs stay photographs; everything else becomes PNG, which loses nothing.
+    fn scaled_down(&self) -> image::ImageResult<Self> {
+        let format = match self.format {
+            ImageFormat::Jpeg => ImageFormat::Jpeg,
+            _ => ImageFormat::Png,
+        };
+        let small = self.reader().decode()?.resize(
+            IMAGE_SIDE_MAX_PX,
+            IMAGE_SIDE_MAX_PX,
+            FilterType::Triangle,
+        );
+        let mut bytes = Vec::new();
+        small.write_to(&mut Cursor::new(&mut bytes), format)?;
+        Ok(Self { format, bytes })
+    }
+}

@@ -1,0 +1,94 @@
+use expect_test::{Expect, expect};
+
+use super::*;
+
+const USER: [(&str, &str); 7] = [
+    ("EDITOR", "vi"),
+    ("GITHUB_TOKEN", "t"),
+    ("HOME", "/home/u"),
+    ("MY_PROVIDER", "k"),
+    ("NODE_OPTIONS", "-x"),
+    ("OPENAI_API_KEY", "k"),
+    ("PATH", "/bin"),
+];
+
+/// Shows which of the user's variables come through, without what is added to all.
+fn check(policy: &str, expect: Expect) {
+    let policy: EnvironmentPolicy = serde_json::from_str(policy).unwrap();
+    let inherited = owned(&USER);
+    let result = policy.apply(&inherited, &["MY_PROVIDER".to_owned()]);
+    let shown: Vec<String> = result
+        .iter()
+        .filter(|(name, value)| !FIXED.contains(&(name.as_str(), value.as_str())))
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    expect.assert_eq(&shown.join(" "));
+}
+
+fn owned(pairs: &[(&str, &str)]) -> Variables {
+    let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    pairs.iter().map(own).collect()
+}
+
+#[test]
+fn secrets_are_dropped_unless_kept_on_purpose() {
+    check(
+        "{}",
+        expect!["EDITOR=vi HOME=/home/u NODE_OPTIONS=-x PATH=/bin"],
+    );
+    check(
+        r#"{"ignore_default_excludes": true}"#,
+        expect!["EDITOR=vi GITHUB_TOKEN=t HOME=/home/u NODE_OPTIONS=-x OPENAI_API_KEY=k PATH=/bin"],
+    );
+}
+
+#[test]
+fn inheritance_has_three_sizes() {
+    check(r#"{"inherit": "core"}"#, expect!["HOME=/home/u PATH=/bin"]);
+    check(r#"{"inherit": "none"}"#, expect![""]);
+}
+
+#[test]
+fn patterns_drop_set_and_keep() {
+    check(
+        r#"{"exclude": ["node_*", "E?ITOR"]}"#,
+        expect!["HOME=/home/u PATH=/bin"],
+    );
+    check(
+        r#"{"inherit": "none", "set": {"CI": "1", "TERM": "xterm", "API_KEY": "mine"}}"#,
+        expect!["API_KEY=mine CI=1 TERM=xterm"],
+    );
+    check(
+        r#"{"set": {"CI": "1"}, "include_only": ["PATH", "C*"]}"#,
+        expect!["CI=1 PATH=/bin"],
+    );
+}
+
+#[test]
+fn commands_are_told_about_their_sandbox() {
+    let told = |policy| {
+        sandbox_variables(policy)
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let confined = SandboxPolicy::workspace_write();
+    let online = SandboxPolicy::ReadOnly {
+        network_access: true,
+    };
+    expect!["TROUPE_SANDBOX=workspace-write TROUPE_SANDBOX_NETWORK_DISABLED=1"]
+        .assert_eq(&told(Some(&confined)));
+    expect!["TROUPE_SANDBOX=read-only"].assert_eq(&told(Some(&online)));
+    expect![""].assert_eq(&told(None));
+    expect![""].assert_eq(&told(Some(&SandboxPolicy::DangerFullAccess)));
+}
+
+#[test]
+fn a_pattern_of_stars_is_not_slow() {
+    assert!(!matches(&"*a".repeat(500), &"a".repeat(499)));
+    assert!(matches(&"*a".repeat(500), &"a".repeat(500)));
+    assert!(matches("", ""));
+    assert!(!matches("", "x"));
+    assert!(matches("***", "x"));
+}

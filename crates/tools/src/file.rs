@@ -1,0 +1,108 @@
+//! Looking at files that a model named: they may be anything, of any size.
+
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
+use std::path::Path;
+
+/// Opens a regular file and returns its size. Anything else is refused: a pipe or a device
+/// would block or never end.
+pub(crate) fn open_regular(path: &Path) -> Result<(File, u64), String> {
+    let file = OpenOptions::new()
+        .read(true)
+        // Without it, opening a named pipe waits for a writer.
+        .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
+        .open(path)
+        .map_err(|error| problem("open", path, &error))?;
+    let metadata = file
+        .metadata()
+        .map_err(|error| problem("look at", path, &error))?;
+    let kind = metadata.file_type();
+    if kind.is_file() {
+        return Ok((file, metadata.len()));
+    }
+    let (kind, hint) = if kind.is_dir() {
+        ("a directory", "; list it with list_dir")
+    } else if kind.is_fifo() {
+        ("a named pipe", "")
+    } else if kind.is_socket() {
+        ("a socket", "")
+    } else {
+        ("a device", "")
+    };
+    Err(format!("{} is {kind}, not a file{hint}", path.display()))
+}
+
+/// Returns what a failed look at a file tells the model.
+pub(crate) fn problem(verb: &str, path: &Path, error: &io::Error) -> String {
+    let what = match error.kind() {
+        io::ErrorKind::NotFound => "it does not exist",
+        io::ErrorKind::PermissionDenied => "permission denied",
+        io::ErrorKind::NotADirectory => "a part of the path is a file, not a directory",
+        _ => return format!("cannot {verb} {}: {error}", path.display()),
+    };
+    format!("cannot {verb} {}: {what}", path.display())
+}
+
+/// Reads up to `max` bytes from the file's beginning.
+pub(crate) fn head(file: &mut File, max: usize) -> io::Result<Vec<u8>> {
+    let mut head = Vec::with_capacity(max);
+    let limit = u64::try_from(max).unwrap_or(u64::MAX);
+    file.take(limit).read_to_end(&mut head)?;
+    Ok(head)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BinaryKind {
+    Image(image::ImageFormat),
+    Known(&'static str),
+    Unknown,
+}
+
+impl BinaryKind {
+    pub(crate) fn is_image(self) -> bool {
+        matches!(self, Self::Image(_))
+    }
+}
+
+impl fmt::Display for BinaryKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Image(format) => f.write_str(format.to_mime_type()),
+            Self::Known(name) => f.write_str(name),
+            Self::Unknown => f.write_str("binary data"),
+        }
+    }
+}
+
+/// Tells what a file is by its first bytes; `None` for text.
+pub(crate) fn binary_kind(head: &[u8]) -> Option<BinaryKind> {
+    const KNOWN: [(&[u8], &str); 9] = [
+        (b"\x7fELF", "an ELF program or object"),
+        (b"%PDF-", "a PDF document"),
+        (b"PK\x03\x04", "a zip archive"),
+        (b"\x1f\x8b", "gzip data"),
+        (b"\xfd7zXZ", "xz data"),
+        (b"\x28\xb5\x2f\xfd", "zstd data"),
+        (b"SQLite format 3\0", "an SQLite database"),
+        (b"\0asm", "a WebAssembly module"),
+        (b"\xff\xfe", "UTF-16 text"),
+    ];
+    if let Some(format) = image_format(head) {
+        return Some(BinaryKind::Image(format));
+    }
+    if let Some((_, name)) = KNOWN.iter().find(|(magic, _)| head.starts_with(magic)) {
+        return Some(BinaryKind::Known(name));
+    }
+    memchr::memchr(0, head).map(|_| BinaryKind::Unknown)
+}
+
+/// Returns the format of an image that a model can be shown. Of the many magic numbers only
+/// these are asked for: two letters such as `BM` also begin a text.
+pub(crate) fn image_format(head: &[u8]) -> Option<image::ImageFormat> {
+    use image::ImageFormat::{Gif, Jpeg, Png, WebP};
+    image::guess_format(head)
+        .ok()
+        .filter(|format| matches!(format, Png | Jpeg | Gif | WebP))
+}

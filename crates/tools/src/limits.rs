@@ -1,0 +1,64 @@
+//! Every bound of this crate, unit last.
+
+use std::time::Duration;
+
+/// What one answer may cost the model, unless the call asks for less.
+pub(crate) const ANSWER_TOKENS_MAX: usize = 10_000;
+/// The usual estimate; providers count differently, and only the order matters here.
+pub(crate) const BYTES_PER_TOKEN: usize = 4;
+
+// Commands
+/// What is kept of one command's output: half from its head, half from its tail.
+pub(crate) const CAPTURE_BYTES_MAX: usize = 1024 * 1024;
+/// One piece of streamed output.
+pub(crate) const OUTPUT_EVENT_BYTES_MAX: usize = 8 * 1024;
+/// Streamed pieces of one call; later output is still captured.
+pub(crate) const OUTPUT_EVENTS_MAX: usize = 10_000;
+pub(crate) const COMMAND_TIMEOUT_DEFAULT_MS: u64 = 120_000;
+pub(crate) const COMMAND_TIMEOUT_MAX_MS: u64 = 3_600_000;
+pub(crate) const COMMAND_BYTES_MAX: usize = 128 * 1024;
+
+// Commands that go on in the background
+pub(crate) const TERMINALS_MAX: usize = 64;
+/// The most recently used ones are never ended to make room.
+pub(crate) const TERMINALS_PROTECTED: usize = 8;
+pub(crate) const YIELD_MIN_MS: u64 = 250;
+pub(crate) const YIELD_MAX_MS: u64 = 30_000;
+pub(crate) const START_YIELD_DEFAULT_MS: u64 = 10_000;
+pub(crate) const WRITE_YIELD_DEFAULT_MS: u64 = 250;
+/// A call that only waits may wait long, but not shorter than this: a model that polls in a
+/// tight loop pays a request for each look.
+pub(crate) const POLL_MIN_MS: u64 = 5_000;
+pub(crate) const POLL_MAX_MS: u64 = 300_000;
+/// A command that ends this soon after its time is up is answered as ended.
+pub(crate) const INPUT_QUEUE_MAX: usize = 16;
+pub(crate) const INPUT_BYTES_MAX: usize = 1024 * 1024;
+
+// Files
+pub(crate) const READ_LINES_DEFAULT: usize = 2_000;
+pub(crate) const READ_LINE_BYTES_MAX: usize = 2_000;
+pub(crate) const READ_ANSWER_BYTES_MAX: usize = ANSWER_TOKENS_MAX * BYTES_PER_TOKEN;
+/// How much of a file is looked at to tell text from binary.
+pub(crate) const SNIFF_BYTES: usize = 8 * 1024;
+pub(crate) const LIST_ENTRIES_DEFAULT: usize = 500;
+pub(crate) const LIST_ENTRIES_MAX: usize = 2_000;
+pub(crate) const LIST_DEPTH_DEFAULT: usize = 1;
+pub(crate) const LIST_DEPTH_MAX: usize = 16;
+pub(crate) const SEARCH_TIME_MAX: Duration = Duration::from_secs(20);
+pub(crate) const SEARCH_FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+pub(crate) const SEARCH_REGEX_BYTES_MAX: usize = 4 * 1024 * 1024;
+pub(crate) const GREP_MATCHES_DEFAULT: usize = 200;
+pub(crate) const GREP_MATCHES_MAX: usize = 2_000;
+pub(crate) const GREP_LINE_BYTES_MAX: usize = 500;
+pub(crate) const GREP_CONTEXT_MAX: usize = 20;
+pub(crate) const FIND_FILES_DEFAULT: usize = 200;
+pub(crate) const FIND_FILES_MAX: usize = 2_000;
+
+// Images
+pub(crate) const IMAGE_FILE_BYTES_MAX: u64 = 20 * 1024 * 1024;
+pub(crate) const IMAGE_SIDE_MAX_PX: u32 = 2_048;
+/// What decoding may allocate; a small file can claim a huge picture.
+pub(crate) const IMAGE_DECODE_BYTES_MAX: u64 = 512 * 1024 * 1024;
+
+// Plans
+pub(crate) const PLAN_STEPS_MAX: usize = 100;

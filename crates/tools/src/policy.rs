@@ -1,0 +1,193 @@
+//! Which calls run, which are asked for, which are refused. Pure: facts in, verdict out.
+//!
+//! Commands under a sandbox:
+//!
+//! | policy | known safe | unknown | dangerous | asks to leave the sandbox |
+//! |---|---|---|---|---|
+//! | `untrusted` | run | ask | ask | ask |
+//! | `on-failure` | run, ask when stopped | run, ask when stopped | ask | ask |
+//! | `on-request` | run | run | ask | ask |
+//! | `never` | run | run | refuse | refuse |
+//!
+//! Whatever runs, runs in the sandbox; only a person's word takes it out. With
+//! `danger-full-access` there is no sandbox to leave, and only `untrusted` asks: somebody chose
+//! to let everything happen.
+//!
+//! Edits: inside the writable roots they are made, outside they are asked for (`never`: refused);
+//! `untrusted` asks for all of them.
+
+use std::path::{Path, PathBuf};
+
+use troupe_protocol::policy::{ApprovalPolicy, SandboxMode, SandboxPolicy};
+
+use crate::safety::Judgement;
+
+/// What is to happen with a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Allow(Sandbox),
+    Ask {
+        reason: String,
+        /// How it runs once a person agrees.
+        then: Sandbox,
+    },
+    /// With what the model is told.
+    Refuse(String),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Sandbox {
+    Confined,
+    Unconfined,
+}
+
+/// Whether the model wants its command out of the sandbox.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Escalation {
+    None,
+    Wanted { justification: Option<String> },
+}
+
+/// Decides about a command before it runs.
+pub(crate) fn command(
+    judgement: &Judgement,
+    escalation: &Escalation,
+    approval: ApprovalPolicy,
+    sandbox: &SandboxPolicy,
+) -> Verdict {
+    if sandbox.mode() == SandboxMode::DangerFullAccess {
+        return unconfined(judgement, approval);
+    }
+    if let Escalation::Wanted { justification } = escalation {
+        return leaving(justification.as_deref(), approval);
+    }
+    match (approval, judgement) {
+        (_, Judgement::KnownSafe) => Verdict::Allow(Sandbox::Confined),
+        (ApprovalPolicy::Never, Judgement::Dangerous { why }) => Verdict::Refuse(format!(
+            "refused: {why}; nobody can be asked under the approval policy `never`. Reach the \
+             goal another way, or tell the user what to run"
+        )),
+        (_, Judgement::Dangerous { why }) => Verdict::Ask {
+            reason: format!("dangerous: {why}"),
+            then: Sandbox::Confined,
+        },
+        (ApprovalPolicy::Untrusted, Judgement::Unknown { why }) => Verdict::Ask {
+            reason: format!("not known to be safe: {why}"),
+            then: Sandbox::Confined,
+        },
+        (
+            ApprovalPolicy::OnFailure | ApprovalPolicy::OnRequest | ApprovalPolicy::Never,
+            Judgement::Unknown { .. },
+        ) => Verdict::Allow(Sandbox::Confined),
+    }
+}
+
+fn unconfined(judgement: &Judgement, approval: ApprovalPolicy) -> Verdict {
+    let reason = match (approval, judgement) {
+        (ApprovalPolicy::Untrusted, Judgement::Unknown { why }) => {
+            format!("not known to be safe: {why}")
+        }
+        (ApprovalPolicy::Untrusted, Judgement::Dangerous { why }) => format!("dangerous: {why}"),
+        _ => return Verdict::Allow(Sandbox::Unconfined),
+    };
+    Verdict::Ask {
+        reason,
+        then: Sandbox::Unconfined,
+    }
+}
+
+fn leaving(justification: Option<&str>, approval: ApprovalPolicy) -> Verdict {
+    if approval == ApprovalPolicy::Never {
+        return Verdict::Refuse(
+            "refused: under the approval policy `never` nobody can allow a command to leave the \
+             sandbox. Call again without sandbox_permissions, or reach the goal another way"
+                .to_owned(),
+        );
+    }
+    match justification.map(str::trim) {
+        None | Some("") => Verdict::Refuse(
+            "say in `justification`, as a question to the user, why this command has to run \
+             outside of the sandbox, and call again"
+                .to_owned(),
+        ),
+        Some(justification) => Verdict::Ask {
+            reason: justification.to_owned(),
+            then: Sandbox::Unconfined,
+        },
+    }
+}
+
+/// Decides whether a person is asked to let a command that the sandbox stopped run without it.
+pub(crate) fn after_denial(approval: ApprovalPolicy, denial: &str) -> Option<String> {
+    (approval == ApprovalPolicy::OnFailure)
+        .then(|| format!("the sandbox stopped it ({denial}); run it without the sandbox?"))
+}
+
+/// Tells the model what it can do about a command that the sandbox stopped.
+pub(crate) fn denial_hint(approval: ApprovalPolicy) -> &'static str {
+    match approval {
+        ApprovalPolicy::Never => "it cannot leave the sandbox: reach the goal another way",
+        ApprovalPolicy::OnFailure => {
+            "the user was asked and did not let it run without the sandbox"
+        }
+        ApprovalPolicy::OnRequest | ApprovalPolicy::Untrusted => {
+            "if it must run outside of the sandbox, call again with sandbox_permissions \
+             \"require_escalated\" and a justification"
+        }
+    }
+}
+
+/// Where the files of an edit lie.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Reach {
+    Inside,
+    Outside { path: PathBuf },
+}
+
+/// Decides about an edit. [`Sandbox::Confined`] keeps it inside the writable roots.
+pub(crate) fn edit(reach: &Reach, approval: ApprovalPolicy, sandbox: &SandboxPolicy) -> Verdict {
+    let anywhere = sandbox.mode() == SandboxMode::DangerFullAccess;
+    let then = match reach {
+        Reach::Inside if !anywhere => Sandbox::Confined,
+        Reach::Inside | Reach::Outside { .. } => Sandbox::Unconfined,
+    };
+    match (approval, reach) {
+        (ApprovalPolicy::Untrusted, Reach::Inside) => Verdict::Ask {
+            reason: "every edit is asked for under the approval policy `untrusted`".to_owned(),
+            then,
+        },
+        (ApprovalPolicy::Untrusted, Reach::Outside { path }) => ask_outside(path),
+        (_, Reach::Inside) => Verdict::Allow(then),
+        (_, Reach::Outside { .. }) if anywhere => Verdict::Allow(then),
+        (ApprovalPolicy::Never, Reach::Outside { path }) => {
+            Verdict::Refuse(refused_outside(path, sandbox))
+        }
+        (ApprovalPolicy::OnFailure | ApprovalPolicy::OnRequest, Reach::Outside { path }) => {
+            ask_outside(path)
+        }
+    }
+}
+
+fn ask_outside(path: &Path) -> Verdict {
+    Verdict::Ask {
+        reason: format!(
+            "{} is outside of the directories that may be written",
+            path.display()
+        ),
+        then: Sandbox::Unconfined,
+    }
+}
+
+fn refused_outside(path: &Path, sandbox: &SandboxPolicy) -> String {
+    let path = path.display();
+    let why = match sandbox.mode() {
+        SandboxMode::ReadOnly => format!("the sandbox is read-only, so {path} cannot be changed"),
+        SandboxMode::WorkspaceWrite | SandboxMode::DangerFullAccess => {
+            format!("{path} is outside of the directories that may be written")
+        }
+    };
+    format!("refused: {why}, and nobody can be asked under the approval policy `never`")
+}
+
+#[cfg(test)]
+mod tests;

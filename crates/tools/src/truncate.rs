@@ -1,0 +1,57 @@
+//! Cutting an answer to what the model may be asked to read: the middle goes, and the cut
+//! is stated where it was made.
+
+use std::borrow::Cow;
+
+use crate::limits::BYTES_PER_TOKEN;
+
+/// Estimates what a text costs the model.
+pub(crate) fn tokens(bytes: usize) -> usize {
+    bytes.div_ceil(BYTES_PER_TOKEN)
+}
+
+/// Keeps the head and the tail of a text that is longer than `tokens_max`.
+pub(crate) fn middle(text: &str, tokens_max: usize) -> Cow<'_, str> {
+    let bytes_max = tokens_max.saturating_mul(BYTES_PER_TOKEN);
+    if text.len() <= bytes_max {
+        return Cow::Borrowed(text);
+    }
+    let head_end = text.floor_char_boundary(bytes_max / 2);
+    let tail_start = text.ceil_char_boundary(text.len() - (bytes_max - bytes_max / 2));
+    let omitted = tokens(tail_start - head_end);
+    Cow::Owned(format!(
+        "{}…{omitted} tokens truncated…{}",
+        &text[..head_end],
+        &text[tail_start..]
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    fn check(text: &str, tokens_max: usize, expect: Expect) {
+        expect.assert_eq(&super::middle(text, tokens_max));
+    }
+
+    #[test]
+    fn what_fits_is_untouched() {
+        check("", 0, expect![""]);
+        check("12345678", 2, expect!["12345678"]);
+    }
+
+    #[test]
+    fn the_middle_goes() {
+        check(
+            "head56789012tail",
+            2,
+            expect!["head…2 tokens truncated…tail"],
+        );
+        check("head", 0, expect!["…1 tokens truncated…"]);
+    }
+
+    #[test]
+    fn characters_stay_whole() {
+        check("äääääääääää", 1, expect!["ä…5 tokens truncated…ä"]);
+    }
+}
