@@ -1,1 +1,53 @@
+//! Keeps conversations: append-only rollouts, the lease on each, and an index over them.
+//!
+//! ```text
+//!  Log::append ─► rollout file (page cache) ─► Log::commit ─► committer thread (fdatasync)
+//!                                                   └──────► indexer thread ─► state.db
+//!  Store::open ─► lease ─► backwards from the end to the newest compaction ─► LiveHistory
+//! ```
+//!
+//! The rollout is the truth. `state.db` is a projection of it: each row carries the offset
+//! up to which its log was applied, what lies behind is applied on demand, and all of it can
+//! be deleted and rebuilt. A run that neither commits nor lists never opens SQLite.
+//!
+//! Reading order: [`store`] (the two traits and what they hand out) → `line` (how a record
+//! becomes bytes) → `backwards` and `live` (resume) → `log` and `committer` (append) →
+//! `fold` and `index` (listing, bookmarks) → [`embedded`] and [`memory`], which put the
+//! parts together.
+//!
+//! Deliberately absent: decisions. The store knows lines and rows, not why they change; it
+//! never interprets a conversation beyond what a list shows, reads no environment, prints
+//! nothing, and repairs nothing but a torn last line.
 
+pub mod clock;
+pub mod embedded;
+pub mod error;
+pub mod limits;
+pub mod list;
+pub mod memory;
+pub mod store;
+
+mod backwards;
+mod committer;
+mod fold;
+mod forwards;
+mod index;
+mod layout;
+mod lease;
+mod line;
+mod live;
+mod log;
+mod source;
+mod worker;
+
+pub use clock::{Clock, UnixMillis};
+pub use embedded::EmbeddedStore;
+pub use error::Error;
+pub use line::{Stamped, Unreadable};
+pub use list::{
+    ArchivedFilter, Direction, ListPage, ListQuery, SessionSummary, SortKey, SourceKind,
+};
+pub use memory::MemoryStore;
+pub use store::{
+    Batch, Bookmark, Line, LiveHistory, Log, Position, ReindexProgress, ReindexReport, Store,
+};

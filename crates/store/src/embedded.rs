@@ -1,0 +1,282 @@
+//! The store of one machine: a directory of rollout files, and SQLite over them.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use troupe_protocol::rollout::SessionMeta;
+use troupe_protocol::{ResponseId, SessionId};
+
+use crate::clock::{Clock, UnixMillis};
+use crate::committer::Committer;
+use crate::error::Error;
+use crate::forwards;
+use crate::index::Indexer;
+use crate::layout::{self, Found, Layout};
+use crate::lease;
+use crate::limits::OPEN_ATTEMPTS_MAX;
+use crate::list::{ListPage, ListQuery};
+use crate::live;
+use crate::log::{FILE_MODE, FileLog};
+use crate::source::Source;
+use crate::store::{
+    Batch, Bookmark, LiveHistory, Log, Position, ReindexProgress, ReindexReport, Store,
+};
+
+/// All sessions of a home directory. Clones share the threads, which end with the last clone
+/// and the last log.
+#[derive(Debug, Clone)]
+pub struct EmbeddedStore {
+    home: Arc<Home>,
+}
+
+/// What a store and its logs share.
+#[derive(Debug)]
+pub(crate) struct Home {
+    layout: Layout,
+    pub(crate) clock: Clock,
+    pub(crate) committer: Committer,
+    pub(crate) indexer: Indexer,
+}
+
+impl EmbeddedStore {
+    /// Makes the directory if it is missing. Nothing else is read, opened or started.
+    pub fn open(home: &Path) -> Result<Self, Error> {
+        Self::with_clock(home, Clock::system())
+    }
+
+    pub fn with_clock(home: &Path, clock: Clock) -> Result<Self, Error> {
+        layout::create_directory(home)?;
+        let layout = Layout::new(home);
+        Ok(Self {
+            home: Arc::new(Home {
+                clock: clock.clone(),
+                committer: Committer::new(),
+                indexer: Indexer::new(layout.clone(), clock),
+                layout,
+            }),
+        })
+    }
+
+    /// Reads files on a thread where waiting for the disk holds nobody up.
+    async fn reading<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Arc<Home>) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let home = self.home.clone();
+        tokio::task::spawn_blocking(move || work(&home))
+            .await
+            .map_err(|_| Error::Stopped { thread: "reading" })?
+    }
+}
+
+#[async_trait]
+impl Store for EmbeddedStore {
+    async fn create(&self, meta: &SessionMeta) -> Result<Box<dyn Log>, Error> {
+        let created = created(meta)?;
+        let path = self.home.layout.new_log(meta.id, created);
+        let changed = match path.parent() {
+            Some(directory) => layout::create_directory(directory)?,
+            None => Vec::new(),
+        };
+        let log = FileLog::create(self.home.clone(), meta, path, changed)?;
+        Ok(Box::new(log))
+    }
+
+    async fn open(&self, id: SessionId) -> Result<(Box<dyn Log>, LiveHistory), Error> {
+        let opened = self.reading(move |home| open_log(home, id)).await?;
+        Ok((Box::new(opened.0), opened.1))
+    }
+
+    async fn read_live(&self, id: SessionId) -> Result<LiveHistory, Error> {
+        self.reading(move |home| {
+            let (found, file) = open_for_reading(home, id)?;
+            let end = live::whole_end(&file).map_err(|source| Error::read(&found.path, source))?;
+            let mut history = live_history(&found, &file, end)?;
+            let torn = file.bytes().unwrap_or(end.0).saturating_sub(end.0);
+            if torn > 0 {
+                history.warnings.push(torn_warning(end, torn));
+            }
+            Ok(history)
+        })
+        .await
+    }
+
+    async fn read_live_at(&self, id: SessionId, upto: Position) -> Result<LiveHistory, Error> {
+        self.reading(move |home| {
+            let (found, file) = open_for_reading(home, id)?;
+            check_position(&found, &file, upto)?;
+            live_history(&found, &file, upto)
+        })
+        .await
+    }
+
+    async fn read_all(&self, id: SessionId, from: Position) -> Result<Batch, Error> {
+        self.reading(move |home| {
+            let (found, file) = open_for_reading(home, id)?;
+            check_position(&found, &file, from)?;
+            forwards::batch(&file, from).map_err(|source| Error::read(&found.path, source))
+        })
+        .await
+    }
+
+    async fn find_bookmark(&self, id: &ResponseId) -> Result<Option<Bookmark>, Error> {
+        self.home.indexer.find_bookmark(id.clone()).await
+    }
+
+    async fn resolve(&self, text: &str) -> Result<SessionId, Error> {
+        let typed = text.to_owned();
+        let by_id = self.reading(move |home| {
+            let ids = home.layout.all()?.into_iter().map(|found| found.id);
+            layout::match_id(&typed, ids)
+        });
+        match by_id.await? {
+            Some(id) => Ok(id),
+            None => self.home.indexer.resolve_name(text.to_owned()).await,
+        }
+    }
+
+    async fn list(&self, query: &ListQuery) -> Result<ListPage, Error> {
+        self.home.indexer.list(query.clone()).await
+    }
+
+    async fn archive(&self, id: SessionId) -> Result<(), Error> {
+        self.reading(move |home| relocate(home, id, true)).await
+    }
+
+    async fn unarchive(&self, id: SessionId) -> Result<(), Error> {
+        self.reading(move |home| relocate(home, id, false)).await
+    }
+
+    async fn reindex(
+        &self,
+        progress: &mut (dyn FnMut(ReindexProgress) + Send),
+    ) -> Result<ReindexReport, Error> {
+        self.home.indexer.reindex(progress).await
+    }
+}
+
+/// Returns when the session began, which is part of its file's name.
+pub(crate) fn created(meta: &SessionMeta) -> Result<UnixMillis, Error> {
+    meta.timestamp.parse().map_err(|error| Error::Meta {
+        path: PathBuf::from(meta.id.to_string()),
+        reason: format!("timestamp {:?}: {error}", meta.timestamp),
+    })
+}
+
+fn open_log(home: &Arc<Home>, id: SessionId) -> Result<(FileLog, LiveHistory), Error> {
+    let (found, file) = open_leased(home, id)?;
+    let failed = |source| Error::read(&found.path, source);
+    let end = live::whole_end(&file).map_err(failed)?;
+    // Before anything is repaired: a file that is not a rollout is left alone.
+    let mut history = live_history(&found, &file, end)?;
+    let torn = file.bytes().map_err(failed)?.saturating_sub(end.0);
+    if torn > 0 {
+        let kept = cut_torn_line(&found.path, &file, end, torn)?;
+        let warning = format!("{}, kept in {}", torn_warning(end, torn), kept.display());
+        history.warnings.push(warning);
+    }
+    let log = FileLog::resume(home.clone(), id, found.path, file, end);
+    Ok((log, history))
+}
+
+/// Finds, opens and locks a log. Between these steps another process may move the file, so
+/// the three are checked to be about the same one.
+fn open_leased(home: &Home, id: SessionId) -> Result<(Found, File), Error> {
+    for _ in 0..OPEN_ATTEMPTS_MAX {
+        let found = home.layout.find(id)?;
+        match OpenOptions::new().read(true).append(true).open(&found.path) {
+            Ok(file) => {
+                lease::take(&file, id, &found.path)?;
+                if lease::is_at(&file, &found.path) {
+                    return Ok((found, file));
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(source) => return Err(Error::io("open", &found.path, source)),
+        }
+    }
+    Err(Error::not_found(id))
+}
+
+fn open_for_reading(home: &Home, id: SessionId) -> Result<(Found, File), Error> {
+    for _ in 0..OPEN_ATTEMPTS_MAX {
+        let found = home.layout.find(id)?;
+        match File::open(&found.path) {
+            Ok(file) => return Ok((found, file)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(source) => return Err(Error::read(&found.path, source)),
+        }
+    }
+    Err(Error::not_found(id))
+}
+
+fn live_history(found: &Found, file: &File, end: Position) -> Result<LiveHistory, Error> {
+    let failed = |source| Error::read(&found.path, source);
+    let meta = live::read_meta(file)
+        .map_err(failed)?
+        .map_err(|why| Error::Meta {
+            path: found.path.clone(),
+            reason: why.reason,
+        })?;
+    let live = live::read(file, end).map_err(failed)?;
+    Ok(live.into_history(meta, found.archived))
+}
+
+fn check_position(found: &Found, file: &File, position: Position) -> Result<(), Error> {
+    match file.is_line_boundary(position.0) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(Error::Position {
+            session: found.id,
+            position,
+        }),
+        Err(source) => Err(Error::read(&found.path, source)),
+    }
+}
+
+fn torn_warning(end: Position, torn: u64) -> String {
+    format!("the last line (byte {end}, {torn} bytes) was never finished and is left out")
+}
+
+/// Moves the unfinished line into a file beside the log, so that the next line begins whole.
+fn cut_torn_line(path: &Path, file: &File, end: Position, torn: u64) -> Result<PathBuf, Error> {
+    let mut kept = path.to_owned().into_os_string();
+    kept.push(".torn");
+    let kept = PathBuf::from(kept);
+    let copy = || -> io::Result<()> {
+        let mut side = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .mode(FILE_MODE)
+            .open(&kept)?;
+        forwards::copy(file, end.0..end.0 + torn, &mut side)?;
+        side.write_all(b"\n")?;
+        side.sync_data()
+    };
+    copy().map_err(|source| Error::io("write", &kept, source))?;
+    file.set_len(end.0)
+        .map_err(|source| Error::io("repair", path, source))?;
+    Ok(kept)
+}
+
+/// Moves a log into or out of the archive, holding its lease meanwhile.
+fn relocate(home: &Home, id: SessionId, archived: bool) -> Result<(), Error> {
+    let (found, _lease) = open_leased(home, id)?;
+    if found.archived == archived {
+        return Ok(());
+    }
+    let name = found.path.file_name().and_then(|name| name.to_str());
+    let name = name.expect("only files with a UTF-8 name are found");
+    let target = if archived {
+        home.layout.archived_log(name)
+    } else {
+        home.layout.live_log(name)
+    };
+    if let Some(directory) = target.parent() {
+        layout::create_directory(directory)?;
+    }
+    fs::rename(&found.path, &target).map_err(|source| Error::io("move", &found.path, source))
+}

@@ -1,0 +1,222 @@
+//! What a list shows of a session, folded from its lines. The row is the whole state of the
+//! fold: going on from a stored row gives the same as reading the log from its start.
+//!
+//! Lines are told apart by their heads; payloads are parsed only where the row needs them.
+//! Branches do not matter here: a name or a bookmark counts wherever it was written.
+
+use std::io;
+
+use serde::Deserialize;
+use troupe_protocol::event::EventMsg;
+use troupe_protocol::input::UserInput;
+use troupe_protocol::item::TurnItem;
+use troupe_protocol::rollout::{EventRecord, SessionMeta};
+use troupe_protocol::{ResponseId, SessionId};
+
+use crate::clock::UnixMillis;
+use crate::forwards::Forwards;
+use crate::limits::{PREVIEW_BYTES_MAX, WARNINGS_MAX};
+use crate::line::{self, Head, Unreadable};
+use crate::list::SourceKind;
+use crate::source::Source;
+use crate::store::Position;
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Row {
+    pub(crate) id: SessionId,
+    /// Set by a readable first line. Only such sessions are listed.
+    pub(crate) described: Option<Description>,
+    pub(crate) updated: UnixMillis,
+    pub(crate) model: Option<String>,
+    pub(crate) name: Option<String>,
+    pub(crate) note: Option<String>,
+    pub(crate) preview: Option<String>,
+    pub(crate) tokens: u64,
+    /// Everything before is in the row.
+    pub(crate) offset: u64,
+    pub(crate) lines: u64,
+}
+
+/// What the meta line says; the directory may change with the turns.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Description {
+    pub(crate) created: UnixMillis,
+    pub(crate) cwd: String,
+    /// As JSON.
+    pub(crate) source: String,
+    pub(crate) source_kind: &'static str,
+    pub(crate) model_provider: String,
+    pub(crate) forked_from: Option<SessionId>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct BookmarkRow {
+    pub(crate) response_id: ResponseId,
+    pub(crate) position: Position,
+    pub(crate) written: UnixMillis,
+}
+
+#[derive(Debug)]
+pub(crate) struct Fold {
+    pub(crate) row: Row,
+    /// Those met by this fold, in the order of the log.
+    pub(crate) bookmarks: Vec<BookmarkRow>,
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Fold {
+    pub(crate) fn begin(id: SessionId) -> Self {
+        Self::resume(Row {
+            id,
+            described: None,
+            updated: UnixMillis(0),
+            model: None,
+            name: None,
+            note: None,
+            preview: None,
+            tokens: 0,
+            offset: 0,
+            lines: 0,
+        })
+    }
+
+    pub(crate) fn resume(row: Row) -> Self {
+        Self {
+            row,
+            bookmarks: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Applies the whole lines between the row's offset and `end`.
+    pub(crate) fn apply<S: Source + ?Sized>(
+        &mut self,
+        source: &S,
+        end: Position,
+    ) -> io::Result<()> {
+        let mut lines = Forwards::up_to(source, Position(self.row.offset), end);
+        while let Some(line) = lines.next_line()? {
+            self.row.offset = line.end;
+            self.row.lines += 1;
+            let applied = line
+                .bytes
+                .ok_or_else(Unreadable::too_long)
+                .and_then(|bytes| self.apply_line(bytes, Position(line.end)));
+            if let Err(why) = applied {
+                self.warn(&why);
+            }
+        }
+        Ok(())
+    }
+
+    fn apply_line(&mut self, bytes: &[u8], end: Position) -> Result<(), Unreadable> {
+        let head = Head::of(bytes)?;
+        let written = head.timestamp()?;
+        self.row.updated = written;
+        match &*head.kind {
+            "session_meta" if self.row.lines == 1 => {
+                self.row.described = Some(Description::of(&parse(head.payload)?)?);
+            }
+            "turn_context" => {
+                let context: LooseContext = parse(head.payload)?;
+                if let Some(described) = &mut self.row.described {
+                    described.cwd = context.cwd;
+                }
+                self.row.model = Some(context.model);
+            }
+            "event_msg" => {
+                let kind = line::event_kind(head.payload)?;
+                self.apply_event(&kind, head.payload, end, written)?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn apply_event(
+        &mut self,
+        kind: &str,
+        payload: &[u8],
+        end: Position,
+        written: UnixMillis,
+    ) -> Result<(), Unreadable> {
+        let is_wanted = match kind {
+            "response_completed"
+            | "token_count"
+            | "thread_name_updated"
+            | "thread_note_updated" => true,
+            "item_completed" | "user_message" => self.row.preview.is_none(),
+            _ => false,
+        };
+        if !is_wanted {
+            return Ok(());
+        }
+        match parse::<EventRecord>(payload)?.msg {
+            EventMsg::ResponseCompleted { response_id, .. } => self.bookmarks.push(BookmarkRow {
+                response_id,
+                position: end,
+                written,
+            }),
+            EventMsg::TokenCount {
+                info: Some(info), ..
+            } => self.row.tokens = info.total_token_usage.total_tokens,
+            EventMsg::ThreadNameUpdated { thread_name } => self.row.name = thread_name,
+            EventMsg::ThreadNoteUpdated { thread_note } => self.row.note = thread_note,
+            EventMsg::ItemCompleted {
+                item: TurnItem::UserMessage(message),
+                ..
+            } => self.row.preview = message.content.iter().find_map(preview),
+            EventMsg::UserMessage { message, .. } => self.row.preview = beginning(&message),
+            // Other items, and a token count that has no count.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn warn(&mut self, why: &Unreadable) {
+        if self.warnings.len() < WARNINGS_MAX {
+            let number = self.row.lines;
+            self.warnings.push(format!("line {number}: {why}"));
+        }
+    }
+}
+
+impl Description {
+    fn of(meta: &SessionMeta) -> Result<Self, Unreadable> {
+        Ok(Self {
+            created: meta.timestamp.parse().map_err(Unreadable::new)?,
+            cwd: meta.cwd.to_string_lossy().into_owned(),
+            source: serde_json::to_string(&meta.source).map_err(Unreadable::new)?,
+            source_kind: SourceKind::from(&meta.source).as_str(),
+            model_provider: meta.model_provider.clone(),
+            forked_from: meta.forked_from_id,
+        })
+    }
+}
+
+/// What a row needs of a `turn_context`.
+#[derive(Deserialize)]
+struct LooseContext {
+    cwd: String,
+    model: String,
+}
+
+fn parse<'de, T: Deserialize<'de>>(payload: &'de [u8]) -> Result<T, Unreadable> {
+    serde_json::from_slice(payload).map_err(Unreadable::new)
+}
+
+fn preview(input: &UserInput) -> Option<String> {
+    match input {
+        UserInput::Text { text, .. } => beginning(text),
+        _ => None,
+    }
+}
+
+fn beginning(text: &str) -> Option<String> {
+    let text = text.trim();
+    let end = text.floor_char_boundary(PREVIEW_BYTES_MAX);
+    (!text.is_empty()).then(|| text[..end].to_owned())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,70 @@
+//! Who owns a log: an exclusive `flock` on the file itself. The kernel gives it back when the
+//! owner dies, however it dies, and it follows the file when that is moved.
+
+use std::fs::{self, File, TryLockError};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use troupe_protocol::SessionId;
+
+use crate::error::Error;
+
+/// Takes the lease, or says who has it.
+pub(crate) fn take(file: &File, session: SessionId, path: &Path) -> Result<(), Error> {
+    match file.try_lock() {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => Err(Error::Owned {
+            session,
+            by: owner(file),
+        }),
+        Err(TryLockError::Error(source)) => Err(Error::io("lock", path, source)),
+    }
+}
+
+/// Finds the owner in `/proc/locks`. `None` where that does not tell, as for an owner in
+/// another pid namespace.
+fn owner(file: &File) -> Option<u32> {
+    let inode = file.metadata().ok()?.ino().to_string();
+    let locks = fs::read_to_string("/proc/locks").ok()?;
+    locks.lines().find_map(|line| owner_in(line, &inode))
+}
+
+/// `1: FLOCK  ADVISORY  WRITE 4711 fe:00:131090 0 EOF`. The device is not compared: what is
+/// written there is not what `stat` says on file systems with subvolumes.
+fn owner_in(line: &str, inode: &str) -> Option<u32> {
+    let mut words = line.split_whitespace().skip(1);
+    if words.next()? != "FLOCK" {
+        return None;
+    }
+    let mut words = words.skip(2);
+    let pid = words.next()?.parse().ok().filter(|pid| *pid != 0)?;
+    (words.next()?.rsplit(':').next()? == inode).then_some(pid)
+}
+
+/// Tells whether `path` still leads to `file`, which another process may have moved between
+/// our finding and locking it.
+pub(crate) fn is_at(file: &File, path: &Path) -> bool {
+    match (file.metadata(), fs::metadata(path)) {
+        (Ok(ours), Ok(there)) => ours.ino() == there.ino() && ours.dev() == there.dev(),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::owner_in;
+
+    #[test]
+    fn owner_is_the_pid_of_the_flock_on_the_inode() {
+        let check = |line, expected: Option<u32>| assert_eq!(owner_in(line, "131090"), expected);
+        check(
+            "1: FLOCK  ADVISORY  WRITE 4711 fe:00:131090 0 EOF",
+            Some(4711),
+        );
+        check("1: FLOCK  ADVISORY  WRITE 4711 fe:00:131091 0 EOF", None);
+        check("1: POSIX  ADVISORY  WRITE 4711 fe:00:131090 0 EOF", None);
+        check("1: FLOCK  ADVISORY  WRITE 0 fe:00:131090 0 EOF", None);
+        check("1: -> FLOCK  ADVISORY  WRITE 4711 fe:00:131090 0 EOF", None);
+        check("", None);
+    }
+}

@@ -1,0 +1,206 @@
+//! A rollout file opened for appending.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use troupe_protocol::SessionId;
+use troupe_protocol::rollout::{RolloutRecord, SessionMeta};
+
+use crate::embedded::Home;
+use crate::error::Error;
+use crate::lease;
+use crate::limits::APPEND_BUFFER_BYTES_KEPT;
+use crate::line;
+use crate::store::{Log, Position};
+
+pub(crate) const FILE_MODE: u32 = 0o600;
+
+#[derive(Debug)]
+pub(crate) struct FileLog {
+    session: SessionId,
+    path: PathBuf,
+    /// Locked: this is the lease.
+    file: Arc<File>,
+    /// After the last line that counts.
+    end: u64,
+    synced: u64,
+    /// Directories that got a new entry when this log was created.
+    unsynced_directories: Vec<PathBuf>,
+    tail: Tail,
+    /// Reused by every append.
+    buffer: Vec<u8>,
+    home: Arc<Home>,
+}
+
+/// What lies behind the last line that counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tail {
+    Clean,
+    /// Part of an append that failed. It is cut off before the next one.
+    Torn,
+    /// The disk refused a sync. What it kept of the pages written before is unknown, and a
+    /// second sync would not tell: only reading the file again does.
+    Unknown,
+}
+
+impl FileLog {
+    /// Makes the file, with its meta line.
+    pub(crate) fn create(
+        home: Arc<Home>,
+        meta: &SessionMeta,
+        path: PathBuf,
+        mut unsynced_directories: Vec<PathBuf>,
+    ) -> Result<Self, Error> {
+        let file = OpenOptions::new()
+            .read(true)
+            .append(true)
+            .create_new(true)
+            .mode(FILE_MODE)
+            .open(&path)
+            .map_err(|source| match source.kind() {
+                std::io::ErrorKind::AlreadyExists => Error::Exists {
+                    session: meta.id,
+                    path: path.clone(),
+                },
+                _ => Error::io("create", &path, source),
+            })?;
+        lease::take(&file, meta.id, &path)?;
+        unsynced_directories.extend(path.parent().map(Path::to_owned));
+        let mut log = Self {
+            session: meta.id,
+            path,
+            file: Arc::new(file),
+            end: 0,
+            synced: 0,
+            unsynced_directories,
+            tail: Tail::Clean,
+            buffer: Vec::new(),
+            home,
+        };
+        let first = RolloutRecord::SessionMeta(Box::new(meta.clone()));
+        match log.append(&[first]) {
+            Ok(_) => Ok(log),
+            Err(error) => {
+                // A log without its first line is nothing. If it cannot be removed either,
+                // listing reports it as a file without meta.
+                let _ = std::fs::remove_file(&log.path);
+                Err(error)
+            }
+        }
+    }
+
+    /// Goes on with a file that ends, whole, at `end`. The caller has taken the lease.
+    pub(crate) fn resume(
+        home: Arc<Home>,
+        session: SessionId,
+        path: PathBuf,
+        file: File,
+        end: Position,
+    ) -> Self {
+        Self {
+            session,
+            path,
+            file: Arc::new(file),
+            end: end.0,
+            // A process that died may have left lines that are not on disk yet.
+            synced: 0,
+            unsynced_directories: Vec::new(),
+            tail: Tail::Clean,
+            buffer: Vec::new(),
+            home,
+        }
+    }
+
+    fn cut_torn_tail(&mut self) -> Result<(), Error> {
+        self.file
+            .set_len(self.end)
+            .map_err(|source| Error::io("repair", &self.path, source))?;
+        self.tail = Tail::Clean;
+        Ok(())
+    }
+
+    fn write_buffer(&mut self) -> Result<(), Error> {
+        match (&*self.file).write_all(&self.buffer) {
+            Ok(()) => {
+                self.end += self.buffer.len() as u64;
+                Ok(())
+            }
+            Err(source) => {
+                self.tail = Tail::Torn;
+                // If this fails the tail stays marked, and the next append tries again.
+                let _ = self.cut_torn_tail();
+                Err(Error::io("append to", &self.path, source))
+            }
+        }
+    }
+
+    fn unsynced(&self) -> Error {
+        Error::Unsynced {
+            path: self.path.clone(),
+        }
+    }
+}
+
+#[async_trait]
+impl Log for FileLog {
+    fn session(&self) -> SessionId {
+        self.session
+    }
+
+    fn position(&self) -> Position {
+        Position(self.end)
+    }
+
+    fn path(&self) -> Option<&Path> {
+        Some(&self.path)
+    }
+
+    fn append(&mut self, records: &[RolloutRecord]) -> Result<Position, Error> {
+        match self.tail {
+            Tail::Clean => {}
+            Tail::Torn => self.cut_torn_tail()?,
+            Tail::Unknown => return Err(self.unsynced()),
+        }
+        self.buffer.clear();
+        line::encode(records, self.home.clock.now(), &mut self.buffer)?;
+        let written = self.write_buffer();
+        self.buffer.clear();
+        self.buffer.shrink_to(APPEND_BUFFER_BYTES_KEPT);
+        written.map(|()| self.position())
+    }
+
+    async fn commit(&mut self) -> Result<(), Error> {
+        if self.tail == Tail::Unknown {
+            return Err(self.unsynced());
+        }
+        if self.synced == self.end {
+            return Ok(());
+        }
+        let end = self.end;
+        let directories = self.unsynced_directories.clone();
+        let synced = self.home.committer.sync(self.file.clone(), directories);
+        if let Err(source) = synced.await? {
+            self.tail = Tail::Unknown;
+            return Err(Error::io("sync", &self.path, source));
+        }
+        self.synced = end;
+        self.unsynced_directories = Vec::new();
+        self.home
+            .indexer
+            .project_soon(self.session, &self.path, Position(end));
+        Ok(())
+    }
+
+    async fn close(mut self: Box<Self>) -> Result<(), Error> {
+        self.commit().await?;
+        self.home
+            .indexer
+            .project(self.session, &self.path, Position(self.end))
+            .await;
+        Ok(())
+    }
+}

@@ -1,0 +1,265 @@
+//! A store that leaves nothing on disk, for runs that are to be forgotten. Its logs have the
+//! same lines, positions and branches as files do.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use troupe_protocol::rollout::{RolloutRecord, SessionMeta};
+use troupe_protocol::{ResponseId, SessionId};
+
+use crate::clock::Clock;
+use crate::embedded;
+use crate::error::Error;
+use crate::forwards;
+use crate::index::{Index, LogAt};
+use crate::layout;
+use crate::line;
+use crate::list::{ListPage, ListQuery};
+use crate::live;
+use crate::source::Source;
+use crate::store::{
+    Batch, Bookmark, LiveHistory, Log, Position, ReindexProgress, ReindexReport, Store,
+};
+
+#[derive(Debug, Clone, Default)]
+pub struct MemoryStore {
+    clock: Clock,
+    logs: Arc<Mutex<BTreeMap<SessionId, Kept>>>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    meta: SessionMeta,
+    bytes: Vec<u8>,
+    archived: bool,
+    leased: bool,
+}
+
+impl MemoryStore {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    pub fn with_clock(clock: Clock) -> Self {
+        Self {
+            clock,
+            logs: Arc::default(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<SessionId, Kept>> {
+        // Every change of the map is a single step, so a panic elsewhere leaves it whole.
+        self.logs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn with<T>(
+        &self,
+        id: SessionId,
+        work: impl FnOnce(&mut Kept) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let mut logs = self.lock();
+        work(logs.get_mut(&id).ok_or_else(|| Error::not_found(id))?)
+    }
+
+    /// Lists and looks up are rare here, so the index is made when one is asked for.
+    fn index(&self) -> Result<Index, Error> {
+        let mut index = Index::in_memory()?;
+        for (id, kept) in &*self.lock() {
+            let log = LogAt {
+                id: *id,
+                path: None,
+                archived: kept.archived,
+            };
+            index.apply(&log, kept.bytes.as_slice())?;
+        }
+        Ok(index)
+    }
+}
+
+#[async_trait]
+impl Store for MemoryStore {
+    async fn create(&self, meta: &SessionMeta) -> Result<Box<dyn Log>, Error> {
+        embedded::created(meta)?;
+        let first = RolloutRecord::SessionMeta(Box::new(meta.clone()));
+        let mut bytes = Vec::new();
+        line::encode(&[first], self.clock.now(), &mut bytes)?;
+        let end = bytes.len() as u64;
+        let kept = Kept {
+            meta: meta.clone(),
+            bytes,
+            archived: false,
+            leased: true,
+        };
+        let mut logs = self.lock();
+        if logs.contains_key(&meta.id) {
+            return Err(Error::Exists {
+                session: meta.id,
+                path: "memory".into(),
+            });
+        }
+        logs.insert(meta.id, kept);
+        drop(logs);
+        Ok(Box::new(MemoryLog::new(self, meta.id, end)))
+    }
+
+    async fn open(&self, id: SessionId) -> Result<(Box<dyn Log>, LiveHistory), Error> {
+        let (end, history) = self.with(id, |kept| {
+            if kept.leased {
+                let by = Some(std::process::id());
+                return Err(Error::Owned { session: id, by });
+            }
+            let end = kept.bytes.len() as u64;
+            let history = kept.history(Position(end))?;
+            kept.leased = true;
+            Ok((end, history))
+        })?;
+        Ok((Box::new(MemoryLog::new(self, id, end)), history))
+    }
+
+    async fn read_live(&self, id: SessionId) -> Result<LiveHistory, Error> {
+        self.with(id, |kept| kept.history(Position(kept.bytes.len() as u64)))
+    }
+
+    async fn read_live_at(&self, id: SessionId, upto: Position) -> Result<LiveHistory, Error> {
+        self.with(id, |kept| {
+            kept.check(id, upto)?;
+            kept.history(upto)
+        })
+    }
+
+    async fn read_all(&self, id: SessionId, from: Position) -> Result<Batch, Error> {
+        self.with(id, |kept| {
+            kept.check(id, from)?;
+            forwards::batch(kept.bytes.as_slice(), from).map_err(in_memory)
+        })
+    }
+
+    async fn find_bookmark(&self, id: &ResponseId) -> Result<Option<Bookmark>, Error> {
+        self.index()?.bookmark(id)
+    }
+
+    async fn resolve(&self, text: &str) -> Result<SessionId, Error> {
+        let ids: Vec<SessionId> = self.lock().keys().copied().collect();
+        match layout::match_id(text, ids.into_iter())? {
+            Some(id) => Ok(id),
+            None => self.index()?.session_named(text),
+        }
+    }
+
+    async fn list(&self, query: &ListQuery) -> Result<ListPage, Error> {
+        self.index()?.list(query)
+    }
+
+    async fn archive(&self, id: SessionId) -> Result<(), Error> {
+        self.with(id, |kept| kept.set_archived(id, true))
+    }
+
+    async fn unarchive(&self, id: SessionId) -> Result<(), Error> {
+        self.with(id, |kept| kept.set_archived(id, false))
+    }
+
+    /// There is nothing to rebuild: the index is made from the logs each time.
+    async fn reindex(
+        &self,
+        progress: &mut (dyn FnMut(ReindexProgress) + Send),
+    ) -> Result<ReindexReport, Error> {
+        let report = self.index()?.report()?;
+        let logs = self.lock();
+        let bytes = logs.values().map(|kept| kept.bytes.len() as u64).sum();
+        progress(ReindexProgress {
+            files_done: logs.len() as u64,
+            files: logs.len() as u64,
+            bytes_done: bytes,
+            bytes,
+        });
+        Ok(ReindexReport { bytes, ..report })
+    }
+}
+
+impl Kept {
+    fn history(&self, end: Position) -> Result<LiveHistory, Error> {
+        let live = live::read(self.bytes.as_slice(), end).map_err(in_memory)?;
+        Ok(live.into_history(self.meta.clone(), self.archived))
+    }
+
+    fn check(&self, session: SessionId, position: Position) -> Result<(), Error> {
+        match self.bytes.as_slice().is_line_boundary(position.0) {
+            Ok(true) => Ok(()),
+            _ => Err(Error::Position { session, position }),
+        }
+    }
+
+    fn set_archived(&mut self, session: SessionId, archived: bool) -> Result<(), Error> {
+        if self.leased {
+            let by = Some(std::process::id());
+            return Err(Error::Owned { session, by });
+        }
+        self.archived = archived;
+        Ok(())
+    }
+}
+
+fn in_memory(source: std::io::Error) -> Error {
+    Error::read(Path::new("memory"), source)
+}
+
+#[derive(Debug)]
+struct MemoryLog {
+    store: MemoryStore,
+    session: SessionId,
+    end: u64,
+}
+
+impl MemoryLog {
+    fn new(store: &MemoryStore, session: SessionId, end: u64) -> Self {
+        Self {
+            store: store.clone(),
+            session,
+            end,
+        }
+    }
+}
+
+impl Drop for MemoryLog {
+    fn drop(&mut self) {
+        if let Some(kept) = self.store.lock().get_mut(&self.session) {
+            kept.leased = false;
+        }
+    }
+}
+
+#[async_trait]
+impl Log for MemoryLog {
+    fn session(&self) -> SessionId {
+        self.session
+    }
+
+    fn position(&self) -> Position {
+        Position(self.end)
+    }
+
+    fn path(&self) -> Option<&Path> {
+        None
+    }
+
+    fn append(&mut self, records: &[RolloutRecord]) -> Result<Position, Error> {
+        let now = self.store.clock.now();
+        self.end = self.store.with(self.session, |kept| {
+            let before = kept.bytes.len();
+            line::encode(records, now, &mut kept.bytes)
+                .inspect_err(|_| kept.bytes.truncate(before))?;
+            Ok(kept.bytes.len() as u64)
+        })?;
+        Ok(self.position())
+    }
+
+    async fn commit(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    async fn close(self: Box<Self>) -> Result<(), Error> {
+        Ok(())
+    }
+}

@@ -1,0 +1,152 @@
+//! The two ports of this crate: [`Store`], all conversations of a home, and [`Log`], one of
+//! them opened for appending.
+
+use std::fmt::{self, Debug};
+use std::path::Path;
+
+use async_trait::async_trait;
+use troupe_protocol::rollout::{RolloutRecord, SessionMeta};
+use troupe_protocol::{ResponseId, SessionId};
+
+use crate::error::Error;
+use crate::line::{self, Stamped, Unreadable};
+use crate::list::{ListPage, ListQuery};
+
+/// A byte offset in a log, always just after a line (or 0).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Position(pub u64);
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+#[async_trait]
+pub trait Store: Send + Sync + Debug {
+    /// Begins a log with `meta` as its first line and takes its lease.
+    async fn create(&self, meta: &SessionMeta) -> Result<Box<dyn Log>, Error>;
+
+    /// Takes the lease of an existing log and reads what is live in it. A torn last line is
+    /// cut off (and kept beside the log), so that the next line begins whole.
+    async fn open(&self, id: SessionId) -> Result<(Box<dyn Log>, LiveHistory), Error>;
+
+    /// Reads what is live without taking the lease.
+    async fn read_live(&self, id: SessionId) -> Result<LiveHistory, Error>;
+
+    /// Reads what was live when the log ended at `upto`.
+    async fn read_live_at(&self, id: SessionId, upto: Position) -> Result<LiveHistory, Error>;
+
+    /// Reads lines forwards from `from`, whatever branch they are on, up to a bounded number
+    /// of bytes. Following a log is calling this again with [`Batch::next`].
+    async fn read_all(&self, id: SessionId, from: Position) -> Result<Batch, Error>;
+
+    /// Looks a bookmark up across all sessions of the home. Where several sessions hold the
+    /// same one (a fork copied it), the newest line wins.
+    async fn find_bookmark(&self, id: &ResponseId) -> Result<Option<Bookmark>, Error>;
+
+    /// Turns what a person typed into a session: a full id, a unique prefix of one, or a name.
+    async fn resolve(&self, text: &str) -> Result<SessionId, Error>;
+
+    async fn list(&self, query: &ListQuery) -> Result<ListPage, Error>;
+
+    /// Moves a session out of sight. Refused while somebody holds its lease.
+    async fn archive(&self, id: SessionId) -> Result<(), Error>;
+
+    async fn unarchive(&self, id: SessionId) -> Result<(), Error>;
+
+    /// Rebuilds the index from the logs, each of which is read once.
+    async fn reindex(
+        &self,
+        progress: &mut (dyn FnMut(ReindexProgress) + Send),
+    ) -> Result<ReindexReport, Error>;
+}
+
+/// One conversation, owned by whoever holds this. Dropping it releases the lease; what was
+/// appended stays, what was not committed may be lost with the power.
+#[async_trait]
+pub trait Log: Send + Debug {
+    fn session(&self) -> SessionId;
+
+    /// Returns the offset after the last appended line.
+    fn position(&self) -> Position;
+
+    /// Returns where the log is, `None` when it is only in memory.
+    fn path(&self) -> Option<&Path>;
+
+    /// Hands all records to the kernel in one write and returns the new position. After an
+    /// error none of them counts, and the next append begins where this one did.
+    fn append(&mut self, records: &[RolloutRecord]) -> Result<Position, Error>;
+
+    /// Returns when everything appended so far is on disk.
+    async fn commit(&mut self) -> Result<(), Error>;
+
+    /// Commits, brings the index up to date and releases the lease.
+    async fn close(self: Box<Self>) -> Result<(), Error>;
+}
+
+/// What a conversation consists of now: the branch that ends at the end of the log, back to
+/// its newest compaction.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LiveHistory {
+    pub meta: SessionMeta,
+    /// Oldest first, each with the position after its line: the newest compaction and what
+    /// follows it, or everything after the meta line. Rewinds are applied: what they jump
+    /// over is absent, and they themselves are there for what they carry.
+    pub records: Vec<(Position, Stamped<RolloutRecord>)>,
+    /// Where the first of the records begins. With a compaction first, `read_live_at` this
+    /// position gives what was compacted.
+    pub start: Position,
+    /// What was left out because it could not be read.
+    pub warnings: Vec<String>,
+    pub archived: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bookmark {
+    pub session: SessionId,
+    /// After the line that says `response_completed`.
+    pub position: Position,
+}
+
+/// Some lines of a log, in the order in which they were written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Batch {
+    pub lines: Vec<Line>,
+    /// Where the next batch begins.
+    pub next: Position,
+    /// There was no further whole line when this was read.
+    pub at_end: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    pub start: Position,
+    /// After the line feed.
+    pub end: Position,
+    /// As it is in the log, without the line feed; not necessarily readable.
+    pub bytes: Vec<u8>,
+}
+
+impl Line {
+    pub fn record(&self) -> Result<Stamped<RolloutRecord>, Unreadable> {
+        line::decode(&self.bytes)
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ReindexProgress {
+    pub files_done: u64,
+    pub files: u64,
+    pub bytes_done: u64,
+    pub bytes: u64,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReindexReport {
+    pub sessions: u64,
+    pub bookmarks: u64,
+    pub bytes: u64,
+    /// Files and lines that could not be read, and what became of a broken index.
+    pub warnings: Vec<String>,
+}

@@ -1,0 +1,68 @@
+//! A thread that is started when it is first needed and ends with its owner.
+
+use std::sync::OnceLock;
+use std::thread::{self, JoinHandle};
+
+use tokio::sync::mpsc;
+
+use crate::error::Error;
+
+#[derive(Debug)]
+pub(crate) struct Worker<M> {
+    name: &'static str,
+    /// `None` inside if the thread could not be started.
+    thread: OnceLock<Option<Running<M>>>,
+}
+
+#[derive(Debug)]
+struct Running<M> {
+    mailbox: mpsc::Sender<M>,
+    handle: JoinHandle<()>,
+}
+
+impl<M: Send + 'static> Worker<M> {
+    pub(crate) fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            thread: OnceLock::new(),
+        }
+    }
+
+    /// Returns the mailbox of the thread, which is started with `run` if there is none yet.
+    pub(crate) fn mailbox<R>(
+        &self,
+        queued_max: usize,
+        run: impl FnOnce() -> R,
+    ) -> Result<&mpsc::Sender<M>, Error>
+    where
+        R: FnOnce(mpsc::Receiver<M>) + Send + 'static,
+    {
+        let start = || {
+            let (mailbox, messages) = mpsc::channel(queued_max);
+            let run = run();
+            let handle = thread::Builder::new()
+                .name(format!("store-{}", self.name))
+                .spawn(move || run(messages))
+                .ok()?;
+            Some(Running { mailbox, handle })
+        };
+        match self.thread.get_or_init(start) {
+            Some(running) => Ok(&running.mailbox),
+            None => Err(self.stopped()),
+        }
+    }
+
+    pub(crate) fn stopped(&self) -> Error {
+        Error::Stopped { thread: self.name }
+    }
+}
+
+impl<M> Drop for Worker<M> {
+    fn drop(&mut self) {
+        if let Some(Some(running)) = self.thread.take() {
+            drop(running.mailbox);
+            // A panic of the thread was seen by whoever waited for its answer.
+            let _ = running.handle.join();
+        }
+    }
+}
