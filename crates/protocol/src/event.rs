@@ -401,6 +401,7 @@ pub struct ExecCommandOutputDelta {
     pub chunk: String,
 }
 
+/// A command is over, or goes on without its call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct ExecCommandEnd {

@@ -1,1 +1,12 @@
+//! The wire by example, what it makes of hostile input, and the files generated from it.
 
+#[macro_use]
+mod example;
+
+mod events;
+mod generated;
+mod hostile;
+mod items;
+mod ops;
+mod projection;
+mod records;

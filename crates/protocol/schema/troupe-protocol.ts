@@ -1,0 +1,669 @@
+// Generated from the Rust types; do not edit.
+
+export type AbortReason = "interrupted" | "replaced" | "error" | "crash" | "review_ended" | "budget_limited" | "shutdown";
+
+/**
+ * A number that is unique in one agent tree. The root is 0; numbers grow and are never
+ * reused, also not after a resume.
+ */
+export type AgentId = number;
+
+/**
+ * How much mail waits for an agent.
+ */
+export type AgentInbox = { agent_id: AgentId, session_id: SessionId, pending_messages: number, pending_interrupts: number, };
+
+export type AgentMessageItem = { id: ItemId, text: string, };
+
+/**
+ * How a child came to be.
+ */
+export type AgentOrigin = "spawn" | "fork" | "send_message";
+
+/**
+ * How an agent stands, as other agents and UIs see it.
+ */
+export type AgentStatus = "pending_init"
+  | { "queued": { position: number, } } | "running"
+  | { "completed": string | null }
+  | { "errored": string } | "interrupted" | "cancelled" | "budget_exceeded" | "shutdown" | "not_found";
+
+export type Answer = { selected: Array<string>, other?: string | null, };
+
+/**
+ * When a tool call needs a person's word.
+ */
+export type ApprovalPolicy = "untrusted" | "on-failure" | "on-request" | "never";
+
+/**
+ * Something that happened beside the task.
+ */
+export type BackgroundEvent = { message: string, is_final: boolean, session_id?: SessionId | null, };
+
+export type ByteRange = { start: number, end: number, };
+
+/**
+ * The model's name for one of its tool calls.
+ */
+export type CallId = string;
+
+/**
+ * The session's state beside its history.
+ */
+export type CarriedState = { turn_context: TurnContext, total_token_usage: TokenUsage, seq_reserved_until: number, thread_name?: string | null, thread_note?: string | null, last_response_id?: ResponseId | null, };
+
+export type CodeLocation = { absolute_file_path: string, line_range: LineRange, };
+
+/**
+ * Begin of a message, close or resume from one agent to another.
+ */
+export type CollabInteraction = { call_id: CallId, sender_thread_id: SessionId, receiver_thread_id: SessionId, prompt?: string | null,
+/**
+ * Set at the end of the interaction.
+ */
+status?: AgentStatus | null, };
+
+export type CollabSpawnBegin = { call_id: CallId, sender_thread_id: SessionId, prompt: string, model: string, reasoning_effort?: ReasoningEffort | null, };
+
+export type CollabSpawnEnd = { call_id: CallId, sender_thread_id: SessionId, new_thread_id?: SessionId | null, prompt: string, status: AgentStatus, };
+
+export type CollabWaiting = { call_id: CallId, sender_thread_id: SessionId, receiver_thread_ids: Array<SessionId>,
+/**
+ * Set at the end of the wait.
+ */
+statuses?: { [key in SessionId]: AgentStatus }, };
+
+/**
+ * Which way of working together a task runs in.
+ */
+export type CollaborationMode = "plan" | "default";
+
+export type CommandExecutionItem = {
+/**
+ * Equal to the id of the tool call.
+ */
+id: ItemId, command: Array<string>, cwd: string, parsed_cmd: Array<ParsedCommand>, source: CommandSource,
+/**
+ * Set when the command goes on after its call was answered.
+ */
+process_id?: string | null, status: WorkStatus,
+/**
+ * Set once the command was run; what was cut from the middle is said there.
+ */
+outcome?: CommandOutcome | null, };
+
+/**
+ * What a finished command left.
+ */
+export type CommandOutcome = {
+/**
+ * `None` while the command goes on in the background.
+ */
+exit_code?: number | null, stdout: string, stderr: string,
+/**
+ * Both streams in the order in which they came.
+ */
+aggregated_output: string,
+/**
+ * What the model was told.
+ */
+formatted_output: string, duration_ms: number, };
+
+/**
+ * Who started a command.
+ */
+export type CommandSource = "agent" | "user_shell" | "unified_exec_startup" | "unified_exec_interaction";
+
+export type Compacted = {
+/**
+ * The model's summary.
+ */
+message: string, replacement_history: Array<ResponseItem>,
+/**
+ * What a reader that stops here must know of the lines before.
+ */
+carried: CarriedState, };
+
+/**
+ * How a session is opened. Everything absent comes from the configuration.
+ */
+export type ConfigureSession = { model_provider?: string | null,
+/**
+ * Replaces the built-in instructions.
+ */
+base_instructions?: string | null,
+/**
+ * Continue this session.
+ */
+resume?: SessionId | null,
+/**
+ * Begin a new session with the history of this one.
+ */
+fork?: ForkPoint | null, source?: SessionSource | null,
+/**
+ * Nothing is written to disk.
+ */
+ephemeral?: boolean, cwd?: string | null, approval_policy?: ApprovalPolicy | null, sandbox_policy?: SandboxPolicy | null, model?: string | null, effort?: ReasoningEffort | null, summary?: ReasoningSummary | null, collaboration_mode?: CollaborationMode | null, personality?: Personality | null, };
+
+export type ContentItem = { "type": "input_text", text: string, }
+  | { "type": "input_image", image_url: string, detail?: ImageDetail | null, }
+  | { "type": "output_text", text: string, }
+  | { "type": "refusal", refusal: string, };
+
+export type ContextCompactionItem = { id: ItemId, };
+
+export type ElicitationDecision = "accept" | "decline" | "cancel";
+
+export type ErrorEvent = { message: string,
+/**
+ * A fatal error ends the task: `turn_aborted` comes next.
+ */
+fatal: boolean, error_info?: ErrorInfo | null, };
+
+/**
+ * The machine-readable part of an `error` or `stream_error` event.
+ */
+export type ErrorInfo = "context_window_exceeded" | "usage_limit_exceeded" | "server_overloaded"
+  | { "http_connection_failed": { http_status_code?: number | null, } }
+  | { "response_stream_connection_failed": { http_status_code?: number | null, } }
+  | { "response_stream_disconnected": { http_status_code?: number | null, } }
+  | { "response_too_many_failed_attempts": { http_status_code?: number | null, } } | "internal_server_error" | "unauthorized" | "bad_request" | "sandbox_error" | "interrupted" | "invalid_submission" | "not_found" | "unsupported" | "storage_failed" | "thread_rollback_failed" | "active_turn_not_steerable" | "other";
+
+/**
+ * One message of the event queue.
+ */
+export type Event = {
+/**
+ * The submission that started the task this belongs to; empty when there is none.
+ */
+id: SubmissionId,
+/**
+ * Grows with each event of the session and is never reused.
+ */
+seq: number, msg: EventMsg, };
+
+export type EventMsg = { "type": "session_configured" } & SessionConfigured
+  | { "type": "thread_name_updated", thread_name?: string | null, }
+  | { "type": "thread_note_updated", thread_note?: string | null, }
+  | { "type": "turn_context_updated" } & TurnContext
+  | { "type": "shutdown_complete" }
+  | { "type": "task_started" } & TurnStarted
+  | { "type": "task_complete" } & TurnComplete
+  | { "type": "turn_aborted" } & TurnAborted
+  | { "type": "response_completed", turn_id: SubmissionId, response_id: ResponseId, usage: TokenUsage, }
+  | { "type": "steer_receipt" } & SteerReceipt
+  | { "type": "token_count", info?: TokenUsageInfo | null, rate_limits?: RateLimitSnapshot | null, }
+  | { "type": "context_compacted" }
+  | { "type": "thread_rolled_back", num_turns: number, }
+  | { "type": "error" } & ErrorEvent
+  | { "type": "stream_error" } & StreamErrorEvent
+  | { "type": "warning", message: string, }
+  | { "type": "deprecation_notice", summary: string, details?: string | null, }
+  | { "type": "background_event" } & BackgroundEvent
+  | { "type": "item_started", thread_id: SessionId, turn_id: SubmissionId, item: TurnItem, started_at_ms: number, }
+  | { "type": "item_completed", thread_id: SessionId, turn_id: SubmissionId, item: TurnItem, completed_at_ms: number, }
+  | { "type": "agent_message_content_delta" } & TextDelta
+  | { "type": "plan_delta" } & TextDelta
+  | { "type": "reasoning_content_delta" } & TextDelta
+  | { "type": "reasoning_raw_content_delta" } & TextDelta
+  | { "type": "agent_reasoning_section_break", item_id: ItemId, summary_index: number, }
+  | { "type": "user_message", message: string, content?: Array<UserInput>, }
+  | { "type": "agent_message", message: string, }
+  | { "type": "agent_reasoning", text: string, }
+  | { "type": "agent_reasoning_raw_content", text: string, }
+  | { "type": "exec_command_begin" } & ExecCommandBegin
+  | { "type": "exec_command_output_delta" } & ExecCommandOutputDelta
+  | { "type": "terminal_interaction", call_id: CallId, process_id: string, stdin: string, }
+  | { "type": "exec_command_end" } & ExecCommandEnd
+  | { "type": "patch_apply_begin", call_id: CallId, turn_id: SubmissionId, auto_approved: boolean, changes: { [key in string]: FileChange }, }
+  | { "type": "patch_apply_end", call_id: CallId, turn_id: SubmissionId, stdout: string, stderr: string, success: boolean, changes: { [key in string]: FileChange }, status: WorkStatus, }
+  | { "type": "plan_update", explanation?: string | null, plan: Array<PlanStep>, }
+  | { "type": "turn_diff", unified_diff: string, }
+  | { "type": "view_image_tool_call", call_id: CallId, path: string, }
+  | { "type": "mcp_startup_update", server: string, status: McpStartupStatus, }
+  | { "type": "mcp_startup_complete", ready: Array<string>, failed: Array<McpStartupFailure>, cancelled: Array<string>, }
+  | { "type": "mcp_tool_call_begin", call_id: CallId, invocation: McpInvocation, }
+  | { "type": "mcp_tool_call_end", call_id: CallId, invocation: McpInvocation, duration_ms: number, result?: JsonValue | null, error?: string | null, }
+  | { "type": "exec_approval_request" } & ExecApprovalRequest
+  | { "type": "apply_patch_approval_request" } & PatchApprovalRequest
+  | { "type": "request_user_input" } & UserInputRequest
+  | { "type": "approval_resolved", call_id: CallId, decision: ReviewDecision, }
+  | { "type": "elicitation_request", server_name: string, id: string, request: JsonValue, }
+  | { "type": "entered_review_mode", target: ReviewTarget, user_facing_hint?: string | null, }
+  | { "type": "exited_review_mode", review_output?: ReviewOutput | null, }
+  | { "type": "list_skills_response", skills: Array<SkillsEntry>, }
+  | { "type": "subagent_lifecycle" } & SubagentLifecycle
+  | { "type": "agent_inbox" } & AgentInbox
+  | { "type": "collab_agent_spawn_begin" } & CollabSpawnBegin
+  | { "type": "collab_agent_spawn_end" } & CollabSpawnEnd
+  | { "type": "collab_agent_interaction_begin" } & CollabInteraction
+  | { "type": "collab_agent_interaction_end" } & CollabInteraction
+  | { "type": "collab_waiting_begin" } & CollabWaiting
+  | { "type": "collab_waiting_end" } & CollabWaiting
+  | { "type": "collab_close_begin" } & CollabInteraction
+  | { "type": "collab_close_end" } & CollabInteraction
+  | { "type": "collab_resume_begin" } & CollabInteraction
+  | { "type": "collab_resume_end" } & CollabInteraction;
+
+/**
+ * An event as it is kept. Its older-name projections are not kept: they follow from it
+ * and take the sequence numbers after `seq`.
+ */
+export type EventRecord = { id: SubmissionId, seq: number, msg: EventMsg, };
+
+export type ExecApprovalRequest = {
+/**
+ * Answer with this id.
+ */
+call_id: CallId, turn_id: SubmissionId, command: Array<string>, cwd: string,
+/**
+ * Why the engine or the model asks.
+ */
+reason?: string | null, parsed_cmd: Array<ParsedCommand>, available_decisions: Array<ReviewDecision>, };
+
+export type ExecCommandBegin = { call_id: CallId, turn_id: SubmissionId, command: Array<string>, cwd: string, parsed_cmd: Array<ParsedCommand>, source: CommandSource, };
+
+/**
+ * A command is over, or goes on without its call.
+ */
+export type ExecCommandEnd = { process_id?: string | null, status: WorkStatus, call_id: CallId, turn_id: SubmissionId, command: Array<string>, cwd: string, parsed_cmd: Array<ParsedCommand>, source: CommandSource,
+/**
+ * `None` while the command goes on in the background.
+ */
+exit_code?: number | null, stdout: string, stderr: string,
+/**
+ * Both streams in the order in which they came.
+ */
+aggregated_output: string,
+/**
+ * What the model was told.
+ */
+formatted_output: string, duration_ms: number, };
+
+export type ExecCommandOutputDelta = { call_id: CallId, stream: OutputStream,
+/**
+ * Base64: output need not be UTF-8.
+ */
+chunk: string, };
+
+/**
+ * One file's part of a patch.
+ */
+export type FileChange = { "type": "add", content: string, }
+  | { "type": "delete", content: string, }
+  | { "type": "update", unified_diff: string, move_path?: string | null, };
+
+export type FileChangeItem = {
+/**
+ * Equal to the id of the tool call.
+ */
+id: ItemId, changes: { [key in string]: FileChange }, status: WorkStatus, auto_approved: boolean, stdout: string, stderr: string, };
+
+export type ForkPoint = { session_id: SessionId,
+/**
+ * The bookmark to fork at; the end if absent.
+ */
+last_response_id?: ResponseId | null, };
+
+/**
+ * The state of the repository when the session began.
+ */
+export type GitInfo = { commit_hash?: string | null, branch?: string | null, };
+
+export type ImageDetail = "auto" | "low" | "high" | "original";
+
+export type ImageViewItem = { id: ItemId, path: string, };
+
+/**
+ * Names one item of a conversation; the same in `item_started`, deltas and `item_completed`.
+ */
+export type ItemId = string;
+
+export type JsonValue = number | string | boolean | Array<JsonValue>
+  | { [key in string]: JsonValue } | null;
+
+export type LineRange = { start: number, end: number, };
+
+export type McpInvocation = { server: string, tool: string, arguments?: JsonValue | null, };
+
+export type McpStartupFailure = { server: string, error: string, };
+
+export type McpStartupStatus = { "state": "starting" }
+  | { "state": "ready" }
+  | { "state": "failed", error: string, }
+  | { "state": "cancelled" };
+
+export type McpToolCallItem = { id: ItemId, server: string, tool: string, arguments: JsonValue, status: WorkStatus, result?: JsonValue | null, error?: string | null, duration_ms?: number | null, };
+
+export type Op = { "type": "configure_session" } & ConfigureSession
+  | { "type": "user_input", items: Array<UserInput>, final_output_json_schema?: JsonValue | null,
+/**
+ * Continue from this bookmark; what came after it is left out.
+ */
+last_response_id?: ResponseId | null, }
+  | { "type": "user_turn", items: Array<UserInput>, final_output_json_schema?: JsonValue | null, last_response_id?: ResponseId | null, cwd?: string | null, approval_policy?: ApprovalPolicy | null, sandbox_policy?: SandboxPolicy | null, model?: string | null, effort?: ReasoningEffort | null, summary?: ReasoningSummary | null, collaboration_mode?: CollaborationMode | null, personality?: Personality | null, }
+  | { "type": "steer", items: Array<UserInput>, }
+  | { "type": "interrupt" }
+  | { "type": "override_turn_context", cwd?: string | null, approval_policy?: ApprovalPolicy | null, sandbox_policy?: SandboxPolicy | null, model?: string | null, effort?: ReasoningEffort | null, summary?: ReasoningSummary | null, collaboration_mode?: CollaborationMode | null, personality?: Personality | null, }
+  | { "type": "exec_approval", id: string, decision: ReviewDecision, }
+  | { "type": "patch_approval", id: string, decision: ReviewDecision, }
+  | { "type": "user_input_answer", id: string, response: UserInputResponse, }
+  | { "type": "resolve_elicitation", server_name: string, request_id: string, decision: ElicitationDecision, content?: JsonValue | null, }
+  | { "type": "run_user_shell_command", command: string, }
+  | { "type": "compact" }
+  | { "type": "thread_rollback", num_turns: number, }
+  | { "type": "set_thread_name", name: string, }
+  | { "type": "set_thread_note", note: string, }
+  | { "type": "review", review_request: ReviewRequest, }
+  | { "type": "list_skills", cwds: Array<string>, force_reload: boolean, }
+  | { "type": "list_models" }
+  | { "type": "list_mcp_tools" }
+  | { "type": "refresh_mcp_servers" }
+  | { "type": "undo" }
+  | { "type": "shutdown" };
+
+export type OutputStream = "stdout" | "stderr";
+
+/**
+ * What a command does, as far as its words tell, for display.
+ */
+export type ParsedCommand = { "type": "read", cmd: string, name: string, path: string, }
+  | { "type": "list_files", cmd: string, path?: string | null, }
+  | { "type": "search", cmd: string, query?: string | null, path?: string | null, }
+  | { "type": "unknown", cmd: string, };
+
+export type PatchApprovalRequest = {
+/**
+ * Answer with this id.
+ */
+call_id: CallId, turn_id: SubmissionId, changes: { [key in string]: FileChange }, reason?: string | null,
+/**
+ * The directory that would have to become writable.
+ */
+grant_root?: string | null, };
+
+/**
+ * The model's way of speaking; fills the personality placeholder of its instructions.
+ */
+export type Personality = "friendly" | "pragmatic" | "none";
+
+export type PlanItem = { id: ItemId, text: string, };
+
+export type PlanStep = { step: string, status: StepStatus, };
+
+export type Question = {
+/**
+ * Names the answer (snake case).
+ */
+id: string,
+/**
+ * At most twelve characters.
+ */
+header: string, question: string,
+/**
+ * Offers a free answer besides the options.
+ */
+isOther: boolean, options?: Array<QuestionOption> | null, };
+
+export type QuestionOption = { value: string, label: string, description: string, };
+
+/**
+ * What the provider said about its limits in the headers of the last response.
+ */
+export type RateLimitSnapshot = { primary?: RateLimitWindow | null, secondary?: RateLimitWindow | null, };
+
+export type RateLimitWindow = { used_percent: number, window_minutes?: number | null,
+/**
+ * Unix seconds.
+ */
+resets_at?: number | null, };
+
+/**
+ * How hard the model thinks. Providers accept different subsets.
+ */
+export type ReasoningEffort = "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max" | "ultra";
+
+export type ReasoningItem = { id: ItemId, summary_text: Array<string>, raw_content?: Array<string>, };
+
+export type ReasoningPart = { "type": "reasoning_text", text: string, }
+  | { "type": "text", text: string, };
+
+/**
+ * How much of its reasoning the model summarises for people.
+ */
+export type ReasoningSummary = "auto" | "concise" | "detailed" | "none";
+
+/**
+ * The provider's name for one finished model response: the bookmark to continue from.
+ */
+export type ResponseId = string;
+
+export type ResponseItem = { "type": "message", id?: string | null, role: Role, content: Array<ContentItem>, }
+  | { "type": "reasoning", id?: string | null, summary: Array<SummaryPart>, content?: Array<ReasoningPart> | null, encrypted_content?: string | null, }
+  | { "type": "function_call", id?: string | null, name: string,
+/**
+ * JSON text, exactly as the model wrote it; it may not parse.
+ */
+arguments: string, call_id: CallId, }
+  | { "type": "function_call_output", call_id: CallId, output: ToolOutputBody, }
+  | { "type": "custom_tool_call", id?: string | null, name: string, input: string, call_id: CallId, }
+  | { "type": "custom_tool_call_output", call_id: CallId, output: ToolOutputBody, } | JsonValue;
+
+/**
+ * A person's word on a command or a patch.
+ */
+export type ReviewDecision = "approved" | "approved_for_session" | "denied" | "abort";
+
+export type ReviewFinding = { title: string, body: string, confidence_score: number, priority: number, code_location: CodeLocation, };
+
+export type ReviewOutput = { findings: Array<ReviewFinding>, overall_correctness: string, overall_explanation: string, overall_confidence_score: number, };
+
+export type ReviewRequest = { target: ReviewTarget, user_facing_hint?: string | null, };
+
+export type ReviewTarget = { "type": "uncommittedChanges" }
+  | { "type": "baseBranch", branch: string, }
+  | { "type": "commit", sha: string, title?: string | null, }
+  | { "type": "custom", instructions: string, };
+
+export type Rewind = {
+/**
+ * Byte offset just after the last line that stays.
+ */
+to: number, reason: RewindReason,
+/**
+ * What a reader that jumps over the lines between must know of them.
+ */
+carried: CarriedState, };
+
+export type RewindReason = { "rollback": { num_turns: number, } }
+  | { "bookmark": { response_id: ResponseId, } };
+
+export type Role = "system" | "developer" | "user" | "assistant";
+
+/**
+ * One line of a rollout, as the store writes it.
+ */
+export type RolloutLine = {
+/**
+ * RFC 3339 with milliseconds, UTC.
+ */
+timestamp: string, } & ({ "type": "session_meta", "payload": SessionMeta }
+  | { "type": "turn_context", "payload": TurnContext }
+  | { "type": "response_item", "payload": ResponseItem }
+  | { "type": "compacted", "payload": Compacted }
+  | { "type": "event_msg", "payload": EventRecord }
+  | { "type": "rewind", "payload": Rewind }
+  | { "type": "seq_reserved", "payload": { until: number, } });
+
+/**
+ * What the kernel lets a command do.
+ */
+export type SandboxPolicy = { "type": "danger-full-access" }
+  | { "type": "read-only", network_access: boolean, }
+  | { "type": "workspace-write",
+/**
+ * Writable besides the working directory and the temporary directories.
+ */
+writable_roots: Array<string>, network_access: boolean, exclude_tmpdir_env_var: boolean, exclude_slash_tmp: boolean, };
+
+export type SessionConfigured = { session_id: SessionId, forked_from_id?: SessionId | null, thread_name?: string | null, thread_note?: string | null, model_provider_id: string,
+/**
+ * How many messages the history begins with.
+ */
+history_entry_count: number, rollout_path?: string | null, cwd: string, approval_policy: ApprovalPolicy, sandbox_policy: SandboxPolicy, model: string, effort?: ReasoningEffort | null, summary: ReasoningSummary, collaboration_mode: CollaborationMode, personality?: Personality | null, };
+
+/**
+ * Identifies one conversation. Version 4, so that its first eight characters are random
+ * enough to serve as the short id.
+ */
+export type SessionId = string;
+
+export type SessionMeta = { id: SessionId,
+/**
+ * RFC 3339 with milliseconds, UTC.
+ */
+timestamp: string, cwd: string,
+/**
+ * The program that opened the session, such as an SDK's name.
+ */
+originator: string, cli_version: string, source: SessionSource, model_provider: string, forked_from_id?: SessionId | null, base_instructions?: string | null, git?: GitInfo | null, };
+
+/**
+ * Who opened a session.
+ */
+export type SessionSource = "cli" | "tui" | "exec" | "app_server" | "mcp" | "acp"
+  | { "sub_session": { parent: SessionId, depth: number, origin: string, } } | JsonValue;
+
+export type SkillError = { path: string, message: string, };
+
+export type SkillSummary = { name: string, description: string, path: string, };
+
+export type SkillsEntry = { cwd: string, skills: Array<SkillSummary>, errors: Array<SkillError>, };
+
+export type SteerReceipt = { "status": "queued", turn_id: SubmissionId, position: number, }
+  | { "status": "delivered", turn_id: SubmissionId, };
+
+/**
+ * How far a step of the model's plan is.
+ */
+export type StepStatus = "pending" | "in_progress" | "completed";
+
+export type StreamErrorEvent = { message: string, attempt: number, attempts_max: number, retry_in_ms: number, error_info?: ErrorInfo | null, };
+
+/**
+ * A change in the engine's view of a child.
+ */
+export type SubagentLifecycle = { "event": "created", subagent: SubagentSummary, }
+  | { "event": "status", agent_id: AgentId, session_id: SessionId, status: AgentStatus, }
+  | { "event": "reasoning_header", agent_id: AgentId, session_id: SessionId, reasoning_header: string, }
+  | { "event": "deleted", agent_id: AgentId, session_id: SessionId, };
+
+export type SubagentSummary = { agent_id: AgentId, parent_agent_id?: AgentId | null, session_id: SessionId, parent_session_id?: SessionId | null, origin: AgentOrigin, status: AgentStatus, label?: string | null, summary?: string | null, reasoning_header?: string | null, started_at_ms: number, pending_messages: number, pending_interrupts: number, };
+
+/**
+ * One message of the submission queue.
+ */
+export type Submission = { id: SubmissionId, op: Op, };
+
+/**
+ * Chosen by the client for each submission. Events of a task carry the id of the
+ * submission that started it, so it is also the id of the task (wire name `turn_id`).
+ */
+export type SubmissionId = string;
+
+export type SummaryPart = { "type": "summary_text", text: string, };
+
+export type TextDelta = { thread_id: SessionId, turn_id: SubmissionId, item_id: ItemId, delta: string,
+/**
+ * The delta is the whole text so far: what was shown of this item is to be replaced.
+ */
+snapshot?: boolean, };
+
+export type TextElement = { byte_range: ByteRange, placeholder?: string | null, };
+
+/**
+ * Tokens of one response, or the sum over several.
+ */
+export type TokenUsage = { input_tokens: number, cached_input_tokens: number, cache_write_input_tokens: number, output_tokens: number, reasoning_output_tokens: number, total_tokens: number, };
+
+export type TokenUsageInfo = { total_token_usage: TokenUsage, last_token_usage: TokenUsage, model_context_window?: number | null, };
+
+export type ToolCallItem = { id: ItemId, tool: string,
+/**
+ * The arguments if they are JSON, else the raw text.
+ */
+arguments: JsonValue, status: WorkStatus, output?: string | null, };
+
+/**
+ * What a tool answers to the model: text, or parts when there is an image among them.
+ */
+export type ToolOutputBody = string | Array<ContentItem>;
+
+/**
+ * What the model is told about one tool.
+ */
+export type ToolSpec = { "type": "function", name: string, description: string,
+/**
+ * JSON Schema of the arguments.
+ */
+parameters: JsonValue, }
+  | { "type": "freeform", name: string, description: string,
+/**
+ * A grammar in Lark syntax.
+ */
+grammar: string, };
+
+export type TurnAborted = { turn_id: SubmissionId, reason: AbortReason,
+/**
+ * What the model had said last.
+ */
+last_agent_message?: string | null,
+/**
+ * The last bookmark of the task.
+ */
+response_id?: ResponseId | null, };
+
+export type TurnComplete = { turn_id: SubmissionId, last_agent_message?: string | null,
+/**
+ * The last bookmark of the task.
+ */
+response_id?: ResponseId | null, duration_ms: number, };
+
+/**
+ * Everything that may differ from one task to the next.
+ */
+export type TurnContext = { cwd: string, approval_policy: ApprovalPolicy, sandbox_policy: SandboxPolicy, model: string, effort?: ReasoningEffort | null, summary: ReasoningSummary, collaboration_mode: CollaborationMode, personality?: Personality | null, };
+
+export type TurnItem = { "type": "UserMessage" } & UserMessageItem
+  | { "type": "AgentMessage" } & AgentMessageItem
+  | { "type": "Plan" } & PlanItem
+  | { "type": "Reasoning" } & ReasoningItem
+  | { "type": "CommandExecution" } & CommandExecutionItem
+  | { "type": "FileChange" } & FileChangeItem
+  | { "type": "McpToolCall" } & McpToolCallItem
+  | { "type": "ToolCall" } & ToolCallItem
+  | { "type": "ImageView" } & ImageViewItem
+  | { "type": "ContextCompaction" } & ContextCompactionItem;
+
+export type TurnStarted = { turn_id: SubmissionId, started_at_ms: number, model_context_window?: number | null, collaboration_mode_kind: CollaborationMode, };
+
+export type UserInput = { "type": "text", text: string,
+/**
+ * Parts of the text that the UI shows in another way, such as a pasted block.
+ */
+text_elements?: Array<TextElement>, }
+  | { "type": "image", image_url: string, detail?: ImageDetail | null, }
+  | { "type": "local_image", path: string, detail?: ImageDetail | null, }
+  | { "type": "skill", name: string, path: string, }
+  | { "type": "mention", name: string, path: string, };
+
+export type UserInputRequest = { call_id: CallId, turn_id: SubmissionId, questions: Array<Question>, };
+
+export type UserInputResponse = { answers: { [key in string]: Answer }, };
+
+export type UserMessageItem = { id: ItemId, content: Array<UserInput>, };
+
+/**
+ * How a command or a patch stands.
+ */
+export type WorkStatus = "in_progress" | "completed" | "failed" | "declined";
