@@ -16,13 +16,23 @@
 //! prompts, the process environment (keys are handed in), logging. Provider JSON does not
 //! leave this crate.
 
+pub mod catalogue;
 mod error;
 mod event;
-mod limits;
+mod http;
+pub mod limits;
 mod model;
+mod provider;
+mod rate_limits;
 mod request;
+mod retry;
+mod sse;
+mod wire;
 
 pub use error::{ModelError, ModelErrorKind};
 pub use event::{ItemKind, ModelEvent};
 pub use model::{Model, ModelStream};
+pub use provider::{ConnectError, ProviderConfig};
 pub use request::{HistoryItem, ModelRequest, Previous, ToolSet};
+pub use retry::Jitter;
+pub use wire::WireApi;

@@ -2,3 +2,38 @@
 
 /// What one image counts in [`crate::HistoryItem::approx_tokens`].
 pub const IMAGE_APPROX_TOKENS: u64 = 1_200;
+
+/// One server-sent event. An inline image or a long tool argument fits; a server that
+/// never ends its line does not fill the memory.
+pub const EVENT_BYTES_MAX: usize = 32 << 20;
+
+/// Pieces of a request body smaller than this are copied together; larger ones are handed
+/// to the socket as they are.
+pub const BODY_PIECE_COPIED_BYTES_MAX: usize = 8 << 10;
+/// The size up to which small pieces are gathered for one write.
+pub const BODY_WRITE_BYTES: usize = 64 << 10;
+
+/// What is read of the body of an error response.
+pub const ERROR_BODY_BYTES_MAX: usize = 64 << 10;
+/// What is shown of an error text.
+pub const ERROR_TEXT_BYTES_MAX: usize = 1_000;
+
+pub const REQUEST_RETRIES_DEFAULT: u32 = 4;
+pub const STREAM_RETRIES_DEFAULT: u32 = 5;
+/// A configured number of retries above this is lowered to it.
+pub const RETRIES_MAX: u32 = 100;
+pub const RETRY_DELAY_BASE_MS: u64 = 200;
+/// The longest delay that we choose ourselves.
+pub const RETRY_DELAY_MS_MAX: u64 = 60_000;
+/// The longest delay that a server may ask for. Beyond it the request fails with the
+/// delay in the error, because a person should decide about waiting that long.
+pub const RETRY_AFTER_MS_MAX: u64 = 300_000;
+
+pub const CONNECT_TIMEOUT_MS: u64 = 15_000;
+pub const STREAM_IDLE_TIMEOUT_MS_DEFAULT: u64 = 300_000;
+
+/// Tool calls in one response of the chat wire, whose indexes are the server's to choose.
+pub const CALLS_PER_RESPONSE_MAX: usize = 256;
+
+/// How long the end of a complete response is waited for, to use its connection again.
+pub const DRAIN_TIMEOUT_MS: u64 = 100;

@@ -1,7 +1,8 @@
 //! What a model is asked, made of parts that requests share.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use bytes::Bytes;
 use serde_json::Value;
 use troupe_protocol::history::{ContentItem, ReasoningPart, SummaryPart, ToolOutputBody};
 use troupe_protocol::policy::{ReasoningEffort, ReasoningSummary};
@@ -9,6 +10,7 @@ use troupe_protocol::tool::ToolSpec;
 use troupe_protocol::{ResponseId, ResponseItem};
 
 use crate::limits;
+use crate::wire::{Encoding, Freeform, chat, responses};
 
 /// One request. Cheap to clone: everything long in it is shared.
 #[derive(Debug, Clone)]
@@ -39,15 +41,31 @@ pub struct Previous {
 #[derive(Debug)]
 pub struct HistoryItem {
     item: ResponseItem,
+    encoded: [OnceLock<Bytes>; Encoding::COUNT],
 }
 
 impl HistoryItem {
     pub fn new(item: ResponseItem) -> Self {
-        Self { item }
+        Self {
+            item,
+            encoded: Default::default(),
+        }
     }
 
     pub fn item(&self) -> &ResponseItem {
         &self.item
+    }
+
+    /// Returns the bytes of one encoding; empty where the item has nothing to say there.
+    pub(crate) fn encoded(&self, encoding: Encoding) -> &Bytes {
+        self.encoded[encoding as usize].get_or_init(|| match encoding {
+            Encoding::Responses => responses::encode_item(&self.item, Freeform::Native),
+            Encoding::ResponsesAsFunctions => {
+                responses::encode_item(&self.item, Freeform::AsFunction)
+            }
+            Encoding::Chat => chat::encode_item(&self.item),
+            Encoding::ChatImages => chat::encode_images(&self.item),
+        })
     }
 
     /// Returns a rough count of the item's tokens: four bytes of text each, and a fixed
@@ -133,14 +151,35 @@ fn weigh_content(content: &[ContentItem]) -> Weight {
 #[derive(Debug, Default)]
 pub struct ToolSet {
     specs: Vec<ToolSpec>,
+    encoded: [OnceLock<Bytes>; Encoding::COUNT],
 }
 
 impl ToolSet {
     pub fn new(specs: Vec<ToolSpec>) -> Self {
-        Self { specs }
+        Self {
+            specs,
+            encoded: Default::default(),
+        }
     }
 
     pub fn specs(&self) -> &[ToolSpec] {
         &self.specs
+    }
+
+    /// Tells whether the named tool takes free text.
+    pub(crate) fn is_freeform(&self, name: &str) -> bool {
+        self.specs
+            .iter()
+            .any(|spec| matches!(spec, ToolSpec::Freeform { name: it, .. } if it == name))
+    }
+
+    pub(crate) fn encoded(&self, encoding: Encoding) -> &Bytes {
+        self.encoded[encoding as usize].get_or_init(|| match encoding {
+            Encoding::Responses => responses::encode_tools(&self.specs, Freeform::Native),
+            Encoding::ResponsesAsFunctions => {
+                responses::encode_tools(&self.specs, Freeform::AsFunction)
+            }
+            Encoding::Chat | Encoding::ChatImages => chat::encode_tools(&self.specs),
+        })
     }
 }

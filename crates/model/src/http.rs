@@ -1,0 +1,430 @@
+//! One provider over HTTP: send, read events, and begin again when it breaks.
+//!
+//! ```text
+//!           ┌────────────── Waiting ◄──────────────┐
+//!           ▼                                      │ judged: again
+//! Connecting ──► Reading ──► Draining ──► Ended    │
+//!      └───────────┴── failed ─────────────────────┴─► Ended
+//! ```
+//!
+//! The states belong to the stream, not to a task: when it is dropped the connection goes
+//! with it, whatever it was doing.
+
+use std::error::Error as _;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use futures_util::{FutureExt, stream};
+use http::{HeaderMap, HeaderValue, header};
+use jiff::Timestamp;
+use tokio::time::timeout;
+
+use crate::error::{ModelError, ModelErrorKind};
+use crate::event::ModelEvent;
+use crate::limits::{CONNECT_TIMEOUT_MS, DRAIN_TIMEOUT_MS, ERROR_BODY_BYTES_MAX};
+use crate::model::{Model, ModelStream};
+use crate::rate_limits;
+use crate::request::ModelRequest;
+use crate::retry::{Jitter, Retries, Stage, Verdict, parse_retry_after_ms};
+use crate::sse::{SseError, SseParser};
+use crate::wire::fault::{Complaint, capped};
+use crate::wire::pieces::Pieces;
+use crate::wire::{Decoder, Wire};
+
+/// Names the conversation to servers whose request body has no field for it.
+pub(crate) const CONVERSATION_HEADER: &str = "x-conversation-id";
+
+/// A configured provider.
+pub(crate) struct HttpModel {
+    endpoint: Arc<Endpoint>,
+}
+
+/// What all responses of a provider share.
+pub(crate) struct Endpoint {
+    pub id: String,
+    pub url: reqwest::Url,
+    pub headers: HeaderMap,
+    pub wire: Wire,
+    pub request_retries_max: u32,
+    pub stream_retries_max: u32,
+    pub idle_timeout: Duration,
+    pub jitter: Jitter,
+    /// What to look at when the server refuses the key.
+    pub key_hint: String,
+    /// Made with the first request: TLS roots are not read by runs that ask nothing.
+    pub client: OnceLock<reqwest::Client>,
+}
+
+impl HttpModel {
+    pub(crate) fn new(endpoint: Endpoint) -> Self {
+        Self {
+            endpoint: Arc::new(endpoint),
+        }
+    }
+}
+
+impl Model for HttpModel {
+    fn provider_id(&self) -> &str {
+        &self.endpoint.id
+    }
+
+    fn open(&self, request: ModelRequest) -> ModelStream {
+        let exchange = Exchange::new(self.endpoint.clone(), request);
+        ModelStream::new(stream::unfold(exchange, |mut exchange| async move {
+            let batch = exchange.next_batch().await?;
+            Some((batch, exchange))
+        }))
+    }
+}
+
+impl fmt::Debug for HttpModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpModel")
+            .field("id", &self.endpoint.id)
+            .field("server", &self.endpoint.server())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Endpoint {
+    /// Returns scheme, host and port: the part of the URL that holds no secret.
+    fn server(&self) -> String {
+        self.url.origin().ascii_serialization()
+    }
+
+    fn client(&self) -> Result<&reqwest::Client, ModelError> {
+        if let Some(client) = self.client.get() {
+            return Ok(client);
+        }
+        let client = build_client(&self.url).map_err(|error| {
+            ModelError::new(
+                ModelErrorKind::BadRequest,
+                format!("no HTTP client for {}: {}", self.server(), causes(error)),
+            )
+        })?;
+        Ok(self.client.get_or_init(|| client))
+    }
+}
+
+fn build_client(url: &reqwest::Url) -> Result<reqwest::Client, reqwest::Error> {
+    let builder = reqwest::Client::builder()
+        .connect_timeout(Duration::from_millis(CONNECT_TIMEOUT_MS))
+        .tcp_nodelay(true)
+        // A redirect would take the key to another server.
+        .redirect(reqwest::redirect::Policy::none())
+        // A compressed stream arrives in larger lumps than its events.
+        .no_gzip();
+    if url.scheme() != "http" {
+        return builder.build();
+    }
+    // Without TLS neither its roots nor the choice of protocol is needed.
+    let builder = builder.http1_only().tls_certs_only([]);
+    let is_loopback = match url.host_str() {
+        Some("localhost") => true,
+        Some(host) => host
+            .trim_matches(['[', ']'])
+            .parse::<std::net::IpAddr>()
+            .is_ok_and(|address| address.is_loopback()),
+        None => false,
+    };
+    if is_loopback {
+        builder.no_proxy().build()
+    } else {
+        builder.build()
+    }
+}
+
+/// One response with all its attempts.
+struct Exchange {
+    endpoint: Arc<Endpoint>,
+    request: ModelRequest,
+    pieces: Pieces,
+    retries: Retries,
+    phase: Phase,
+}
+
+enum Phase {
+    Connecting,
+    Reading(Box<Reading>),
+    Waiting(Duration),
+    /// The answer is complete; the rest is read so that the connection can be used again.
+    Draining(Box<Reading>),
+    Ended,
+}
+
+impl Exchange {
+    fn new(endpoint: Arc<Endpoint>, request: ModelRequest) -> Self {
+        Self {
+            pieces: endpoint.wire.body(&request),
+            retries: Retries::new(
+                endpoint.request_retries_max,
+                endpoint.stream_retries_max,
+                endpoint.jitter,
+            ),
+            phase: Phase::Connecting,
+            endpoint,
+            request,
+        }
+    }
+
+    async fn next_batch(&mut self) -> Option<Vec<ModelEvent>> {
+        loop {
+            match &mut self.phase {
+                Phase::Connecting => match self.connect().await {
+                    Ok((reading, events)) => {
+                        self.retries.connected();
+                        self.phase = Phase::Reading(Box::new(reading));
+                        if !events.is_empty() {
+                            return Some(events);
+                        }
+                    }
+                    Err(error) => return Some(vec![self.judge(Stage::Request, error)]),
+                },
+                Phase::Reading(reading) => {
+                    let mut events = Vec::new();
+                    if let Err(error) = reading.read(&mut events).await {
+                        events.push(self.judge(Stage::Stream, error));
+                        return Some(events);
+                    }
+                    if events.last().is_some_and(ModelEvent::is_final) {
+                        self.drain();
+                    }
+                    if !events.is_empty() {
+                        return Some(events);
+                    }
+                }
+                Phase::Waiting(delay) => {
+                    tokio::time::sleep(*delay).await;
+                    self.phase = Phase::Connecting;
+                }
+                Phase::Draining(reading) => {
+                    let limit = Duration::from_millis(DRAIN_TIMEOUT_MS);
+                    // Either way the response is over: an unread rest costs a reconnect.
+                    let _ = timeout(limit, reading.response.chunk()).await;
+                    self.phase = Phase::Ended;
+                }
+                Phase::Ended => return None,
+            }
+        }
+    }
+
+    /// Sends the request and checks what kind of answer begins.
+    async fn connect(&self) -> Result<(Reading, Vec<ModelEvent>), ModelError> {
+        let endpoint = &self.endpoint;
+        let mut headers = endpoint.headers.clone();
+        if let Some(value) = self.conversation() {
+            headers.insert(CONVERSATION_HEADER, value);
+        }
+        let sending = endpoint
+            .client()?
+            .post(endpoint.url.clone())
+            .headers(headers)
+            .body(reqwest::Body::wrap(self.pieces.body()))
+            .send();
+        let response = match timeout(endpoint.idle_timeout, sending).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => return Err(self.unreachable(causes(error))),
+            Err(_) => {
+                let waited = endpoint.idle_timeout.as_millis();
+                return Err(self.unreachable(format!("no answer within {waited} ms")));
+            }
+        };
+        if !response.status().is_success() {
+            return Err(self.refused(response).await);
+        }
+        let events = rate_limits::from_headers(response.headers(), Timestamp::now())
+            .map(ModelEvent::RateLimits)
+            .into_iter()
+            .collect();
+        let response = self.expect_stream(response).await?;
+        let reading = Reading {
+            response,
+            idle_timeout: endpoint.idle_timeout,
+            parser: SseParser::new(),
+            decoder: endpoint.wire.decoder(&self.request),
+        };
+        Ok((reading, events))
+    }
+
+    fn conversation(&self) -> Option<HeaderValue> {
+        let key = self.request.prompt_cache_key.as_deref()?;
+        match self.endpoint.wire {
+            Wire::Responses { .. } => None,
+            Wire::Chat => HeaderValue::from_str(key).ok(),
+        }
+    }
+
+    fn unreachable(&self, cause: String) -> ModelError {
+        let Endpoint { id, .. } = &*self.endpoint;
+        ModelError::new(
+            ModelErrorKind::ConnectionFailed,
+            format!("{id} at {}: {cause}", self.endpoint.server()),
+        )
+    }
+
+    /// Turns an HTTP error into ours.
+    async fn refused(&self, response: reqwest::Response) -> ModelError {
+        let status = response.status();
+        let asked = asked_delay_ms(response.headers());
+        let body = read_capped(response, self.endpoint.idle_timeout).await;
+        let mut error = Complaint::parse(&body).into_http_error(status.as_u16());
+        error.retry_after_ms = asked.or(error.retry_after_ms);
+        let hint = match error.kind {
+            ModelErrorKind::Unauthorized => &self.endpoint.key_hint,
+            _ => "",
+        };
+        error.message = format!("{}: {status}: {}{hint}", self.endpoint.id, error.message);
+        error
+    }
+
+    /// A page or a plain object with status 200 comes from something that is not the API.
+    async fn expect_stream(
+        &self,
+        response: reqwest::Response,
+    ) -> Result<reqwest::Response, ModelError> {
+        let content_type = response
+            .headers()
+            .get(header::CONTENT_TYPE)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default()
+            .to_owned();
+        if !content_type.starts_with("text/html") && !content_type.starts_with("application/json") {
+            return Ok(response);
+        }
+        let body = read_capped(response, self.endpoint.idle_timeout).await;
+        let complaint = Complaint::parse(&body).into_http_error(400);
+        Err(ModelError::new(
+            complaint.kind,
+            format!(
+                "{} at {} answered with {content_type} instead of an event stream; check base_url: {complaint}",
+                self.endpoint.id,
+                self.endpoint.server(),
+            ),
+        ))
+    }
+
+    /// Decides about a failed attempt and enters the state that follows.
+    fn judge(&mut self, stage: Stage, error: ModelError) -> ModelEvent {
+        match self.retries.judge(stage, &error) {
+            Verdict::Again {
+                attempt,
+                attempts_max,
+                delay,
+            } => {
+                self.phase = Phase::Waiting(delay);
+                ModelEvent::Retrying {
+                    attempt,
+                    attempts_max,
+                    delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
+                    error,
+                }
+            }
+            Verdict::GiveUp(error) => {
+                self.phase = Phase::Ended;
+                ModelEvent::Failed(error)
+            }
+        }
+    }
+
+    /// Ends the reading. Often the end of the body is here already: then the connection
+    /// is free even if the caller does not ask again.
+    fn drain(&mut self) {
+        let phase = std::mem::replace(&mut self.phase, Phase::Ended);
+        if let Phase::Reading(mut reading) = phase
+            && reading.response.chunk().now_or_never().is_none()
+        {
+            self.phase = Phase::Draining(reading);
+        }
+    }
+}
+
+/// An answer that is being streamed.
+struct Reading {
+    response: reqwest::Response,
+    idle_timeout: Duration,
+    parser: SseParser,
+    decoder: Decoder,
+}
+
+impl Reading {
+    /// Waits for one network read and decodes all that it completes. What was decoded
+    /// before an error stays in `out`.
+    async fn read(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
+        let chunk = match timeout(self.idle_timeout, self.response.chunk()).await {
+            Ok(Ok(chunk)) => chunk,
+            Ok(Err(error)) => {
+                return Err(broken(format!("the stream broke: {}", causes(error))));
+            }
+            Err(_) => {
+                let waited = self.idle_timeout.as_millis();
+                return Err(broken(format!("the stream was silent for {waited} ms")));
+            }
+        };
+        let Self {
+            parser, decoder, ..
+        } = self;
+        let mut sink = |event: crate::sse::SseEvent<'_>| {
+            // Nothing counts after the end of the response.
+            if out.last().is_some_and(ModelEvent::is_final) {
+                return Ok(());
+            }
+            decoder.event(event, out)
+        };
+        match chunk {
+            Some(chunk) => parser.feed(&chunk, &mut sink),
+            None => {
+                parser.finish(&mut sink)?;
+                if out.last().is_some_and(ModelEvent::is_final) {
+                    return Ok(());
+                }
+                decoder.finish(out)
+            }
+        }
+    }
+}
+
+impl From<SseError> for ModelError {
+    fn from(error: SseError) -> Self {
+        broken(error.to_string())
+    }
+}
+
+fn broken(message: String) -> ModelError {
+    ModelError::new(ModelErrorKind::StreamDisconnected, message)
+}
+
+fn asked_delay_ms(headers: &HeaderMap) -> Option<u64> {
+    let text = |name: &str| headers.get(name)?.to_str().ok();
+    if let Some(ms) = text("retry-after-ms").and_then(|value| value.trim().parse().ok()) {
+        return Some(ms);
+    }
+    parse_retry_after_ms(text("retry-after")?, Timestamp::now())
+}
+
+/// Reads the start of an error body. One that does not come says nothing: the status
+/// stands for itself.
+async fn read_capped(mut response: reqwest::Response, idle_timeout: Duration) -> String {
+    let mut body = Vec::new();
+    while body.len() < ERROR_BODY_BYTES_MAX {
+        match timeout(idle_timeout, response.chunk()).await {
+            Ok(Ok(Some(chunk))) => body.extend_from_slice(&chunk),
+            Ok(Ok(None) | Err(_)) | Err(_) => break,
+        }
+    }
+    body.truncate(ERROR_BODY_BYTES_MAX);
+    String::from_utf8_lossy(&body).into_owned()
+}
+
+/// Writes an error with its causes and without its URL, whose query may hold a key.
+fn causes(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    capped(&text)
+}

@@ -1,0 +1,229 @@
+//! Which servers there are and how to reach them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, LazyLock, OnceLock};
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderName, HeaderValue, header};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::http::{Endpoint, HttpModel};
+use crate::limits::{
+    REQUEST_RETRIES_DEFAULT, RETRIES_MAX, STREAM_IDLE_TIMEOUT_MS_DEFAULT, STREAM_RETRIES_DEFAULT,
+};
+use crate::model::Model;
+use crate::retry::Jitter;
+use crate::wire::{Freeform, Wire, WireApi};
+
+/// One `[model_providers.NAME]` section.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ProviderConfig {
+    /// For people; the section's name if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Where the API begins, such as `https://api.openai.com/v1`.
+    pub base_url: String,
+    /// The environment variable that holds the key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub env_key: Option<String>,
+    /// Whether a missing key is an error; by default it is where `env_key` is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requires_key: Option<bool>,
+    pub wire_api: WireApi,
+    /// Sent with every request.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub http_headers: BTreeMap<String, String>,
+    /// Header → environment variable that holds its value; left out if that is unset.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub env_http_headers: BTreeMap<String, String>,
+    /// Added to the URL of every request.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub query_params: BTreeMap<String, String>,
+    /// How often a request that got no response is repeated (default 4, at most 100).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_max_retries: Option<u32>,
+    /// How often a response that broke is begun again (default 5, at most 100).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stream_max_retries: Option<u32>,
+    /// A stream that is silent for this long is broken (default 300,000).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stream_idle_timeout_ms: Option<u64>,
+    /// The server keeps responses, so that a request may continue from one and need not
+    /// repeat the history.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub stateful: bool,
+    /// The server knows tools that take free text (default true); otherwise they are
+    /// offered as functions. The chat wire never has them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub freeform_tools: Option<bool>,
+}
+
+/// Why a provider cannot be used as it is configured.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ConnectError {
+    #[error("model provider {provider} needs a key: set {env_key}")]
+    KeyMissing { provider: String, env_key: String },
+    #[error("model provider {provider}: base_url {base_url:?} is not an http or https URL")]
+    BadBaseUrl { provider: String, base_url: String },
+    #[error("model provider {provider}: header {header:?} has a name or value that HTTP forbids")]
+    BadHeader { provider: String, header: String },
+    #[error("model provider {provider}: the key has characters that HTTP forbids")]
+    BadKey { provider: String },
+}
+
+impl ProviderConfig {
+    /// Returns the providers that need no configuration, by name.
+    pub fn built_in() -> &'static BTreeMap<String, Self> {
+        static BUILT_IN: LazyLock<BTreeMap<String, ProviderConfig>> = LazyLock::new(|| {
+            toml::from_str(include_str!("providers.toml"))
+                .expect("the embedded providers are read by a test of this crate")
+        });
+        &BUILT_IN
+    }
+
+    /// Fills in the headers that come from the environment, which only the caller reads.
+    pub fn with_env(mut self, env: impl Fn(&str) -> Option<String>) -> Self {
+        for (header, variable) in std::mem::take(&mut self.env_http_headers) {
+            if let Some(value) = env(&variable).filter(|value| !value.trim().is_empty()) {
+                self.http_headers.insert(header, value);
+            }
+        }
+        self
+    }
+
+    /// Makes the model that this configuration describes. Nothing is sent yet.
+    pub fn connect(&self, id: &str, key: Option<String>) -> Result<Arc<dyn Model>, ConnectError> {
+        self.connect_with(id, key, Jitter::Random)
+    }
+
+    /// [`Self::connect`] with a choice of where the jitter of retries comes from.
+    pub fn connect_with(
+        &self,
+        id: &str,
+        key: Option<String>,
+        jitter: Jitter,
+    ) -> Result<Arc<dyn Model>, ConnectError> {
+        let key = key.map(|key| key.trim().to_owned());
+        let key = key.filter(|key| !key.is_empty());
+        if key.is_none() && self.requires_key.unwrap_or(self.env_key.is_some()) {
+            return Err(ConnectError::KeyMissing {
+                provider: id.to_owned(),
+                env_key: self.env_key.clone().unwrap_or_else(|| "env_key".to_owned()),
+            });
+        }
+        let wire = self.wire();
+        let retries =
+            |configured: Option<u32>, default| configured.unwrap_or(default).min(RETRIES_MAX);
+        let idle_timeout_ms = self
+            .stream_idle_timeout_ms
+            .unwrap_or(STREAM_IDLE_TIMEOUT_MS_DEFAULT);
+        Ok(Arc::new(HttpModel::new(Endpoint {
+            id: id.to_owned(),
+            url: self.url(id, wire)?,
+            headers: self.headers(id, key.as_deref())?,
+            wire,
+            request_retries_max: retries(self.request_max_retries, REQUEST_RETRIES_DEFAULT),
+            stream_retries_max: retries(self.stream_max_retries, STREAM_RETRIES_DEFAULT),
+            idle_timeout: Duration::from_millis(idle_timeout_ms),
+            jitter,
+            key_hint: match &self.env_key {
+                Some(variable) => format!("; check the key in {variable}"),
+                None => "; the provider has no env_key configured".to_owned(),
+            },
+            client: OnceLock::new(),
+        })))
+    }
+
+    fn wire(&self) -> Wire {
+        match self.wire_api {
+            WireApi::Responses => Wire::Responses {
+                freeform: if self.freeform_tools.unwrap_or(true) {
+                    Freeform::Native
+                } else {
+                    Freeform::AsFunction
+                },
+                stateful: self.stateful,
+            },
+            WireApi::Chat => Wire::Chat,
+        }
+    }
+
+    fn url(&self, id: &str, wire: Wire) -> Result<reqwest::Url, ConnectError> {
+        let text = format!(
+            "{}{}",
+            self.base_url.trim().trim_end_matches('/'),
+            wire.path()
+        );
+        let mut url = reqwest::Url::parse(&text)
+            .ok()
+            .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+            .ok_or_else(|| ConnectError::BadBaseUrl {
+                provider: id.to_owned(),
+                base_url: self.base_url.clone(),
+            })?;
+        if !self.query_params.is_empty() {
+            url.query_pairs_mut().extend_pairs(&self.query_params);
+        }
+        Ok(url)
+    }
+
+    fn headers(&self, id: &str, key: Option<&str>) -> Result<HeaderMap, ConnectError> {
+        let mut headers = HeaderMap::new();
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/json"),
+        );
+        headers.insert(
+            header::ACCEPT,
+            HeaderValue::from_static("text/event-stream"),
+        );
+        headers.insert(
+            header::USER_AGENT,
+            HeaderValue::from_static(concat!("troupe/", env!("CARGO_PKG_VERSION"))),
+        );
+        if let Some(key) = key {
+            let value =
+                sensitive(&format!("Bearer {key}")).ok_or_else(|| ConnectError::BadKey {
+                    provider: id.to_owned(),
+                })?;
+            headers.insert(header::AUTHORIZATION, value);
+        }
+        for (name, value) in &self.http_headers {
+            let pair = name.parse::<HeaderName>().ok().zip(sensitive(value));
+            let (name, value) = pair.ok_or_else(|| ConnectError::BadHeader {
+                provider: id.to_owned(),
+                header: name.clone(),
+            })?;
+            headers.insert(name, value);
+        }
+        Ok(headers)
+    }
+}
+
+fn sensitive(value: &str) -> Option<HeaderValue> {
+    let mut value = HeaderValue::from_str(value).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+/// Names headers and parameters but not their values: those may be keys.
+impl fmt::Debug for ProviderConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProviderConfig")
+            .field("name", &self.name)
+            .field("base_url", &self.base_url)
+            .field("env_key", &self.env_key)
+            .field("wire_api", &self.wire_api)
+            .field("http_headers", &self.http_headers.keys())
+            .field("env_http_headers", &self.env_http_headers)
+            .field("query_params", &self.query_params.keys())
+            .field("stateful", &self.stateful)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,95 @@
+use expect_test::{Expect, expect};
+
+use super::*;
+
+#[track_caller]
+fn check(section: &str, key: Option<&str>, expected: Expect) {
+    let config: ProviderConfig = toml::from_str(section).unwrap();
+    let shown = match config.connect("mine", key.map(str::to_owned)) {
+        Ok(model) => format!("{model:?}"),
+        Err(error) => error.to_string(),
+    };
+    expected.assert_eq(&shown);
+}
+
+#[test]
+fn the_built_in_providers_read() {
+    let names: Vec<_> = ProviderConfig::built_in().keys().collect();
+    assert_eq!(names, ["llamacpp", "ollama", "openai", "vllm"]);
+    for (id, config) in ProviderConfig::built_in() {
+        config.connect(id, Some("key".into())).unwrap();
+    }
+}
+
+#[test]
+fn a_key_is_asked_for_by_its_variable() {
+    check(
+        "base_url = 'https://a.example/v1'\nenv_key = 'A_KEY'",
+        None,
+        expect!["model provider mine needs a key: set A_KEY"],
+    );
+    check(
+        "base_url = 'https://a.example/v1'\nenv_key = 'A_KEY'",
+        Some("  "),
+        expect!["model provider mine needs a key: set A_KEY"],
+    );
+    check(
+        "base_url = 'https://a.example/v1'\nenv_key = 'A_KEY'\nrequires_key = false",
+        None,
+        expect![[r#"HttpModel { id: "mine", server: "https://a.example", .. }"#]],
+    );
+}
+
+#[test]
+fn bad_values_are_named() {
+    check(
+        "base_url = 'a.example/v1'",
+        None,
+        expect![[r#"model provider mine: base_url "a.example/v1" is not an http or https URL"#]],
+    );
+    check(
+        "base_url = 'http://a.example'\nhttp_headers = { 'x y' = '1' }",
+        None,
+        expect![[r#"model provider mine: header "x y" has a name or value that HTTP forbids"#]],
+    );
+    check(
+        "base_url = 'http://a.example'",
+        Some("two\nlines"),
+        expect!["model provider mine: the key has characters that HTTP forbids"],
+    );
+}
+
+#[test]
+fn unknown_keys_are_for_the_configuration_to_judge() {
+    check(
+        "base_url = 'http://a.example'\nsupports_websockets = true",
+        None,
+        expect![[r#"HttpModel { id: "mine", server: "http://a.example", .. }"#]],
+    );
+}
+
+#[test]
+fn headers_come_from_the_environment_of_the_caller() {
+    let config = ProviderConfig {
+        env_http_headers: [("x-org", "ORG"), ("x-none", "NONE")]
+            .map(|(header, variable)| (header.to_owned(), variable.to_owned()))
+            .into(),
+        ..ProviderConfig::default()
+    };
+    let config = config.with_env(|name| (name == "ORG").then(|| "acme".to_owned()));
+    assert_eq!(
+        config.http_headers,
+        [("x-org".to_owned(), "acme".to_owned())].into()
+    );
+}
+
+#[test]
+fn values_of_headers_and_parameters_are_not_shown() {
+    let config: ProviderConfig = toml::from_str(
+        "base_url = 'http://a.example/v1'\nhttp_headers = { api = 's3cret' }\nquery_params = { key = 's3cret' }",
+    )
+    .unwrap();
+    assert!(!format!("{config:?}").contains("s3cret"));
+    let model = config.connect("mine", Some("s3cret".into())).unwrap();
+    assert!(!format!("{model:?}").contains("s3cret"));
+}

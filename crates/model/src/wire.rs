@@ -1,0 +1,112 @@
+//! How a request and its answer look to a provider: bytes out, events in. Pure.
+
+pub(crate) mod chat;
+pub(crate) mod fault;
+mod items;
+pub(crate) mod pieces;
+pub(crate) mod responses;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::error::ModelError;
+use crate::event::ModelEvent;
+use crate::request::ModelRequest;
+use crate::sse::SseEvent;
+use pieces::Pieces;
+
+/// The protocol that a provider speaks, as it is named in the configuration.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum WireApi {
+    #[default]
+    Responses,
+    Chat,
+}
+
+/// A protocol with the abilities that a request must respect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wire {
+    Responses {
+        /// Tools that take free text; without them they are offered as functions.
+        freeform: Freeform,
+        /// The provider keeps responses, and a request may continue from one.
+        stateful: bool,
+    },
+    Chat,
+}
+
+/// How a provider is offered the tools that take text instead of JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Freeform {
+    Native,
+    AsFunction,
+}
+
+/// Names one cached encoding of a history item or tool list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    Responses,
+    ResponsesAsFunctions,
+    Chat,
+    /// The images of a tool's answer, which Chat carries in a message of their own.
+    ChatImages,
+}
+
+impl Encoding {
+    pub(crate) const COUNT: usize = 4;
+}
+
+impl Wire {
+    /// Returns the path below the provider's base URL.
+    pub(crate) fn path(self) -> &'static str {
+        match self {
+            Self::Responses { .. } => "/responses",
+            Self::Chat => "/chat/completions",
+        }
+    }
+
+    pub(crate) fn body(self, request: &ModelRequest) -> Pieces {
+        match self {
+            Self::Responses { freeform, stateful } => responses::body(request, freeform, stateful),
+            Self::Chat => chat::body(request),
+        }
+    }
+
+    pub(crate) fn decoder(self, request: &ModelRequest) -> Decoder {
+        match self {
+            Self::Responses { freeform, .. } => Decoder::Responses(
+                responses::decode::Decoder::new(freeform, request.tools.clone()),
+            ),
+            Self::Chat => Decoder::Chat(chat::decode::Decoder::new(request.tools.clone())),
+        }
+    }
+}
+
+/// Turns the events of one response into ours.
+#[derive(Debug)]
+pub(crate) enum Decoder {
+    Responses(responses::decode::Decoder),
+    Chat(chat::decode::Decoder),
+}
+
+impl Decoder {
+    pub(crate) fn event(
+        &mut self,
+        event: SseEvent<'_>,
+        out: &mut Vec<ModelEvent>,
+    ) -> Result<(), ModelError> {
+        match self {
+            Self::Responses(decoder) => decoder.event(event, out),
+            Self::Chat(decoder) => decoder.event(event, out),
+        }
+    }
+
+    /// The server closed the stream; an answer that is not complete by now is broken.
+    pub(crate) fn finish(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
+        match self {
+            Self::Responses(_) => Err(fault::closed_early()),
+            Self::Chat(decoder) => decoder.finish(out),
+        }
+    }
+}

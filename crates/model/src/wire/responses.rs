@@ -1,0 +1,285 @@
+//! The Responses API: the shape that our history has anyway.
+
+pub(crate) mod decode;
+
+use bytes::Bytes;
+use serde::Serialize;
+use serde_json::{Value, json};
+use troupe_protocol::ResponseItem;
+use troupe_protocol::history::{ContentItem, ReasoningPart, Role, SummaryPart, ToolOutputBody};
+use troupe_protocol::policy::ReasoningSummary;
+use troupe_protocol::tool::ToolSpec;
+
+use super::pieces::{Builder, Elements, Pieces, fragment};
+use super::{Encoding, Freeform};
+use crate::catalogue;
+use crate::request::{ModelRequest, Previous};
+
+pub(crate) fn body(request: &ModelRequest, freeform: Freeform, stateful: bool) -> Pieces {
+    let encoding = encoding(freeform);
+    let previous = request.previous.as_ref().filter(|_| stateful);
+    let covered = previous.map_or(0, |previous| previous.covers.min(request.input.len()));
+
+    let mut builder = Builder::default();
+    builder.glue("{\"model\":");
+    builder.json(&request.model);
+    builder.glue(",\"instructions\":");
+    builder.json(&*request.instructions);
+    builder.glue(",\"input\":[");
+    let mut elements = Elements::default();
+    for item in &request.input[covered..] {
+        elements.push(&mut builder, item.encoded(encoding));
+    }
+    builder.glue("]");
+    if !request.tools.specs().is_empty() {
+        builder.glue(",\"tools\":");
+        builder.share(request.tools.encoded(encoding).clone());
+        builder.glue(",\"tool_choice\":\"auto\",\"parallel_tool_calls\":");
+        builder.json(&request.parallel_tool_calls);
+    }
+    settings(request, previous, stateful, &mut builder);
+    builder.glue("}");
+    builder.finish()
+}
+
+pub(crate) fn encoding(freeform: Freeform) -> Encoding {
+    match freeform {
+        Freeform::Native => Encoding::Responses,
+        Freeform::AsFunction => Encoding::ResponsesAsFunctions,
+    }
+}
+
+/// Writes what is small and differs from request to request.
+fn settings(
+    request: &ModelRequest,
+    previous: Option<&Previous>,
+    stateful: bool,
+    builder: &mut Builder,
+) {
+    let mut field = |name: &str, value: Value| {
+        builder.glue(&format!(",\"{name}\":"));
+        builder.json(&value);
+    };
+    if let Some(reasoning) = reasoning(request) {
+        field("reasoning", reasoning);
+        // Without a stored response the server needs its reasoning back from us.
+        field("include", json!(["reasoning.encrypted_content"]));
+    }
+    if let Some(schema) = &request.output_schema {
+        let format = json!({
+            "type": "json_schema",
+            "name": "output",
+            "strict": true,
+            "schema": schema,
+        });
+        field("text", json!({ "format": format }));
+    }
+    if let Some(previous) = previous {
+        field("previous_response_id", json!(previous.response_id));
+    }
+    if let Some(key) = &request.prompt_cache_key {
+        field("prompt_cache_key", json!(key));
+    }
+    field("store", json!(stateful));
+    field("stream", json!(true));
+}
+
+/// A model that does not reason refuses the whole field, so it is sent only when asked
+/// for or when the model is known to.
+fn reasoning(request: &ModelRequest) -> Option<Value> {
+    let reasons = || catalogue::lookup(&request.model).is_some_and(|info| info.reasons());
+    if request.effort.is_none() && !reasons() {
+        return None;
+    }
+    let mut fields = serde_json::Map::new();
+    if let Some(effort) = request.effort {
+        fields.insert("effort".into(), json!(effort));
+    }
+    if request.summary != ReasoningSummary::None {
+        fields.insert("summary".into(), json!(request.summary));
+    }
+    (!fields.is_empty()).then_some(Value::Object(fields))
+}
+
+/// An item as it is sent. The server's item ids stay behind: without a stored response
+/// they name nothing.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum WireItem<'a> {
+    Message {
+        role: Role,
+        content: &'a [ContentItem],
+    },
+    Reasoning {
+        summary: &'a [SummaryPart],
+        #[serde(skip_serializing_if = "Option::is_none")]
+        content: Option<&'a [ReasoningPart]>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        encrypted_content: Option<&'a str>,
+    },
+    FunctionCall {
+        name: &'a str,
+        arguments: &'a str,
+        call_id: &'a str,
+    },
+    FunctionCallOutput {
+        call_id: &'a str,
+        output: &'a ToolOutputBody,
+    },
+    CustomToolCall {
+        name: &'a str,
+        input: &'a str,
+        call_id: &'a str,
+    },
+    CustomToolCallOutput {
+        call_id: &'a str,
+        output: &'a ToolOutputBody,
+    },
+}
+
+/// Encodes one item of `input`; nothing for an item that a server could not use.
+pub(crate) fn encode_item(item: &ResponseItem, freeform: Freeform) -> Bytes {
+    match item {
+        ResponseItem::Message { role, content, .. } => fragment(&WireItem::Message {
+            role: *role,
+            content,
+        }),
+        ResponseItem::Reasoning {
+            content: None,
+            encrypted_content: None,
+            ..
+        } => Bytes::new(),
+        ResponseItem::Reasoning {
+            summary,
+            content,
+            encrypted_content,
+            ..
+        } => fragment(&WireItem::Reasoning {
+            summary,
+            content: content.as_deref(),
+            encrypted_content: encrypted_content.as_deref(),
+        }),
+        ResponseItem::FunctionCall {
+            name,
+            arguments,
+            call_id,
+            ..
+        } => fragment(&WireItem::FunctionCall {
+            name,
+            arguments,
+            call_id: call_id.as_str(),
+        }),
+        ResponseItem::CustomToolCall {
+            name,
+            input,
+            call_id,
+            ..
+        } => match freeform {
+            Freeform::Native => fragment(&WireItem::CustomToolCall {
+                name,
+                input,
+                call_id: call_id.as_str(),
+            }),
+            Freeform::AsFunction => fragment(&WireItem::FunctionCall {
+                name,
+                arguments: &input_as_arguments(input),
+                call_id: call_id.as_str(),
+            }),
+        },
+        ResponseItem::CustomToolCallOutput { call_id, output } if freeform == Freeform::Native => {
+            fragment(&WireItem::CustomToolCallOutput {
+                call_id: call_id.as_str(),
+                output,
+            })
+        }
+        ResponseItem::FunctionCallOutput { call_id, output }
+        | ResponseItem::CustomToolCallOutput { call_id, output } => {
+            fragment(&WireItem::FunctionCallOutput {
+                call_id: call_id.as_str(),
+                output,
+            })
+        }
+        // An item that only its provider knows goes back as it came.
+        other => fragment(other),
+    }
+}
+
+/// The arguments of a free-text tool that is offered as a function.
+pub(crate) fn input_as_arguments(input: &str) -> String {
+    json!({ "input": input }).to_string()
+}
+
+/// The inverse of [`input_as_arguments`]. A model that ignored the schema and wrote the
+/// text itself is taken at its word.
+pub(crate) fn arguments_as_input(arguments: String) -> String {
+    #[derive(serde::Deserialize)]
+    struct Arguments {
+        input: String,
+    }
+    match serde_json::from_str::<Arguments>(&arguments) {
+        Ok(parsed) => parsed.input,
+        Err(_) => arguments,
+    }
+}
+
+/// The parameters of a free-text tool that is offered as a function.
+pub(crate) fn input_parameters() -> Value {
+    json!({
+        "type": "object",
+        "properties": { "input": { "type": "string" } },
+        "required": ["input"],
+        "additionalProperties": false,
+    })
+}
+
+/// Encodes the whole list of tools.
+pub(crate) fn encode_tools(specs: &[ToolSpec], freeform: Freeform) -> Bytes {
+    let tools: Vec<Value> = specs.iter().map(|spec| tool(spec, freeform)).collect();
+    let mut bytes = Vec::new();
+    super::pieces::write_json(&mut bytes, &tools);
+    bytes.into()
+}
+
+fn tool(spec: &ToolSpec, freeform: Freeform) -> Value {
+    let function = |name: &str, description: &str, parameters: &Value| {
+        json!({
+            "type": "function",
+            "name": name,
+            "description": description,
+            "parameters": parameters,
+            "strict": false,
+        })
+    };
+    match (spec, freeform) {
+        (
+            ToolSpec::Function {
+                name,
+                description,
+                parameters,
+            },
+            _,
+        ) => function(name, description, parameters),
+        (
+            ToolSpec::Freeform {
+                name, description, ..
+            },
+            Freeform::AsFunction,
+        ) => function(name, description, &input_parameters()),
+        (
+            ToolSpec::Freeform {
+                name,
+                description,
+                grammar,
+            },
+            Freeform::Native,
+        ) => json!({
+            "type": "custom",
+            "name": name,
+            "description": description,
+            "format": { "type": "grammar", "syntax": "lark", "definition": grammar },
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests;
