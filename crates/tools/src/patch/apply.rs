@@ -1,0 +1,474 @@
+//! Writing a plan: all of it or nothing.
+//!
+//! New contents are staged beside their targets first, where a full disk or a missing right
+//! shows without harm. Then each step is one rename: a new file appears, an old one changes
+//! places with its successor, a deleted one moves to a staged name. Until the last step has
+//! succeeded every original is still there, and going back is renaming back.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, OFlag, RenameFlags, openat, renameat, renameat2};
+use nix::sys::stat::{Mode, fchmod, fstat, fstatat, mkdirat};
+use nix::unistd::{Gid, Uid, UnlinkatFlags, fchown, unlinkat};
+
+use super::limits::STAGE_ATTEMPTS_MAX;
+use super::note::Note;
+use super::place::{Attributes, Entry, Place, Stamp};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FileAction {
+    Added,
+    Modified,
+    Deleted,
+}
+
+impl fmt::Display for FileAction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Added => "A",
+            Self::Modified => "M",
+            Self::Deleted => "D",
+        })
+    }
+}
+
+/// A patch that was applied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Applied {
+    /// Added, modified and deleted files, in this order; paths as the patch spells them.
+    /// A moved file is modified under its new path.
+    pub files: Vec<(FileAction, String)>,
+    pub notes: Vec<Note>,
+}
+
+impl Applied {
+    /// What the model is told: a line per file, then the notes.
+    pub fn summary(&self) -> String {
+        let files = self.files.iter();
+        let notes = self.notes.iter();
+        std::iter::once("The patch was applied. These files were updated:\n".to_owned())
+            .chain(files.map(|(action, path)| format!("{action} {path}\n")))
+            .chain(notes.map(|note| format!("note: {note}\n")))
+            .collect()
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ApplyError {
+    #[error("{path} changed since the patch was checked; nothing was written: read it again")]
+    Changed { path: String },
+    #[error("failed to {attempt} {path}: {source}; nothing was changed")]
+    Failed {
+        attempt: &'static str,
+        path: String,
+        source: io::Error,
+    },
+    #[error("{cause}; but these could not be put back: {}", left.join(", "))]
+    NotPutBack {
+        cause: Box<ApplyError>,
+        left: Vec<String>,
+    },
+}
+
+/// One file to be written or removed.
+#[derive(Debug)]
+pub enum Step {
+    Write {
+        place: Place,
+        content: Vec<u8>,
+        /// Of the file before; a new one gets what the umask leaves.
+        attributes: Option<Attributes>,
+        /// The file that is expected in this place.
+        replaces: Option<Stamp>,
+    },
+    Remove {
+        place: Place,
+        stamp: Stamp,
+    },
+}
+
+impl Step {
+    pub fn place(&self) -> &Place {
+        match self {
+            Self::Write { place, .. } | Self::Remove { place, .. } => place,
+        }
+    }
+}
+
+/// Called before each change of the file system with what is about to happen; an error
+/// stands for a failure of that change.
+pub type Watch<'a> = &'a mut dyn FnMut(&'static str) -> io::Result<()>;
+
+/// Performs all steps or none.
+pub fn run(steps: Vec<Step>, watch: Watch<'_>) -> Result<Vec<Note>, ApplyError> {
+    let mut work = Work {
+        undo: Vec::new(),
+        notes: Vec::new(),
+        watch,
+    };
+    match work.perform(&steps) {
+        Ok(()) => Ok(work.finish()),
+        Err(cause) => Err(work.put_back(cause)),
+    }
+}
+
+struct Work<'a> {
+    /// What was done, so that it can be undone from the last to the first.
+    undo: Vec<Done>,
+    notes: Vec<Note>,
+    watch: Watch<'a>,
+}
+
+/// A name in an open directory.
+#[derive(Debug, Clone)]
+struct Spot {
+    dir: Arc<OwnedFd>,
+    name: OsString,
+    /// For people: the file of the patch that this belongs to.
+    path: String,
+}
+
+#[derive(Debug)]
+enum Done {
+    MadeDirectory(Spot),
+    /// A staged file holds a new content.
+    Staged(Spot),
+    /// The staged file became the new file.
+    Created {
+        target: Spot,
+        staged: Spot,
+    },
+    /// The staged name holds the original now.
+    Exchanged {
+        target: Spot,
+        staged: Spot,
+    },
+    /// The original is kept under the staged name; the target is another file or gone.
+    Kept {
+        target: Spot,
+        staged: Spot,
+    },
+}
+
+impl Work<'_> {
+    fn perform(&mut self, steps: &[Step]) -> Result<(), ApplyError> {
+        let mut staged = Vec::with_capacity(steps.len());
+        for step in steps {
+            staged.push(self.prepare(step)?);
+        }
+        for (step, (target, staged)) in steps.iter().zip(staged) {
+            match step {
+                Step::Write { replaces: None, .. } => self.create(target, staged)?,
+                Step::Write {
+                    place,
+                    replaces: Some(stamp),
+                    ..
+                } => {
+                    check_unchanged(place, *stamp)?;
+                    self.exchange(target, staged)?;
+                }
+                Step::Remove { place, stamp } => {
+                    check_unchanged(place, *stamp)?;
+                    self.remove(target, staged)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the directories of a file and stages its content. The staged name of a file
+    /// that is only removed stays unused until then.
+    fn prepare(&mut self, step: &Step) -> Result<(Spot, Spot), ApplyError> {
+        let place = step.place();
+        let target = Spot {
+            dir: self.make_directories(place)?,
+            name: place.name.clone(),
+            path: place.spelled.clone(),
+        };
+        let staged = match step {
+            Step::Write {
+                content,
+                attributes,
+                ..
+            } => self.stage(&target, content, *attributes)?,
+            Step::Remove { .. } => target.staged(),
+        };
+        Ok((target, staged))
+    }
+
+    fn make_directories(&mut self, place: &Place) -> Result<Arc<OwnedFd>, ApplyError> {
+        let failed = |errno: Errno| failure("create the directory of", &place.spelled, errno);
+        let mut dir = Arc::clone(&place.dir);
+        for name in &place.missing {
+            (self.watch)("make directory").map_err(|error| watched(&place.spelled, error))?;
+            match mkdirat(&*dir, name.as_os_str(), Mode::from_bits_truncate(0o777)) {
+                Ok(()) => self.undo.push(Done::MadeDirectory(Spot {
+                    dir: Arc::clone(&dir),
+                    name: name.clone(),
+                    path: place.spelled.clone(),
+                })),
+                // Another file of the patch made it.
+                Err(Errno::EEXIST) => {}
+                Err(errno) => return Err(failed(errno)),
+            }
+            let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+            let next = openat(&*dir, name.as_os_str(), flags, Mode::empty()).map_err(failed)?;
+            dir = Arc::new(next);
+        }
+        Ok(dir)
+    }
+
+    fn stage(
+        &mut self,
+        target: &Spot,
+        content: &[u8],
+        attributes: Option<Attributes>,
+    ) -> Result<Spot, ApplyError> {
+        let failed = |error: io::Error| failure("write", &target.path, error);
+        (self.watch)("stage").map_err(|error| watched(&target.path, error))?;
+        // Until it has its own mode, a copy of a private file is private too.
+        let mode = attributes.map_or(0o666, |_| 0o600);
+        let (mut file, staged) = create_staged(target, mode).map_err(failed)?;
+        self.undo.push(Done::Staged(staged.clone()));
+        file.write_all(content).map_err(failed)?;
+        if let Some(attributes) = attributes {
+            if !keep_owner(&file, attributes).map_err(failed)? {
+                self.notes.push(Note::OwnerLost {
+                    path: target.path.clone(),
+                });
+            }
+            // After the owner, whose change clears some bits of the mode.
+            fchmod(&file, attributes.mode).map_err(|errno| failed(errno.into()))?;
+        }
+        Ok(staged)
+    }
+
+    fn create(&mut self, target: Spot, staged: Spot) -> Result<(), ApplyError> {
+        (self.watch)("create").map_err(|error| watched(&target.path, error))?;
+        match rename_to_absent(&staged, &target) {
+            Ok(()) => {}
+            Err(Errno::EEXIST) => return Err(ApplyError::Changed { path: target.path }),
+            Err(errno) => return Err(failure("write", &target.path, errno)),
+        }
+        self.undo.push(Done::Created { target, staged });
+        Ok(())
+    }
+
+    fn exchange(&mut self, target: Spot, staged: Spot) -> Result<(), ApplyError> {
+        (self.watch)("exchange").map_err(|error| watched(&target.path, error))?;
+        match exchange(&target, &staged) {
+            Ok(()) => self.undo.push(Done::Exchanged { target, staged }),
+            Err(Errno::EINVAL | Errno::ENOSYS | Errno::EOPNOTSUPP) => {
+                let done = replace_with_copy_kept(target, &staged)?;
+                self.undo.push(done);
+            }
+            Err(errno) => return Err(failure("write", &target.path, errno)),
+        }
+        Ok(())
+    }
+
+    fn remove(&mut self, target: Spot, staged: Spot) -> Result<(), ApplyError> {
+        (self.watch)("remove").map_err(|error| watched(&target.path, error))?;
+        rename_to_absent(&target, &staged)
+            .map_err(|errno| failure("remove", &target.path, errno))?;
+        self.undo.push(Done::Kept { target, staged });
+        Ok(())
+    }
+
+    /// Drops the originals.
+    fn finish(mut self) -> Vec<Note> {
+        for done in self.undo {
+            let original = match done {
+                Done::MadeDirectory(_) | Done::Staged(_) | Done::Created { .. } => continue,
+                Done::Exchanged { staged, .. } | Done::Kept { staged, .. } => staged,
+            };
+            if let Err(errno) = unlink(&original) {
+                self.notes.push(Note::Leftover {
+                    path: original.display(),
+                    why: errno.desc().to_owned(),
+                });
+            }
+        }
+        self.notes
+    }
+
+    fn put_back(self, cause: ApplyError) -> ApplyError {
+        let mut left = Vec::new();
+        for done in self.undo.into_iter().rev() {
+            if let Err((path, errno)) = done.undo() {
+                left.push(format!("{path} ({})", errno.desc()));
+            }
+        }
+        if left.is_empty() {
+            return cause;
+        }
+        ApplyError::NotPutBack {
+            cause: Box::new(cause),
+            left,
+        }
+    }
+}
+
+impl Done {
+    fn undo(self) -> Result<(), (String, Errno)> {
+        let (result, path) = match self {
+            Self::MadeDirectory(spot) => {
+                let removed = unlinkat(&*spot.dir, spot.name.as_os_str(), UnlinkatFlags::RemoveDir);
+                (removed, spot.display())
+            }
+            Self::Staged(spot) => match unlink(&spot) {
+                // It replaced the target, and the kept original has taken its place back.
+                Err(Errno::ENOENT) => (Ok(()), spot.display()),
+                removed => (removed, spot.display()),
+            },
+            Self::Created { target, staged } => (rename(&target, &staged), target.path),
+            Self::Exchanged { target, staged } => (exchange(&target, &staged), target.path),
+            Self::Kept { target, staged } => (rename(&staged, &target), target.path),
+        };
+        result.map_err(|errno| (path, errno))
+    }
+}
+
+impl Spot {
+    /// A new name for a temporary file beside this one.
+    fn staged(&self) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        Self {
+            dir: Arc::clone(&self.dir),
+            name: format!(".troupe-patch.{}.{number}", std::process::id()).into(),
+            path: self.path.clone(),
+        }
+    }
+
+    fn name(&self) -> &OsStr {
+        &self.name
+    }
+
+    /// The path beside that of the patch.
+    fn display(&self) -> String {
+        let path = std::path::Path::new(&self.path).with_file_name(&self.name);
+        path.display().to_string()
+    }
+}
+
+fn create_staged(target: &Spot, mode: u32) -> io::Result<(File, Spot)> {
+    let flags =
+        OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let mode = Mode::from_bits_truncate(mode);
+    let mut attempts = 1;
+    loop {
+        let staged = target.staged();
+        match openat(&*staged.dir, staged.name(), flags, mode) {
+            Ok(fd) => return Ok((File::from(fd), staged)),
+            // Left by a process of the same id that was killed.
+            Err(Errno::EEXIST) if attempts < STAGE_ATTEMPTS_MAX => attempts += 1,
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+}
+
+/// Gives the file to the owner of the one before; says whether that was allowed.
+fn keep_owner(file: &File, attributes: Attributes) -> io::Result<bool> {
+    let stat = fstat(file)?;
+    if (stat.st_uid, stat.st_gid) == (attributes.user, attributes.group) {
+        return Ok(true);
+    }
+    let (user, group) = (
+        Uid::from_raw(attributes.user),
+        Gid::from_raw(attributes.group),
+    );
+    match fchown(file, Some(user), Some(group)) {
+        Ok(()) => Ok(true),
+        Err(Errno::EPERM) => Ok(false),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+fn check_unchanged(place: &Place, expected: Stamp) -> Result<(), ApplyError> {
+    let path = || place.spelled.clone();
+    let entry = place.look();
+    match entry.map_err(|error| failure("look at", &place.spelled, error))? {
+        Entry::File { stamp, .. } | Entry::Symlink { stamp, .. } if stamp == expected => Ok(()),
+        _ => Err(ApplyError::Changed { path: path() }),
+    }
+}
+
+fn exchange(one: &Spot, other: &Spot) -> nix::Result<()> {
+    let flags = RenameFlags::RENAME_EXCHANGE;
+    renameat2(&*one.dir, one.name(), &*other.dir, other.name(), flags)
+}
+
+fn rename(from: &Spot, to: &Spot) -> nix::Result<()> {
+    renameat(&*from.dir, from.name(), &*to.dir, to.name())
+}
+
+fn rename_to_absent(from: &Spot, to: &Spot) -> nix::Result<()> {
+    let flags = RenameFlags::RENAME_NOREPLACE;
+    match renameat2(&*from.dir, from.name(), &*to.dir, to.name(), flags) {
+        Err(Errno::EINVAL | Errno::ENOSYS | Errno::EOPNOTSUPP) => {
+            match fstatat(&*to.dir, to.name(), AtFlags::AT_SYMLINK_NOFOLLOW) {
+                Err(Errno::ENOENT) => rename(from, to),
+                Ok(_) => Err(Errno::EEXIST),
+                Err(errno) => Err(errno),
+            }
+        }
+        renamed => renamed,
+    }
+}
+
+/// For file systems that cannot exchange two names: the original is copied before the
+/// staged file replaces it.
+fn replace_with_copy_kept(target: Spot, staged: &Spot) -> Result<Done, ApplyError> {
+    let failed = |error: io::Error| failure("write", &target.path, error);
+    let kept = copy_beside(&target).map_err(failed)?;
+    if let Err(errno) = rename(staged, &target) {
+        // The copy is of no use any more; its name tells what it is if it must stay.
+        unlink(&kept).map_err(|errno| failed(errno.into()))?;
+        return Err(failed(errno.into()));
+    }
+    Ok(Done::Kept {
+        target,
+        staged: kept,
+    })
+}
+
+fn copy_beside(target: &Spot) -> io::Result<Spot> {
+    let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let mut original = File::from(openat(&*target.dir, target.name(), flags, Mode::empty())?);
+    let stat = fstat(&original)?;
+    let (mut copy, kept) = create_staged(target, 0o600)?;
+    let copied = io::copy(&mut original, &mut copy)
+        .and_then(|_| Ok(fchmod(&copy, Mode::from_bits_truncate(stat.st_mode))?));
+    if let Err(error) = copied {
+        unlink(&kept)?;
+        return Err(error);
+    }
+    Ok(kept)
+}
+
+fn unlink(spot: &Spot) -> nix::Result<()> {
+    unlinkat(&*spot.dir, spot.name(), UnlinkatFlags::NoRemoveDir)
+}
+
+fn failure(attempt: &'static str, path: &str, source: impl Into<io::Error>) -> ApplyError {
+    ApplyError::Failed {
+        attempt,
+        path: path.to_owned(),
+        source: source.into(),
+    }
+}
+
+fn watched(path: &str, error: io::Error) -> ApplyError {
+    failure("change", path, error)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,373 @@
+//! Commands that only read, and the arguments with which they do.
+//!
+//! Options are allowed by list, never forbidden by list, wherever a command has any option
+//! that writes or runs something: an unknown or shortened option makes it unknown. Reading
+//! any file counts as safe; the sandbox decides what is readable.
+
+mod git;
+
+use super::script::{is_of_the_system, program_name};
+
+pub fn all_read_only(commands: &[Vec<String>]) -> Result<(), String> {
+    let mut moved = false;
+    for argv in commands {
+        let (name, arguments) = argv.split_first().ok_or("the command is empty")?;
+        if !is_of_the_system(name) {
+            return Err(format!("`{name}` is not a program of the system"));
+        }
+        let name = program_name(name);
+        if name == "git" && moved {
+            return Err("`git` follows the configuration of the directory after `cd`".to_owned());
+        }
+        moved |= name == "cd";
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        reads_only(name, &arguments)?;
+    }
+    Ok(())
+}
+
+fn reads_only(name: &str, arguments: &[&str]) -> Result<(), String> {
+    let rule = RULES
+        .iter()
+        .find(|rule| rule.names.contains(&name))
+        .ok_or_else(|| format!("`{name}` is not known to only read"))?;
+    let allowed = match rule.allows {
+        Allows::Anything => true,
+        Allows::Flags(flags) => flags.operands(arguments).is_some(),
+        Allows::If(allows) => allows(arguments),
+    };
+    if allowed {
+        Ok(())
+    } else {
+        Err(format!(
+            "`{name}` is not known to only read with these arguments"
+        ))
+    }
+}
+
+struct Rule {
+    names: &'static [&'static str],
+    allows: Allows,
+}
+
+enum Allows {
+    /// No argument makes it write or run anything.
+    Anything,
+    Flags(&'static Flags),
+    If(fn(&[&str]) -> bool),
+}
+
+/// Options of one command that are allowed.
+struct Flags {
+    /// Letters without value, as in `-abc`.
+    short: &'static str,
+    /// Letters that take the rest of the word, or the next word, as their value.
+    short_valued: &'static str,
+    /// Long options, alone or with `=value`.
+    long: &'static [&'static str],
+}
+
+impl Flags {
+    /// The arguments that are no options; `None` when an option is not allowed.
+    fn operands<'a>(&self, arguments: &[&'a str]) -> Option<Vec<&'a str>> {
+        let mut operands = Vec::new();
+        let mut rest = arguments.iter();
+        while let Some(&argument) = rest.next() {
+            if argument == "--" {
+                operands.extend(rest);
+                break;
+            }
+            if let Some(long) = argument.strip_prefix("--") {
+                let name = long.split('=').next().unwrap_or(long);
+                self.long.contains(&name).then_some(())?;
+            } else if let Some(cluster) = argument.strip_prefix('-').filter(|c| !c.is_empty()) {
+                if self.value_follows(cluster)? {
+                    rest.next()?;
+                }
+            } else {
+                operands.push(argument);
+            }
+        }
+        Some(operands)
+    }
+
+    /// Whether the value of the last letter is the next word; `None` for unknown letters.
+    fn value_follows(&self, cluster: &str) -> Option<bool> {
+        for (index, letter) in cluster.char_indices() {
+            if self.short_valued.contains(letter) {
+                return Some(index + letter.len_utf8() == cluster.len());
+            }
+            self.short.contains(letter).then_some(())?;
+        }
+        Some(false)
+    }
+}
+
+const RULES: &[Rule] = &[
+    Rule {
+        names: &[
+            "basename",
+            "cat",
+            "cmp",
+            "column",
+            "comm",
+            "cut",
+            "df",
+            "dirname",
+            "du",
+            "echo",
+            "egrep",
+            "expand",
+            "false",
+            "fgrep",
+            "fold",
+            "grep",
+            "head",
+            "id",
+            "ls",
+            "md5sum",
+            "nl",
+            "nproc",
+            "od",
+            "paste",
+            "pwd",
+            "readlink",
+            "realpath",
+            "rev",
+            "seq",
+            "sha1sum",
+            "sha256sum",
+            "stat",
+            "strings",
+            "tac",
+            "tail",
+            "tr",
+            "true",
+            "type",
+            "uname",
+            "unexpand",
+            "wc",
+            "which",
+            "whoami",
+        ],
+        allows: Allows::Anything,
+    },
+    Rule {
+        names: &["cd"],
+        allows: Allows::If(
+            |arguments| matches!(arguments, [directory] if !directory.starts_with(['-', '+'])),
+        ),
+    },
+    Rule {
+        names: &["command"],
+        allows: Allows::If(|arguments| matches!(arguments, ["-v" | "-V", _, ..])),
+    },
+    Rule {
+        names: &["date"],
+        allows: Allows::If(date),
+    },
+    Rule {
+        names: &["diff"],
+        // `-l` starts a pager.
+        allows: Allows::Flags(&Flags {
+            short: "abBdeEiNpqrstTuwyZ0123456789",
+            short_valued: "CUIx",
+            long: &[
+                "brief",
+                "unified",
+                "context",
+                "side-by-side",
+                "recursive",
+                "new-file",
+                "text",
+                "ignore-case",
+                "ignore-all-space",
+                "ignore-space-change",
+                "ignore-blank-lines",
+                "exclude",
+                "minimal",
+                "color",
+                "label",
+                "width",
+                "report-identical-files",
+            ],
+        }),
+    },
+    Rule {
+        names: &["file"],
+        // `-C` writes a file, `-z` runs programs.
+        allows: Allows::Flags(&Flags {
+            short: "bhiLNrsk0",
+            short_valued: "F",
+            long: &[
+                "brief",
+                "mime",
+                "mime-type",
+                "mime-encoding",
+                "dereference",
+                "keep-going",
+            ],
+        }),
+    },
+    Rule {
+        names: &["find"],
+        allows: Allows::If(find),
+    },
+    Rule {
+        names: &["git"],
+        allows: Allows::If(git::reads_only),
+    },
+    Rule {
+        names: &["printf"],
+        allows: Allows::If(printf),
+    },
+    Rule {
+        names: &["rg"],
+        allows: Allows::If(rg),
+    },
+    Rule {
+        names: &["sed"],
+        allows: Allows::If(sed),
+    },
+    Rule {
+        names: &["sort"],
+        // `-o` writes, `--compress-program` runs, `-T` chooses where to write.
+        allows: Allows::Flags(&Flags {
+            short: "bcCdfghiMmnrRsuVz",
+            short_valued: "kt",
+            long: &[
+                "check",
+                "dictionary-order",
+                "field-separator",
+                "general-numeric-sort",
+                "human-numeric-sort",
+                "ignore-case",
+                "ignore-leading-blanks",
+                "key",
+                "merge",
+                "month-sort",
+                "numeric-sort",
+                "reverse",
+                "sort",
+                "stable",
+                "unique",
+                "version-sort",
+                "zero-terminated",
+            ],
+        }),
+    },
+    Rule {
+        names: &["tree"],
+        // `-o` writes, `-R` with `-H` writes too.
+        allows: Allows::Flags(&Flags {
+            short: "adfghilnpqrstuvxACDFNQS",
+            short_valued: "LPI",
+            long: &[
+                "dirsfirst",
+                "noreport",
+                "gitignore",
+                "prune",
+                "du",
+                "filelimit",
+                "charset",
+            ],
+        }),
+    },
+    Rule {
+        names: &["uniq"],
+        allows: Allows::If(|arguments| {
+            // A second operand is a file that is written.
+            let operands = UNIQ.operands(arguments);
+            operands.is_some_and(|operands| operands.len() < 2)
+        }),
+    },
+];
+
+const UNIQ: Flags = Flags {
+    short: "cdDiuz",
+    short_valued: "fsw",
+    long: &[
+        "count",
+        "repeated",
+        "all-repeated",
+        "ignore-case",
+        "unique",
+        "skip-fields",
+    ],
+};
+
+/// An operand without plus sign sets the clock.
+fn date(arguments: &[&str]) -> bool {
+    const FLAGS: Flags = Flags {
+        short: "uR",
+        short_valued: "dIr",
+        long: &[
+            "utc",
+            "universal",
+            "date",
+            "iso-8601",
+            "rfc-3339",
+            "rfc-email",
+            "reference",
+        ],
+    };
+    // `-I` takes its value only in the same word.
+    let arguments: Vec<&str> = arguments
+        .iter()
+        .copied()
+        .filter(|word| *word != "-I")
+        .collect();
+    let operands = FLAGS.operands(&arguments);
+    operands.is_some_and(|operands| operands.iter().all(|word| word.starts_with('+')))
+}
+
+fn find(arguments: &[&str]) -> bool {
+    const WRITE_OR_RUN: [&str; 5] = ["-delete", "-exec", "-fls", "-fprint", "-ok"];
+    let acts = |word: &&str| WRITE_OR_RUN.iter().any(|action| word.starts_with(action));
+    !arguments.iter().any(acts)
+}
+
+/// Only text is formatted: numbers are expressions to some shells, and those run commands.
+fn printf(arguments: &[&str]) -> bool {
+    let Some((format, _)) = arguments.split_first() else {
+        return false;
+    };
+    let mut parts = format.split('%');
+    let starts_well = parts.next().is_some_and(|text| !text.starts_with('-'));
+    let pieces = format.replace("%%", "");
+    starts_well
+        && pieces
+            .split('%')
+            .skip(1)
+            .all(|piece| piece.starts_with('s'))
+}
+
+fn rg(arguments: &[&str]) -> bool {
+    let runs = |word: &&str| match word.strip_prefix("--") {
+        Some(long) => {
+            long.starts_with("pre") || long.starts_with("hostname-bin") || long == "search-zip"
+        }
+        // Searching compressed files runs programs.
+        None => word.starts_with('-') && word.contains('z'),
+    };
+    !arguments.iter().any(runs)
+}
+
+/// Only `sed -n` that prints lines by number.
+fn sed(arguments: &[&str]) -> bool {
+    let ["-n", script, files @ ..] = arguments else {
+        return false;
+    };
+    let is_line =
+        |text: &str| text == "$" || (!text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()));
+    let prints = |command: &str| {
+        let Some(range) = command.trim().strip_suffix('p') else {
+            return false;
+        };
+        match range.split_once(',') {
+            Some((from, to)) => is_line(from) && is_line(to),
+            None => is_line(range),
+        }
+    };
+    script.split(';').all(prints) && files.iter().all(|file| !file.starts_with('-'))
+}
