@@ -1,1 +1,41 @@
+//! One agent: submissions → task → turns → tools → events.
+//!
+//! ```text
+//! SessionHandle ─submission─► ┌─────────┐ ─request─► model
+//!                             │ session │ ◄─events── (streamed)
+//! EventStream  ◄───events──── │  actor  │ ──calls──► tools ─► processes, files
+//!                             └────┬────┘ ◄─signals─
+//!                          append, then publish
+//!                                  ▼
+//!                               rollout
+//! ```
+//!
+//! Reading order: [`session`] (the loop, and everything that can happen) → `conversation`
+//! (what a submission does) → `task` (the states of a task) → `response` and `calls` (one
+//! model cycle) → `history`, `context` (what is sent to the model) → `emit`, [`events`]
+//! (what is said) → `resume` (the same lines, folded).
+//!
+//! Deliberately absent: other agents, SQL, HTTP, the terminal, `Command::new`, the
+//! environment, the working directory of the process, configuration files. What a session
+//! needs of the world comes in through [`Deps`].
 
+mod calls;
+mod context;
+mod conversation;
+pub mod deps;
+mod emit;
+pub mod events;
+mod history;
+pub mod limits;
+mod response;
+mod resume;
+pub mod session;
+mod task;
+mod user_input;
+
+pub use deps::{
+    Clock, Configurator, ConfigureError, Deps, Ids, Instructions, Origin, ProjectDocSettings,
+    Setup, WindowSettings,
+};
+pub use events::EventStream;
+pub use session::{Closed, SessionHandle, spawn};

@@ -1,0 +1,304 @@
+//! The tool calls of one model cycle: which may run now, what they said, what they answered.
+//!
+//! Calls start in the order the model made them. Shared ones run side by side; an exclusive
+//! one waits until nothing runs and then runs alone. Answers go into the history in the
+//! order of the calls, whatever order they come in.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+use troupe_protocol::approval::ReviewDecision;
+use troupe_protocol::history::ToolOutputBody;
+use troupe_protocol::item::TurnItem;
+use troupe_protocol::usage::TokenUsage;
+use troupe_protocol::{CallId, ItemId, ResponseId, ResponseItem};
+use troupe_tools::{Concurrency, Registry, ToolInput, ToolOutput};
+
+use crate::history::output_for;
+
+/// The calls of a response, until each is answered.
+#[derive(Debug)]
+pub(crate) struct Calls {
+    pub response_id: ResponseId,
+    pub usage: TokenUsage,
+    pub cancel: CancellationToken,
+    slots: Vec<Slot>,
+    waiting: VecDeque<usize>,
+    running: Running,
+    /// Answers up to here are in the history.
+    recorded: usize,
+    asks: HashMap<CallId, oneshot::Sender<ReviewDecision>>,
+    /// Items that a call has begun and not ended.
+    open_items: HashMap<ItemId, TurnItem>,
+}
+
+#[derive(Debug)]
+struct Slot {
+    call: ResponseItem,
+    state: SlotState,
+}
+
+#[derive(Debug)]
+enum SlotState {
+    Waiting,
+    Running {
+        since: Instant,
+        /// Dropping the slot ends the call.
+        _task: AbortOnDropHandle<()>,
+    },
+    Answered(ToolOutputBody),
+    Recorded,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Running {
+    Nothing,
+    Shared(usize),
+    Exclusive,
+}
+
+/// A call that is to be started now.
+#[derive(Debug)]
+pub(crate) struct Startable {
+    pub index: usize,
+    pub name: String,
+    pub call_id: CallId,
+    pub input: ToolInput,
+}
+
+impl Calls {
+    /// Takes the calls out of a response's items.
+    pub(crate) fn new(response_id: ResponseId, usage: TokenUsage, items: &[ResponseItem]) -> Self {
+        let slots: Vec<Slot> = items
+            .iter()
+            .filter(|item| item.open_call().is_some())
+            .map(|call| Slot {
+                call: call.clone(),
+                state: SlotState::Waiting,
+            })
+            .collect();
+        Self {
+            response_id,
+            usage,
+            cancel: CancellationToken::new(),
+            waiting: (0..slots.len()).collect(),
+            slots,
+            running: Running::Nothing,
+            recorded: 0,
+            asks: HashMap::new(),
+            open_items: HashMap::new(),
+        }
+    }
+
+    /// Returns the next call that may start, and counts it as running.
+    pub(crate) fn next_startable(&mut self, registry: &Registry) -> Option<Startable> {
+        let index = *self.waiting.front()?;
+        let (name, input) = parts(&self.slots[index].call)?;
+        let concurrency = registry.concurrency(&name);
+        self.running = match (self.running, concurrency) {
+            (Running::Nothing, Concurrency::Shared) => Running::Shared(1),
+            (Running::Shared(count), Concurrency::Shared) => Running::Shared(count + 1),
+            (Running::Nothing, Concurrency::Exclusive) => Running::Exclusive,
+            (Running::Shared(_), Concurrency::Exclusive) | (Running::Exclusive, _) => return None,
+        };
+        self.waiting.pop_front();
+        let call_id = self.slots[index].call.open_call()?.clone();
+        Some(Startable {
+            index,
+            name,
+            call_id,
+            input,
+        })
+    }
+
+    pub(crate) fn started(&mut self, index: usize, task: AbortOnDropHandle<()>) {
+        self.slots[index].state = SlotState::Running {
+            since: Instant::now(),
+            _task: task,
+        };
+    }
+
+    pub(crate) fn answered(&mut self, index: usize, output: ToolOutput) {
+        self.slots[index].state = SlotState::Answered(output.body);
+        self.running = match self.running {
+            Running::Shared(count) if count > 1 => Running::Shared(count - 1),
+            Running::Nothing | Running::Shared(_) | Running::Exclusive => Running::Nothing,
+        };
+    }
+
+    /// Returns the answers that come next in call order.
+    pub(crate) fn take_recordable(&mut self) -> Vec<ResponseItem> {
+        let mut items = Vec::new();
+        while let Some(slot) = self.slots.get_mut(self.recorded) {
+            let SlotState::Answered(_) = &slot.state else {
+                break;
+            };
+            if let SlotState::Answered(body) =
+                std::mem::replace(&mut slot.state, SlotState::Recorded)
+            {
+                items.extend(output_for(&slot.call, body));
+            }
+            self.recorded += 1;
+        }
+        items
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.recorded == self.slots.len()
+    }
+
+    pub(crate) fn is_running(&self) -> bool {
+        self.running != Running::Nothing
+    }
+
+    pub(crate) fn any(&self) -> bool {
+        !self.slots.is_empty()
+    }
+
+    /// Stops what runs and forgets what waits. Questions to people are withdrawn.
+    pub(crate) fn stop(&mut self) -> Vec<CallId> {
+        self.cancel.cancel();
+        self.waiting.clear();
+        self.asks.drain().map(|(call_id, _)| call_id).collect()
+    }
+
+    /// Answers every call that has no answer, dropping the ones that still run.
+    pub(crate) fn answer_rest(&mut self) {
+        for slot in &mut self.slots {
+            let text = match &slot.state {
+                SlotState::Waiting => "aborted by the user before it was run".to_owned(),
+                SlotState::Running { since, .. } => format!(
+                    "aborted by the user after {:.1} s",
+                    since.elapsed().as_secs_f64()
+                ),
+                SlotState::Answered(_) | SlotState::Recorded => continue,
+            };
+            slot.state = SlotState::Answered(text.into());
+        }
+        self.running = Running::Nothing;
+    }
+
+    pub(crate) fn asked(&mut self, call_id: CallId, reply: oneshot::Sender<ReviewDecision>) {
+        // A second question of the same call takes the place of the first, which is
+        // thereby refused.
+        self.asks.insert(call_id, reply);
+    }
+
+    pub(crate) fn take_ask(&mut self, call_id: &CallId) -> Option<oneshot::Sender<ReviewDecision>> {
+        self.asks.remove(call_id)
+    }
+
+    pub(crate) fn has_ask(&self, call_id: &CallId) -> bool {
+        self.asks.contains_key(call_id)
+    }
+
+    pub(crate) fn item_started(&mut self, item: &TurnItem) {
+        self.open_items.insert(item.id().clone(), item.clone());
+    }
+
+    pub(crate) fn item_completed(&mut self, item: &TurnItem) {
+        self.open_items.remove(item.id());
+    }
+
+    /// Returns the items that nobody will end any more.
+    pub(crate) fn take_open_items(&mut self) -> Vec<TurnItem> {
+        self.open_items.drain().map(|(_, item)| item).collect()
+    }
+}
+
+fn parts(call: &ResponseItem) -> Option<(String, ToolInput)> {
+    match call {
+        ResponseItem::FunctionCall {
+            name, arguments, ..
+        } => Some((name.clone(), ToolInput::Json(arguments.clone()))),
+        ResponseItem::CustomToolCall { name, input, .. } => {
+            Some((name.clone(), ToolInput::Text(input.clone())))
+        }
+        _ => None,
+    }
+}
+
+/// What a running call sends to its session.
+#[derive(Debug)]
+pub(crate) enum CallSignal {
+    Event(troupe_tools::ToolEvent),
+    Ask {
+        ask: troupe_tools::Ask,
+        reply: oneshot::Sender<ReviewDecision>,
+    },
+    Answered {
+        index: usize,
+        output: ToolOutput,
+    },
+}
+
+/// The call's end of the line to its session.
+#[derive(Debug)]
+pub(crate) struct SessionChannel {
+    pub mailbox: tokio::sync::mpsc::Sender<crate::session::Input>,
+    pub epoch: u64,
+    pub call_id: CallId,
+}
+
+impl SessionChannel {
+    /// Sends a signal. A session that is gone has ended the call too: nobody is left to hear.
+    pub(crate) async fn send(&self, signal: CallSignal) {
+        let input = crate::session::Input::Call {
+            epoch: self.epoch,
+            call_id: self.call_id.clone(),
+            signal,
+        };
+        if self.mailbox.send(input).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+#[async_trait::async_trait]
+impl troupe_tools::Channel for SessionChannel {
+    async fn report(&self, event: troupe_tools::ToolEvent) {
+        self.send(CallSignal::Event(event)).await;
+    }
+
+    async fn ask(&self, ask: troupe_tools::Ask) -> ReviewDecision {
+        let (reply, answer) = oneshot::channel();
+        self.send(CallSignal::Ask { ask, reply }).await;
+        // A withdrawn question is a refusal.
+        answer.await.unwrap_or(ReviewDecision::Denied)
+    }
+}
+
+/// Starts one call and returns the handle that ends it.
+pub(crate) fn start(
+    registry: Arc<Registry>,
+    startable: Startable,
+    context: Arc<troupe_tools::CallContext>,
+    cancel: CancellationToken,
+    channel: SessionChannel,
+) -> AbortOnDropHandle<()> {
+    let Startable {
+        index,
+        name,
+        call_id,
+        input,
+    } = startable;
+    let channel = Arc::new(channel);
+    AbortOnDropHandle::new(tokio::spawn(async move {
+        let call = troupe_tools::Call {
+            id: call_id,
+            input,
+            context,
+            channel: Arc::clone(&channel) as Arc<dyn troupe_tools::Channel>,
+            cancel,
+        };
+        let output = registry.call(&name, call).await;
+        channel.send(CallSignal::Answered { index, output }).await;
+    }))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,187 @@
+//! Context fragments: what the model is told about where it works, before the user speaks.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use troupe_protocol::ResponseItem;
+use troupe_protocol::history::ContentItem;
+use troupe_protocol::policy::{Personality, SandboxPolicy};
+use troupe_protocol::session::TurnContext;
+
+use crate::deps::{Clock, Instructions, ProjectDocSettings};
+
+const BASE_INSTRUCTIONS: &str = include_str!("prompts/base.md");
+const PERSONALITY_PLACEHOLDER: &str = "{{personality}}";
+const PERSONALITY_FRIENDLY: &str = include_str!("prompts/personality_friendly.md");
+const PERSONALITY_PRAGMATIC: &str = include_str!("prompts/personality_pragmatic.md");
+
+/// Looked for in each directory, in this order; the first one that exists counts.
+const PROJECT_DOC_NAMES: [&str; 2] = ["AGENTS.override.md", "AGENTS.md"];
+
+/// Tells the model why its last turn ends in the middle.
+pub(crate) const INTERRUPTED_NOTE: &str = "<turn_aborted>\nThe user interrupted the previous turn on purpose. Commands that were running have been stopped and may have done part of their work. Wait for what the user says next.\n</turn_aborted>";
+
+const ENVIRONMENT_OPEN: &str = "<environment_context>";
+const PROJECT_DOC_OPEN: &str = "# AGENTS.md instructions for ";
+
+pub(crate) fn is_environment(text: &str) -> bool {
+    text.starts_with(ENVIRONMENT_OPEN)
+}
+
+pub(crate) fn is_project_doc(text: &str) -> bool {
+    text.starts_with(PROJECT_DOC_OPEN)
+}
+
+/// Tells whether a user message is one of the engine's own.
+pub(crate) fn is_fragment(text: &str) -> bool {
+    is_environment(text) || is_project_doc(text) || text.starts_with("<turn_aborted>")
+}
+
+/// Returns the first text of a message.
+pub(crate) fn text_of(item: &ResponseItem) -> Option<&str> {
+    match item {
+        ResponseItem::Message { content, .. } => content.iter().find_map(ContentItem::text),
+        _ => None,
+    }
+}
+
+/// Returns the instructions that go beside the history.
+pub(crate) fn instructions(base: Option<&str>, personality: Option<Personality>) -> String {
+    let manner = match personality {
+        None | Some(Personality::None) => "",
+        Some(Personality::Friendly) => PERSONALITY_FRIENDLY,
+        Some(Personality::Pragmatic) => PERSONALITY_PRAGMATIC,
+    };
+    base.unwrap_or(BASE_INSTRUCTIONS)
+        .replace(PERSONALITY_PLACEHOLDER, manner.trim_end())
+}
+
+/// Returns the message that describes the surroundings. It is sent at the start and again
+/// whenever it changes.
+pub(crate) fn environment(context: &TurnContext, shell: &str, clock: &Clock) -> String {
+    let mut text = format!("{ENVIRONMENT_OPEN}\n");
+    let mut line = |tag: &str, value: &str| {
+        writeln!(text, "  <{tag}>{value}</{tag}>").expect("writing to a string does not fail");
+    };
+    line("cwd", &context.cwd.display().to_string());
+    line("approval_policy", approval_name(context));
+    line("sandbox_mode", sandbox_name(&context.sandbox_policy));
+    line("network_access", network_name(&context.sandbox_policy));
+    if let SandboxPolicy::WorkspaceWrite { writable_roots, .. } = &context.sandbox_policy {
+        for root in writable_roots {
+            line("writable_root", &root.display().to_string());
+        }
+    }
+    line("shell", shell);
+    let zone = jiff::tz::TimeZone::system();
+    let now = clock.now().to_zoned(zone.clone());
+    line("current_date", &now.date().to_string());
+    line("timezone", zone.iana_name().unwrap_or("UTC"));
+    text.push_str("</environment_context>");
+    text
+}
+
+fn approval_name(context: &TurnContext) -> &'static str {
+    use troupe_protocol::policy::ApprovalPolicy as Policy;
+    match context.approval_policy {
+        Policy::Untrusted => "untrusted",
+        Policy::OnFailure => "on-failure",
+        Policy::OnRequest => "on-request",
+        Policy::Never => "never",
+    }
+}
+
+fn sandbox_name(policy: &SandboxPolicy) -> &'static str {
+    match policy {
+        SandboxPolicy::DangerFullAccess => "danger-full-access",
+        SandboxPolicy::ReadOnly { .. } => "read-only",
+        SandboxPolicy::WorkspaceWrite { .. } => "workspace-write",
+    }
+}
+
+fn network_name(policy: &SandboxPolicy) -> &'static str {
+    if policy.network_access() {
+        "enabled"
+    } else {
+        "restricted"
+    }
+}
+
+/// The instructions of user and project for one working directory.
+#[derive(Debug, Default)]
+pub(crate) struct ProjectDoc {
+    pub message: Option<ResponseItem>,
+    /// What was left out, and why.
+    pub warnings: Vec<String>,
+}
+
+/// Reads the instruction files from the project's root down to `cwd`.
+pub(crate) fn project_doc(cwd: &Path, instructions: &Instructions) -> ProjectDoc {
+    let mut doc = ProjectDoc::default();
+    let mut text = instructions.user.clone().unwrap_or_default();
+    let mut left = instructions.project.bytes_max;
+    for path in project_files(cwd, &instructions.project) {
+        let content = match std::fs::read_to_string(&path) {
+            Ok(content) => content,
+            Err(error) => {
+                doc.warnings
+                    .push(format!("{} was not read: {error}", path.display()));
+                continue;
+            }
+        };
+        let kept = cut_at(&content, left);
+        if kept.len() < content.len() {
+            doc.warnings.push(format!(
+                "{} was cut: only {} of its {} bytes fit in project_doc_max_bytes = {}",
+                path.display(),
+                kept.len(),
+                content.len(),
+                instructions.project.bytes_max
+            ));
+        }
+        left -= kept.len();
+        if !kept.trim().is_empty() {
+            if !text.is_empty() {
+                text.push_str("\n\n--- project-doc ---\n\n");
+            }
+            text.push_str(kept);
+        }
+    }
+    if !text.trim().is_empty() {
+        doc.message = Some(ResponseItem::user_text(format!(
+            "{PROJECT_DOC_OPEN}{}\n\n<INSTRUCTIONS>\n{}\n</INSTRUCTIONS>",
+            cwd.display(),
+            text.trim_end()
+        )));
+    }
+    doc
+}
+
+fn project_files(cwd: &Path, settings: &ProjectDocSettings) -> Vec<PathBuf> {
+    let is_root = |dir: &Path| {
+        settings
+            .root_markers
+            .iter()
+            .any(|marker| dir.join(marker).exists())
+    };
+    let depth = cwd.ancestors().position(is_root).unwrap_or(0);
+    let mut dirs: Vec<&Path> = cwd.ancestors().take(depth + 1).collect();
+    dirs.reverse();
+    dirs.into_iter()
+        .filter_map(|dir| {
+            PROJECT_DOC_NAMES
+                .into_iter()
+                .chain(settings.fallback_filenames.iter().map(String::as_str))
+                .map(|name| dir.join(name))
+                .find(|path| path.is_file())
+        })
+        .collect()
+}
+
+/// Returns at most `bytes_max` bytes of the text, cut between characters.
+fn cut_at(text: &str, bytes_max: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes_max)]
+}
+
+#[cfg(test)]
+mod tests;

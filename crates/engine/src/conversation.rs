@@ -1,0 +1,226 @@
+//! One open conversation: its settings, what the model knows of it, and the running task.
+//!
+//! The parts of its behaviour are files of their own: `opening` (how it begins), `preparing`
+//! (a user turn before anything is aborted for it), `running` (a task's requests), `cycle`
+//! (one response and its calls), `stopping` (ending a task early), `requests` (everything
+//! else a client may ask), `compaction` (making the history smaller).
+
+mod compaction;
+mod cycle;
+mod opening;
+mod preparing;
+mod requests;
+mod running;
+mod stopping;
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokio::sync::mpsc;
+use troupe_model::{Model, ToolSet, catalogue};
+use troupe_protocol::input::UserInput;
+use troupe_protocol::op::{ConfigureSession, ForkPoint, Op};
+use troupe_protocol::rollout::{CarriedState, SessionMeta};
+use troupe_protocol::session::{TurnContext, TurnOverrides};
+use troupe_protocol::usage::{RateLimitSnapshot, TokenUsage, TokenUsageInfo};
+use troupe_protocol::{ResponseId, ResponseItem, SessionId};
+use troupe_store::Store;
+use troupe_tools::{CallContext, Registry};
+
+use crate::context;
+use crate::deps::{Clock, Ids, Instructions, WindowSettings};
+use crate::emit::Emitter;
+use crate::history::History;
+use crate::limits::AUTO_COMPACT_PERCENT;
+use crate::session::Input;
+use crate::task::Task;
+
+pub(crate) use preparing::From;
+
+#[derive(Debug)]
+pub(crate) struct Conversation {
+    pub tools: Arc<Registry>,
+    pub task: Option<Task>,
+    meta: SessionMeta,
+    store: Arc<dyn Store>,
+    model: Arc<dyn Model>,
+    toolset: Arc<ToolSet>,
+    instructions: Instructions,
+    window: WindowSettings,
+    context: TurnContext,
+    history: History,
+    usage: Usage,
+    thread_name: Option<String>,
+    thread_note: Option<String>,
+    /// Counts the tasks of this process.
+    epoch: u64,
+    mailbox: mpsc::Sender<Input>,
+    clock: Clock,
+    ids: Ids,
+}
+
+/// What was used so far.
+#[derive(Debug, Default)]
+struct Usage {
+    total: TokenUsage,
+    last: TokenUsage,
+    rate_limits: Option<RateLimitSnapshot>,
+    /// The provider's count of the history's first items, if it gave one.
+    counted: Option<Counted>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Counted {
+    tokens: u64,
+    items: usize,
+}
+
+/// What a user turn asks for.
+#[derive(Debug, Clone)]
+pub(crate) struct NewTask {
+    pub items: Vec<UserInput>,
+    pub overrides: TurnOverrides,
+    pub output_schema: Option<Value>,
+    /// The bookmark to continue from.
+    pub from: Option<ResponseId>,
+}
+
+impl NewTask {
+    pub(crate) fn into_op(self) -> Op {
+        Op::UserTurn {
+            items: self.items,
+            overrides: self.overrides,
+            final_output_json_schema: self.output_schema,
+            last_response_id: self.from,
+        }
+    }
+}
+
+impl Conversation {
+    /// Returns the request that opens a fork which goes on with this conversation's settings.
+    pub(crate) fn fork_request(&self, point: ForkPoint) -> ConfigureSession {
+        let context = self.context.clone();
+        ConfigureSession {
+            overrides: TurnOverrides {
+                cwd: Some(context.cwd),
+                approval_policy: Some(context.approval_policy),
+                sandbox_policy: Some(context.sandbox_policy),
+                model: Some(context.model),
+                effort: context.effort,
+                summary: Some(context.summary),
+                collaboration_mode: Some(context.collaboration_mode),
+                personality: context.personality,
+            },
+            fork: Some(point),
+            ..ConfigureSession::default()
+        }
+    }
+
+    pub(crate) fn is_fork_of(&self, session: SessionId) -> bool {
+        self.meta.forked_from_id == Some(session)
+    }
+
+    fn id(&self) -> SessionId {
+        self.meta.id
+    }
+
+    /// Returns the model's context window in tokens, if anybody knows it.
+    fn context_window(&self) -> Option<u64> {
+        self.window
+            .context_window
+            .or_else(|| catalogue::lookup(&self.context.model).map(|model| model.context_window))
+    }
+
+    /// Returns how full the context may be before it is compacted.
+    fn compact_limit(&self) -> Option<u64> {
+        let by_window = self
+            .context_window()
+            .map(|window| window * AUTO_COMPACT_PERCENT / 100);
+        match (by_window, self.window.auto_compact_token_limit) {
+            (Some(window), Some(limit)) => Some(window.min(limit)),
+            (window, limit) => window.or(limit),
+        }
+    }
+
+    /// Returns how full the context is: the provider's count, and an estimate of what was
+    /// added since.
+    fn context_tokens(&self) -> u64 {
+        match self.usage.counted {
+            Some(counted) => counted.tokens + self.history.tokens_since(counted.items),
+            None => self.history.tokens_since(0),
+        }
+    }
+
+    fn usage_info(&self) -> TokenUsageInfo {
+        TokenUsageInfo {
+            total_token_usage: self.usage.total,
+            last_token_usage: self.usage.last,
+            model_context_window: self.context_window(),
+        }
+    }
+
+    fn carried(&self, out: &Emitter) -> CarriedState {
+        CarriedState {
+            turn_context: self.context.clone(),
+            total_token_usage: self.usage.total,
+            seq_reserved_until: out.reserved_until(),
+            thread_name: self.thread_name.clone(),
+            thread_note: self.thread_note.clone(),
+            last_response_id: self
+                .history
+                .last_bookmark()
+                .map(|bookmark| bookmark.response_id.clone()),
+        }
+    }
+
+    fn instructions_text(&self) -> Arc<str> {
+        let base = self
+            .meta
+            .base_instructions
+            .as_deref()
+            .or(self.instructions.base.as_deref());
+        context::instructions(base, self.context.personality).into()
+    }
+
+    fn environment_text(&self) -> String {
+        context::environment(&self.context, &self.instructions.shell, &self.clock)
+    }
+
+    /// Returns what the model must be told about its surroundings and does not know yet.
+    fn missing_context(&self, warnings: &mut Vec<String>) -> Vec<ResponseItem> {
+        let mut items = Vec::new();
+        if !self.knows(context::is_project_doc) {
+            let doc = context::project_doc(&self.context.cwd, &self.instructions);
+            warnings.extend(doc.warnings);
+            items.extend(doc.message);
+        }
+        let environment = self.environment_text();
+        let told = self
+            .history
+            .user_messages()
+            .rev()
+            .filter_map(context::text_of)
+            .find(|text| context::is_environment(text));
+        if told != Some(environment.as_str()) {
+            items.push(ResponseItem::user_text(environment));
+        }
+        items
+    }
+
+    fn knows(&self, is_it: fn(&str) -> bool) -> bool {
+        self.history
+            .user_messages()
+            .filter_map(context::text_of)
+            .any(is_it)
+    }
+
+    fn call_context(&self, task: &Task) -> Arc<CallContext> {
+        Arc::new(CallContext {
+            turn_id: task.id.clone(),
+            cwd: self.context.cwd.clone(),
+            approval_policy: self.context.approval_policy,
+            sandbox_policy: self.context.sandbox_policy.clone(),
+            collaboration_mode: self.context.collaboration_mode,
+        })
+    }
+}

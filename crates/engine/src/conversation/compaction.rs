@@ -1,0 +1,232 @@
+//! Making the history smaller: the model writes a hand-over for itself, which takes the
+//! place of everything but the newest user messages.
+
+use std::sync::Arc;
+
+use troupe_model::{HistoryItem, ModelEvent, ModelRequest, ToolSet};
+use troupe_protocol::error::ErrorInfo;
+use troupe_protocol::event::AbortReason;
+use troupe_protocol::item::{ContextCompactionItem, TurnItem};
+use troupe_protocol::rollout::{Compacted, RolloutRecord};
+use troupe_protocol::{ItemId, ResponseItem, SubmissionId};
+use troupe_store::Error;
+
+use super::Conversation;
+use crate::context;
+use crate::emit::Emitter;
+use crate::limits::{COMPACTION_ATTEMPTS_MAX, COMPACTION_KEPT_TOKENS_MAX};
+use crate::task::{AfterCompaction, Compacting, Phase, Stop};
+
+const PROMPT: &str = include_str!("../prompts/compact.md");
+const SUMMARY_PREFIX: &str = include_str!("../prompts/compact_prefix.md");
+
+impl Compacting {
+    pub(super) fn take(&mut self, event: ModelEvent) {
+        match event {
+            ModelEvent::TextDelta { delta, .. } => self.summary.push_str(&delta),
+            ModelEvent::ItemDone { item, .. } => {
+                if let Some(text) = item.assistant_message() {
+                    self.summary = text;
+                }
+            }
+            _ => (),
+        }
+    }
+}
+
+pub(super) fn item(id: ItemId) -> TurnItem {
+    TurnItem::ContextCompaction(ContextCompactionItem { id })
+}
+
+impl Conversation {
+    /// Compacts because the user asked for it: a task of its own.
+    pub(crate) async fn compact(
+        &mut self,
+        out: &mut Emitter,
+        id: SubmissionId,
+    ) -> Result<(), Error> {
+        if self.task.is_some() {
+            return out.warn(
+                &id,
+                "a task is running; compact when it is over, or interrupt it".to_owned(),
+            );
+        }
+        self.start_task(out, id, None)?;
+        self.start_compaction(out, AfterCompaction::Finish)
+    }
+
+    pub(super) fn start_compaction(
+        &mut self,
+        out: &mut Emitter,
+        then: AfterCompaction,
+    ) -> Result<(), Error> {
+        let Some(id) = self.task_id() else {
+            return Ok(());
+        };
+        let item_id = self.ids.item("compaction");
+        let event = self.started_event(&id, item(item_id.clone()));
+        out.emit(&id, vec![event])?;
+        let stream = self.model.open(self.compaction_request(0));
+        if let Some(task) = &mut self.task {
+            task.phase = Phase::Compacting(Compacting {
+                stream,
+                item: item_id,
+                summary: String::new(),
+                attempt: 0,
+                then,
+            });
+        }
+        Ok(())
+    }
+
+    /// Asks again with less, because even the request for a summary did not fit.
+    pub(super) async fn shrink_compaction(&mut self, out: &mut Emitter) -> Result<(), Error> {
+        let Some(compacting) = self.compacting() else {
+            return Ok(());
+        };
+        compacting.attempt += 1;
+        compacting.summary.clear();
+        let attempt = compacting.attempt;
+        if attempt > COMPACTION_ATTEMPTS_MAX {
+            let stop = Stop::fatal(
+                AbortReason::Error,
+                "the conversation does not fit in the model's context window, and could not be \
+                 summarised; roll back some turns or choose a model with a larger window"
+                    .to_owned(),
+                ErrorInfo::ContextWindowExceeded,
+            );
+            return self.stop(out, stop).await;
+        }
+        let stream = self.model.open(self.compaction_request(attempt));
+        if let Some(compacting) = self.compacting() {
+            compacting.stream = stream;
+        }
+        Ok(())
+    }
+
+    pub(super) fn compacting(&mut self) -> Option<&mut Compacting> {
+        match &mut self.task.as_mut()?.phase {
+            Phase::Compacting(compacting) => Some(compacting),
+            Phase::Starting | Phase::Sampling { .. } | Phase::Calling(_) | Phase::Stopping(_) => {
+                None
+            }
+        }
+    }
+
+    /// Each attempt leaves out half of what the one before sent, oldest first.
+    fn compaction_request(&self, attempt: u32) -> ModelRequest {
+        let items = self.history.items();
+        let kept = items.len() >> attempt;
+        let mut input = from_boundary(&items[items.len() - kept..]);
+        input.push(Arc::new(HistoryItem::new(ResponseItem::user_text(PROMPT))));
+        ModelRequest {
+            model: self.context.model.clone(),
+            instructions: self.instructions_text(),
+            input,
+            tools: Arc::new(ToolSet::new(Vec::new())),
+            parallel_tool_calls: false,
+            effort: self.context.effort,
+            summary: self.context.summary,
+            output_schema: None,
+            previous: None,
+            prompt_cache_key: Some(self.id().to_string()),
+        }
+    }
+
+    /// Puts the summary in place of the history.
+    pub(super) async fn compacted(
+        &mut self,
+        out: &mut Emitter,
+        compacting: Compacting,
+    ) -> Result<(), Error> {
+        let Some(id) = self.task_id() else {
+            return Ok(());
+        };
+        if compacting.summary.trim().is_empty() {
+            self.complete_items(out, &id, vec![item(compacting.item)])?;
+            let stop = Stop::fatal(
+                AbortReason::Error,
+                "the model answered the request for a summary with nothing; the history is \
+                 unchanged"
+                    .to_owned(),
+                ErrorInfo::Other,
+            );
+            return self.stop(out, stop).await;
+        }
+        let replacement = self.replacement(&compacting.summary);
+        let record = Compacted {
+            message: compacting.summary,
+            replacement_history: replacement.clone(),
+            carried: self.carried(out),
+        };
+        let mut msgs = self.completed_events(&id, vec![item(compacting.item)]);
+        msgs.push(self.token_count());
+        out.write(&id, vec![RolloutRecord::Compacted(Box::new(record))], msgs)?;
+        self.history.replace(replacement);
+        self.usage.counted = None;
+        if let Some(task) = &mut self.task {
+            task.just_compacted = true;
+        }
+        match compacting.then {
+            AfterCompaction::Sample => Box::pin(self.sample(out)).await,
+            AfterCompaction::Finish => self.complete_task(out).await,
+        }
+    }
+
+    /// Surroundings, the newest user messages that fit, then the summary.
+    fn replacement(&self, summary: &str) -> Vec<ResponseItem> {
+        let doc = context::project_doc(&self.context.cwd, &self.instructions);
+        let mut items: Vec<ResponseItem> = doc.message.into_iter().collect();
+        items.push(ResponseItem::user_text(self.environment_text()));
+        items.extend(newest_user_messages(self.history.user_messages()));
+        items.push(ResponseItem::user_text(format!(
+            "{SUMMARY_PREFIX}{summary}"
+        )));
+        items
+    }
+}
+
+/// Returns the items from the first one that does not answer a call which was left out.
+fn from_boundary(items: &[Arc<HistoryItem>]) -> Vec<Arc<HistoryItem>> {
+    let dangling = items
+        .iter()
+        .take_while(|item| item.item().answered_call().is_some())
+        .count();
+    items[dangling..].to_vec()
+}
+
+/// Returns the user's own messages, newest first until the budget is used, oldest first.
+fn newest_user_messages<'a>(
+    messages: impl DoubleEndedIterator<Item = &'a ResponseItem>,
+) -> Vec<ResponseItem> {
+    let mut left = COMPACTION_KEPT_TOKENS_MAX;
+    let mut kept = Vec::new();
+    let own = messages.rev().filter(|message| {
+        context::text_of(message)
+            .is_none_or(|text| !context::is_fragment(text) && !text.starts_with(SUMMARY_PREFIX))
+    });
+    for message in own {
+        let cost = HistoryItem::new(message.clone()).approx_tokens();
+        let Some(rest) = left.checked_sub(cost) else {
+            kept.extend(cut_to(message, left));
+            break;
+        };
+        left = rest;
+        kept.push(message.clone());
+    }
+    kept.reverse();
+    kept
+}
+
+/// Returns the beginning of a message that is too long to be kept whole.
+fn cut_to(message: &ResponseItem, tokens: u64) -> Option<ResponseItem> {
+    let text = context::text_of(message)?;
+    let bytes = usize::try_from(tokens * 4).unwrap_or(usize::MAX);
+    let kept = &text[..text.floor_char_boundary(bytes)];
+    (!kept.is_empty()).then(|| {
+        ResponseItem::user_text(format!(
+            "{kept}\n[… {} more bytes of this message were left out]",
+            text.len() - kept.len()
+        ))
+    })
+}

@@ -1,0 +1,287 @@
+//! One model cycle: the whole response, the calls in it, their answers, the bookmark.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use troupe_model::{ModelError, ModelErrorKind};
+use troupe_protocol::error::ErrorInfo;
+use troupe_protocol::event::{AbortReason, EventMsg, ExecCommandOutputDelta};
+use troupe_protocol::rollout::RolloutRecord;
+use troupe_protocol::usage::TokenUsage;
+use troupe_protocol::{CallId, ResponseId, ResponseItem};
+use troupe_store::Error;
+use troupe_tools::ToolEvent;
+
+use super::{Conversation, Counted};
+use crate::calls::{self, CallSignal, Calls, SessionChannel};
+use crate::emit::Emitter;
+use crate::history::distinct_call_id;
+use crate::response::Response;
+use crate::task::{AfterCompaction, Phase, Stop, Task};
+
+impl Conversation {
+    pub(super) async fn response_completed(
+        &mut self,
+        out: &mut Emitter,
+        response_id: ResponseId,
+        usage: TokenUsage,
+    ) -> Result<(), Error> {
+        self.usage.total += usage;
+        self.usage.last = usage;
+        let Some(task) = &mut self.task else {
+            return Ok(());
+        };
+        match std::mem::replace(&mut task.phase, Phase::Starting) {
+            Phase::Sampling { response, .. } => {
+                self.cycle_answered(out, response, response_id, usage).await
+            }
+            Phase::Compacting(compacting) => self.compacted(out, compacting).await,
+            phase @ (Phase::Starting | Phase::Calling(_) | Phase::Stopping(_)) => {
+                task.phase = phase;
+                Ok(())
+            }
+        }
+    }
+
+    /// Records a whole response and starts the calls in it.
+    async fn cycle_answered(
+        &mut self,
+        out: &mut Emitter,
+        response: Response,
+        response_id: ResponseId,
+        usage: TokenUsage,
+    ) -> Result<(), Error> {
+        let Some(task) = &mut self.task else {
+            return Ok(());
+        };
+        let id = task.id.clone();
+        if let Some(text) = response.last_message() {
+            task.last_message = Some(text.to_owned());
+        }
+        task.cycles += 1;
+        task.just_compacted = false;
+        let finished = response.finish();
+        let items = with_distinct_calls(finished.history);
+        let records = items
+            .iter()
+            .cloned()
+            .map(RolloutRecord::ResponseItem)
+            .collect();
+        let mut msgs = self.completed_events(&id, finished.items);
+        msgs.push(self.token_count());
+        out.write(&id, records, msgs)?;
+        let calls = Calls::new(response_id, usage, &items);
+        self.history.extend(items);
+        self.history.drop_dangling_reasoning();
+        self.usage.counted = (usage.total_tokens > 0).then(|| Counted {
+            tokens: usage.total_tokens,
+            items: self.history.items().len(),
+        });
+        if let Some(task) = &mut self.task {
+            task.phase = Phase::Calling(calls);
+        }
+        self.start_calls();
+        self.finish_cycle(out).await
+    }
+
+    pub(super) async fn response_failed(
+        &mut self,
+        out: &mut Emitter,
+        error: ModelError,
+    ) -> Result<(), Error> {
+        let Some(task) = &self.task else {
+            return Ok(());
+        };
+        let too_long = error.kind == ModelErrorKind::ContextWindowExceeded;
+        match &task.phase {
+            Phase::Sampling { .. } if too_long && !task.just_compacted => {
+                return self.start_compaction(out, AfterCompaction::Sample);
+            }
+            Phase::Compacting(_) if too_long => return self.shrink_compaction(out).await,
+            _ => (),
+        }
+        let info = ErrorInfo::from(&error);
+        let stop = Stop::fatal(AbortReason::Error, error.message, info);
+        self.stop(out, stop).await
+    }
+
+    fn start_calls(&mut self) {
+        let Some(task) = &self.task else {
+            return;
+        };
+        let context = self.call_context(task);
+        let epoch = task.epoch;
+        while let Some(Phase::Calling(calls)) = self.task.as_mut().map(|task| &mut task.phase) {
+            let Some(startable) = calls.next_startable(&self.tools) else {
+                return;
+            };
+            let index = startable.index;
+            let channel = SessionChannel {
+                mailbox: self.mailbox.clone(),
+                epoch,
+                call_id: startable.call_id.clone(),
+            };
+            let handle = calls::start(
+                Arc::clone(&self.tools),
+                startable,
+                Arc::clone(&context),
+                calls.cancel.clone(),
+                channel,
+            );
+            calls.started(index, handle);
+        }
+    }
+
+    /// Takes a signal of a running call. One of a task that is over is ignored.
+    pub(crate) async fn signal(
+        &mut self,
+        out: &mut Emitter,
+        epoch: u64,
+        call_id: CallId,
+        signal: CallSignal,
+    ) -> Result<(), Error> {
+        if self.task.as_ref().is_none_or(|task| task.epoch != epoch) {
+            return Ok(());
+        }
+        match signal {
+            CallSignal::Event(event) => self.tool_event(out, call_id, event),
+            CallSignal::Ask { ask, reply } => self.ask(out, call_id, ask, reply).await,
+            CallSignal::Answered { index, output } => {
+                let Some(calls) = self.calls() else {
+                    return Ok(());
+                };
+                calls.answered(index, output);
+                if self.task.as_ref().is_some_and(Task::is_stopping) {
+                    let running = self.calls().is_some_and(|calls| calls.is_running());
+                    return if running {
+                        Ok(())
+                    } else {
+                        self.finish_stop(out).await
+                    };
+                }
+                self.start_calls();
+                self.finish_cycle(out).await
+            }
+        }
+    }
+
+    /// Records answers as they become due; after the last one the cycle is over.
+    async fn finish_cycle(&mut self, out: &mut Emitter) -> Result<(), Error> {
+        let Some(id) = self.task_id() else {
+            return Ok(());
+        };
+        let Some(calls) = self.calls() else {
+            return Ok(());
+        };
+        let answers = calls.take_recordable();
+        let done = calls.is_done();
+        let goes_on = calls.any();
+        let (response_id, usage) = (calls.response_id.clone(), calls.usage);
+        let records = answers
+            .iter()
+            .cloned()
+            .map(RolloutRecord::ResponseItem)
+            .collect();
+        let mut msgs = Vec::new();
+        if done {
+            msgs.push(EventMsg::ResponseCompleted {
+                turn_id: id.clone(),
+                response_id: response_id.clone(),
+                usage,
+            });
+        }
+        out.write(&id, records, msgs)?;
+        self.history.extend(answers);
+        if !done {
+            return Ok(());
+        }
+        self.history
+            .set_bookmark(response_id.clone(), out.position());
+        let Some(task) = &mut self.task else {
+            return Ok(());
+        };
+        task.last_response = Some(response_id);
+        task.phase = Phase::Starting;
+        if goes_on || !task.steered.is_empty() {
+            return Box::pin(self.sample(out)).await;
+        }
+        self.complete_task(out).await
+    }
+
+    pub(super) async fn complete_task(&mut self, out: &mut Emitter) -> Result<(), Error> {
+        let Some(task) = self.task.take() else {
+            return Ok(());
+        };
+        out.emit(&task.id, vec![EventMsg::TurnComplete(task.completed())])?;
+        out.commit().await
+    }
+
+    fn tool_event(
+        &mut self,
+        out: &mut Emitter,
+        call_id: CallId,
+        event: ToolEvent,
+    ) -> Result<(), Error> {
+        let Some(id) = self.task_id() else {
+            return Ok(());
+        };
+        match event {
+            ToolEvent::Started(item) => {
+                if let Some(calls) = self.calls() {
+                    calls.item_started(&item);
+                }
+                let event = self.started_event(&id, item);
+                out.emit(&id, vec![event])
+            }
+            ToolEvent::Completed(item) => {
+                if let Some(calls) = self.calls() {
+                    calls.item_completed(&item);
+                }
+                self.complete_items(out, &id, vec![item])
+            }
+            ToolEvent::Output { stream, bytes } => out.delta(
+                &id,
+                EventMsg::ExecCommandOutputDelta(ExecCommandOutputDelta {
+                    call_id,
+                    stream,
+                    chunk: base64::engine::general_purpose::STANDARD.encode(&bytes),
+                }),
+            ),
+            ToolEvent::Plan { explanation, plan } => {
+                out.emit(&id, vec![EventMsg::PlanUpdate { explanation, plan }])
+            }
+            ToolEvent::TerminalInteraction { process_id, stdin } => out.emit(
+                &id,
+                vec![EventMsg::TerminalInteraction {
+                    call_id,
+                    process_id,
+                    stdin,
+                }],
+            ),
+            ToolEvent::Warning(message) => out.warn(&id, message),
+        }
+    }
+
+    /// Returns the calls of the running cycle, also while it is being stopped.
+    pub(super) fn calls(&mut self) -> Option<&mut Calls> {
+        match &mut self.task.as_mut()?.phase {
+            Phase::Calling(calls) => Some(calls),
+            Phase::Stopping(stopping) => Some(&mut stopping.calls),
+            Phase::Starting | Phase::Sampling { .. } | Phase::Compacting(_) => None,
+        }
+    }
+}
+
+/// Gives every call of a response an id of its own.
+fn with_distinct_calls(mut items: Vec<ResponseItem>) -> Vec<ResponseItem> {
+    let mut taken = Vec::new();
+    for item in &mut items {
+        if let ResponseItem::FunctionCall { call_id, .. }
+        | ResponseItem::CustomToolCall { call_id, .. } = item
+        {
+            *call_id = distinct_call_id(call_id, &taken);
+            taken.push(call_id.clone());
+        }
+    }
+    items
+}

@@ -1,0 +1,276 @@
+//! How a conversation begins: anew, from its rollout, or as a fork of another.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+use troupe_model::ToolSet;
+use troupe_protocol::SubmissionId;
+use troupe_protocol::event::{AbortReason, EventMsg, SessionConfigured, TurnAborted};
+use troupe_protocol::op::{ConfigureSession, ForkPoint};
+use troupe_protocol::rollout::{RolloutRecord, SessionMeta};
+use troupe_store::{Error, LiveHistory, Log, Store};
+
+use super::{Conversation, Usage};
+use crate::deps::{Deps, Setup};
+use crate::emit::Emitter;
+use crate::resume::{Folded, fold};
+use crate::session::Input;
+
+/// What a call that the engine did not survive is answered with.
+const CRASH_ANSWER: &str =
+    "aborted: the engine stopped while this call ran; what it did up to then is not known";
+
+/// A conversation's log and what was in it.
+struct Opened {
+    log: Box<dyn Log>,
+    meta: SessionMeta,
+    folded: Folded,
+    warnings: Vec<String>,
+}
+
+impl Conversation {
+    pub(crate) async fn open(
+        out: &mut Emitter,
+        deps: &Deps,
+        mailbox: mpsc::Sender<Input>,
+        id: &SubmissionId,
+        request: ConfigureSession,
+        setup: Setup,
+    ) -> Result<Self, Error> {
+        let opened = match (&request.resume, &request.fork) {
+            (Some(session), _) => resume(&*setup.store, *session).await?,
+            (None, Some(fork_point)) => fork(&setup, deps, &request, fork_point).await?,
+            (None, None) => create(&setup, deps, &request).await?,
+        };
+        let path = opened.log.path().map(std::path::Path::to_owned);
+        let old = out.attach(opened.log, opened.folded.reserved_until);
+        if let Some(old) = old {
+            old.close().await?;
+        }
+        out.follow_rollout(Arc::clone(&setup.store), opened.meta.id);
+        let mut folded = opened.folded;
+        let unfinished = folded.unfinished_task.take();
+        let mut conversation = Self::assemble(deps, mailbox, setup, opened.meta, folded);
+        conversation.context = conversation.context.with(request.overrides);
+        let unfinished = conversation.repair(out, unfinished)?;
+        let configured = conversation.configured(path);
+        out.write(
+            id,
+            vec![RolloutRecord::TurnContext(conversation.context.clone())],
+            vec![EventMsg::SessionConfigured(Box::new(configured))],
+        )?;
+        for message in opened.warnings.into_iter().chain(unfinished) {
+            out.warn(id, message)?;
+        }
+        Ok(conversation)
+    }
+
+    fn assemble(
+        deps: &Deps,
+        mailbox: mpsc::Sender<Input>,
+        setup: Setup,
+        meta: SessionMeta,
+        folded: Folded,
+    ) -> Self {
+        Self {
+            toolset: Arc::new(ToolSet::new(setup.tools.specs())),
+            tools: Arc::new(setup.tools),
+            task: None,
+            meta,
+            store: setup.store,
+            model: setup.model,
+            instructions: setup.instructions,
+            window: setup.window,
+            context: folded.context.unwrap_or(setup.context),
+            history: folded.history,
+            usage: Usage {
+                total: folded.total_usage,
+                ..Usage::default()
+            },
+            thread_name: folded.thread_name,
+            thread_note: folded.thread_note,
+            epoch: 0,
+            mailbox,
+            clock: deps.clock.clone(),
+            ids: deps.ids.clone(),
+        }
+    }
+
+    /// Makes the history of a session that died in mid-task a valid request again.
+    fn repair(
+        &mut self,
+        out: &mut Emitter,
+        unfinished: Option<SubmissionId>,
+    ) -> Result<Option<String>, Error> {
+        let answers = self.history.answers_for_open_calls(CRASH_ANSWER);
+        let records = answers
+            .iter()
+            .cloned()
+            .map(RolloutRecord::ResponseItem)
+            .collect();
+        out.write(&SubmissionId::default(), records, Vec::new())?;
+        self.history.extend(answers);
+        let Some(task) = unfinished else {
+            return Ok(None);
+        };
+        out.emit(
+            &task,
+            vec![EventMsg::TurnAborted(TurnAborted {
+                turn_id: task.clone(),
+                reason: AbortReason::Crash,
+                last_agent_message: self.history.last_assistant_message(),
+                response_id: self.last_response_id(),
+            })],
+        )?;
+        Ok(Some(format!(
+            "the engine stopped while task {task} ran; it is marked as aborted, and what was \
+             recorded of it is kept"
+        )))
+    }
+
+    /// Takes a new configuration and keeps the conversation.
+    pub(crate) async fn reconfigure(
+        &mut self,
+        out: &mut Emitter,
+        id: &SubmissionId,
+        request: ConfigureSession,
+        setup: Setup,
+    ) -> Result<(), Error> {
+        self.tools.shutdown().await;
+        self.toolset = Arc::new(ToolSet::new(setup.tools.specs()));
+        self.tools = Arc::new(setup.tools);
+        self.model = setup.model;
+        self.meta.model_provider = setup.provider_id;
+        self.meta.base_instructions = request.base_instructions;
+        self.instructions = setup.instructions;
+        self.window = setup.window;
+        self.context = setup.context.with(request.overrides);
+        let path = out
+            .log()
+            .and_then(|log| log.path().map(std::path::Path::to_owned));
+        let configured = self.configured(path);
+        out.write(
+            id,
+            vec![RolloutRecord::TurnContext(self.context.clone())],
+            vec![EventMsg::SessionConfigured(Box::new(configured))],
+        )
+    }
+
+    fn configured(&self, rollout_path: Option<std::path::PathBuf>) -> SessionConfigured {
+        SessionConfigured {
+            session_id: self.meta.id,
+            forked_from_id: self.meta.forked_from_id,
+            thread_name: self.thread_name.clone(),
+            thread_note: self.thread_note.clone(),
+            model_provider_id: self.meta.model_provider.clone(),
+            context: self.context.clone(),
+            history_entry_count: self.history.items().len(),
+            rollout_path,
+        }
+    }
+}
+
+async fn create(setup: &Setup, deps: &Deps, request: &ConfigureSession) -> Result<Opened, Error> {
+    let meta = new_meta(setup, deps, request);
+    let log = setup.store.create(&meta).await?;
+    Ok(Opened {
+        log,
+        meta,
+        folded: Folded::default(),
+        warnings: setup.warnings.clone(),
+    })
+}
+
+async fn resume(store: &dyn Store, session: troupe_protocol::SessionId) -> Result<Opened, Error> {
+    let (log, live) = store.open(session).await?;
+    let meta = live.meta.clone();
+    let warnings = live.warnings.clone();
+    Ok(Opened {
+        log,
+        meta,
+        folded: fold(live),
+        warnings,
+    })
+}
+
+async fn fork(
+    setup: &Setup,
+    deps: &Deps,
+    request: &ConfigureSession,
+    point: &ForkPoint,
+) -> Result<Opened, Error> {
+    let live = read_fork_point(&*setup.store, point).await?;
+    let mut meta = new_meta(setup, deps, request);
+    meta.forked_from_id = Some(live.meta.id);
+    meta.base_instructions = meta
+        .base_instructions
+        .or(live.meta.base_instructions.clone());
+    let warnings = live.warnings.clone();
+    let copied: Vec<RolloutRecord> = live
+        .records
+        .iter()
+        .filter(|(_, line)| belongs_to_fork(&line.record))
+        .map(|(_, line)| line.record.clone())
+        .collect();
+    let mut log = setup.store.create(&meta).await?;
+    log.append(&copied)?;
+    log.commit().await?;
+    // Folded from its own lines, so that places in it are places in its own log.
+    let own = setup.store.read_live(meta.id).await?;
+    Ok(Opened {
+        log,
+        meta,
+        folded: fold(own),
+        warnings,
+    })
+}
+
+async fn read_fork_point(store: &dyn Store, point: &ForkPoint) -> Result<LiveHistory, Error> {
+    let Some(response_id) = &point.last_response_id else {
+        return store.read_live(point.session_id).await;
+    };
+    match store.find_bookmark(response_id).await? {
+        Some(bookmark) => {
+            store
+                .read_live_at(bookmark.session, bookmark.position)
+                .await
+        }
+        None => Err(Error::NotFound {
+            what: response_id.to_string(),
+        }),
+    }
+}
+
+/// Bookmarks and token counts stay with the session that made them: the former are found
+/// there, the latter must not be counted twice.
+fn belongs_to_fork(record: &RolloutRecord) -> bool {
+    match record {
+        RolloutRecord::EventMsg(event) => !matches!(
+            event.msg,
+            EventMsg::ResponseCompleted { .. }
+                | EventMsg::TokenCount { .. }
+                | EventMsg::SessionConfigured(_)
+        ),
+        RolloutRecord::SessionMeta(_) | RolloutRecord::Rewind(_) => false,
+        _ => true,
+    }
+}
+
+fn new_meta(setup: &Setup, deps: &Deps, request: &ConfigureSession) -> SessionMeta {
+    let context = setup.context.with(request.overrides.clone());
+    SessionMeta {
+        id: deps.ids.session(),
+        timestamp: format!("{:.3}", deps.clock.now()),
+        cwd: context.cwd,
+        originator: setup.origin.originator.clone(),
+        cli_version: setup.origin.cli_version.clone(),
+        source: request
+            .source
+            .clone()
+            .unwrap_or_else(|| setup.origin.source.clone()),
+        model_provider: setup.provider_id.clone(),
+        forked_from_id: None,
+        base_instructions: request.base_instructions.clone(),
+        git: setup.origin.git.clone(),
+    }
+}

@@ -1,0 +1,116 @@
+//! Checking a user turn before anything is aborted for it, and finding where it goes on.
+
+use troupe_protocol::error::ErrorInfo;
+use troupe_protocol::event::ErrorEvent;
+use troupe_protocol::op::ForkPoint;
+use troupe_protocol::rollout::{Rewind, RewindReason, RolloutRecord};
+use troupe_protocol::{ResponseId, ResponseItem};
+use troupe_store::{Error, Position};
+
+use super::{Conversation, NewTask};
+use crate::emit::Emitter;
+use crate::history::History;
+use crate::{resume, user_input};
+
+/// A user turn that was found to be sound.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub message: ResponseItem,
+    pub from: From,
+}
+
+/// Where a task goes on from.
+#[derive(Debug)]
+pub(crate) enum From {
+    /// The end of this conversation.
+    Here,
+    /// An earlier place of this conversation.
+    Branch(Box<Branch>),
+    /// A place of another conversation: this one becomes a fork of that.
+    Elsewhere(ForkPoint),
+}
+
+/// An earlier place of a conversation.
+#[derive(Debug)]
+pub(crate) struct Branch {
+    response_id: ResponseId,
+    position: Position,
+    history: History,
+}
+
+impl Conversation {
+    /// Checks a user turn without changing anything. (Exclusive only because a model's
+    /// stream may not be shared between threads.)
+    pub(crate) async fn prepare(
+        &mut self,
+        task: &NewTask,
+    ) -> Result<Result<Prepared, ErrorEvent>, Error> {
+        let message = match user_input::to_history(&task.items).await {
+            Ok(message) => message,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        let from = match &task.from {
+            None => From::Here,
+            Some(response_id) => match self.locate(response_id).await? {
+                Some(from) => from,
+                None => {
+                    return Ok(Err(ErrorEvent {
+                        message: format!(
+                            "no response {response_id} is known; use the response_id of a \
+                             response_completed event"
+                        ),
+                        fatal: false,
+                        error_info: Some(ErrorInfo::NotFound),
+                    }));
+                }
+            },
+        };
+        Ok(Ok(Prepared { message, from }))
+    }
+
+    async fn locate(&mut self, response_id: &ResponseId) -> Result<Option<From>, Error> {
+        if let Some(bookmark) = self.history.bookmark(response_id) {
+            let mut history = self.history.clone();
+            history.truncate(bookmark.len);
+            return Ok(Some(From::Branch(Box::new(Branch {
+                response_id: response_id.clone(),
+                position: bookmark.position,
+                history,
+            }))));
+        }
+        // Older than the newest compaction, or on a branch that was left.
+        let Some(bookmark) = self.store.find_bookmark(response_id).await? else {
+            return Ok(None);
+        };
+        if bookmark.session != self.id() {
+            return Ok(Some(From::Elsewhere(ForkPoint {
+                session_id: bookmark.session,
+                last_response_id: Some(response_id.clone()),
+            })));
+        }
+        let live = self
+            .store
+            .read_live_at(bookmark.session, bookmark.position)
+            .await?;
+        Ok(Some(From::Branch(Box::new(Branch {
+            response_id: response_id.clone(),
+            position: bookmark.position,
+            history: resume::fold(live).history,
+        }))))
+    }
+
+    /// Leaves what came after `branch` out of the history. It stays in the log.
+    pub(super) fn go_back(&mut self, out: &mut Emitter, branch: Branch) -> Result<(), Error> {
+        let rewind = Rewind {
+            to: branch.position.0,
+            reason: RewindReason::Bookmark {
+                response_id: branch.response_id,
+            },
+            carried: self.carried(out),
+        };
+        out.record(&[RolloutRecord::Rewind(Box::new(rewind))])?;
+        self.history = branch.history;
+        self.usage.counted = None;
+        Ok(())
+    }
+}

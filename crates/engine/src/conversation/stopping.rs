@@ -1,0 +1,167 @@
+//! Ending a task early: what ran is stopped, what was said is kept, what was called is
+//! answered, so that the next request is valid.
+
+use std::time::Duration;
+
+use troupe_protocol::SubmissionId;
+use troupe_protocol::approval::ReviewDecision;
+use troupe_protocol::command::WorkStatus;
+use troupe_protocol::error::ErrorInfo;
+use troupe_protocol::event::{AbortReason, EventMsg};
+use troupe_protocol::item::TurnItem;
+use troupe_protocol::rollout::RolloutRecord;
+use troupe_protocol::{ResponseId, ResponseItem};
+use troupe_store::Error;
+
+use super::Conversation;
+use crate::calls::Calls;
+use crate::context::INTERRUPTED_NOTE;
+use crate::emit::Emitter;
+use crate::limits::STOP_GRACE_MS;
+use crate::response::Response;
+use crate::task::{Phase, Stop, Stopping};
+
+impl Conversation {
+    pub(crate) async fn interrupt(
+        &mut self,
+        out: &mut Emitter,
+        id: &SubmissionId,
+    ) -> Result<(), Error> {
+        if self.task.is_none() {
+            return out.warn(id, "there is no running task to interrupt".to_owned());
+        }
+        let stop = Stop::fatal(
+            AbortReason::Interrupted,
+            "interrupted".to_owned(),
+            ErrorInfo::Interrupted,
+        );
+        self.stop(out, stop).await
+    }
+
+    /// Begins to end the task. It is over when its tools have cleaned up, which may be now.
+    pub(crate) async fn stop(&mut self, out: &mut Emitter, why: Stop) -> Result<(), Error> {
+        let Some(task) = &mut self.task else {
+            return Ok(());
+        };
+        let id = task.id.clone();
+        let calls = match std::mem::replace(&mut task.phase, Phase::Starting) {
+            Phase::Sampling { response, .. } => {
+                self.keep_partial(out, response)?;
+                no_calls()
+            }
+            Phase::Calling(calls) => calls,
+            Phase::Compacting(compacting) => {
+                let item = super::compaction::item(compacting.item);
+                self.complete_items(out, &id, vec![item])?;
+                no_calls()
+            }
+            Phase::Starting => no_calls(),
+            Phase::Stopping(stopping) => {
+                if let Some(task) = &mut self.task {
+                    task.phase = Phase::Stopping(stopping);
+                }
+                return Ok(());
+            }
+        };
+        self.withdraw(out, why, calls).await
+    }
+
+    async fn withdraw(
+        &mut self,
+        out: &mut Emitter,
+        why: Stop,
+        mut calls: Calls,
+    ) -> Result<(), Error> {
+        let Some(task) = &mut self.task else {
+            return Ok(());
+        };
+        let withdrawn = calls.stop();
+        let running = calls.is_running();
+        task.phase = Phase::Stopping(Stopping {
+            why,
+            calls,
+            deadline: tokio::time::Instant::now() + Duration::from_millis(STOP_GRACE_MS),
+        });
+        let msgs = withdrawn
+            .into_iter()
+            .map(|call_id| EventMsg::ApprovalResolved {
+                call_id,
+                decision: ReviewDecision::Abort,
+            })
+            .collect();
+        out.emit(&task.id, msgs)?;
+        if running {
+            return Ok(());
+        }
+        self.finish_stop(out).await
+    }
+
+    /// Ends the task for good. Calls that still run are dropped, their processes with them.
+    pub(crate) async fn finish_stop(&mut self, out: &mut Emitter) -> Result<(), Error> {
+        let Some(mut task) = self.task.take() else {
+            return Ok(());
+        };
+        let Phase::Stopping(stopping) = &mut task.phase else {
+            self.task = Some(task);
+            return Ok(());
+        };
+        stopping.calls.answer_rest();
+        let mut answers = stopping.calls.take_recordable();
+        if stopping.why.reason == AbortReason::Interrupted {
+            answers.push(ResponseItem::user_text(INTERRUPTED_NOTE));
+        }
+        let items = stopping.calls.take_open_items();
+        let error = stopping.why.error.take();
+        let reason = stopping.why.reason;
+        self.complete_items(out, &task.id, items.into_iter().map(as_failed).collect())?;
+        let records = answers
+            .iter()
+            .cloned()
+            .map(RolloutRecord::ResponseItem)
+            .collect();
+        let aborted = EventMsg::TurnAborted(task.aborted(reason));
+        let msgs = error.map(EventMsg::Error).into_iter().chain([aborted]);
+        out.write(&task.id, records, msgs.collect())?;
+        self.history.extend(answers);
+        out.commit().await
+    }
+
+    /// Keeps what people have read of a response that will not be finished.
+    fn keep_partial(&mut self, out: &mut Emitter, response: Response) -> Result<(), Error> {
+        let Some(task) = &mut self.task else {
+            return Ok(());
+        };
+        if let Some(text) = response.last_message() {
+            task.last_message = Some(text.to_owned());
+        }
+        let id = task.id.clone();
+        let partial = response.abandon();
+        let records = partial
+            .history
+            .iter()
+            .cloned()
+            .map(RolloutRecord::ResponseItem)
+            .collect();
+        let msgs = self.completed_events(&id, partial.items);
+        out.write(&id, records, msgs)?;
+        self.history.extend(partial.history);
+        Ok(())
+    }
+}
+
+/// A stop outside of a cycle has no calls to wait for.
+fn no_calls() -> Calls {
+    Calls::new(ResponseId::default(), Default::default(), &[])
+}
+
+fn as_failed(mut item: TurnItem) -> TurnItem {
+    match &mut item {
+        TurnItem::CommandExecution(item) => item.status = WorkStatus::Failed,
+        TurnItem::FileChange(item) => item.status = WorkStatus::Failed,
+        TurnItem::McpToolCall(item) => item.status = WorkStatus::Failed,
+        TurnItem::ToolCall(item) => item.status = WorkStatus::Failed,
+        // Kinds without a status: being completed is all that can be said of them.
+        _ => (),
+    }
+    item
+}

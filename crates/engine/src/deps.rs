@@ -1,0 +1,162 @@
+//! What a session is given: everything it does not own and may not look up by itself.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use troupe_model::Model;
+use troupe_protocol::SessionId;
+use troupe_protocol::op::ConfigureSession;
+use troupe_protocol::session::{GitInfo, SessionSource, TurnContext};
+use troupe_store::Store;
+use troupe_tools::Registry;
+
+/// The world outside a session.
+#[derive(Debug, Clone)]
+pub struct Deps {
+    pub configurator: Arc<dyn Configurator>,
+    pub clock: Clock,
+    pub ids: Ids,
+}
+
+impl Deps {
+    pub fn new(configurator: Arc<dyn Configurator>) -> Self {
+        Self {
+            configurator,
+            clock: Clock::system(),
+            ids: Ids::random(),
+        }
+    }
+}
+
+/// Turns a client's wishes and the user's configuration into what a session runs on.
+#[async_trait]
+pub trait Configurator: Send + Sync + fmt::Debug {
+    async fn configure(&self, request: &ConfigureSession) -> Result<Setup, ConfigureError>;
+}
+
+/// Why a session cannot be opened, with what to do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ConfigureError {
+    pub message: String,
+}
+
+/// What a session runs on.
+#[derive(Debug)]
+pub struct Setup {
+    pub store: Arc<dyn Store>,
+    pub provider_id: String,
+    pub model: Arc<dyn Model>,
+    pub tools: Registry,
+    /// The settings a new session begins with.
+    pub context: TurnContext,
+    pub instructions: Instructions,
+    pub window: WindowSettings,
+    pub origin: Origin,
+    /// Told to the client after `session_configured`.
+    pub warnings: Vec<String>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct Instructions {
+    /// Replaces the built-in instructions.
+    pub base: Option<String>,
+    /// Instructions of the user for all projects.
+    pub user: Option<String>,
+    pub project: ProjectDocSettings,
+    /// The name of the user's shell, for the environment context.
+    pub shell: String,
+}
+
+/// Where project instructions are looked for.
+#[derive(Debug, Clone)]
+pub struct ProjectDocSettings {
+    pub bytes_max: usize,
+    /// Files that mark the root of a project.
+    pub root_markers: Vec<String>,
+    /// Looked for when a directory has no `AGENTS.md`.
+    pub fallback_filenames: Vec<String>,
+}
+
+impl Default for ProjectDocSettings {
+    fn default() -> Self {
+        Self {
+            bytes_max: crate::limits::PROJECT_DOC_BYTES_MAX,
+            root_markers: vec![".git".to_owned()],
+            fallback_filenames: Vec::new(),
+        }
+    }
+}
+
+/// Overrides of what the catalogue says about the model.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct WindowSettings {
+    pub context_window: Option<u64>,
+    pub auto_compact_token_limit: Option<u64>,
+}
+
+/// Who opens the session.
+#[derive(Debug, Clone)]
+pub struct Origin {
+    pub originator: String,
+    pub cli_version: String,
+    pub source: SessionSource,
+    pub git: Option<GitInfo>,
+}
+
+/// Tells the time. A scenario brings its own, so that it prints the same bytes each run.
+#[derive(Clone)]
+pub struct Clock(Arc<dyn Fn() -> jiff::Timestamp + Send + Sync>);
+
+impl Clock {
+    pub fn new(now: impl Fn() -> jiff::Timestamp + Send + Sync + 'static) -> Self {
+        Self(Arc::new(now))
+    }
+
+    pub fn system() -> Self {
+        Self::new(jiff::Timestamp::now)
+    }
+
+    pub fn now(&self) -> jiff::Timestamp {
+        (self.0)()
+    }
+
+    pub fn now_ms(&self) -> i64 {
+        self.now().as_millisecond()
+    }
+}
+
+impl fmt::Debug for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Clock")
+    }
+}
+
+/// Makes ids.
+#[derive(Clone)]
+pub struct Ids(Arc<dyn Fn() -> uuid::Uuid + Send + Sync>);
+
+impl Ids {
+    pub fn new(next: impl Fn() -> uuid::Uuid + Send + Sync + 'static) -> Self {
+        Self(Arc::new(next))
+    }
+
+    pub fn random() -> Self {
+        Self::new(uuid::Uuid::new_v4)
+    }
+
+    pub fn session(&self) -> SessionId {
+        SessionId((self.0)())
+    }
+
+    pub fn item(&self, prefix: &str) -> troupe_protocol::ItemId {
+        troupe_protocol::ItemId(format!("{prefix}_{}", (self.0)().simple()))
+    }
+}
+
+impl fmt::Debug for Ids {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Ids")
+    }
+}

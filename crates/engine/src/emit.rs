@@ -1,0 +1,173 @@
+//! The only place that speaks: append to the rollout, then publish.
+//!
+//! Deltas are only published. Everything else is on disk before anybody hears of it, so
+//! that what a client saw is there after a crash.
+
+use std::sync::Arc;
+
+use troupe_protocol::event::{ErrorEvent, EventMsg};
+use troupe_protocol::rollout::{EventRecord, RolloutRecord};
+use troupe_protocol::{Event, SessionId, SubmissionId};
+use troupe_store::{Error, Log, Position, Store};
+
+use crate::events::{Publisher, expand};
+use crate::limits::SEQ_BLOCK;
+
+#[derive(Debug)]
+pub(crate) struct Emitter {
+    publisher: Publisher,
+    log: Option<Box<dyn Log>>,
+    next_seq: u64,
+    reserved_until: u64,
+    /// Published together at the end of each step of the actor.
+    outbox: Vec<Event>,
+}
+
+impl Emitter {
+    pub(crate) fn new(publisher: Publisher) -> Self {
+        Self {
+            publisher,
+            log: None,
+            next_seq: 1,
+            reserved_until: 0,
+            outbox: Vec::new(),
+        }
+    }
+
+    /// Makes an emitter that goes on where one that panicked left off.
+    pub(crate) fn after_panic(publisher: Publisher) -> Self {
+        let next_seq = publisher.last_seq() + 1;
+        Self {
+            next_seq,
+            ..Self::new(publisher)
+        }
+    }
+
+    pub(crate) fn follow_rollout(&self, store: Arc<dyn Store>, session: SessionId) {
+        self.publisher.follow_rollout(store, session);
+    }
+
+    /// Writes to `log` from now on. Returns the log written to before.
+    pub(crate) fn attach(
+        &mut self,
+        log: Box<dyn Log>,
+        reserved_until: u64,
+    ) -> Option<Box<dyn Log>> {
+        self.next_seq = self.next_seq.max(reserved_until);
+        self.reserved_until = 0;
+        self.log.replace(log)
+    }
+
+    pub(crate) fn detach(&mut self) -> Option<Box<dyn Log>> {
+        self.log.take()
+    }
+
+    pub(crate) fn log(&self) -> Option<&dyn Log> {
+        self.log.as_deref()
+    }
+
+    /// Returns the place in the log where the next line goes.
+    pub(crate) fn position(&self) -> Position {
+        self.log.as_ref().map_or(Position(0), |log| log.position())
+    }
+
+    pub(crate) fn reserved_until(&self) -> u64 {
+        self.reserved_until.max(self.next_seq)
+    }
+
+    /// Appends records that no client hears of.
+    pub(crate) fn record(&mut self, records: &[RolloutRecord]) -> Result<(), Error> {
+        if let Some(log) = &mut self.log {
+            log.append(records)?;
+        }
+        Ok(())
+    }
+
+    /// Records events and tells clients of them.
+    pub(crate) fn emit(&mut self, id: &SubmissionId, msgs: Vec<EventMsg>) -> Result<(), Error> {
+        self.write(id, Vec::new(), msgs)
+    }
+
+    /// Appends records, then events, in one write, and tells clients of the events.
+    pub(crate) fn write(
+        &mut self,
+        id: &SubmissionId,
+        mut records: Vec<RolloutRecord>,
+        msgs: Vec<EventMsg>,
+    ) -> Result<(), Error> {
+        let mut events = Vec::with_capacity(msgs.len());
+        let mut seq = self.next_seq;
+        for msg in msgs {
+            let record = EventRecord {
+                id: id.clone(),
+                seq,
+                msg,
+            };
+            records.push(RolloutRecord::EventMsg(record.clone()));
+            let expanded = expand(record);
+            seq += expanded.len() as u64;
+            events.extend(expanded);
+        }
+        let reservation = self.reservation(seq);
+        records.extend(reservation.map(|until| RolloutRecord::SeqReserved { until }));
+        self.record(&records)?;
+        self.reserved_until = reservation.unwrap_or(self.reserved_until);
+        self.next_seq = seq;
+        self.outbox.append(&mut events);
+        Ok(())
+    }
+
+    /// Tells clients of a piece of something that is recorded whole later.
+    pub(crate) fn delta(&mut self, id: &SubmissionId, msg: EventMsg) -> Result<(), Error> {
+        if let Some(until) = self.reservation(self.next_seq + 1) {
+            self.record(&[RolloutRecord::SeqReserved { until }])?;
+            self.reserved_until = until;
+        }
+        self.push(id, msg);
+        Ok(())
+    }
+
+    /// Tells clients what could not be recorded, because recording is what failed.
+    pub(crate) fn tell_unrecorded(&mut self, id: &SubmissionId, msgs: Vec<EventMsg>) {
+        for msg in msgs {
+            self.push(id, msg);
+        }
+    }
+
+    pub(crate) fn error(&mut self, id: &SubmissionId, error: ErrorEvent) -> Result<(), Error> {
+        self.emit(id, vec![EventMsg::Error(error)])
+    }
+
+    pub(crate) fn warn(&mut self, id: &SubmissionId, message: String) -> Result<(), Error> {
+        self.emit(id, vec![EventMsg::Warning { message }])
+    }
+
+    /// Returns once everything recorded so far is on disk.
+    pub(crate) async fn commit(&mut self) -> Result<(), Error> {
+        match &mut self.log {
+            Some(log) => log.commit().await,
+            None => Ok(()),
+        }
+    }
+
+    /// Hands what was emitted to the readers.
+    pub(crate) fn flush(&mut self) {
+        if !self.outbox.is_empty() {
+            self.publisher.publish(self.outbox.drain(..));
+        }
+    }
+
+    fn push(&mut self, id: &SubmissionId, msg: EventMsg) {
+        self.outbox.push(Event {
+            id: id.clone(),
+            seq: self.next_seq,
+            msg,
+        });
+        self.next_seq += 1;
+    }
+
+    /// Returns the new reservation if `next` is not covered by the old one.
+    fn reservation(&self, next: u64) -> Option<u64> {
+        (self.log.is_some() && next > self.reserved_until).then_some(next + SEQ_BLOCK)
+    }
+}

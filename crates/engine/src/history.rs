@@ -1,0 +1,182 @@
+//! What the model knows: the items of the live branch, with the places one can go back to.
+
+use std::sync::Arc;
+
+use troupe_model::HistoryItem;
+use troupe_protocol::history::{ResponseItem, Role, ToolOutputBody};
+use troupe_protocol::{CallId, ResponseId};
+use troupe_store::Position;
+
+/// The conversation as it is sent to the model. Items are shared with the requests that
+/// carry them, so a request costs a pointer per item.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct History {
+    items: Vec<Arc<HistoryItem>>,
+    bookmarks: Vec<Bookmark>,
+    turns: Vec<TurnStart>,
+}
+
+/// A finished model cycle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Bookmark {
+    pub response_id: ResponseId,
+    /// How many items the history had then.
+    pub len: usize,
+    /// The place in the log just after the cycle.
+    pub position: Position,
+}
+
+/// The beginning of a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TurnStart {
+    pub len: usize,
+    /// The place in the log just before the task.
+    pub position: Position,
+}
+
+impl History {
+    pub(crate) fn items(&self) -> &[Arc<HistoryItem>] {
+        &self.items
+    }
+
+    pub(crate) fn responses(&self) -> impl Iterator<Item = &ResponseItem> {
+        self.items.iter().map(|item| item.item())
+    }
+
+    pub(crate) fn push(&mut self, item: ResponseItem) {
+        self.items.push(Arc::new(HistoryItem::new(item)));
+    }
+
+    pub(crate) fn extend(&mut self, items: impl IntoIterator<Item = ResponseItem>) {
+        for item in items {
+            self.push(item);
+        }
+    }
+
+    pub(crate) fn begin_turn(&mut self, position: Position) {
+        self.turns.push(TurnStart {
+            len: self.items.len(),
+            position,
+        });
+    }
+
+    pub(crate) fn set_bookmark(&mut self, response_id: ResponseId, position: Position) {
+        self.bookmarks.push(Bookmark {
+            response_id,
+            len: self.items.len(),
+            position,
+        });
+    }
+
+    pub(crate) fn bookmark(&self, response_id: &ResponseId) -> Option<&Bookmark> {
+        self.bookmarks
+            .iter()
+            .rev()
+            .find(|bookmark| bookmark.response_id == *response_id)
+    }
+
+    /// Returns the newest bookmark. What it covers is known to a provider that keeps state.
+    pub(crate) fn last_bookmark(&self) -> Option<&Bookmark> {
+        self.bookmarks.last()
+    }
+
+    /// Returns the beginning of the task `count` tasks ago, and how many can be gone back.
+    pub(crate) fn turn_start(&self, count: usize) -> Result<&TurnStart, usize> {
+        let available = self.turns.len();
+        match available.checked_sub(count) {
+            Some(index) if count > 0 => Ok(&self.turns[index]),
+            _ => Err(available),
+        }
+    }
+
+    /// Forgets what came after the first `len` items.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        self.items.truncate(len);
+        self.bookmarks.retain(|bookmark| bookmark.len <= len);
+        self.turns
+            .retain(|turn| turn.len < len || (turn.len == 0 && len == 0));
+    }
+
+    /// Replaces everything. Places in what was replaced cannot be gone back to from here;
+    /// bookmarks among them are still found through the store.
+    pub(crate) fn replace(&mut self, items: Vec<ResponseItem>) {
+        *self = Self::default();
+        self.extend(items);
+    }
+
+    /// Estimates the tokens of the items from `len` on.
+    pub(crate) fn tokens_since(&self, len: usize) -> u64 {
+        let items = self.items.get(len..).unwrap_or_default();
+        items.iter().map(|item| item.approx_tokens()).sum()
+    }
+
+    /// Returns what has to be added so that every call is answered, as providers demand.
+    pub(crate) fn answers_for_open_calls(&self, answer: &str) -> Vec<ResponseItem> {
+        let mut open: Vec<&ResponseItem> = Vec::new();
+        for item in self.responses() {
+            if let Some(answered) = item.answered_call() {
+                open.retain(|call| call.open_call() != Some(answered));
+            } else if item.open_call().is_some() {
+                open.push(item);
+            }
+        }
+        open.into_iter()
+            .filter_map(|call| output_for(call, answer.into()))
+            .collect()
+    }
+
+    /// Takes out reasoning at the end that nothing followed: providers refuse it.
+    pub(crate) fn drop_dangling_reasoning(&mut self) {
+        while self
+            .items
+            .pop_if(|item| matches!(item.item(), ResponseItem::Reasoning { .. }))
+            .is_some()
+        {}
+    }
+
+    pub(crate) fn last_assistant_message(&self) -> Option<String> {
+        self.responses()
+            .filter_map(ResponseItem::assistant_message)
+            .last()
+            .filter(|text| !text.is_empty())
+    }
+
+    pub(crate) fn user_messages(&self) -> impl DoubleEndedIterator<Item = &ResponseItem> {
+        self.items.iter().map(|item| item.item()).filter(|item| {
+            matches!(
+                item,
+                ResponseItem::Message {
+                    role: Role::User,
+                    ..
+                }
+            )
+        })
+    }
+}
+
+/// Returns the item that answers `call`, `None` if it is not a call.
+pub(crate) fn output_for(call: &ResponseItem, output: ToolOutputBody) -> Option<ResponseItem> {
+    match call {
+        ResponseItem::FunctionCall { call_id, .. } => Some(ResponseItem::FunctionCallOutput {
+            call_id: call_id.clone(),
+            output,
+        }),
+        ResponseItem::CustomToolCall { call_id, .. } => Some(ResponseItem::CustomToolCallOutput {
+            call_id: call_id.clone(),
+            output,
+        }),
+        _ => None,
+    }
+}
+
+/// Makes the ids of calls unique within a response: a model that repeats one would leave a
+/// call without an answer.
+pub(crate) fn distinct_call_id(wanted: &CallId, taken: &[CallId]) -> CallId {
+    if !taken.contains(wanted) && !wanted.0.is_empty() {
+        return wanted.clone();
+    }
+    (2..)
+        .map(|n| CallId(format!("{wanted}_{n}")))
+        .find(|id| !taken.contains(id))
+        .expect("an unbounded range has a number that is not taken")
+}

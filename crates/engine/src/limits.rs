@@ -1,0 +1,43 @@
+//! The bounds of a session, and what happens when they are met.
+
+/// Submissions and signals that wait for the actor. A full mailbox makes the sender wait.
+pub const MAILBOX_MAX: usize = 512;
+
+/// Events kept in memory for readers. A reader that falls behind gets what it missed from
+/// the rollout, and open texts as snapshots.
+pub const EVENT_RING_MAX: usize = 8_192;
+
+/// Sequence numbers that one `seq_reserved` line covers.
+pub const SEQ_BLOCK: u64 = 4_096;
+
+/// Submissions put off while a task is being stopped. Over it they are answered with an
+/// error.
+pub const DEFERRED_MAX: usize = 64;
+
+/// Messages that may wait for the next model request. Over it `steer` is refused.
+pub const STEERED_MAX: usize = 64;
+
+/// How long a stopped task's tools may take to clean up before they are dropped.
+pub const STOP_GRACE_MS: u64 = 5_000;
+
+/// Text of one submission, in characters.
+pub const INPUT_CHARS_MAX: usize = 1_048_576;
+
+/// A local image in a user's message.
+pub const IMAGE_BYTES_MAX: u64 = 20 * 1024 * 1024;
+
+/// User messages that survive a compaction, newest first, in tokens.
+pub const COMPACTION_KEPT_TOKENS_MAX: u64 = 20_000;
+
+/// How often the oldest half of the history is left out when even the compaction request
+/// does not fit.
+pub const COMPACTION_ATTEMPTS_MAX: u32 = 5;
+
+/// The part of the context window that may be used before the history is compacted.
+pub const AUTO_COMPACT_PERCENT: u64 = 90;
+
+/// Model cycles of one task. A model that never stops calling tools is stopped here.
+pub const CYCLES_MAX: u32 = 10_000;
+
+/// Project instructions, all files together.
+pub const PROJECT_DOC_BYTES_MAX: usize = 32 * 1024;

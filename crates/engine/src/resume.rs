@@ -1,0 +1,102 @@
+//! A session's state, folded from its recorded lines.
+
+use troupe_protocol::SubmissionId;
+use troupe_protocol::event::EventMsg;
+use troupe_protocol::history::{ResponseItem, Role};
+use troupe_protocol::rollout::{CarriedState, RolloutRecord};
+use troupe_protocol::session::TurnContext;
+use troupe_protocol::usage::TokenUsage;
+use troupe_store::{LiveHistory, Position};
+
+use crate::history::History;
+
+/// What the lines of the live branch add up to.
+#[derive(Debug, Default)]
+pub(crate) struct Folded {
+    pub history: History,
+    pub context: Option<TurnContext>,
+    pub total_usage: TokenUsage,
+    pub thread_name: Option<String>,
+    pub thread_note: Option<String>,
+    pub reserved_until: u64,
+    /// A task that began and did not end: the engine died while it ran.
+    pub unfinished_task: Option<SubmissionId>,
+}
+
+pub(crate) fn fold(live: LiveHistory) -> Folded {
+    let mut folded = Folded::default();
+    let mut before = live.start;
+    for (after, line) in live.records {
+        folded.apply(line.record, before, after);
+        before = after;
+    }
+    folded.history.drop_dangling_reasoning();
+    folded
+}
+
+impl Folded {
+    fn apply(&mut self, record: RolloutRecord, before: Position, after: Position) {
+        match record {
+            RolloutRecord::SessionMeta(_) => (),
+            RolloutRecord::TurnContext(context) => self.context = Some(context),
+            RolloutRecord::ResponseItem(item) => {
+                if matches!(
+                    item,
+                    ResponseItem::Message {
+                        role: Role::User,
+                        ..
+                    }
+                ) {
+                    self.history.drop_dangling_reasoning();
+                }
+                self.history.push(item);
+            }
+            RolloutRecord::Compacted(compacted) => {
+                self.history.replace(compacted.replacement_history);
+                self.carry(compacted.carried);
+            }
+            RolloutRecord::Rewind(rewind) => {
+                self.carry(rewind.carried);
+                // One goes back only when nothing runs; the end of the task that is cut
+                // here lies in what is jumped over.
+                self.unfinished_task = None;
+            }
+            RolloutRecord::SeqReserved { until } => {
+                self.reserved_until = self.reserved_until.max(until);
+            }
+            RolloutRecord::EventMsg(event) => {
+                self.reserved_until = self.reserved_until.max(event.seq + 1);
+                self.event(event.id, event.msg, before, after);
+            }
+            // A record of a later version: the store has warned about it.
+            _ => (),
+        }
+    }
+
+    fn event(&mut self, id: SubmissionId, msg: EventMsg, before: Position, after: Position) {
+        match msg {
+            EventMsg::TurnStarted(_) => {
+                self.history.begin_turn(before);
+                self.unfinished_task = Some(id);
+            }
+            EventMsg::TurnComplete(_) | EventMsg::TurnAborted(_) => self.unfinished_task = None,
+            EventMsg::ResponseCompleted { response_id, .. } => {
+                self.history.set_bookmark(response_id, after);
+            }
+            EventMsg::TokenCount {
+                info: Some(info), ..
+            } => self.total_usage = info.total_token_usage,
+            EventMsg::ThreadNameUpdated { thread_name } => self.thread_name = thread_name,
+            EventMsg::ThreadNoteUpdated { thread_note } => self.thread_note = thread_note,
+            _ => (),
+        }
+    }
+
+    fn carry(&mut self, carried: CarriedState) {
+        self.context = Some(carried.turn_context);
+        self.total_usage = carried.total_token_usage;
+        self.thread_name = carried.thread_name;
+        self.thread_note = carried.thread_note;
+        self.reserved_until = self.reserved_until.max(carried.seq_reserved_until);
+    }
+}

@@ -1,0 +1,518 @@
+//! The session actor: one loop, one owner of all state.
+//!
+//! Everything that can happen is an [`Input`]. The loop takes one, changes the state, and
+//! only then tells readers. Nothing else writes the state of a session.
+
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use troupe_model::ModelEvent;
+use troupe_protocol::error::ErrorInfo;
+use troupe_protocol::event::{AbortReason, ErrorEvent, EventMsg};
+use troupe_protocol::op::{ConfigureSession, Op, Submission};
+use troupe_protocol::{CallId, SubmissionId};
+use troupe_store::Error;
+
+use crate::calls::CallSignal;
+use crate::conversation::{Conversation, From, NewTask};
+use crate::deps::{Deps, Setup};
+use crate::emit::Emitter;
+use crate::events::{EventStream, Publisher};
+use crate::limits::{DEFERRED_MAX, MAILBOX_MAX};
+use crate::task::Stop;
+
+/// Opens a queue pair. Its first submission must be `configure_session`.
+///
+/// Dropping every clone of the handle ends the session as `shutdown` would.
+pub fn spawn(deps: Deps) -> (SessionHandle, EventStream) {
+    let (mailbox, inputs) = mpsc::channel(MAILBOX_MAX);
+    let (publisher, events) = Publisher::new();
+    let owner = CancellationToken::new();
+    let actor = Actor {
+        deps,
+        mailbox: mailbox.clone(),
+        inputs,
+        owner: owner.clone(),
+        emitter: Emitter::new(publisher.clone()),
+        conversation: None,
+        deferred: VecDeque::new(),
+    };
+    tokio::spawn(supervise(actor, publisher));
+    let handle = SessionHandle {
+        mailbox,
+        _owner: Arc::new(owner.drop_guard()),
+    };
+    (handle, events)
+}
+
+/// Runs the actor to its end. A panic is this session's trouble alone: it is told, and the
+/// stream ends.
+async fn supervise(actor: Actor, publisher: Publisher) {
+    let outcome = tokio::spawn(actor.run()).await;
+    if let Err(panicked) = outcome {
+        let mut emitter = Emitter::after_panic(publisher.clone());
+        emitter.tell_unrecorded(
+            &SubmissionId::default(),
+            vec![EventMsg::Error(ErrorEvent {
+                message: format!(
+                    "the session ended by a defect of the engine ({panicked}); resume it to go on"
+                ),
+                fatal: true,
+                error_info: Some(ErrorInfo::Other),
+            })],
+        );
+        emitter.flush();
+    }
+    publisher.close();
+}
+
+/// The submitting end of a queue pair.
+#[derive(Debug, Clone)]
+pub struct SessionHandle {
+    mailbox: mpsc::Sender<Input>,
+    _owner: Arc<DropGuard>,
+}
+
+/// The session has ended and takes nothing more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the session has ended")]
+pub struct Closed;
+
+impl SessionHandle {
+    /// Hands a submission to the session; waits while its mailbox is full.
+    pub async fn submit(&self, submission: Submission) -> Result<(), Closed> {
+        self.mailbox
+            .send(Input::Submission(submission))
+            .await
+            .map_err(|_| Closed)
+    }
+}
+
+/// Everything that can happen to a session.
+#[derive(Debug)]
+pub(crate) enum Input {
+    Submission(Submission),
+    /// A piece of the model's answer.
+    Model(Vec<ModelEvent>),
+    Call {
+        epoch: u64,
+        call_id: CallId,
+        signal: CallSignal,
+    },
+    /// Tools have had their time to clean up.
+    StopDeadline,
+    /// Nobody holds the handle any more.
+    Abandoned,
+}
+
+#[derive(Debug)]
+struct Actor {
+    deps: Deps,
+    mailbox: mpsc::Sender<Input>,
+    inputs: mpsc::Receiver<Input>,
+    owner: CancellationToken,
+    emitter: Emitter,
+    conversation: Option<Conversation>,
+    /// What waits for the running task to stop.
+    deferred: VecDeque<Deferred>,
+}
+
+#[derive(Debug)]
+enum Deferred {
+    Submission(Submission),
+    Reconfigure {
+        id: SubmissionId,
+        request: Box<ConfigureSession>,
+        setup: Box<Setup>,
+    },
+}
+
+type Flow = ControlFlow<()>;
+
+impl Actor {
+    async fn run(mut self) {
+        loop {
+            let input = self.next_input().await;
+            let flow = self.step(input).await;
+            self.emitter.flush();
+            if flow.is_break() {
+                return;
+            }
+        }
+    }
+
+    /// Submissions come before the model's text, so that an interrupt is never kept waiting
+    /// by a talkative model.
+    async fn next_input(&mut self) -> Input {
+        let Self {
+            inputs,
+            owner,
+            conversation,
+            ..
+        } = self;
+        let task = conversation.as_mut().and_then(|c| c.task.as_mut());
+        let deadline = task.as_ref().and_then(|task| task.stop_deadline());
+        let next_batch = async {
+            match task {
+                Some(task) => task.next_batch().await,
+                None => std::future::pending().await,
+            }
+        };
+        let stop_deadline = async {
+            match deadline {
+                Some(deadline) => tokio::time::sleep_until(deadline).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = owner.cancelled() => Input::Abandoned,
+            Some(input) = inputs.recv() => input,
+            () = stop_deadline => Input::StopDeadline,
+            batch = next_batch => Input::Model(batch),
+        }
+    }
+
+    async fn step(&mut self, input: Input) -> Flow {
+        match self.handle(input).await {
+            Ok(Flow::Break(())) => return Flow::Break(()),
+            Ok(Flow::Continue(())) => (),
+            Err(error) => self.storage_failed(&error),
+        }
+        self.resume_deferred().await
+    }
+
+    async fn handle(&mut self, input: Input) -> Result<Flow, Error> {
+        match input {
+            Input::Submission(submission) => return self.submission(submission).await,
+            Input::Abandoned => return self.abandoned().await,
+            Input::Model(batch) => {
+                if let Some(conversation) = &mut self.conversation {
+                    conversation.model(&mut self.emitter, batch).await?;
+                }
+            }
+            Input::Call {
+                epoch,
+                call_id,
+                signal,
+            } => {
+                if let Some(conversation) = &mut self.conversation {
+                    conversation
+                        .signal(&mut self.emitter, epoch, call_id, signal)
+                        .await?;
+                }
+            }
+            Input::StopDeadline => {
+                if let Some(conversation) = &mut self.conversation {
+                    conversation.finish_stop(&mut self.emitter).await?;
+                }
+            }
+        }
+        Ok(Flow::Continue(()))
+    }
+
+    /// Takes up what waited for a task to stop.
+    async fn resume_deferred(&mut self) -> Flow {
+        while !self.is_stopping() {
+            let Some(deferred) = self.deferred.pop_front() else {
+                break;
+            };
+            let done = match deferred {
+                Deferred::Submission(submission) => self.submission(submission).await,
+                Deferred::Reconfigure { id, request, setup } => self
+                    .reconfigure(id, *request, *setup)
+                    .await
+                    .map(|()| Flow::Continue(())),
+            };
+            match done {
+                Ok(Flow::Break(())) => return Flow::Break(()),
+                Ok(Flow::Continue(())) => (),
+                Err(error) => self.storage_failed(&error),
+            }
+        }
+        Flow::Continue(())
+    }
+
+    fn is_stopping(&self) -> bool {
+        let task = self.conversation.as_ref().and_then(|c| c.task.as_ref());
+        task.is_some_and(crate::task::Task::is_stopping)
+    }
+
+    async fn submission(&mut self, submission: Submission) -> Result<Flow, Error> {
+        if self.is_stopping() {
+            return self.defer(submission);
+        }
+        let Submission { id, op } = submission;
+        match op {
+            Op::ConfigureSession(request) => self.configure(id, request).await?,
+            Op::Shutdown => return self.shutdown(id).await,
+            op => match &self.conversation {
+                Some(_) => self.operate(id, op).await?,
+                None => self.refuse(
+                    &id,
+                    ErrorInfo::InvalidSubmission,
+                    "the session is not configured; send configure_session first",
+                )?,
+            },
+        }
+        Ok(Flow::Continue(()))
+    }
+
+    fn defer(&mut self, submission: Submission) -> Result<Flow, Error> {
+        if self.deferred.len() < DEFERRED_MAX {
+            self.deferred.push_back(Deferred::Submission(submission));
+        } else {
+            self.refuse(
+                &submission.id,
+                ErrorInfo::InvalidSubmission,
+                "too many submissions while a task is being stopped; wait for turn_aborted",
+            )?;
+        }
+        Ok(Flow::Continue(()))
+    }
+
+    async fn operate(&mut self, id: SubmissionId, op: Op) -> Result<(), Error> {
+        let out = &mut self.emitter;
+        let Some(conversation) = &mut self.conversation else {
+            return Ok(());
+        };
+        match op {
+            Op::UserInput {
+                items,
+                final_output_json_schema,
+                last_response_id,
+            } => {
+                let task = NewTask {
+                    items,
+                    overrides: troupe_protocol::session::TurnOverrides::default(),
+                    output_schema: final_output_json_schema,
+                    from: last_response_id,
+                };
+                self.user_turn(id, task).await
+            }
+            Op::UserTurn {
+                items,
+                overrides,
+                final_output_json_schema,
+                last_response_id,
+            } => {
+                let task = NewTask {
+                    items,
+                    overrides,
+                    output_schema: final_output_json_schema,
+                    from: last_response_id,
+                };
+                self.user_turn(id, task).await
+            }
+            Op::Steer { items } => conversation.steer(out, id, items).await,
+            Op::Interrupt => conversation.interrupt(out, &id).await,
+            Op::OverrideTurnContext { overrides } => {
+                conversation.override_context(out, &id, overrides)
+            }
+            Op::ExecApproval { id: call, decision } | Op::PatchApproval { id: call, decision } => {
+                conversation.decide(out, &id, CallId(call), decision).await
+            }
+            Op::Compact => conversation.compact(out, id).await,
+            Op::ThreadRollback { num_turns } => conversation.roll_back(out, &id, num_turns).await,
+            Op::SetThreadName { name } => conversation.set_name(out, &id, &name),
+            Op::SetThreadNote { note } => conversation.set_note(out, &id, &note),
+            op => self.unsupported(&id, &op),
+        }
+    }
+
+    /// Starts a task, after stopping the one that runs. What is wrong with the new input is
+    /// found before anything is aborted.
+    async fn user_turn(&mut self, id: SubmissionId, task: NewTask) -> Result<(), Error> {
+        let out = &mut self.emitter;
+        let Some(conversation) = &mut self.conversation else {
+            return Ok(());
+        };
+        let prepared = match conversation.prepare(&task).await? {
+            Ok(prepared) => prepared,
+            Err(refusal) => return out.error(&id, refusal),
+        };
+        if conversation.task.is_some() {
+            conversation
+                .stop(out, Stop::quietly(AbortReason::Replaced))
+                .await?;
+            let op = task.into_op();
+            self.deferred
+                .push_front(Deferred::Submission(Submission { id, op }));
+            return Ok(());
+        }
+        if let From::Elsewhere(point) = &prepared.from {
+            let source = point.session_id;
+            let request = conversation.fork_request(point.clone());
+            self.configure(id.clone(), request).await?;
+            // What kept the fork from being opened has been told.
+            if !self
+                .conversation
+                .as_ref()
+                .is_some_and(|c| c.is_fork_of(source))
+            {
+                return Ok(());
+            }
+        }
+        match &mut self.conversation {
+            Some(conversation) => {
+                conversation
+                    .begin(&mut self.emitter, id, task, prepared)
+                    .await
+            }
+            None => Ok(()),
+        }
+    }
+
+    async fn configure(
+        &mut self,
+        id: SubmissionId,
+        request: ConfigureSession,
+    ) -> Result<(), Error> {
+        let setup = match self.deps.configurator.configure(&request).await {
+            Ok(setup) => setup,
+            Err(error) => {
+                return self.refuse(&id, ErrorInfo::InvalidSubmission, &error.message);
+            }
+        };
+        if let Some(conversation) = &mut self.conversation
+            && conversation.task.is_some()
+        {
+            conversation
+                .stop(&mut self.emitter, Stop::quietly(AbortReason::Replaced))
+                .await?;
+            self.deferred.push_front(Deferred::Reconfigure {
+                id,
+                request: Box::new(request),
+                setup: Box::new(setup),
+            });
+            return Ok(());
+        }
+        self.reconfigure(id, request, setup).await
+    }
+
+    async fn reconfigure(
+        &mut self,
+        id: SubmissionId,
+        request: ConfigureSession,
+        setup: Setup,
+    ) -> Result<(), Error> {
+        let elsewhere = request.resume.is_some() || request.fork.is_some();
+        if let Some(conversation) = &mut self.conversation
+            && !elsewhere
+        {
+            return conversation
+                .reconfigure(&mut self.emitter, &id, request, setup)
+                .await;
+        }
+        let opened = Conversation::open(
+            &mut self.emitter,
+            &self.deps,
+            self.mailbox.clone(),
+            &id,
+            request,
+            setup,
+        )
+        .await;
+        match opened {
+            Ok(conversation) => {
+                if let Some(old) = self.conversation.replace(conversation) {
+                    old.tools.shutdown().await;
+                }
+                Ok(())
+            }
+            Err(error) => self.refuse(&id, error_info(&error), &describe(&error)),
+        }
+    }
+
+    async fn shutdown(&mut self, id: SubmissionId) -> Result<Flow, Error> {
+        if let Some(conversation) = &mut self.conversation {
+            if conversation.task.is_some() {
+                conversation
+                    .stop(&mut self.emitter, Stop::quietly(AbortReason::Shutdown))
+                    .await?;
+                self.deferred.push_front(Deferred::Submission(Submission {
+                    id,
+                    op: Op::Shutdown,
+                }));
+                return Ok(Flow::Continue(()));
+            }
+            conversation.tools.shutdown().await;
+        }
+        self.emitter.emit(&id, vec![EventMsg::ShutdownComplete])?;
+        if let Some(log) = self.emitter.detach() {
+            log.close().await?;
+        }
+        Ok(Flow::Break(()))
+    }
+
+    async fn abandoned(&mut self) -> Result<Flow, Error> {
+        // From now on the deferred shutdown decides; the token stays cancelled.
+        self.owner = CancellationToken::new();
+        self.deferred.clear();
+        self.shutdown(SubmissionId::default()).await
+    }
+
+    fn refuse(&mut self, id: &SubmissionId, info: ErrorInfo, message: &str) -> Result<(), Error> {
+        self.emitter.error(
+            id,
+            ErrorEvent {
+                message: message.to_owned(),
+                fatal: false,
+                error_info: Some(info),
+            },
+        )
+    }
+
+    fn unsupported(&mut self, id: &SubmissionId, op: &Op) -> Result<(), Error> {
+        let name = serde_json::to_value(op)
+            .ok()
+            .and_then(|value| Some(value.get("type")?.as_str()?.to_owned()))
+            .unwrap_or_default();
+        self.refuse(
+            id,
+            ErrorInfo::Unsupported,
+            &format!("this engine does not offer {name} yet"),
+        )
+    }
+
+    /// Tells that the conversation cannot be kept, and ends the task: going on would lose
+    /// what it does.
+    fn storage_failed(&mut self, error: &Error) {
+        let task = self.conversation.as_mut().and_then(|c| c.task.take());
+        let id = task
+            .as_ref()
+            .map(|task| task.id.clone())
+            .unwrap_or_default();
+        let mut msgs = vec![EventMsg::Error(ErrorEvent {
+            message: describe(error),
+            fatal: task.is_some(),
+            error_info: Some(ErrorInfo::StorageFailed),
+        })];
+        if let Some(task) = task {
+            msgs.push(EventMsg::TurnAborted(task.aborted(AbortReason::Error)));
+        }
+        self.emitter.tell_unrecorded(&id, msgs);
+    }
+}
+
+/// Returns an error with its causes, in one line.
+pub(crate) fn describe(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}
+
+fn error_info(error: &Error) -> ErrorInfo {
+    match error {
+        Error::NotFound { .. } | Error::Ambiguous { .. } => ErrorInfo::NotFound,
+        _ => ErrorInfo::StorageFailed,
+    }
+}

@@ -1,0 +1,304 @@
+//! Where a scenario is played.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tempfile::TempDir;
+use troupe_engine::{
+    Configurator, ConfigureError, Deps, EventStream, Instructions, Origin, SessionHandle, Setup,
+    WindowSettings,
+};
+use troupe_model::ProviderConfig;
+use troupe_model::scripted::{MockServer, RecordedRequest, Screenplay};
+use troupe_process::{Launcher, LauncherOptions};
+use troupe_protocol::input::UserInput;
+use troupe_protocol::op::{ConfigureSession, Op, Submission};
+use troupe_protocol::policy::{ApprovalPolicy, SandboxPolicy};
+use troupe_protocol::session::{SessionSource, TurnContext};
+use troupe_protocol::{Event, EventMsg, SessionId, SubmissionId};
+use troupe_store::{EmbeddedStore, Store};
+use troupe_tools::Registry;
+
+/// How long a scenario waits for an event before it says what it got instead.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A home, a working directory, and a model that follows a screenplay.
+#[derive(Debug)]
+pub struct Stage {
+    dir: TempDir,
+    server: MockServer,
+    settings: StageSettings,
+}
+
+#[derive(Debug, Clone)]
+struct StageSettings {
+    approval_policy: ApprovalPolicy,
+    sandbox_policy: SandboxPolicy,
+    window: WindowSettings,
+    retries: u64,
+    idle_timeout_ms: u64,
+}
+
+impl Stage {
+    pub async fn new(screenplay: &str) -> Self {
+        let screenplay: Screenplay = screenplay.parse().expect("the screenplay is well-formed");
+        let server = MockServer::start(screenplay, ([127, 0, 0, 1], 0).into())
+            .await
+            .expect("a loopback port is free");
+        let dir = TempDir::new().expect("a temporary directory can be made");
+        std::fs::create_dir_all(dir.path().join("work")).expect("the directory is ours");
+        Self {
+            dir,
+            server,
+            settings: StageSettings {
+                approval_policy: ApprovalPolicy::Never,
+                sandbox_policy: SandboxPolicy::DangerFullAccess,
+                window: WindowSettings::default(),
+                retries: 2,
+                idle_timeout_ms: 10_000,
+            },
+        }
+    }
+
+    pub fn approval(mut self, policy: ApprovalPolicy) -> Self {
+        self.settings.approval_policy = policy;
+        self
+    }
+
+    pub fn sandbox(mut self, policy: SandboxPolicy) -> Self {
+        self.settings.sandbox_policy = policy;
+        self
+    }
+
+    pub fn window(mut self, window: WindowSettings) -> Self {
+        self.settings.window = window;
+        self
+    }
+
+    pub fn idle_timeout_ms(mut self, milliseconds: u64) -> Self {
+        self.settings.idle_timeout_ms = milliseconds;
+        self
+    }
+
+    pub fn cwd(&self) -> PathBuf {
+        self.dir.path().join("work")
+    }
+
+    pub fn home(&self) -> PathBuf {
+        self.dir.path().join("home")
+    }
+
+    pub fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.cwd().join(name), text).expect("the stage is writable");
+    }
+
+    pub fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.cwd().join(name)).expect("the scenario made this file")
+    }
+
+    /// Returns what the model was asked so far.
+    pub fn requests(&self) -> Vec<RecordedRequest> {
+        self.server.requests()
+    }
+
+    /// Returns the `input` of the n-th request, as JSON.
+    pub fn input_of(&self, n: usize) -> Vec<serde_json::Value> {
+        let requests = self.requests();
+        let body: serde_json::Value =
+            serde_json::from_slice(&requests[n].body).expect("a request is JSON");
+        body["input"].as_array().cloned().unwrap_or_default()
+    }
+
+    pub fn store(&self) -> Arc<dyn Store> {
+        Arc::new(EmbeddedStore::open(&self.home()).expect("the stage has a writable home"))
+    }
+
+    /// Opens a queue pair and nothing else.
+    pub fn enter(&self) -> Actor {
+        let configurator = StageConfigurator {
+            base_url: format!("{}/v1", self.server.url()),
+            cwd: self.cwd(),
+            store: self.store(),
+            settings: self.settings.clone(),
+        };
+        let (handle, events) = troupe_engine::spawn(Deps::new(Arc::new(configurator)));
+        Actor {
+            handle,
+            events,
+            seen: Vec::new(),
+            next: 1,
+        }
+    }
+
+    /// Opens a queue pair with a new session.
+    pub async fn start(&self) -> Actor {
+        self.start_with(ConfigureSession::default()).await
+    }
+
+    pub async fn resume(&self, session: SessionId) -> Actor {
+        self.start_with(ConfigureSession {
+            resume: Some(session),
+            ..ConfigureSession::default()
+        })
+        .await
+    }
+
+    pub async fn start_with(&self, request: ConfigureSession) -> Actor {
+        let mut actor = self.enter();
+        actor.submit(Op::ConfigureSession(request)).await;
+        actor
+            .until(|msg| matches!(msg, EventMsg::SessionConfigured(_)))
+            .await;
+        actor
+    }
+}
+
+#[derive(Debug)]
+struct StageConfigurator {
+    base_url: String,
+    cwd: PathBuf,
+    store: Arc<dyn Store>,
+    settings: StageSettings,
+}
+
+#[async_trait]
+impl Configurator for StageConfigurator {
+    async fn configure(&self, _: &ConfigureSession) -> Result<Setup, ConfigureError> {
+        let provider = ProviderConfig {
+            base_url: Some(self.base_url.clone()),
+            request_max_retries: Some(self.settings.retries),
+            stream_max_retries: Some(self.settings.retries),
+            stream_idle_timeout_ms: Some(self.settings.idle_timeout_ms),
+            ..ProviderConfig::default()
+        };
+        let refuse = |message: String| ConfigureError { message };
+        let model = provider
+            .connect("scripted", None)
+            .map_err(|error| refuse(error.to_string()))?;
+        Ok(Setup {
+            store: Arc::clone(&self.store),
+            provider_id: "scripted".to_owned(),
+            model,
+            tools: standard_tools(&self.cwd),
+            context: TurnContext {
+                cwd: self.cwd.clone(),
+                approval_policy: self.settings.approval_policy,
+                sandbox_policy: self.settings.sandbox_policy.clone(),
+                model: "scripted-1".to_owned(),
+                effort: None,
+                summary: Default::default(),
+                collaboration_mode: Default::default(),
+                personality: None,
+            },
+            instructions: Instructions {
+                shell: "bash".to_owned(),
+                ..Instructions::default()
+            },
+            window: self.settings.window,
+            origin: Origin {
+                originator: "testkit".to_owned(),
+                cli_version: "0.0.0".to_owned(),
+                source: SessionSource::Cli,
+                git: None,
+            },
+            warnings: Vec::new(),
+        })
+    }
+}
+
+fn standard_tools(_cwd: &Path) -> Registry {
+    let launcher = Launcher::new(LauncherOptions::default());
+    Registry::standard(troupe_tools::ToolDeps {
+        launcher,
+        environment: Default::default(),
+    })
+}
+
+/// One queue pair, with everything it was told so far.
+#[derive(Debug)]
+pub struct Actor {
+    handle: SessionHandle,
+    events: EventStream,
+    seen: Vec<Arc<Event>>,
+    next: u32,
+}
+
+impl Actor {
+    /// Submits and returns the id that was used: `s1`, `s2`, …
+    pub async fn submit(&mut self, op: Op) -> SubmissionId {
+        let id = SubmissionId(format!("s{}", self.next));
+        self.next += 1;
+        let submission = Submission { id: id.clone(), op };
+        self.handle
+            .submit(submission)
+            .await
+            .expect("the session takes submissions");
+        id
+    }
+
+    pub async fn say(&mut self, text: &str) -> SubmissionId {
+        self.submit(Op::UserInput {
+            items: vec![UserInput::text(text)],
+            final_output_json_schema: None,
+            last_response_id: None,
+        })
+        .await
+    }
+
+    /// Says something and waits for the end of the task.
+    pub async fn turn(&mut self, text: &str) -> Vec<EventMsg> {
+        self.say(text).await;
+        self.until_task_ends().await
+    }
+
+    pub async fn until_task_ends(&mut self) -> Vec<EventMsg> {
+        self.until(|msg| matches!(msg, EventMsg::TurnComplete(_) | EventMsg::TurnAborted(_)))
+            .await
+    }
+
+    /// Returns the events up to and including the first that matches.
+    pub async fn until(&mut self, is_it: impl Fn(&EventMsg) -> bool) -> Vec<EventMsg> {
+        let mut passed = Vec::new();
+        loop {
+            let next = tokio::time::timeout(PATIENCE, self.events.next()).await;
+            let Ok(Some(event)) = next else {
+                panic!(
+                    "the event did not come ({}); these did: {:#?}",
+                    if next.is_err() { "time is up" } else { "the session ended" },
+                    passed
+                );
+            };
+            passed.push(event.msg.clone());
+            let found = is_it(&event.msg);
+            self.seen.push(event);
+            if found {
+                return passed;
+            }
+        }
+    }
+
+    /// Returns every event so far.
+    pub fn seen(&self) -> &[Arc<Event>] {
+        &self.seen
+    }
+
+    pub fn session_id(&self) -> SessionId {
+        let configured = self.seen.iter().rev().find_map(|event| match &event.msg {
+            EventMsg::SessionConfigured(configured) => Some(configured.session_id),
+            _ => None,
+        });
+        configured.expect("the session was configured")
+    }
+
+    /// Ends the session and returns what it said last.
+    pub async fn shut_down(mut self) -> Vec<EventMsg> {
+        self.submit(Op::Shutdown).await;
+        let last = self
+            .until(|msg| matches!(msg, EventMsg::ShutdownComplete))
+            .await;
+        assert_eq!(self.events.next().await, None, "nothing follows the end");
+        last
+    }
+}
