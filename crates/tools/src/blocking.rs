@@ -50,3 +50,16 @@ pub(crate) fn aborted_text(after: Duration) -> String {
         after.as_secs_f64()
     )
 }
+
+/// Runs short work that must not be stopped half-way.
+pub(crate) async fn finish<T, F>(work: F) -> Result<T, String>
+where
+    T: Send + 'static,
+    F: FnOnce() -> T + Send + 'static,
+{
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => Ok(done),
+        Err(join) if join.is_panic() => std::panic::resume_unwind(join.into_panic()),
+        Err(_) => Err("the engine is shutting down".to_owned()),
+    }
+}

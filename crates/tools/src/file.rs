@@ -3,12 +3,49 @@
 use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use troupe_protocol::policy::SandboxPolicy;
+
+use crate::call::CallContext;
+
+/// The directory that a model's calls cannot read: the engine's own tokens and conversations.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Hidden {
+    root: Option<PathBuf>,
+}
+
+impl Hidden {
+    pub(crate) fn new(root: Option<PathBuf>) -> Self {
+        Self { root }
+    }
+
+    /// Returns what is hidden from one call. Commands of a session with full access can read
+    /// everything, so there is no point in hiding it from the tools.
+    pub(crate) fn from_call(&self, context: &CallContext) -> Self {
+        match context.sandbox_policy {
+            SandboxPolicy::DangerFullAccess => Self::default(),
+            SandboxPolicy::ReadOnly { .. } | SandboxPolicy::WorkspaceWrite { .. } => self.clone(),
+        }
+    }
+
+    /// Judges the file that was opened, not its name: links lead anywhere.
+    fn covers(&self, file: &File) -> bool {
+        let Some(root) = &self.root else {
+            return false;
+        };
+        let root = root.canonicalize().unwrap_or_else(|_| root.clone());
+        let opened = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()));
+        // Without /proc nothing can be said of the file, so it stays hidden.
+        opened.map_or(true, |path| path.starts_with(root))
+    }
+}
 
 /// Opens a regular file and returns its size. Anything else is refused: a pipe or a device
 /// would block or never end.
-pub(crate) fn open_regular(path: &Path) -> Result<(File, u64), String> {
+pub(crate) fn open_regular(path: &Path, hidden: &Hidden) -> Result<(File, u64), String> {
     let file = OpenOptions::new()
         .read(true)
         // Without it, opening a named pipe waits for a writer.
@@ -19,6 +56,12 @@ pub(crate) fn open_regular(path: &Path) -> Result<(File, u64), String> {
         .metadata()
         .map_err(|error| problem("look at", path, &error))?;
     let kind = metadata.file_type();
+    if hidden.covers(&file) {
+        return Err(format!(
+            "{} belongs to the engine and is not readable for tools",
+            path.display()
+        ));
+    }
     if kind.is_file() {
         return Ok((file, metadata.len()));
     }

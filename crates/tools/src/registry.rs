@@ -2,23 +2,53 @@
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::PathBuf;
+use std::sync::Arc;
 
-use async_trait::async_trait;
 use futures_util::FutureExt as _;
-use troupe_protocol::approval::ReviewDecision;
-use troupe_protocol::command::WorkStatus;
-use troupe_protocol::item::TurnItem;
+use troupe_process::Launcher;
 use troupe_protocol::tool::ToolSpec;
 
-use crate::call::{Ask, Call, Channel, ToolEvent};
+use crate::approval::Agreements;
+use crate::builtin::apply_patch::ApplyPatch;
+use crate::builtin::exec_command::ExecCommand;
+use crate::builtin::find_files::FindFiles;
+use crate::builtin::grep_files::GrepFiles;
+use crate::builtin::list_dir::ListDir;
+use crate::builtin::read_file::ReadFile;
+use crate::builtin::shell_command::ShellCommand;
+use crate::builtin::update_plan::UpdatePlan;
+use crate::builtin::view_image::ViewImage;
+use crate::builtin::write_stdin::WriteStdin;
+use crate::call::{Call, Channel};
+use crate::command::{Commands, Terminals};
+use crate::edit::Editor;
+use crate::environment::EnvironmentPolicy;
+use crate::file::Hidden;
 use crate::item;
+use crate::login::{self, LoginEnvironment};
 use crate::tool::{Concurrency, Tool, ToolOutput};
+use crate::witness::Witness;
 
 /// Offers the tools to the model and runs its calls. One per session.
 #[derive(Debug)]
 pub struct Registry {
     tools: BTreeMap<String, Arc<dyn Tool>>,
+    /// What calls left running. It ends with the registry.
+    terminals: Arc<Terminals>,
+}
+
+/// What the tools need from the outside.
+#[derive(Debug, Clone)]
+pub struct ToolDeps {
+    pub launcher: Launcher,
+    pub environment: EnvironmentPolicy,
+    /// The environment that the engine was started with.
+    pub inherited: BTreeMap<String, String>,
+    /// Names of variables that never reach a command, such as that of the provider's key.
+    pub secrets: Vec<String>,
+    /// Hidden from file tools as it is from commands.
+    pub troupe_home: Option<PathBuf>,
 }
 
 impl Registry {
@@ -28,7 +58,57 @@ impl Registry {
             .into_iter()
             .map(|tool| (tool.spec().name().to_owned(), tool))
             .collect();
-        Self { tools }
+        Self {
+            tools,
+            terminals: Arc::default(),
+        }
+    }
+
+    /// Builds the registry of a session: every tool of this crate.
+    pub fn standard(deps: ToolDeps) -> Self {
+        let ToolDeps {
+            launcher,
+            environment,
+            inherited,
+            secrets,
+            troupe_home,
+        } = deps;
+        let agreements = Arc::new(Agreements::default());
+        let editor = Arc::new(Editor::new(Arc::clone(&agreements), inherited.clone()));
+        let shell = login::shell(&inherited);
+        let login = LoginEnvironment::new(
+            launcher.clone(),
+            shell.clone(),
+            environment,
+            inherited,
+            secrets,
+        );
+        let commands = Arc::new(Commands::new(launcher, shell, login, agreements));
+        let terminals = Arc::new(Terminals::default());
+        let hidden = Hidden::new(troupe_home);
+        let tools: [Arc<dyn Tool>; 10] = [
+            Arc::new(ShellCommand::new(
+                Arc::clone(&commands),
+                Arc::clone(&editor),
+            )),
+            Arc::new(ExecCommand::new(
+                commands,
+                Arc::clone(&terminals),
+                Arc::clone(&editor),
+            )),
+            Arc::new(WriteStdin::new(Arc::clone(&terminals))),
+            Arc::new(ApplyPatch::new(editor)),
+            Arc::new(ReadFile::new(hidden.clone())),
+            Arc::new(ListDir::new()),
+            Arc::new(GrepFiles::new(hidden.clone())),
+            Arc::new(FindFiles::new()),
+            Arc::new(ViewImage::new(hidden)),
+            Arc::new(UpdatePlan::new()),
+        ];
+        Self {
+            terminals,
+            ..Self::new(tools)
+        }
     }
 
     /// Returns what the model is offered, by name.
@@ -55,10 +135,7 @@ impl Registry {
         let Some(tool) = self.find(name) else {
             return self.unknown(name, &call).await;
         };
-        let witness = Arc::new(Witness {
-            inner: Arc::clone(&call.channel),
-            open: Mutex::new(None),
-        });
+        let witness = Arc::new(Witness::new(Arc::clone(&call.channel)));
         let watched = Call {
             channel: Arc::clone(&witness) as Arc<dyn Channel>,
             ..call
@@ -77,8 +154,11 @@ impl Registry {
         }
     }
 
-    /// Ends every process that earlier calls left running, and waits until they are gone.
-    pub async fn shutdown(&self) {}
+    /// Ends every process that earlier calls left running, and waits until they are gone. What
+    /// is called afterwards works as before; dropping the registry also ends what is left.
+    pub async fn shutdown(&self) {
+        self.terminals.end_all().await;
+    }
 
     async fn unknown(&self, name: &str, call: &Call) -> ToolOutput {
         let names: Vec<&str> = self.tools.keys().map(String::as_str).collect();
@@ -87,64 +167,6 @@ impl Registry {
             names.join(", ")
         );
         item::failed(call, name, text).await
-    }
-}
-
-/// Passes everything on and remembers the item that is open, so that a panic leaves none
-/// behind: what is started is always completed.
-#[derive(Debug)]
-struct Witness {
-    inner: Arc<dyn Channel>,
-    open: Mutex<Option<TurnItem>>,
-}
-
-impl Witness {
-    fn set_open(&self, item: Option<TurnItem>) -> Option<TurnItem> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::replace(&mut *open, item)
-    }
-
-    async fn close_open_item(&self, text: &str) {
-        let Some(mut item) = self.set_open(None) else {
-            return;
-        };
-        match &mut item {
-            TurnItem::CommandExecution(item) => item.status = WorkStatus::Failed,
-            TurnItem::FileChange(item) => {
-                item.status = WorkStatus::Failed;
-                text.clone_into(&mut item.stderr);
-            }
-            TurnItem::ToolCall(item) => {
-                item.status = WorkStatus::Failed;
-                item.output = Some(text.to_owned());
-            }
-            // Kinds without a status: being completed is all that can be said of them.
-            _ => {}
-        }
-        self.inner.report(ToolEvent::Completed(item)).await;
-    }
-}
-
-#[async_trait]
-impl Channel for Witness {
-    async fn report(&self, event: ToolEvent) {
-        match &event {
-            ToolEvent::Started(item) => {
-                self.set_open(Some(item.clone()));
-            }
-            ToolEvent::Completed(_) => {
-                self.set_open(None);
-            }
-            ToolEvent::Output { .. }
-            | ToolEvent::Plan { .. }
-            | ToolEvent::TerminalInteraction { .. }
-            | ToolEvent::Warning(_) => {}
-        }
-        self.inner.report(event).await;
-    }
-
-    async fn ask(&self, ask: Ask) -> ReviewDecision {
-        self.inner.ask(ask).await
     }
 }
 

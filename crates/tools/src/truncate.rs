@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use crate::limits::BYTES_PER_TOKEN;
 
 /// Estimates what a text costs the model.
-pub(crate) fn tokens(bytes: usize) -> usize {
-    bytes.div_ceil(BYTES_PER_TOKEN)
+pub(crate) fn tokens(bytes: u64) -> u64 {
+    bytes.div_ceil(BYTES_PER_TOKEN as u64)
 }
 
 /// Keeps the head and the tail of a text that is longer than `tokens_max`.
@@ -18,7 +18,7 @@ pub(crate) fn middle(text: &str, tokens_max: usize) -> Cow<'_, str> {
     }
     let head_end = text.floor_char_boundary(bytes_max / 2);
     let tail_start = text.ceil_char_boundary(text.len() - (bytes_max - bytes_max / 2));
-    let omitted = tokens(tail_start - head_end);
+    let omitted = tokens((tail_start - head_end) as u64);
     Cow::Owned(format!(
         "{}…{omitted} tokens truncated…{}",
         &text[..head_end],

@@ -11,7 +11,7 @@ use troupe_protocol::tool::ToolSpec;
 use crate::arguments;
 use crate::blocking::{self, Stop};
 use crate::call::Call;
-use crate::file;
+use crate::file::{self, Hidden};
 use crate::item;
 use crate::limits::{
     GREP_CONTEXT_MAX, GREP_MATCHES_DEFAULT, GREP_MATCHES_MAX, READ_ANSWER_BYTES_MAX,
@@ -44,17 +44,18 @@ struct Arguments {
 #[derive(Debug)]
 pub(crate) struct GrepFiles {
     spec: ToolSpec,
+    hidden: Hidden,
 }
 
 impl GrepFiles {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(hidden: Hidden) -> Self {
         let spec = arguments::function::<Arguments>(
             NAME,
             "Searches the text of files. Returns `path:line:text` for each matching line and \
              `path-line-text` for lines around it; binary files and files that git ignores are \
              left out.",
         );
-        Self { spec }
+        Self { spec, hidden }
     }
 }
 
@@ -76,8 +77,9 @@ impl Tool for GrepFiles {
         let root = call
             .context
             .resolve(arguments.path.as_deref().unwrap_or("."));
+        let hidden = self.hidden.from_call(&call.context);
         let work = blocking::run(&call, Some(SEARCH_TIME_MAX), move |stop| {
-            Search::new(root, arguments)?
+            Search::new(root, hidden, arguments)?
                 .run(stop)
                 .map(ToolOutput::success)
         });
@@ -88,6 +90,7 @@ impl Tool for GrepFiles {
 #[derive(Debug)]
 struct Search {
     root: PathBuf,
+    hidden: Hidden,
     regex: Regex,
     pattern: String,
     include: Option<Glob>,
@@ -96,7 +99,7 @@ struct Search {
 }
 
 impl Search {
-    fn new(root: PathBuf, arguments: Arguments) -> Result<Self, String> {
+    fn new(root: PathBuf, hidden: Hidden, arguments: Arguments) -> Result<Self, String> {
         let regex = RegexBuilder::new(&arguments.pattern)
             .multi_line(true)
             .crlf(true)
@@ -109,6 +112,7 @@ impl Search {
             .transpose()?;
         Ok(Self {
             root,
+            hidden,
             regex,
             pattern: arguments.pattern,
             include,
@@ -128,7 +132,7 @@ impl Search {
         let ended = if metadata.is_dir() {
             self.search_tree(&mut hits, &mut passed_over, stop)
         } else {
-            let text = read_text(&self.root)?.ok_or_else(|| not_text(&self.root))?;
+            let text = read_text(&self.root, &self.hidden)?.ok_or_else(|| not_text(&self.root))?;
             match hits.search(&self.regex, &self.root.to_string_lossy(), &text) {
                 Room::Left => Ended::Finished,
                 Room::Full => Ended::Full,
@@ -152,7 +156,7 @@ impl Search {
             {
                 continue;
             }
-            match read_text(path) {
+            match read_text(path, &self.hidden) {
                 Ok(Some(text)) => {
                     let name = path.strip_prefix(&self.root).unwrap_or(path);
                     if hits.search(&self.regex, &name.to_string_lossy(), &text) == Room::Full {
@@ -195,9 +199,9 @@ impl Search {
 }
 
 /// Reads a text file whole; `None` if it is binary.
-fn read_text(path: &Path) -> Result<Option<Vec<u8>>, String> {
+fn read_text(path: &Path, hidden: &Hidden) -> Result<Option<Vec<u8>>, String> {
     use std::io::Read as _;
-    let (file, size) = file::open_regular(path)?;
+    let (file, size) = file::open_regular(path, hidden)?;
     if size > SEARCH_FILE_BYTES_MAX {
         return Err(format!(
             "{} has {size} bytes, too many to search",

@@ -12,7 +12,7 @@ use troupe_protocol::tool::ToolSpec;
 use crate::arguments;
 use crate::blocking::{self, Stop};
 use crate::call::Call;
-use crate::file;
+use crate::file::{self, Hidden};
 use crate::item;
 use crate::limits::{READ_ANSWER_BYTES_MAX, READ_LINE_BYTES_MAX, READ_LINES_DEFAULT, SNIFF_BYTES};
 use crate::tool::{Concurrency, Tool, ToolOutput};
@@ -33,16 +33,17 @@ struct Arguments {
 #[derive(Debug)]
 pub(crate) struct ReadFile {
     spec: ToolSpec,
+    hidden: Hidden,
 }
 
 impl ReadFile {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(hidden: Hidden) -> Self {
         let spec = arguments::function::<Arguments>(
             NAME,
             "Reads a text file and returns its lines with their numbers. Long files come in \
              slices: the answer says where to go on.",
         );
-        Self { spec }
+        Self { spec, hidden }
     }
 }
 
@@ -66,8 +67,9 @@ impl Tool for ReadFile {
             first: arguments.offset.unwrap_or(1).max(1),
             count: arguments.limit.unwrap_or(READ_LINES_DEFAULT).max(1),
         };
+        let hidden = self.hidden.from_call(&call.context);
         let work = blocking::run(&call, None, move |stop| {
-            read(&path, slice, stop).map(ToolOutput::success)
+            read(&path, slice, &hidden, stop).map(ToolOutput::success)
         });
         item::shown(&call, NAME, work).await
     }
@@ -79,8 +81,8 @@ struct Slice {
     count: usize,
 }
 
-fn read(path: &Path, slice: Slice, stop: &Stop) -> Result<String, String> {
-    let mut reader = open_text(path)?;
+fn read(path: &Path, slice: Slice, hidden: &Hidden, stop: &Stop) -> Result<String, String> {
+    let mut reader = open_text(path, hidden)?;
     let mut line = Line::default();
     let mut number = 0;
     let mut answer = String::new();
@@ -115,8 +117,8 @@ fn read(path: &Path, slice: Slice, stop: &Stop) -> Result<String, String> {
     Ok(answer)
 }
 
-fn open_text(path: &Path) -> Result<BufReader<File>, String> {
-    let (mut file, size) = file::open_regular(path)?;
+fn open_text(path: &Path, hidden: &Hidden) -> Result<BufReader<File>, String> {
+    let (mut file, size) = file::open_regular(path, hidden)?;
     let head =
         file::head(&mut file, SNIFF_BYTES).map_err(|error| file::problem("read", path, &error))?;
     if let Some(kind) = file::binary_kind(&head) {

@@ -15,9 +15,9 @@ use troupe_protocol::item::{ImageViewItem, TurnItem};
 use troupe_protocol::tool::ToolSpec;
 
 use crate::arguments;
-use crate::blocking;
+use crate::blocking::{self, Stop};
 use crate::call::{Call, ToolEvent};
-use crate::file;
+use crate::file::{self, Hidden};
 use crate::limits::{IMAGE_DECODE_BYTES_MAX, IMAGE_FILE_BYTES_MAX, IMAGE_SIDE_MAX_PX};
 use crate::tool::{Concurrency, Tool, ToolOutput};
 
@@ -33,15 +33,16 @@ struct Arguments {
 #[derive(Debug)]
 pub(crate) struct ViewImage {
     spec: ToolSpec,
+    hidden: Hidden,
 }
 
 impl ViewImage {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(hidden: Hidden) -> Self {
         let spec = arguments::function::<Arguments>(
             NAME,
             "Shows you an image file. Pictures with a side over 2048 pixels are scaled down.",
         );
-        Self { spec }
+        Self { spec, hidden }
     }
 }
 
@@ -66,7 +67,9 @@ impl Tool for ViewImage {
             path: path.clone(),
         });
         call.channel.report(ToolEvent::Started(item.clone())).await;
-        let output = blocking::run(&call, None, move |_stop| load(&path).map(as_output)).await;
+        let hidden = self.hidden.from_call(&call.context);
+        let work = move |_: &Stop| load(&path, &hidden).map(as_output);
+        let output = blocking::run(&call, None, work).await;
         call.channel.report(ToolEvent::Completed(item)).await;
         output
     }
@@ -88,8 +91,8 @@ fn as_output(picture: Picture) -> ToolOutput {
     }]))
 }
 
-fn load(path: &Path) -> Result<Picture, String> {
-    let (file, size) = file::open_regular(path)?;
+fn load(path: &Path, hidden: &Hidden) -> Result<Picture, String> {
+    let (file, size) = file::open_regular(path, hidden)?;
     if size > IMAGE_FILE_BYTES_MAX {
         return Err(format!(
             "{} has {size} bytes; the limit is {IMAGE_FILE_BYTES_MAX}: make a smaller copy and view that",

@@ -1,0 +1,152 @@
+//! `shell_command`: one script, run to its end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use troupe_protocol::command::{CommandSource, WorkStatus};
+use troupe_protocol::tool::ToolSpec;
+
+use crate::arguments;
+use crate::blocking::aborted_text;
+use crate::call::Call;
+use crate::command::{
+    Commands, Ending, OneShot, Outcome, Run, SandboxPermissions, TerminalKind, Wish, remarks,
+};
+use crate::edit::Editor;
+use crate::item;
+use crate::limits::{ANSWER_TOKENS_MAX, COMMAND_TIMEOUT_DEFAULT_MS, COMMAND_TIMEOUT_MAX_MS};
+use crate::patch;
+use crate::tool::{Concurrency, Tool, ToolOutput};
+
+const NAME: &str = "shell_command";
+/// What `timeout(1)` exits with.
+const TIMED_OUT: i32 = 124;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// The script.
+    command: String,
+    /// Where to run it; the working directory if absent.
+    workdir: Option<String>,
+    /// After how many milliseconds it is killed. Default 120000, at most 3600000.
+    timeout_ms: Option<u64>,
+    /// `require_escalated` asks the user to run it outside of the sandbox.
+    sandbox_permissions: Option<SandboxPermissions>,
+    /// With `require_escalated`: why, as a short question to the user.
+    justification: Option<String>,
+}
+
+#[derive(Debug)]
+pub(crate) struct ShellCommand {
+    spec: ToolSpec,
+    commands: Arc<Commands>,
+    editor: Arc<Editor>,
+}
+
+impl ShellCommand {
+    pub(crate) fn new(commands: Arc<Commands>, editor: Arc<Editor>) -> Self {
+        let spec = arguments::function::<Arguments>(
+            NAME,
+            "Runs a shell script to its end and returns its exit code and output. It has no \
+             input and no terminal; what it leaves in the background is ended with it. Set \
+             `workdir` instead of using `cd`.",
+        );
+        Self {
+            spec,
+            commands,
+            editor,
+        }
+    }
+}
+
+#[async_trait]
+impl Tool for ShellCommand {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn concurrency(&self) -> Concurrency {
+        Concurrency::Shared
+    }
+
+    async fn call(&self, call: Call) -> ToolOutput {
+        let arguments: Arguments = match arguments::parse(&call, &self.spec).await {
+            Ok(arguments) => arguments,
+            Err(output) => return output,
+        };
+        let timeout_ms = arguments.timeout_ms.unwrap_or(COMMAND_TIMEOUT_DEFAULT_MS);
+        let patience = Duration::from_millis(timeout_ms.clamp(1, COMMAND_TIMEOUT_MAX_MS));
+        let wish = Wish {
+            script: arguments.command,
+            workdir: arguments.workdir,
+            kind: TerminalKind::Pipes,
+            permissions: arguments.sandbox_permissions,
+            justification: arguments.justification,
+            source: CommandSource::Agent,
+        };
+        let request = match self.commands.request(&call, wish) {
+            Ok(request) => request,
+            Err(problem) => return item::failed(&call, NAME, problem).await,
+        };
+        if let Some(patch) = patch::shell::detect(&request.argv) {
+            return self
+                .editor
+                .apply_shell(&call, NAME, patch, &request.cwd)
+                .await;
+        }
+        match self.commands.run(&call, request, patience).await {
+            Ok(run) => answer(&call, run).await,
+            Err(output) => output,
+        }
+    }
+}
+
+async fn answer(call: &Call, mut run: Run) -> ToolOutput {
+    if matches!(run.ending, Ending::Running | Ending::Cancelled) {
+        run.terminal.kill(call, &mut run.capture).await;
+    }
+    let elapsed = run.began.elapsed();
+    let capture = &run.capture;
+    let failed = |exit_code| Outcome {
+        status: WorkStatus::Failed,
+        exit_code,
+        capture,
+        elapsed,
+    };
+    let (outcome, remarks, preface) = match &run.ending {
+        Ending::Exited(exit) => (
+            Outcome::of_exit(exit, capture, elapsed),
+            remarks(exit, call.context.approval_policy),
+            None,
+        ),
+        Ending::Running => {
+            let text = format!(
+                "command timed out after {} milliseconds",
+                elapsed.as_millis()
+            );
+            (failed(Some(TIMED_OUT)), Vec::new(), Some(text))
+        }
+        Ending::Cancelled => {
+            let killed = 128 + libc::SIGKILL;
+            (
+                failed(Some(killed)),
+                Vec::new(),
+                Some(aborted_text(elapsed)),
+            )
+        }
+    };
+    let text = OneShot {
+        exit_code: outcome.exit_code.unwrap_or(-1),
+        elapsed,
+        remarks,
+        preface,
+        output: &capture.aggregated,
+        tokens_max: ANSWER_TOKENS_MAX,
+    }
+    .render();
+    run.item.completed(call, outcome, text).await
+}

@@ -1,0 +1,180 @@
+//! `write_stdin`: types into a command in the background, or only looks at it.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use troupe_protocol::tool::ToolSpec;
+
+use crate::arguments;
+use crate::call::{Call, ToolEvent};
+use crate::command::{
+    Capture, CommandItem, Ending, Look, Standing, Terminal, TerminalId, TerminalKind, Terminals,
+};
+use crate::item;
+use crate::limits::{
+    ANSWER_TOKENS_MAX, INPUT_BYTES_MAX, POLL_MAX_MS, POLL_MIN_MS, WRITE_YIELD_DEFAULT_MS,
+    YIELD_MAX_MS, YIELD_MIN_MS,
+};
+use crate::tool::{Concurrency, Tool, ToolOutput};
+
+const NAME: &str = "write_stdin";
+const CTRL_C: &str = "\u{3}";
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// The session ID that exec_command answered with.
+    session_id: TerminalId,
+    /// What to type; absent or empty only looks. `\u0003` is ctrl-C, the one thing that a
+    /// command without tty takes.
+    chars: Option<String>,
+    /// How many milliseconds to wait for its end. After typing: default 250, between 250 and
+    /// 30000; when only looking: between 5000 and 300000.
+    yield_time_ms: Option<u64>,
+    /// How much output to return; the middle of more is cut. Default and limit 10000.
+    max_output_tokens: Option<usize>,
+}
+
+#[derive(Debug)]
+pub(crate) struct WriteStdin {
+    spec: ToolSpec,
+    terminals: Arc<Terminals>,
+}
+
+impl WriteStdin {
+    pub(crate) fn new(terminals: Arc<Terminals>) -> Self {
+        let spec = arguments::function::<Arguments>(
+            NAME,
+            "Types into a command that exec_command left running, and returns what it wrote \
+             since the last look.",
+        );
+        Self { spec, terminals }
+    }
+
+    async fn look(&self, call: &Call, terminal: &Terminal, arguments: Arguments) -> ToolOutput {
+        let id = arguments.session_id;
+        let began = Instant::now();
+        let chars = arguments.chars.unwrap_or_default();
+        let until = began + patience(arguments.yield_time_ms, &chars);
+        let item = CommandItem::interaction(call, id, terminal);
+        item.started(call).await;
+        if let Some(problem) = type_in(call, id, terminal, chars).await {
+            return item.not_started(call, problem).await;
+        }
+        let mut capture = Capture::new();
+        let ending = terminal.watch(call, until, &mut capture).await;
+        let standing = match &ending {
+            Ending::Running => Standing::Running(id),
+            Ending::Exited(exit) => {
+                self.terminals.remove(id);
+                Standing::Exited(exit)
+            }
+            Ending::Cancelled => {
+                self.terminals.remove(id);
+                terminal.kill(call, &mut capture).await;
+                Standing::Aborted
+            }
+        };
+        let look = Look {
+            number: self.terminals.next_look(),
+            elapsed: began.elapsed(),
+            standing,
+            capture: &capture,
+            tokens_max: arguments
+                .max_output_tokens
+                .unwrap_or(ANSWER_TOKENS_MAX)
+                .min(ANSWER_TOKENS_MAX),
+        };
+        let text = look.render(call.context.approval_policy);
+        item.completed(call, look.outcome(), text).await
+    }
+}
+
+#[async_trait]
+impl Tool for WriteStdin {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn concurrency(&self) -> Concurrency {
+        Concurrency::Shared
+    }
+
+    async fn call(&self, call: Call) -> ToolOutput {
+        let arguments: Arguments = match arguments::parse(&call, &self.spec).await {
+            Ok(arguments) => arguments,
+            Err(output) => return output,
+        };
+        let terminal = match self.terminals.find(arguments.session_id) {
+            Ok(terminal) => terminal,
+            Err(problem) => return item::failed(&call, NAME, problem).await,
+        };
+        if let Err(problem) = acceptable(&terminal, arguments.chars.as_deref().unwrap_or("")) {
+            return item::failed(&call, NAME, problem).await;
+        }
+        self.look(&call, &terminal, arguments).await
+    }
+}
+
+fn patience(yield_time_ms: Option<u64>, chars: &str) -> Duration {
+    let milliseconds = yield_time_ms.unwrap_or(WRITE_YIELD_DEFAULT_MS);
+    Duration::from_millis(if chars.is_empty() {
+        milliseconds.clamp(POLL_MIN_MS, POLL_MAX_MS)
+    } else {
+        milliseconds.clamp(YIELD_MIN_MS, YIELD_MAX_MS)
+    })
+}
+
+fn acceptable(terminal: &Terminal, chars: &str) -> Result<(), String> {
+    if chars.len() > INPUT_BYTES_MAX {
+        return Err(format!(
+            "chars has {} bytes; type at most {INPUT_BYTES_MAX} at once",
+            chars.len()
+        ));
+    }
+    match terminal.kind {
+        TerminalKind::Tty => Ok(()),
+        TerminalKind::Pipes if chars.is_empty() || chars == CTRL_C => Ok(()),
+        TerminalKind::Pipes => Err(
+            "the command has no terminal and takes no input except ctrl-C (\\u0003); start it \
+             again with tty: true"
+                .to_owned(),
+        ),
+    }
+}
+
+/// Types, and returns what went wrong.
+async fn type_in(
+    call: &Call,
+    id: TerminalId,
+    terminal: &Terminal,
+    chars: String,
+) -> Option<String> {
+    if chars.is_empty() {
+        return None;
+    }
+    call.channel
+        .report(ToolEvent::TerminalInteraction {
+            process_id: id.to_string(),
+            stdin: chars.clone(),
+        })
+        .await;
+    if terminal.kind == TerminalKind::Pipes {
+        terminal.interrupt();
+        return None;
+    }
+    let typed = tokio::select! {
+        typed = terminal.type_in(chars.into_bytes()) => typed,
+        // The look that follows sees the cancellation and ends the command.
+        () = call.cancel.cancelled() => return None,
+    };
+    match typed {
+        Ok(()) => None,
+        // A command that has ended is told with its exit code.
+        Err(_) if terminal.has_exited() => None,
+        Err(error) => Some(format!("the command took no input: {error}")),
+    }
+}

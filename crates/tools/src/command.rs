@@ -1,0 +1,326 @@
+//! Commands, for every tool that runs them: decide, ask, start, watch, and once more without
+//! the sandbox if a person says so.
+//!
+//! ```text
+//! Request ─► policy ─► (ask) ─► start ─► Terminal ─► watch ─► Run
+//!              │ environment, in parallel   ▲           │
+//!              └ refuse                     └─ (ask) ◄──┘ stopped by the sandbox
+//! ```
+
+mod capture;
+mod item;
+mod pending;
+mod table;
+mod terminal;
+mod text;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use troupe_process::{
+    CommandSpec, Confinement, Launcher, Process, SpawnError, StdinMode, TerminalSize,
+};
+use troupe_protocol::approval::{ExecApprovalRequest, ReviewDecision};
+use troupe_protocol::command::CommandSource;
+
+use crate::approval::{Agreed, Agreements, Answer};
+use crate::blocking::aborted_text;
+use crate::call::{Ask, Call};
+use crate::environment::{Variables, sandbox_variables};
+use crate::limits::COMMAND_BYTES_MAX;
+use crate::login::LoginEnvironment;
+use crate::policy::{self, Escalation, Sandbox, Verdict};
+use crate::safety;
+use crate::tool::ToolOutput;
+
+pub(crate) use capture::Capture;
+pub(crate) use item::{CommandItem, Outcome};
+pub(crate) use table::{Evicted, TerminalId, Terminals};
+pub(crate) use terminal::{Ending, Terminal, TerminalKind};
+pub(crate) use text::{Look, OneShot, Standing, exit_code, remarks};
+
+/// Runs the session's commands.
+#[derive(Debug)]
+pub(crate) struct Commands {
+    launcher: Launcher,
+    shell: PathBuf,
+    environment: LoginEnvironment,
+    agreements: Arc<Agreements>,
+}
+
+/// One command as the model asked for it.
+#[derive(Debug)]
+pub(crate) struct Wish {
+    pub script: String,
+    pub workdir: Option<String>,
+    pub kind: TerminalKind,
+    pub permissions: Option<SandboxPermissions>,
+    pub justification: Option<String>,
+    pub source: CommandSource,
+}
+
+/// One command as it would be run.
+#[derive(Debug, Clone)]
+pub(crate) struct Request {
+    pub argv: Vec<String>,
+    pub cwd: PathBuf,
+    pub kind: TerminalKind,
+    pub escalation: Escalation,
+    pub source: CommandSource,
+}
+
+/// A command that was started and watched for a while.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub terminal: Terminal,
+    pub capture: Capture,
+    pub ending: Ending,
+    pub item: CommandItem,
+    pub began: Instant,
+}
+
+/// Whether a command asks to run outside of the sandbox.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum SandboxPermissions {
+    #[default]
+    UseDefault,
+    RequireEscalated,
+}
+
+impl Commands {
+    pub(crate) fn new(
+        launcher: Launcher,
+        shell: PathBuf,
+        environment: LoginEnvironment,
+        agreements: Arc<Agreements>,
+    ) -> Self {
+        Self {
+            launcher,
+            shell,
+            environment,
+            agreements,
+        }
+    }
+
+    /// Makes a request of what the model wrote; `Err` says what is wrong with it.
+    pub(crate) fn request(&self, call: &Call, wish: Wish) -> Result<Request, String> {
+        let script = wish.script;
+        if script.trim().is_empty() {
+            return Err("the command is empty".to_owned());
+        }
+        if script.contains('\0') {
+            return Err("the command contains a NUL character".to_owned());
+        }
+        if script.len() > COMMAND_BYTES_MAX {
+            return Err(format!(
+                "the command has {} bytes, at most {COMMAND_BYTES_MAX} are taken: write it to a \
+                 file with apply_patch and run that",
+                script.len()
+            ));
+        }
+        let cwd = call.context.resolve(wish.workdir.as_deref().unwrap_or("."));
+        check_directory(&cwd)?;
+        let shell = self.shell.to_string_lossy().into_owned();
+        Ok(Request {
+            argv: vec![shell, "-c".to_owned(), script],
+            cwd,
+            kind: wish.kind,
+            escalation: match wish.permissions.unwrap_or_default() {
+                SandboxPermissions::UseDefault => Escalation::None,
+                SandboxPermissions::RequireEscalated => Escalation::Wanted {
+                    justification: wish.justification,
+                },
+            },
+            source: wish.source,
+        })
+    }
+
+    /// Runs the request until it ends, `patience` is over, or the call is cancelled. `Err` is
+    /// the answer to a call whose command was never started.
+    pub(crate) async fn run(
+        &self,
+        call: &Call,
+        request: Request,
+        patience: Duration,
+    ) -> Result<Run, ToolOutput> {
+        let asked = Instant::now();
+        // The first command captures the login environment; a person who is asked meanwhile
+        // does not wait for it afterwards.
+        let (decision, variables) = tokio::join!(
+            self.authorize(call, &request),
+            self.environment
+                .variables(&call.context.cwd, call.channel.as_ref())
+        );
+        let item = CommandItem::new(call, &request);
+        let mut sandbox = match decision {
+            Ok(sandbox) => sandbox,
+            Err(refusal) => {
+                let text = refusal.text(asked);
+                return Err(item.declined(call, text).await);
+            }
+        };
+        item.started(call).await;
+        loop {
+            let began = Instant::now();
+            let process = match self.spawn(call, &request, sandbox, &variables).await {
+                Ok(process) => process,
+                Err(SpawnError::Refused { why, .. })
+                    if sandbox == Sandbox::Confined && self.let_out(call, &request, &why).await =>
+                {
+                    sandbox = Sandbox::Unconfined;
+                    continue;
+                }
+                Err(error) => {
+                    let text = format!("the command was not started: {error}");
+                    return Err(item.not_started(call, text).await);
+                }
+            };
+            let terminal = Terminal::new(
+                process,
+                request.argv.clone(),
+                request.cwd.clone(),
+                request.kind,
+            );
+            let mut capture = Capture::new();
+            let ending = terminal.watch(call, began + patience, &mut capture).await;
+            if sandbox == Sandbox::Confined
+                && let Ending::Exited(exit) = &ending
+                && let Some(denial) = &exit.denial
+                && self.let_out(call, &request, &denial.what).await
+            {
+                sandbox = Sandbox::Unconfined;
+                continue;
+            }
+            return Ok(Run {
+                terminal,
+                capture,
+                ending,
+                item,
+                began,
+            });
+        }
+    }
+
+    async fn authorize(&self, call: &Call, request: &Request) -> Result<Sandbox, Refusal> {
+        let context = &call.context;
+        let verdict = policy::command(
+            &safety::judge(&request.argv),
+            &request.escalation,
+            context.approval_policy,
+            &context.sandbox_policy,
+        );
+        match verdict {
+            Verdict::Allow(sandbox) => Ok(sandbox),
+            Verdict::Refuse(text) => Err(Refusal::Policy(text)),
+            Verdict::Ask { reason, then } => match self.ask(call, request, reason, then).await {
+                Answer::Yes => Ok(then),
+                Answer::No => Err(Refusal::Denied),
+                Answer::Cancelled => Err(Refusal::Cancelled),
+            },
+        }
+    }
+
+    /// Asks whether a command that the sandbox stopped may run without it, if the policy has
+    /// somebody to ask.
+    async fn let_out(&self, call: &Call, request: &Request, denial: &str) -> bool {
+        let Some(reason) = policy::after_denial(call.context.approval_policy, denial) else {
+            return false;
+        };
+        self.ask(call, request, reason, Sandbox::Unconfined).await == Answer::Yes
+    }
+
+    async fn ask(&self, call: &Call, request: &Request, reason: String, then: Sandbox) -> Answer {
+        let matter = Agreed::Command {
+            argv: request.argv.clone(),
+            cwd: request.cwd.clone(),
+            sandbox: then,
+        };
+        let ask = Ask::Exec(ExecApprovalRequest {
+            call_id: call.id.clone(),
+            turn_id: call.context.turn_id.clone(),
+            command: request.argv.clone(),
+            cwd: request.cwd.clone(),
+            reason: Some(reason),
+            parsed_cmd: safety::describe(&request.argv),
+            available_decisions: vec![
+                ReviewDecision::Approved,
+                ReviewDecision::ApprovedForSession,
+                ReviewDecision::Denied,
+                ReviewDecision::Abort,
+            ],
+        });
+        self.agreements.obtain(call, vec![matter], ask).await
+    }
+
+    async fn spawn(
+        &self,
+        call: &Call,
+        request: &Request,
+        sandbox: Sandbox,
+        variables: &Variables,
+    ) -> Result<Process, SpawnError> {
+        let context = &call.context;
+        let confinement = match sandbox {
+            Sandbox::Unconfined => Confinement::Unconfined,
+            Sandbox::Confined => Confinement::Policy {
+                policy: context.sandbox_policy.clone(),
+                cwd: context.cwd.clone(),
+            },
+        };
+        let mut env = variables.clone();
+        env.insert("PWD".to_owned(), request.cwd.to_string_lossy().into_owned());
+        env.extend(match &confinement {
+            Confinement::Unconfined => sandbox_variables(None),
+            Confinement::Policy { policy, .. } => sandbox_variables(Some(policy)),
+        });
+        let spec = CommandSpec {
+            argv: request.argv.clone(),
+            cwd: request.cwd.clone(),
+            env,
+            confinement,
+            terminal: match request.kind {
+                TerminalKind::Tty => Some(TerminalSize::default()),
+                TerminalKind::Pipes => None,
+            },
+            // A program that finds a pipe there may wait for input that nobody will give.
+            stdin: StdinMode::Null,
+        };
+        self.launcher.spawn(spec).await
+    }
+}
+
+/// Why a command was not let run.
+#[derive(Debug)]
+enum Refusal {
+    Policy(String),
+    Denied,
+    Cancelled,
+}
+
+impl Refusal {
+    fn text(self, asked: Instant) -> String {
+        match self {
+            Self::Policy(text) => text,
+            Self::Denied => "the user denied this command, it was not run; do not try it again by \
+                             other means: ask the user, or go on without it"
+                .to_owned(),
+            Self::Cancelled => aborted_text(asked.elapsed()),
+        }
+    }
+}
+
+fn check_directory(cwd: &Path) -> Result<(), String> {
+    let problem = match std::fs::metadata(cwd) {
+        Ok(metadata) if metadata.is_dir() => return Ok(()),
+        Ok(_) => "it is not a directory".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    Err(format!(
+        "cannot run in workdir {}: {problem}",
+        cwd.display()
+    ))
+}

@@ -1,0 +1,51 @@
+//! What is kept of a command's output, and what is passed on while it runs.
+
+use bytes::Bytes;
+use troupe_process::OutputBuffer;
+use troupe_protocol::command::OutputStream;
+
+use crate::call::{Channel, ToolEvent};
+use crate::limits::{CAPTURE_BYTES_MAX, OUTPUT_EVENT_BYTES_MAX, OUTPUT_EVENTS_MAX};
+
+/// One read's worth of output.
+#[derive(Debug, Clone)]
+pub(crate) struct Piece {
+    pub stream: OutputStream,
+    pub bytes: Bytes,
+}
+
+/// The output of one call: both streams together, and each alone.
+#[derive(Debug)]
+pub(crate) struct Capture {
+    pub aggregated: OutputBuffer,
+    pub stdout: OutputBuffer,
+    pub stderr: OutputBuffer,
+    events_left: usize,
+}
+
+impl Capture {
+    pub(crate) fn new() -> Self {
+        Self {
+            aggregated: OutputBuffer::new(CAPTURE_BYTES_MAX),
+            stdout: OutputBuffer::new(CAPTURE_BYTES_MAX),
+            stderr: OutputBuffer::new(CAPTURE_BYTES_MAX),
+            events_left: OUTPUT_EVENTS_MAX,
+        }
+    }
+
+    /// Keeps the piece and passes it on. After [`OUTPUT_EVENTS_MAX`] events it is only kept.
+    pub(crate) async fn take(&mut self, piece: Piece, channel: &dyn Channel) {
+        self.aggregated.push(&piece.bytes);
+        match piece.stream {
+            OutputStream::Stdout => self.stdout.push(&piece.bytes),
+            OutputStream::Stderr => self.stderr.push(&piece.bytes),
+        }
+        let mut rest = piece.bytes;
+        while !rest.is_empty() && self.events_left > 0 {
+            self.events_left -= 1;
+            let bytes = rest.split_to(rest.len().min(OUTPUT_EVENT_BYTES_MAX));
+            let stream = piece.stream;
+            channel.report(ToolEvent::Output { stream, bytes }).await;
+        }
+    }
+}

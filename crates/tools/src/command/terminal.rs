@@ -1,0 +1,221 @@
+//! One running command and the task that attends it.
+//!
+//! The task owns the process: it reads what the command writes into [`Pending`], writes what
+//! the model types, and ends the command when told to. Calls come and go; they look at the
+//! pending output for as long as they have patience.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+use troupe_process::{Exit, KillOutcome, Killer, LeftBehind, Process, ProcessEvent};
+
+use super::capture::{Capture, Piece};
+use super::pending::Pending;
+use crate::call::Call;
+use crate::limits::INPUT_QUEUE_MAX;
+
+/// A running command. Dropping it kills the command and everything that it started.
+#[derive(Debug)]
+pub(crate) struct Terminal {
+    pub argv: Vec<String>,
+    pub cwd: PathBuf,
+    pub kind: TerminalKind,
+    shared: Arc<Shared>,
+    input: mpsc::Sender<Typed>,
+    killer: Killer,
+    stop: CancellationToken,
+    /// Owned: when the terminal goes, so does the task, and with it the process.
+    _attendant: AbortOnDropHandle<()>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TerminalKind {
+    /// A real terminal: the command can be typed to.
+    Tty,
+    /// Two pipes, and nothing to read from.
+    Pipes,
+}
+
+/// Why looking at a command ended.
+#[derive(Debug)]
+pub(crate) enum Ending {
+    Exited(Exit),
+    /// The time was up first.
+    Running,
+    /// The call was cancelled first.
+    Cancelled,
+}
+
+#[derive(Debug)]
+struct Shared {
+    pending: Mutex<Pending>,
+    /// Touched at every change of `pending`.
+    news: watch::Sender<()>,
+}
+
+#[derive(Debug)]
+struct Typed {
+    bytes: Vec<u8>,
+    written: oneshot::Sender<std::io::Result<()>>,
+}
+
+impl Terminal {
+    pub(crate) fn new(
+        process: Process,
+        argv: Vec<String>,
+        cwd: PathBuf,
+        kind: TerminalKind,
+    ) -> Self {
+        let shared = Arc::new(Shared {
+            pending: Mutex::default(),
+            news: watch::Sender::new(()),
+        });
+        let stop = CancellationToken::new();
+        let (input, typed) = mpsc::channel(INPUT_QUEUE_MAX);
+        let killer = process.killer();
+        let attendant = attend(process, typed, stop.clone(), Arc::clone(&shared));
+        Self {
+            argv,
+            cwd,
+            kind,
+            shared,
+            input,
+            killer,
+            stop,
+            _attendant: AbortOnDropHandle::new(tokio::spawn(attendant)),
+        }
+    }
+
+    /// Passes on and keeps what the command writes until it ends, `until`, or the call is
+    /// cancelled.
+    pub(crate) async fn watch(&self, call: &Call, until: Instant, capture: &mut Capture) -> Ending {
+        let mut news = self.shared.news.subscribe();
+        let deadline = tokio::time::sleep_until(until.into());
+        tokio::pin!(deadline);
+        loop {
+            if let Some(exit) = self.drain(call, capture).await {
+                return Ending::Exited(exit);
+            }
+            tokio::select! {
+                biased;
+                () = call.cancel.cancelled() => return Ending::Cancelled,
+                // The sender lives in `self`, so this is always news.
+                _ = news.changed() => {}
+                () = &mut deadline => return Ending::Running,
+            }
+        }
+    }
+
+    /// Ends the command and everything it started, and takes the rest of its output.
+    pub(crate) async fn kill(&self, call: &Call, capture: &mut Capture) {
+        self.end().await;
+        self.drain(call, capture).await;
+    }
+
+    /// Ends the command and everything it started; returns when it is gone.
+    pub(crate) async fn end(&self) {
+        let mut news = self.shared.news.subscribe();
+        self.stop.cancel();
+        while !self.has_exited() {
+            if news.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    pub(crate) fn has_exited(&self) -> bool {
+        self.shared.lock().exit.is_some()
+    }
+
+    /// Types into the command. Waits until it has taken the bytes, or will not.
+    pub(crate) async fn type_in(&self, bytes: Vec<u8>) -> std::io::Result<()> {
+        let ended = || std::io::Error::from(std::io::ErrorKind::BrokenPipe);
+        let (written, done) = oneshot::channel();
+        let typed = Typed { bytes, written };
+        self.input.send(typed).await.map_err(|_| ended())?;
+        done.await.map_err(|_| ended())?
+    }
+
+    /// Does what ctrl-C does in a terminal.
+    pub(crate) fn interrupt(&self) {
+        self.killer.interrupt();
+    }
+
+    async fn drain(&self, call: &Call, capture: &mut Capture) -> Option<Exit> {
+        let (pieces, exit) = {
+            let mut pending = self.shared.lock();
+            (pending.take(), pending.exit.clone())
+        };
+        for piece in pieces {
+            capture.take(piece, call.channel.as_ref()).await;
+        }
+        exit
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Pending> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Pending)) {
+        change(&mut self.lock());
+        self.news.send_replace(());
+    }
+}
+
+async fn attend(
+    mut process: Process,
+    mut typed: mpsc::Receiver<Typed>,
+    stop: CancellationToken,
+    shared: Arc<Shared>,
+) {
+    let began = Instant::now();
+    let mut stopping = false;
+    loop {
+        tokio::select! {
+            event = process.next() => match event {
+                Some(ProcessEvent::Output { stream, bytes }) => {
+                    shared.change(|pending| pending.push(Piece { stream, bytes }));
+                }
+                Some(ProcessEvent::Exited(exit)) => {
+                    shared.change(|pending| pending.exit = Some(exit));
+                    return;
+                }
+                None => return shared.change(|pending| pending.exit = Some(lost(began))),
+            },
+            Some(Typed { bytes, written }) = typed.recv() => {
+                let result = tokio::select! {
+                    result = process.write_stdin(&bytes) => result,
+                    () = stop.cancelled() => Err(std::io::ErrorKind::Interrupted.into()),
+                };
+                // Nobody listens any more when the call that typed was cancelled.
+                let _ = written.send(result);
+            }
+            () = stop.cancelled(), if !stopping => {
+                stopping = true;
+                if process.kill().await == KillOutcome::Unverified {
+                    // Nobody may wait for the kernel for ever.
+                    return shared.change(|pending| pending.exit = Some(lost(began)));
+                }
+            }
+        }
+    }
+}
+
+/// The end of a process of which the kernel did not tell in time.
+fn lost(began: Instant) -> Exit {
+    Exit {
+        code: None,
+        signal: Some(libc::SIGKILL),
+        denial: None,
+        left_behind: LeftBehind::Unverified,
+        wall: began.elapsed(),
+        cpu: Duration::ZERO,
+        memory_peak_bytes: 0,
+    }
+}

@@ -1,0 +1,154 @@
+//! What the model is told about a command. The lines are those that models were trained on.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use troupe_process::{Exit, LeftBehind, OutputBuffer};
+use troupe_protocol::command::WorkStatus;
+use troupe_protocol::policy::ApprovalPolicy;
+
+use super::capture::Capture;
+use super::item::Outcome;
+use super::table::TerminalId;
+use crate::blocking::aborted_text;
+use crate::policy;
+use crate::truncate;
+
+/// Returns the exit code as a shell would: a signal is 128 and its number.
+pub(crate) fn exit_code(exit: &Exit) -> i32 {
+    match (exit.code, exit.signal) {
+        (Some(code), _) => code,
+        (None, Some(signal)) => 128 + signal,
+        (None, None) => -1,
+    }
+}
+
+/// Returns what else the model should know about a command that ended.
+pub(crate) fn remarks(exit: &Exit, approval: ApprovalPolicy) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if let Some(denial) = &exit.denial {
+        let hint = policy::denial_hint(approval);
+        remarks.push(format!("Sandbox: stopped {}; {hint}", denial.what));
+    }
+    match exit.left_behind {
+        LeftBehind::Nothing => {}
+        LeftBehind::Ended => remarks.push(
+            "Background: what the command left running was ended; keep long-running commands in \
+             the foreground of exec_command"
+                .to_owned(),
+        ),
+        LeftBehind::Unverified => remarks
+            .push("Background: what the command left running could not be seen to end".to_owned()),
+    }
+    remarks
+}
+
+/// The answer of a command that was run to its end.
+#[derive(Debug)]
+pub(crate) struct OneShot<'a> {
+    pub exit_code: i32,
+    pub elapsed: Duration,
+    pub remarks: Vec<String>,
+    /// Said in front of the output.
+    pub preface: Option<String>,
+    pub output: &'a OutputBuffer,
+    pub tokens_max: usize,
+}
+
+impl OneShot<'_> {
+    pub(crate) fn render(&self) -> String {
+        let output = self.output.render();
+        let shown = truncate::middle(&output, self.tokens_max);
+        let mut text = format!(
+            "Exit code: {}\nWall time: {:.1} seconds\n",
+            self.exit_code,
+            self.elapsed.as_secs_f64()
+        );
+        if matches!(shown, Cow::Owned(_)) || self.output.omitted_bytes() > 0 {
+            let lines = self.output.total_lines();
+            line(&mut text, &format!("Total output lines: {lines}"));
+        }
+        for remark in &self.remarks {
+            line(&mut text, remark);
+        }
+        text.push_str("Output:\n");
+        if let Some(preface) = &self.preface {
+            line(&mut text, preface);
+        }
+        text.push_str(&shown);
+        text
+    }
+}
+
+/// How a command in the background stands.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Standing<'a> {
+    Exited(&'a Exit),
+    Running(TerminalId),
+    /// It was ended because the call was cancelled.
+    Aborted,
+}
+
+/// The answer of a look at a command that may go on.
+#[derive(Debug)]
+pub(crate) struct Look<'a> {
+    /// Counts the answers of the session.
+    pub number: u32,
+    pub elapsed: Duration,
+    pub standing: Standing<'a>,
+    pub capture: &'a Capture,
+    pub tokens_max: usize,
+}
+
+impl<'a> Look<'a> {
+    pub(crate) fn render(&self, approval: ApprovalPolicy) -> String {
+        let mut text = format!(
+            "Chunk ID: {:06x}\nWall time: {:.4} seconds\n",
+            self.number,
+            self.elapsed.as_secs_f64()
+        );
+        match self.standing {
+            Standing::Exited(exit) => {
+                let code = exit_code(exit);
+                line(&mut text, &format!("Process exited with code {code}"));
+                for remark in remarks(exit, approval) {
+                    line(&mut text, &remark);
+                }
+            }
+            Standing::Running(id) => {
+                line(&mut text, &format!("Process running with session ID {id}"));
+            }
+            Standing::Aborted => line(
+                &mut text,
+                &format!("Process {}", aborted_text(self.elapsed)),
+            ),
+        }
+        let output = &self.capture.aggregated;
+        let tokens = truncate::tokens(output.total_bytes());
+        line(&mut text, &format!("Original token count: {tokens}"));
+        text.push_str("Output:\n");
+        text.push_str(&truncate::middle(&output.render(), self.tokens_max));
+        text
+    }
+
+    pub(crate) fn outcome(&self) -> Outcome<'a> {
+        let (status, exit_code) = match self.standing {
+            Standing::Exited(exit) => {
+                return Outcome::of_exit(exit, self.capture, self.elapsed);
+            }
+            Standing::Running(_) => (WorkStatus::InProgress, None),
+            Standing::Aborted => (WorkStatus::Failed, None),
+        };
+        Outcome {
+            status,
+            exit_code,
+            capture: self.capture,
+            elapsed: self.elapsed,
+        }
+    }
+}
+
+fn line(text: &mut String, line: &str) {
+    writeln!(text, "{line}").expect("writing to a string cannot fail");
+}

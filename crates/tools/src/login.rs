@@ -1,0 +1,82 @@
+//! The environment that the session's commands start from, captured once.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio::sync::OnceCell;
+use troupe_process::{Launcher, login_environment};
+
+use crate::call::{Channel, ToolEvent};
+use crate::environment::{EnvironmentPolicy, Variables};
+
+/// The user's login environment, filtered. It is captured by the first command that needs it:
+/// a session without commands pays nothing, and later commands start no login shell.
+#[derive(Debug)]
+pub(crate) struct LoginEnvironment {
+    launcher: Launcher,
+    shell: PathBuf,
+    policy: EnvironmentPolicy,
+    inherited: Variables,
+    secrets: Vec<String>,
+    filtered: OnceCell<Arc<Variables>>,
+}
+
+impl LoginEnvironment {
+    pub(crate) fn new(
+        launcher: Launcher,
+        shell: PathBuf,
+        policy: EnvironmentPolicy,
+        inherited: Variables,
+        secrets: Vec<String>,
+    ) -> Self {
+        Self {
+            launcher,
+            shell,
+            policy,
+            inherited,
+            secrets,
+            filtered: OnceCell::new(),
+        }
+    }
+
+    /// Returns the filtered variables. A login shell that fails is told, and the engine's own
+    /// environment is used in its place.
+    pub(crate) async fn variables(&self, cwd: &Path, channel: &dyn Channel) -> Arc<Variables> {
+        let filtered = self.filtered.get_or_init(|| async {
+            let captured =
+                login_environment(&self.launcher, &self.shell, cwd, &self.inherited).await;
+            let variables = match &captured {
+                Ok(variables) => variables,
+                Err(error) => {
+                    let text = format!(
+                        "the login environment of {} could not be read ({error}); commands get \
+                         the environment that the engine was started with",
+                        self.shell.display()
+                    );
+                    channel.report(ToolEvent::Warning(text)).await;
+                    &self.inherited
+                }
+            };
+            Arc::new(self.policy.apply(variables, &self.secrets))
+        });
+        Arc::clone(filtered.await)
+    }
+}
+
+/// Returns the shell that commands are written for: the user's if it is one that models know
+/// well, else a plain one.
+pub(crate) fn shell(inherited: &Variables) -> PathBuf {
+    let users = inherited.get("SHELL").map(PathBuf::from);
+    let known = users.filter(|path| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        matches!(name, Some("bash" | "zsh")) && path.is_file()
+    });
+    let bash = PathBuf::from("/bin/bash");
+    known.unwrap_or_else(|| {
+        if bash.is_file() {
+            bash
+        } else {
+            PathBuf::from("/bin/sh")
+        }
+    })
+}

@@ -1,0 +1,76 @@
+//! A channel that knows which item is open.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use troupe_protocol::approval::ReviewDecision;
+use troupe_protocol::command::WorkStatus;
+use troupe_protocol::item::TurnItem;
+
+use crate::call::{Ask, Channel, ToolEvent};
+
+/// Passes everything on and remembers the item that is open, so that a panic leaves none
+/// behind: what is started is always completed.
+#[derive(Debug)]
+pub(crate) struct Witness {
+    inner: Arc<dyn Channel>,
+    open: Mutex<Option<TurnItem>>,
+}
+
+impl Witness {
+    pub(crate) fn new(inner: Arc<dyn Channel>) -> Self {
+        Self {
+            inner,
+            open: Mutex::new(None),
+        }
+    }
+
+    /// Completes what a tool started and can no longer complete itself.
+    pub(crate) async fn close_open_item(&self, text: &str) {
+        let Some(mut item) = self.set_open(None) else {
+            return;
+        };
+        match &mut item {
+            TurnItem::CommandExecution(item) => item.status = WorkStatus::Failed,
+            TurnItem::FileChange(item) => {
+                item.status = WorkStatus::Failed;
+                text.clone_into(&mut item.stderr);
+            }
+            TurnItem::ToolCall(item) => {
+                item.status = WorkStatus::Failed;
+                item.output = Some(text.to_owned());
+            }
+            // Kinds without a status: being completed is all that can be said of them.
+            _ => {}
+        }
+        self.inner.report(ToolEvent::Completed(item)).await;
+    }
+
+    fn set_open(&self, item: Option<TurnItem>) -> Option<TurnItem> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *open, item)
+    }
+}
+
+#[async_trait]
+impl Channel for Witness {
+    async fn report(&self, event: ToolEvent) {
+        match &event {
+            ToolEvent::Started(item) => {
+                self.set_open(Some(item.clone()));
+            }
+            ToolEvent::Completed(_) => {
+                self.set_open(None);
+            }
+            ToolEvent::Output { .. }
+            | ToolEvent::Plan { .. }
+            | ToolEvent::TerminalInteraction { .. }
+            | ToolEvent::Warning(_) => {}
+        }
+        self.inner.report(event).await;
+    }
+
+    async fn ask(&self, ask: Ask) -> ReviewDecision {
+        self.inner.ask(ask).await
+    }
+}
