@@ -1,1 +1,30 @@
-fn main() {}
+//! Chores of this repository.
+//!
+//! `cargo xtask codegen` rewrites the files that are generated from the code. `tidy`, the
+//! house rules, is no command: its checks are the tests of this package, and run with all
+//! the others.
+//!
+//! Deliberately absent: anything that a build needs. Nothing here runs when the product is
+//! compiled.
+
+use anyhow::{Result, bail};
+
+mod codegen;
+#[cfg(test)]
+mod tidy;
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+commands:
+  codegen    rewrite the files that are generated from the code
+";
+
+fn main() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["codegen"] => codegen::run(),
+        [] => bail!("a command is missing\n\n{USAGE}"),
+        _ => bail!("unknown command: {}\n\n{USAGE}", arguments.join(" ")),
+    }
+}

@@ -1,0 +1,40 @@
+//! Rewrites generated files, by running the tests that otherwise complain about them.
+
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+/// A package whose tests compare checked-in files with the code.
+struct Generator {
+    package: &'static str,
+    /// The tests to run.
+    filter: &'static str,
+    /// Set, this makes them rewrite the files instead.
+    update_variable: &'static str,
+}
+
+const GENERATORS: &[Generator] = &[Generator {
+    package: "troupe-protocol",
+    filter: "generated",
+    update_variable: "UPDATE_SCHEMA",
+}];
+
+pub fn run() -> Result<()> {
+    GENERATORS.iter().try_for_each(Generator::run)
+}
+
+impl Generator {
+    fn run(&self) -> Result<()> {
+        let status = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+            .args(["test", "--quiet", "-p", self.package, "--lib", self.filter])
+            .env(self.update_variable, "1")
+            .status()
+            .context("cargo cannot be started")?;
+        ensure!(
+            status.success(),
+            "the generating tests of {} failed",
+            self.package
+        );
+        Ok(())
+    }
+}

@@ -1,0 +1,151 @@
+//! Who may import whom.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::{assert_none, cargo};
+
+/// The room, and the rooms that its code may use. Drawn in `ARCHITECTURE.md`.
+const ROOMS: &[(&str, &[&str])] = &[
+    ("protocol", &[]),
+    ("config", &[]),
+    ("model", &["protocol"]),
+    ("process", &["protocol"]),
+    ("store", &["protocol"]),
+    ("transport", &["protocol"]),
+    ("tools", &["protocol", "process"]),
+    ("engine", &["protocol", "model", "tools", "store"]),
+    (
+        "agents",
+        &[
+            "protocol", "model", "tools", "store", "engine", "process", "config",
+        ],
+    ),
+    ("server", &["protocol", "transport", "agents", "store"]),
+    ("cluster", &["protocol", "store"]),
+    ("tui", &["protocol", "transport"]),
+    (
+        "cli",
+        &[
+            "protocol",
+            "config",
+            "model",
+            "process",
+            "store",
+            "transport",
+            "tools",
+            "engine",
+            "agents",
+            "server",
+            "cluster",
+            "tui",
+        ],
+    ),
+    (
+        "testkit",
+        &[
+            "protocol",
+            "config",
+            "model",
+            "process",
+            "store",
+            "transport",
+            "tools",
+            "engine",
+            "agents",
+            "server",
+            "cluster",
+        ],
+    ),
+    ("xtask", &[]),
+];
+
+#[test]
+fn arrows_between_crates_never_point_up() {
+    let rooms: BTreeMap<&str, &[&str]> = ROOMS.iter().copied().collect();
+    let mut complaints = Vec::new();
+    for package in packages() {
+        let room = room_of(&package.name);
+        let Some(allowed) = rooms.get(room) else {
+            complaints.push(format!(
+                "{} has no entry in the table of rooms",
+                package.name
+            ));
+            continue;
+        };
+        for import in &package.imports {
+            let target = room_of(&import.name);
+            // Tests of a crate may play scenarios.
+            let in_tests = import.only_for_tests && target == "testkit";
+            if !allowed.contains(&target) && !in_tests {
+                complaints.push(format!("{room} imports {target}"));
+            }
+        }
+    }
+    assert_none(
+        &complaints,
+        "remove the import from Cargo.toml, or argue for it in ARCHITECTURE.md and change the \
+         table in xtask/src/tidy/imports.rs",
+    );
+}
+
+#[test]
+fn a_package_is_called_after_its_folder() {
+    let complaints: Vec<String> = packages()
+        .into_iter()
+        .filter(|package| package.folder != room_of(&package.name))
+        .map(|package| format!("{} lies in {}", package.name, package.folder))
+        .collect();
+    assert_none(
+        &complaints,
+        "rename: crates/NAME holds the package troupe-NAME",
+    );
+}
+
+struct Package {
+    name: String,
+    folder: String,
+    imports: Vec<Import>,
+}
+
+struct Import {
+    name: String,
+    only_for_tests: bool,
+}
+
+/// Returns the packages of the workspace, with those of their imports that are ours.
+fn packages() -> Vec<Package> {
+    let metadata = cargo(&["metadata", "--no-deps", "--format-version", "1"]);
+    let metadata: Value = serde_json::from_str(&metadata).expect("cargo prints JSON");
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let import = |dependency: &Value| Import {
+        name: text(&dependency["name"]),
+        only_for_tests: dependency["kind"] == "dev",
+    };
+    list(&metadata["packages"])
+        .iter()
+        .map(|package| Package {
+            name: text(&package["name"]),
+            folder: text(&package["manifest_path"])
+                .rsplit('/')
+                .nth(1)
+                .unwrap_or_default()
+                .to_owned(),
+            imports: list(&package["dependencies"])
+                .iter()
+                .filter(|dependency| dependency["path"].is_string())
+                .map(import)
+                .collect(),
+        })
+        .collect()
+}
+
+/// Returns the name of a package without the prefix. The program has the prefix for a name.
+fn room_of(package: &str) -> &str {
+    match package {
+        "troupe" => "cli",
+        _ => package.strip_prefix("troupe-").unwrap_or(package),
+    }
+}
