@@ -65,3 +65,6 @@ pub const GRAMMAR: &str = include_str!("patch/grammar.lark");
 
 /// What a model is told about the tool.
 pub const DESCRIPTION: &str = include_str!("patch/description.md");
+
+#[cfg(test)]
+mod tests;

@@ -24,7 +24,7 @@ pub enum Mismatch {
     )]
     OutOfOrder { lines: String, line: usize },
     #[error(
-        "these lines are not in the file:\n{lines}\nthe first {matched} match at line {line}, then the file has `{found}`; read the file again and copy its lines"
+        "these lines are not in the file:\n{lines}\nthe first {matched} match at line {line}, then the file has {found}; read the file again and copy its lines"
     )]
     Differs {
         lines: String,
@@ -201,7 +201,7 @@ impl Search<'_, '_> {
                 matched,
                 line: at + 1,
                 found: match self.lines.get(at + matched) {
-                    Some(line) => quote(line.text),
+                    Some(line) => format!("`{}`", quote(line.text)),
                     None => "its end".to_owned(),
                 },
             },

@@ -161,6 +161,9 @@ impl Parser {
         if !last.is_empty() {
             self.take(&last)?;
         }
+        if let State::Updating { header } = self.state {
+            self.take_padded_end(header)?;
+        }
         match self.state {
             State::Ended => Ok(Patch {
                 operations: self.operations,
@@ -270,14 +273,13 @@ impl Parser {
             return open_chunk(chunks, place, number);
         }
         if let Some(Chunk { at_end: true, .. }) = chunks.last() {
-            return if text.is_empty() {
-                Ok(())
-            } else {
-                Err(ParseError::AfterTail {
-                    line: number,
-                    found: quote(line),
-                })
-            };
+            if text.is_empty() || self.take_header(text.trim_start())? {
+                return Ok(());
+            }
+            return Err(ParseError::AfterTail {
+                line: number,
+                found: quote(line),
+            });
         }
         let Some(line) = chunk_line(line) else {
             return Err(ParseError::UnknownLine {
@@ -292,6 +294,28 @@ impl Parser {
             chunk.lines.push(line);
         }
         Ok(())
+    }
+
+    /// An end marker after blanks was taken for an unchanged line; as the very last line of
+    /// the text it cannot be one.
+    fn take_padded_end(&mut self, header: usize) -> Result<(), ParseError> {
+        let Some(FileOp::Update { chunks, .. }) = self.operations.last_mut() else {
+            return Ok(());
+        };
+        let Some(chunk) = chunks.last_mut() else {
+            return Ok(());
+        };
+        let is_text = |line: &ChunkLine| *line != ChunkLine::Keep(String::new());
+        let end = chunk.lines.iter().rposition(is_text).unwrap_or(0);
+        match chunk.lines.get(end) {
+            Some(ChunkLine::Keep(text)) if text.trim() == END => chunk.lines.truncate(end),
+            _ => return Ok(()),
+        }
+        if chunk.lines.is_empty() && chunk.places.is_empty() {
+            chunks.pop();
+        }
+        let ended = self.take_update_marker(END, header);
+        ended.map_err(|error| self.fail(error))
     }
 
     /// A line of an update that starts with three stars.

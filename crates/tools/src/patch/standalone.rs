@@ -79,3 +79,70 @@ fn apply(text: &str, cwd: &Path) -> Result<String, Failure> {
     let applied = plan.apply().map_err(|error| Failure::new(1, error))?;
     Ok(applied.summary())
 }
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    fn check(args: &[&str], stdin: &[u8], expected: Expect) {
+        let work = tempfile::tempdir().expect("a temporary directory can be made");
+        let args: Vec<OsString> = args.iter().map(OsString::from).collect();
+        let Finished {
+            code,
+            stdout,
+            stderr,
+        } = run_standalone(&args, stdin, work.path());
+        expected.assert_eq(&format!("{code} out: {stdout}err: {stderr}"));
+    }
+
+    const PATCH: &str = "*** Begin Patch\n*** Add File: a\n+a\n*** End Patch\n";
+
+    #[test]
+    fn the_patch_is_the_argument_or_the_input() {
+        for (args, stdin) in [(&[PATCH][..], ""), (&[], PATCH)] {
+            check(
+                args,
+                stdin.as_bytes(),
+                expect![[r"
+                    0 out: The patch was applied. These files were updated:
+                    A a
+                    err: "]],
+            );
+        }
+    }
+
+    #[test]
+    fn wrong_calls_are_told_apart_from_wrong_patches() {
+        check(
+            &[],
+            b"",
+            expect![[r"
+                2 out: err: usage: troupe apply-patch PATCH, or the patch on standard input
+            "]],
+        );
+        check(
+            &[PATCH, PATCH],
+            b"",
+            expect![[r"
+                2 out: err: error: expected one argument
+                usage: troupe apply-patch PATCH, or the patch on standard input
+            "]],
+        );
+        check(
+            &["nonsense"],
+            b"",
+            expect![[r"
+                1 out: err: error: the first line of a patch must be `*** Begin Patch`, not `nonsense`
+            "]],
+        );
+        check(
+            &[],
+            b"\xff",
+            expect![[r"
+                1 out: err: error: failed to read the patch: stream did not contain valid UTF-8
+            "]],
+        );
+    }
+}
