@@ -11,6 +11,7 @@
 //!
 //! A history item is encoded once per wire and shared ([`HistoryItem`]), so a request
 //! costs the bytes that it sends. Failures are events, typed and final, never a lost `Err`.
+//! [`scripted`] plays a screenplay over the same wire.
 //!
 //! Deliberately absent: what a conversation means, which tools exist, the content of
 //! prompts, the process environment (keys are handed in), logging. Provider JSON does not
@@ -26,6 +27,7 @@ mod provider;
 mod rate_limits;
 mod request;
 mod retry;
+pub mod scripted;
 mod sse;
 mod wire;
 

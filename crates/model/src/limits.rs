@@ -37,3 +37,14 @@ pub const CALLS_PER_RESPONSE_MAX: usize = 256;
 
 /// How long the end of a complete response is waited for, to use its connection again.
 pub const DRAIN_TIMEOUT_MS: u64 = 100;
+
+/// The size of one write of the scripted server.
+pub const SCRIPTED_WRITE_BYTES: usize = 16 << 10;
+/// The largest request that the scripted server takes.
+pub const SCRIPTED_REQUEST_BYTES_MAX: usize = 64 << 20;
+/// The newest requests that the scripted server keeps for tests to look at.
+pub const SCRIPTED_RECORDED_MAX: usize = 1_024;
+/// Their bodies in sum; older requests are forgotten first.
+pub const SCRIPTED_RECORDED_BYTES_MAX: usize = 64 << 20;
+/// Conversations that one scripted server keeps apart.
+pub const SCRIPTED_CONVERSATIONS_MAX: usize = 100_000;

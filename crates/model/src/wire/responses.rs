@@ -60,8 +60,10 @@ fn settings(
         builder.glue(&format!(",\"{name}\":"));
         builder.json(&value);
     };
-    if let Some(reasoning) = reasoning(request) {
-        field("reasoning", reasoning);
+    if reasons(request) {
+        if let Some(reasoning) = reasoning(request) {
+            field("reasoning", reasoning);
+        }
         // Without a stored response the server needs its reasoning back from us.
         field("include", json!(["reasoning.encrypted_content"]));
     }
@@ -84,13 +86,14 @@ fn settings(
     field("stream", json!(true));
 }
 
-/// A model that does not reason refuses the whole field, so it is sent only when asked
-/// for or when the model is known to.
+/// A model that does not reason refuses every field about it, so they are sent only when
+/// asked for or when the model is known to.
+fn reasons(request: &ModelRequest) -> bool {
+    request.effort.is_some()
+        || catalogue::lookup(&request.model).is_some_and(catalogue::ModelInfo::reasons)
+}
+
 fn reasoning(request: &ModelRequest) -> Option<Value> {
-    let reasons = || catalogue::lookup(&request.model).is_some_and(|info| info.reasons());
-    if request.effort.is_none() && !reasons() {
-        return None;
-    }
     let mut fields = serde_json::Map::new();
     if let Some(effort) = request.effort {
         fields.insert("effort".into(), json!(effort));

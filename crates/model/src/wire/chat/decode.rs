@@ -69,8 +69,9 @@ struct Choice {
 struct Delta {
     content: Option<String>,
     refusal: Option<String>,
-    #[serde(alias = "reasoning")]
     reasoning_content: Option<String>,
+    /// The newer name of the same; some servers send both.
+    reasoning: Option<String>,
     tool_calls: Option<Vec<CallDelta>>,
 }
 
@@ -174,7 +175,8 @@ impl Decoder {
     }
 
     fn delta(&mut self, delta: Delta, out: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
-        if let Some(text) = delta.reasoning_content.filter(|text| !text.is_empty()) {
+        let reasoning = delta.reasoning_content.or(delta.reasoning);
+        if let Some(text) = reasoning.filter(|text| !text.is_empty()) {
             let item_id = REASONING_ID.to_owned();
             grow(
                 &mut self.reasoning,
@@ -211,15 +213,7 @@ impl Decoder {
         delta: CallDelta,
         out: &mut Vec<ModelEvent>,
     ) -> Result<(), ModelError> {
-        let known = match delta.index {
-            Some(_) => self
-                .calls
-                .iter()
-                .rposition(|call| call.index == delta.index),
-            // Without an index a new id begins a call, and its absence continues one.
-            None if delta.id.is_some() => self.calls.iter().rposition(|call| call.id == delta.id),
-            None => self.calls.len().checked_sub(1),
-        };
+        let known = self.known_call(&delta);
         let (name, arguments) = delta
             .function
             .map_or((None, None), |function| (function.name, function.arguments));
@@ -250,6 +244,19 @@ impl Decoder {
             self.calls[position].arguments.push_str(&arguments);
         }
         Ok(())
+    }
+
+    /// Finds the call that a delta continues. The index says it, but there are servers
+    /// without indexes, and servers that number every call 0: a new id begins a call.
+    fn known_call(&self, delta: &CallDelta) -> Option<usize> {
+        let id = delta.id.as_ref().filter(|id| !id.is_empty());
+        if let (None, None) = (delta.index, id) {
+            return self.calls.len().checked_sub(1);
+        }
+        self.calls.iter().rposition(|call| {
+            let same_index = delta.index.is_none() || call.index == delta.index;
+            same_index && (id.is_none() || call.id.as_ref() == id)
+        })
     }
 
     fn call_kind(&self, name: &str) -> ItemKind {

@@ -1,1 +1,251 @@
+use std::sync::Arc;
 
+use expect_test::{Expect, expect};
+use serde_json::json;
+use troupe_protocol::policy::{ReasoningEffort, ReasoningSummary};
+
+use super::*;
+use crate::request::ToolSet;
+
+fn request(items: Vec<ResponseItem>) -> ModelRequest {
+    ModelRequest {
+        model: "m".into(),
+        instructions: "Be brief.".into(),
+        input: items
+            .into_iter()
+            .map(|item| Arc::new(item.into()))
+            .collect(),
+        tools: Arc::default(),
+        parallel_tool_calls: true,
+        effort: None,
+        summary: ReasoningSummary::Auto,
+        output_schema: None,
+        previous: None,
+        prompt_cache_key: None,
+    }
+}
+
+/// Compares the messages only, one per line.
+#[track_caller]
+fn check(items: Vec<ResponseItem>, expected: Expect) {
+    let text = body(&request(items)).to_text();
+    let value: Value = serde_json::from_str(&text).expect("a body is JSON");
+    let messages = value["messages"].as_array().unwrap();
+    let lines: String = messages
+        .iter()
+        .map(|message| format!("{message}\n"))
+        .collect();
+    expected.assert_eq(&lines);
+}
+
+fn developer(text: &str) -> ResponseItem {
+    ResponseItem::Message {
+        id: None,
+        role: Role::Developer,
+        content: vec![ContentItem::InputText { text: text.into() }],
+    }
+}
+
+fn call(call_id: &str) -> ResponseItem {
+    ResponseItem::FunctionCall {
+        id: None,
+        name: "shell".into(),
+        arguments: "{}".into(),
+        call_id: call_id.into(),
+    }
+}
+
+fn output(call_id: &str, output: impl Into<ToolOutputBody>) -> ResponseItem {
+    ResponseItem::FunctionCallOutput {
+        call_id: call_id.into(),
+        output: output.into(),
+    }
+}
+
+fn image() -> ContentItem {
+    ContentItem::InputImage {
+        image_url: "data:image/png;base64,AAAA".into(),
+        detail: None,
+    }
+}
+
+#[test]
+fn a_message_and_its_calls_are_one() {
+    check(
+        vec![
+            ResponseItem::user_text("go"),
+            ResponseItem::assistant_text("looking"),
+            call("1"),
+            call("2"),
+            output("1", "one"),
+            output("2", "two"),
+            ResponseItem::assistant_text("done"),
+            ResponseItem::user_text("thanks"),
+        ],
+        expect![[r#"
+            {"content":"Be brief.","role":"system"}
+            {"content":"go","role":"user"}
+            {"content":"looking","role":"assistant","tool_calls":[{"function":{"arguments":"{}","name":"shell"},"id":"1","type":"function"},{"function":{"arguments":"{}","name":"shell"},"id":"2","type":"function"}]}
+            {"content":"one","role":"tool","tool_call_id":"1"}
+            {"content":"two","role":"tool","tool_call_id":"2"}
+            {"content":"done","role":"assistant"}
+            {"content":"thanks","role":"user"}
+        "#]],
+    );
+}
+
+#[test]
+fn calls_without_a_message_and_one_after_the_other() {
+    check(
+        vec![call("1"), output("1", "one"), call("2"), output("2", "two")],
+        expect![[r#"
+            {"content":"Be brief.","role":"system"}
+            {"content":null,"role":"assistant","tool_calls":[{"function":{"arguments":"{}","name":"shell"},"id":"1","type":"function"}]}
+            {"content":"one","role":"tool","tool_call_id":"1"}
+            {"content":null,"role":"assistant","tool_calls":[{"function":{"arguments":"{}","name":"shell"},"id":"2","type":"function"}]}
+            {"content":"two","role":"tool","tool_call_id":"2"}
+        "#]],
+    );
+}
+
+#[test]
+fn images_and_late_words_wait_for_the_answers() {
+    let with_image = ToolOutputBody::Parts(vec![
+        ContentItem::InputText {
+            text: "seen".into(),
+        },
+        image(),
+    ]);
+    check(
+        vec![
+            call("1"),
+            call("2"),
+            ResponseItem::assistant_text("meanwhile"),
+            output("1", with_image),
+            output("2", "two"),
+            ResponseItem::user_text("and?"),
+        ],
+        expect![[r#"
+            {"content":"Be brief.","role":"system"}
+            {"content":null,"role":"assistant","tool_calls":[{"function":{"arguments":"{}","name":"shell"},"id":"1","type":"function"},{"function":{"arguments":"{}","name":"shell"},"id":"2","type":"function"}]}
+            {"content":"seen\n[image: see the message below]","role":"tool","tool_call_id":"1"}
+            {"content":"two","role":"tool","tool_call_id":"2"}
+            {"content":"meanwhile","role":"assistant"}
+            {"content":[{"image_url":{"url":"data:image/png;base64,AAAA"},"type":"image_url"}],"role":"user"}
+            {"content":"and?","role":"user"}
+        "#]],
+    );
+}
+
+#[test]
+fn developer_messages_join_the_instructions_or_speak_as_the_user() {
+    check(
+        vec![
+            developer("First rule."),
+            ResponseItem::user_text("go"),
+            developer("Later rule."),
+        ],
+        expect![[r#"
+            {"content":"Be brief.\n\nFirst rule.","role":"system"}
+            {"content":"go","role":"user"}
+            {"content":"Later rule.","role":"user"}
+        "#]],
+    );
+}
+
+#[test]
+fn free_text_calls_are_functions_and_reasoning_stays_here() {
+    check(
+        vec![
+            ResponseItem::Reasoning {
+                id: None,
+                summary: Vec::new(),
+                content: None,
+                encrypted_content: Some("x".into()),
+            },
+            ResponseItem::CustomToolCall {
+                id: None,
+                name: "apply_patch".into(),
+                input: "*** Begin".into(),
+                call_id: "1".into(),
+            },
+            ResponseItem::CustomToolCallOutput {
+                call_id: "1".into(),
+                output: "ok".into(),
+            },
+            ResponseItem::Other(json!({ "type": "web_search_call" })),
+        ],
+        expect![[r#"
+            {"content":"Be brief.","role":"system"}
+            {"content":null,"role":"assistant","tool_calls":[{"function":{"arguments":"{\"input\":\"*** Begin\"}","name":"apply_patch"},"id":"1","type":"function"}]}
+            {"content":"ok","role":"tool","tool_call_id":"1"}
+        "#]],
+    );
+}
+
+#[test]
+fn pictures_of_the_user() {
+    check(
+        vec![ResponseItem::Message {
+            id: None,
+            role: Role::User,
+            content: vec![
+                ContentItem::InputText {
+                    text: "what?".into(),
+                },
+                image(),
+            ],
+        }],
+        expect![[r#"
+            {"content":"Be brief.","role":"system"}
+            {"content":[{"text":"what?","type":"text"},{"image_url":{"url":"data:image/png;base64,AAAA"},"type":"image_url"}],"role":"user"}
+        "#]],
+    );
+}
+
+#[test]
+fn settings_and_tools() {
+    let tools = vec![
+        ToolSpec::Function {
+            name: "shell".into(),
+            description: "Runs.".into(),
+            parameters: json!({ "type": "object" }),
+        },
+        ToolSpec::Freeform {
+            name: "apply_patch".into(),
+            description: "Edits.".into(),
+            grammar: "g".into(),
+        },
+    ];
+    let request = ModelRequest {
+        instructions: "".into(),
+        tools: Arc::new(ToolSet::new(tools)),
+        parallel_tool_calls: false,
+        effort: Some(ReasoningEffort::Low),
+        output_schema: Some(Arc::new(json!({ "type": "object" }))),
+        ..request(vec![])
+    };
+    expect![[r#"
+        {"model":"m",
+        "messages":[],
+        "tools":[{"function":{"description":"Runs.",
+        "name":"shell",
+        "parameters":{"type":"object"}},
+        "type":"function"},{"function":{"description":"Edits.",
+        "name":"apply_patch",
+        "parameters":{"additionalProperties":false,
+        "properties":{"input":{"type":"string"}},
+        "required":["input"],
+        "type":"object"}},
+        "type":"function"}],
+        "tool_choice":"auto",
+        "parallel_tool_calls":false,
+        "reasoning_effort":"low",
+        "response_format":{"json_schema":{"name":"output",
+        "schema":{"type":"object"},
+        "strict":true},
+        "type":"json_schema"},
+        "stream":true,
+        "stream_options":{"include_usage":true}}"#]]
+    .assert_eq(&body(&request).to_text().replace(",\"", ",\n\""));
+}

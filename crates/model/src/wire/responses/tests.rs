@@ -1,1 +1,237 @@
+use std::sync::Arc;
 
+use expect_test::{Expect, expect};
+use serde_json::json;
+use troupe_protocol::policy::ReasoningEffort;
+
+use super::*;
+use crate::request::{HistoryItem, ToolSet};
+
+fn request(items: Vec<ResponseItem>) -> ModelRequest {
+    ModelRequest {
+        model: "m".into(),
+        instructions: "Be \"brief\".".into(),
+        input: items
+            .into_iter()
+            .map(|item| Arc::new(item.into()))
+            .collect(),
+        tools: Arc::default(),
+        parallel_tool_calls: true,
+        effort: None,
+        summary: ReasoningSummary::Auto,
+        output_schema: None,
+        previous: None,
+        prompt_cache_key: None,
+    }
+}
+
+#[track_caller]
+fn check(request: &ModelRequest, freeform: Freeform, stateful: bool, expected: Expect) {
+    let text = body(request, freeform, stateful).to_text();
+    serde_json::from_str::<Value>(&text).expect("a body is JSON");
+    expected.assert_eq(&text.replace(",{\"type\"", ",\n{\"type\""));
+}
+
+fn conversation() -> Vec<ResponseItem> {
+    vec![
+        ResponseItem::user_text("hi"),
+        ResponseItem::Reasoning {
+            id: Some("rs_1".into()),
+            summary: vec![SummaryPart::SummaryText { text: "hm".into() }],
+            content: None,
+            encrypted_content: Some("secret".into()),
+        },
+        ResponseItem::Reasoning {
+            id: Some("rs_2".into()),
+            summary: Vec::new(),
+            content: None,
+            encrypted_content: None,
+        },
+        ResponseItem::FunctionCall {
+            id: Some("fc_1".into()),
+            name: "shell".into(),
+            arguments: "{broken".into(),
+            call_id: "c1".into(),
+        },
+        ResponseItem::FunctionCallOutput {
+            call_id: "c1".into(),
+            output: "not JSON".into(),
+        },
+        ResponseItem::CustomToolCall {
+            id: None,
+            name: "apply_patch".into(),
+            input: "*** Begin".into(),
+            call_id: "c2".into(),
+        },
+        ResponseItem::CustomToolCallOutput {
+            call_id: "c2".into(),
+            output: ToolOutputBody::Parts(vec![ContentItem::InputText { text: "ok".into() }]),
+        },
+        ResponseItem::Other(json!({ "type": "web_search_call", "id": "ws_1" })),
+    ]
+}
+
+#[test]
+fn an_empty_request() {
+    check(
+        &request(vec![]),
+        Freeform::Native,
+        false,
+        expect![[
+            r#"{"model":"m","instructions":"Be \"brief\".","input":[],"store":false,"stream":true}"#
+        ]],
+    );
+}
+
+#[test]
+fn a_conversation_without_the_servers_ids() {
+    check(
+        &request(conversation()),
+        Freeform::Native,
+        false,
+        expect![[r#"
+            {"model":"m","instructions":"Be \"brief\".","input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]},
+            {"type":"reasoning","summary":[{"type":"summary_text","text":"hm"}],"encrypted_content":"secret"},
+            {"type":"function_call","name":"shell","arguments":"{broken","call_id":"c1"},
+            {"type":"function_call_output","call_id":"c1","output":"not JSON"},
+            {"type":"custom_tool_call","name":"apply_patch","input":"*** Begin","call_id":"c2"},
+            {"type":"custom_tool_call_output","call_id":"c2","output":[{"type":"input_text","text":"ok"}]},{"id":"ws_1","type":"web_search_call"}],"store":false,"stream":true}"#]],
+    );
+}
+
+#[test]
+fn a_server_without_free_text_tools_sees_functions() {
+    check(
+        &request(conversation()),
+        Freeform::AsFunction,
+        false,
+        expect![[r#"
+            {"model":"m","instructions":"Be \"brief\".","input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]},
+            {"type":"reasoning","summary":[{"type":"summary_text","text":"hm"}],"encrypted_content":"secret"},
+            {"type":"function_call","name":"shell","arguments":"{broken","call_id":"c1"},
+            {"type":"function_call_output","call_id":"c1","output":"not JSON"},
+            {"type":"function_call","name":"apply_patch","arguments":"{\"input\":\"*** Begin\"}","call_id":"c2"},
+            {"type":"function_call_output","call_id":"c2","output":[{"type":"input_text","text":"ok"}]},{"id":"ws_1","type":"web_search_call"}],"store":false,"stream":true}"#]],
+    );
+}
+
+#[test]
+fn only_a_stateful_server_is_spared_the_history() {
+    let mut request = request(conversation());
+    request.previous = Some(Previous {
+        response_id: "resp_1".into(),
+        covers: 7,
+    });
+    check(
+        &request,
+        Freeform::Native,
+        true,
+        expect![[
+            r#"{"model":"m","instructions":"Be \"brief\".","input":[{"id":"ws_1","type":"web_search_call"}],"previous_response_id":"resp_1","store":true,"stream":true}"#
+        ]],
+    );
+    let stateless = body(&request, Freeform::Native, false).to_text();
+    assert!(stateless.contains("\"hi\"") && !stateless.contains("resp_1"));
+    request.previous = Some(Previous {
+        response_id: "resp_1".into(),
+        covers: 700,
+    });
+    check(
+        &request,
+        Freeform::Native,
+        true,
+        expect![[
+            r#"{"model":"m","instructions":"Be \"brief\".","input":[],"previous_response_id":"resp_1","store":true,"stream":true}"#
+        ]],
+    );
+}
+
+#[test]
+fn settings_are_sent_when_they_are_set() {
+    let request = ModelRequest {
+        effort: Some(ReasoningEffort::High),
+        output_schema: Some(Arc::new(json!({ "type": "object" }))),
+        prompt_cache_key: Some("session".into()),
+        ..request(vec![])
+    };
+    check(
+        &request,
+        Freeform::Native,
+        false,
+        expect![[
+            r#"{"model":"m","instructions":"Be \"brief\".","input":[],"reasoning":{"effort":"high","summary":"auto"},"include":["reasoning.encrypted_content"],"text":{"format":{"name":"output","schema":{"type":"object"},"strict":true,"type":"json_schema"}},"prompt_cache_key":"session","store":false,"stream":true}"#
+        ]],
+    );
+}
+
+#[test]
+fn a_model_known_to_reason_is_asked_for_its_summary() {
+    let mut request = request(vec![]);
+    request.model = "gpt-5".into();
+    check(
+        &request,
+        Freeform::Native,
+        false,
+        expect![[
+            r#"{"model":"gpt-5","instructions":"Be \"brief\".","input":[],"reasoning":{"summary":"auto"},"include":["reasoning.encrypted_content"],"store":false,"stream":true}"#
+        ]],
+    );
+    request.summary = ReasoningSummary::None;
+    check(
+        &request,
+        Freeform::Native,
+        false,
+        expect![[r#"{"model":"gpt-5","instructions":"Be \"brief\".","input":[],"include":["reasoning.encrypted_content"],"store":false,"stream":true}"#]],
+    );
+}
+
+#[test]
+fn tools_of_both_kinds() {
+    let mut request = request(vec![]);
+    request.tools = Arc::new(ToolSet::new(vec![
+        ToolSpec::Function {
+            name: "shell".into(),
+            description: "Runs.".into(),
+            parameters: json!({ "type": "object" }),
+        },
+        ToolSpec::Freeform {
+            name: "apply_patch".into(),
+            description: "Edits.".into(),
+            grammar: "start: \"x\"".into(),
+        },
+    ]));
+    check(
+        &request,
+        Freeform::Native,
+        false,
+        expect![[
+            r#"{"model":"m","instructions":"Be \"brief\".","input":[],"tools":[{"description":"Runs.","name":"shell","parameters":{"type":"object"},"strict":false,"type":"function"},{"description":"Edits.","format":{"definition":"start: \"x\"","syntax":"lark","type":"grammar"},"name":"apply_patch","type":"custom"}],"tool_choice":"auto","parallel_tool_calls":true,"store":false,"stream":true}"#
+        ]],
+    );
+    check(
+        &request,
+        Freeform::AsFunction,
+        false,
+        expect![[
+            r#"{"model":"m","instructions":"Be \"brief\".","input":[],"tools":[{"description":"Runs.","name":"shell","parameters":{"type":"object"},"strict":false,"type":"function"},{"description":"Edits.","name":"apply_patch","parameters":{"additionalProperties":false,"properties":{"input":{"type":"string"}},"required":["input"],"type":"object"},"strict":false,"type":"function"}],"tool_choice":"auto","parallel_tool_calls":true,"store":false,"stream":true}"#
+        ]],
+    );
+}
+
+#[test]
+fn an_item_is_encoded_once() {
+    let item = HistoryItem::new(ResponseItem::user_text("hi"));
+    let first = item.encoded(Encoding::Responses).as_ptr();
+    assert_eq!(item.encoded(Encoding::Responses).as_ptr(), first);
+}
+
+#[test]
+fn free_text_survives_the_disguise() {
+    let input = "*** \"quoted\"\nä";
+    assert_eq!(arguments_as_input(input_as_arguments(input)), input);
+    assert_eq!(
+        arguments_as_input("*** Begin Patch".into()),
+        "*** Begin Patch"
+    );
+    assert_eq!(arguments_as_input("{\"patch\":1}".into()), "{\"patch\":1}");
+}

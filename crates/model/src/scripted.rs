@@ -1,0 +1,107 @@
+//! A model that plays a screenplay: the same answers, deltas and faults on every run.
+//!
+//! It is a real HTTP server ([`MockServer`]); in process it is asked over loopback by the
+//! ordinary provider ([`ScriptedModel`]), so that the wire is always real.
+//!
+//! ```text
+//! request ─► request.rs (what was asked) ─► screenplay.rs (which turn) ─► responses.rs or
+//! chat.rs (its bytes, all at once) ─► reel.rs (sent with pauses, cuts and stalls)
+//! ```
+//!
+//! # The screenplay
+//!
+//! TOML. A conversation (the request's `prompt_cache_key`) takes the first `[[scene]]`
+//! whose `when` is found in the user's text; each request plays the scene's next turn.
+//!
+//! ```
+//! # use troupe_model::scripted::Screenplay;
+//! let screenplay: Screenplay = r#"
+//! [[scene]]
+//! when = "(?i)list"
+//!
+//! [[scene.turn]]
+//! steps = [
+//!     { think = "I should look first." },
+//!     { call = "shell", arguments = { command = ["ls"] } },
+//! ]
+//!
+//! [[scene.turn]]
+//! expect = "Cargo.toml"
+//! steps = [{ say = "There is: {{last_output}}" }]
+//! "#.parse()?;
+//! # Ok::<(), troupe_model::scripted::ScreenplayError>(())
+//! ```
+//!
+//! `docs/screenplay.md` lists every key.
+
+mod chat;
+mod reel;
+mod request;
+mod responses;
+mod screenplay;
+mod server;
+
+pub use screenplay::{Screenplay, ScreenplayError};
+pub use server::{MockServer, RecordedRequest};
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use crate::model::{Model, ModelStream};
+use crate::provider::{ConnectError, ProviderConfig};
+use crate::request::ModelRequest;
+use crate::retry::Jitter;
+use crate::wire::WireApi;
+
+/// The provider id of the scripted model, and the name of its one model.
+pub const SCRIPTED: &str = "scripted";
+
+/// A screenplay, its server and the provider that asks it. Dropping it ends the server.
+#[derive(Debug)]
+pub struct ScriptedModel {
+    server: MockServer,
+    model: Arc<dyn Model>,
+}
+
+impl ScriptedModel {
+    pub async fn start(screenplay: Screenplay) -> io::Result<Self> {
+        let server =
+            MockServer::start(screenplay, SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
+        let model = server
+            .connect(WireApi::Responses)
+            .map_err(io::Error::other)?;
+        Ok(Self { server, model })
+    }
+
+    pub fn server(&self) -> &MockServer {
+        &self.server
+    }
+}
+
+impl Model for ScriptedModel {
+    fn provider_id(&self) -> &str {
+        self.model.provider_id()
+    }
+
+    fn open(&self, request: ModelRequest) -> ModelStream {
+        self.model.open(request)
+    }
+}
+
+impl MockServer {
+    /// Returns the configuration of a provider that asks this server.
+    pub fn provider(&self, wire_api: WireApi) -> ProviderConfig {
+        ProviderConfig {
+            base_url: self.base_url(),
+            wire_api,
+            ..ProviderConfig::default()
+        }
+    }
+
+    /// Makes a model that asks this server, with delays that are the same on every run.
+    pub fn connect(&self, wire_api: WireApi) -> Result<Arc<dyn Model>, ConnectError> {
+        self.provider(wire_api)
+            .connect_with(SCRIPTED, None, Jitter::Seeded(0))
+    }
+}

@@ -1,0 +1,179 @@
+//! What a request asks, as far as a screenplay looks at it. Both wires.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// The parts of a request that choose and check a turn.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Asked {
+    /// Names the conversation.
+    pub conversation: Option<String>,
+    /// How many items the request carries.
+    pub items: usize,
+    /// The texts of the user's messages.
+    pub user_text: String,
+    /// Everything that came after the model spoke last.
+    pub news: String,
+    /// The last answer of a tool.
+    pub last_output: String,
+}
+
+#[derive(Deserialize)]
+struct Body<'a> {
+    #[serde(default)]
+    stream: bool,
+    prompt_cache_key: Option<String>,
+    #[serde(borrow)]
+    input: Option<&'a RawValue>,
+    #[serde(borrow)]
+    messages: Option<Vec<&'a RawValue>>,
+}
+
+/// One input item or one chat message.
+#[derive(Deserialize)]
+struct Item<'a> {
+    #[serde(borrow, default, rename = "type")]
+    kind: Cow<'a, str>,
+    #[serde(borrow, default)]
+    role: Cow<'a, str>,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+    #[serde(borrow)]
+    output: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Part {
+    #[serde(default)]
+    text: String,
+}
+
+enum Speaker {
+    Model,
+    Tool,
+    User,
+    Other,
+}
+
+impl Asked {
+    pub(super) fn parse(body: &[u8]) -> Result<Self, String> {
+        let body: Body<'_> = serde_json::from_slice(body)
+            .map_err(|error| format!("the body is not JSON: {error}"))?;
+        if !body.stream {
+            return Err("only streamed responses are played: set \"stream\": true".to_owned());
+        }
+        let mut asked = Self {
+            conversation: body.prompt_cache_key,
+            ..Self::default()
+        };
+        let list = match (body.input, body.messages) {
+            (Some(input), _) => match serde_json::from_str::<Vec<&RawValue>>(input.get()) {
+                Ok(list) => list,
+                Err(_) => {
+                    asked.user_text = text(input);
+                    asked.news.clone_from(&asked.user_text);
+                    asked.items = 1;
+                    return Ok(asked);
+                }
+            },
+            (None, Some(messages)) => messages,
+            (None, None) => return Err("the body has neither input nor messages".to_owned()),
+        };
+        asked.items = list.len();
+        asked.read(&list)?;
+        Ok(asked)
+    }
+
+    fn read(&mut self, list: &[&RawValue]) -> Result<(), String> {
+        let mut users = Vec::new();
+        let mut news = Vec::new();
+        for raw in list {
+            let item: Item<'_> = serde_json::from_str(raw.get())
+                .map_err(|error| format!("an item of the request is not an object: {error}"))?;
+            let said = || item.content.or(item.output).map(text).unwrap_or_default();
+            match item.speaker() {
+                Speaker::Model => news.clear(),
+                Speaker::User => {
+                    let said = said();
+                    users.push(said.clone());
+                    news.push(said);
+                }
+                Speaker::Tool => {
+                    self.last_output = said();
+                    news.push(self.last_output.clone());
+                }
+                Speaker::Other => {}
+            }
+        }
+        self.user_text = users.join("\n");
+        self.news = news.join("\n");
+        Ok(())
+    }
+}
+
+impl Item<'_> {
+    fn speaker(&self) -> Speaker {
+        match (&*self.kind, &*self.role) {
+            ("function_call" | "custom_tool_call" | "reasoning", _) | (_, "assistant") => {
+                Speaker::Model
+            }
+            ("function_call_output" | "custom_tool_call_output", _) | (_, "tool") => Speaker::Tool,
+            (_, "user") => Speaker::User,
+            _ => Speaker::Other,
+        }
+    }
+}
+
+/// Reads text, or the texts of parts.
+fn text(raw: &RawValue) -> String {
+    if let Ok(text) = serde_json::from_str::<String>(raw.get()) {
+        return text;
+    }
+    let parts = serde_json::from_str::<Vec<Part>>(raw.get()).unwrap_or_default();
+    let texts: Vec<_> = parts.into_iter().map(|part| part.text).collect();
+    texts.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_wires_tell_the_same() {
+        let responses = br#"{"stream":true,"prompt_cache_key":"k","input":[
+            {"type":"message","role":"user","content":[{"type":"input_text","text":"go"}]},
+            {"type":"function_call","name":"shell","arguments":"{}","call_id":"1"},
+            {"type":"function_call_output","call_id":"1","output":"done"},
+            {"type":"message","role":"user","content":[{"type":"input_text","text":"and?"}]}]}"#;
+        let chat = br#"{"stream":true,"prompt_cache_key":"k","messages":[
+            {"role":"user","content":"go"},
+            {"role":"assistant","content":null,"tool_calls":[]},
+            {"role":"tool","tool_call_id":"1","content":"done"},
+            {"role":"user","content":[{"type":"text","text":"and?"}]}]}"#;
+        let expected = Asked {
+            conversation: Some("k".into()),
+            items: 4,
+            user_text: "go\nand?".into(),
+            news: "done\nand?".into(),
+            last_output: "done".into(),
+        };
+        assert_eq!(Asked::parse(responses).as_ref(), Ok(&expected));
+        assert_eq!(Asked::parse(chat), Ok(expected));
+    }
+
+    #[test]
+    fn a_request_that_makes_no_sense_is_refused_in_words() {
+        for body in [
+            &b"{"[..],
+            b"{}",
+            br#"{"stream":true}"#,
+            br#"{"stream":true,"input":[1]}"#,
+        ] {
+            assert!(Asked::parse(body).is_err());
+        }
+        let text = Asked::parse(br#"{"stream":true,"input":"hi"}"#).unwrap();
+        assert_eq!(text.user_text, "hi");
+    }
+}

@@ -1,0 +1,395 @@
+//! The server that plays screenplays: Responses and Chat Completions over HTTP/1.1.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::serve::ListenerExt;
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode, Uri, header};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::reel::{Playback, Segment};
+use super::request::Asked;
+use super::screenplay::{Answer, Screenplay, StatusAnswer, StreamAnswer, Turn};
+use super::{SCRIPTED, chat, responses};
+use crate::http::CONVERSATION_HEADER;
+use crate::limits::{
+    SCRIPTED_CONVERSATIONS_MAX, SCRIPTED_RECORDED_BYTES_MAX, SCRIPTED_RECORDED_MAX,
+    SCRIPTED_REQUEST_BYTES_MAX,
+};
+use crate::wire::WireApi;
+use crate::wire::fault::capped;
+
+/// A screenplay being played. Dropping it stops the server and ends every stream.
+pub struct MockServer {
+    addr: SocketAddr,
+    stage: Arc<Stage>,
+    serving: JoinHandle<io::Result<()>>,
+    stop: DropGuard,
+}
+
+/// A request as the server got it.
+#[derive(Debug, Clone)]
+pub struct RecordedRequest {
+    pub path: String,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+}
+
+impl MockServer {
+    /// Listens on `addr` (port 0 takes any free one) and plays to everyone who asks.
+    pub async fn start(screenplay: Screenplay, addr: SocketAddr) -> io::Result<Self> {
+        let listener = TcpListener::bind(addr).await?;
+        let addr = listener.local_addr()?;
+        let stop = CancellationToken::new();
+        let stage = Arc::new(Stage {
+            screenplay,
+            state: Mutex::default(),
+            abandoned: Arc::new(watch::Sender::new(0)),
+            stop: stop.clone(),
+        });
+        let listener = listener.tap_io(|stream| {
+            // Only latency is lost if the socket does not take it.
+            let _ = stream.set_nodelay(true);
+        });
+        let stopped = stop.clone().cancelled_owned();
+        let serve = axum::serve(listener, router(stage.clone())).with_graceful_shutdown(stopped);
+        Ok(Self {
+            addr,
+            stage,
+            serving: tokio::spawn(serve.into_future()),
+            stop: stop.drop_guard(),
+        })
+    }
+
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// Returns what to configure as a provider's `base_url`.
+    pub fn base_url(&self) -> String {
+        format!("http://{}/v1", self.addr)
+    }
+
+    /// Returns the newest requests, oldest first.
+    pub fn requests(&self) -> Vec<RecordedRequest> {
+        self.stage.state().recorded.iter().cloned().collect()
+    }
+
+    /// Waits until so many clients have left before the end of their stream.
+    pub async fn abandoned(&self, count: usize) {
+        let mut abandoned = self.stage.abandoned.subscribe();
+        abandoned
+            .wait_for(|seen| *seen >= count)
+            .await
+            .expect("the stage that counts lives as long as the server");
+    }
+
+    /// Stops listening, ends every stream and waits until all connections are closed.
+    pub async fn shutdown(self) -> io::Result<()> {
+        drop(self.stop);
+        match self.serving.await {
+            Ok(result) => result,
+            Err(error) => Err(io::Error::other(error)),
+        }
+    }
+
+    /// Waits until the server ends by itself, which it does only when it fails.
+    pub async fn run(self) -> io::Result<()> {
+        let Self { serving, stop, .. } = self;
+        let result = serving.await;
+        drop(stop);
+        match result {
+            Ok(result) => result,
+            Err(error) => Err(io::Error::other(error)),
+        }
+    }
+}
+
+impl fmt::Debug for MockServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MockServer")
+            .field("addr", &self.addr)
+            .finish_non_exhaustive()
+    }
+}
+
+fn router(stage: Arc<Stage>) -> Router {
+    let responses = post(|stage: State<Arc<Stage>>, uri, headers, body| async move {
+        play(stage, WireApi::Responses, uri, headers, body).await
+    });
+    let chat = post(|stage: State<Arc<Stage>>, uri, headers, body| async move {
+        play(stage, WireApi::Chat, uri, headers, body).await
+    });
+    Router::new()
+        .route("/responses", responses.clone())
+        .route("/v1/responses", responses)
+        .route("/chat/completions", chat.clone())
+        .route("/v1/chat/completions", chat)
+        .route("/v1/models", get(models))
+        .fallback(|uri: Uri| async move {
+            let message = format!("the scripted server has no {}", uri.path());
+            error(StatusCode::NOT_FOUND, Some("not_found"), &message)
+        })
+        .layer(DefaultBodyLimit::max(SCRIPTED_REQUEST_BYTES_MAX))
+        .with_state(stage)
+}
+
+async fn models() -> Response {
+    let model = json!({ "id": SCRIPTED, "object": "model", "owned_by": "troupe" });
+    axum::Json(json!({ "object": "list", "data": [model] })).into_response()
+}
+
+async fn play(
+    State(stage): State<Arc<Stage>>,
+    wire: WireApi,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    stage.record(RecordedRequest {
+        path: uri.path().to_owned(),
+        headers: headers.clone(),
+        body: body.clone(),
+    });
+    let mut asked = match Asked::parse(&body) {
+        Ok(asked) => asked,
+        Err(message) => return error(StatusCode::BAD_REQUEST, None, &message),
+    };
+    if asked.conversation.is_none() {
+        let header = headers.get(CONVERSATION_HEADER);
+        asked.conversation = header.and_then(|value| value.to_str().ok().map(str::to_owned));
+    }
+    let (turn, number) = match stage.next_turn(&asked) {
+        Ok(found) => found,
+        Err(refusal) => {
+            return error(
+                StatusCode::BAD_REQUEST,
+                Some(refusal.code),
+                &refusal.message,
+            );
+        }
+    };
+    let mut response = match &turn.answer {
+        Answer::Status(answer) => stage.status(answer).await,
+        Answer::Stream(answer) => stage.stream(answer, wire, Names::new(answer, asked, number)),
+    };
+    for (name, value) in &turn.headers {
+        let pair = name
+            .parse::<http::HeaderName>()
+            .ok()
+            .zip(value.parse().ok());
+        let (name, value) = pair.expect("headers were checked with the screenplay");
+        response.headers_mut().insert(name, value);
+    }
+    response
+}
+
+/// What all connections share.
+struct Stage {
+    screenplay: Screenplay,
+    state: Mutex<StageState>,
+    abandoned: Arc<watch::Sender<usize>>,
+    stop: CancellationToken,
+}
+
+#[derive(Default)]
+struct StageState {
+    conversations: HashMap<String, Progress>,
+    recorded: VecDeque<RecordedRequest>,
+    recorded_bytes: usize,
+}
+
+#[derive(Clone, Copy)]
+struct Progress {
+    scene: usize,
+    turns_played: usize,
+}
+
+/// Why a request gets no turn.
+struct Refusal {
+    code: &'static str,
+    message: String,
+}
+
+impl Stage {
+    fn state(&self) -> std::sync::MutexGuard<'_, StageState> {
+        // Nothing in there can be half done when a holder panics.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn record(&self, request: RecordedRequest) {
+        let mut state = self.state();
+        state.recorded_bytes += request.body.len();
+        state.recorded.push_back(request);
+        while state.recorded.len() > SCRIPTED_RECORDED_MAX
+            || state.recorded_bytes > SCRIPTED_RECORDED_BYTES_MAX
+        {
+            let Some(oldest) = state.recorded.pop_front() else {
+                break;
+            };
+            state.recorded_bytes -= oldest.body.len();
+        }
+    }
+
+    /// Finds the turn that answers a request, with its number, and counts it as played.
+    fn next_turn(&self, asked: &Asked) -> Result<(&Turn, usize), Refusal> {
+        let key = asked.conversation.clone().unwrap_or_default();
+        let mut state = self.state();
+        let mut progress = match state.conversations.get(&key) {
+            Some(progress) => *progress,
+            None if state.conversations.len() >= SCRIPTED_CONVERSATIONS_MAX => {
+                return Err(Refusal {
+                    code: "too_many_conversations",
+                    message: format!(
+                        "the scripted server keeps at most {SCRIPTED_CONVERSATIONS_MAX} conversations"
+                    ),
+                });
+            }
+            None => Progress {
+                scene: self.cast(asked)?,
+                turns_played: 0,
+            },
+        };
+        let scene = &self.screenplay.scenes[progress.scene];
+        let (scene_number, number) = (progress.scene + 1, progress.turns_played + 1);
+        let Some(turn) = scene.turns.get(progress.turns_played) else {
+            return Err(Refusal {
+                code: "screenplay_over",
+                message: format!(
+                    "screenplay is over: scene {scene_number} has {} turns and turn {number} was asked for",
+                    scene.turns.len(),
+                ),
+            });
+        };
+        if let Some(expected) = turn.expect.as_ref().filter(|it| !it.is_match(&asked.news)) {
+            return Err(Refusal {
+                code: "screenplay_mismatch",
+                message: format!(
+                    "screenplay, scene {scene_number}, turn {number}: expected /{expected}/ in the last input, which is: {}",
+                    capped(&asked.news),
+                ),
+            });
+        }
+        progress.turns_played = number;
+        state.conversations.insert(key, progress);
+        Ok((turn, number))
+    }
+
+    /// Chooses the scene of a new conversation.
+    fn cast(&self, asked: &Asked) -> Result<usize, Refusal> {
+        let fits = |when: &Option<regex::Regex>| match when {
+            Some(when) => when.is_match(&asked.user_text),
+            None => true,
+        };
+        let scene = self.screenplay.scenes.iter().position(|it| fits(&it.when));
+        scene.ok_or_else(|| Refusal {
+            code: "screenplay_no_scene",
+            message: format!(
+                "screenplay has no scene for a conversation that begins with: {}",
+                capped(&asked.user_text),
+            ),
+        })
+    }
+
+    async fn status(&self, answer: &StatusAnswer) -> Response {
+        tokio::select! {
+            () = tokio::time::sleep(answer.pause) => {}
+            () = self.stop.cancelled() => {}
+        }
+        let status = StatusCode::from_u16(answer.status)
+            .expect("the status was checked with the screenplay");
+        let mut response = error(status, answer.code.as_deref(), &answer.message);
+        let retry_after = answer.retry_after.as_ref().and_then(|it| it.parse().ok());
+        if let Some(value) = retry_after {
+            response.headers_mut().insert(header::RETRY_AFTER, value);
+        }
+        response
+    }
+
+    fn stream(&self, answer: &StreamAnswer, wire: WireApi, names: Names) -> Response {
+        let segments: Vec<Segment> = match wire {
+            WireApi::Responses => responses::render(answer, &names),
+            WireApi::Chat => chat::render(answer, &names),
+        };
+        let playback = Playback::new(
+            segments,
+            answer.chunk_bytes,
+            self.stop.clone(),
+            self.abandoned.clone(),
+        );
+        let headers = [
+            (header::CONTENT_TYPE, "text/event-stream"),
+            (header::CACHE_CONTROL, "no-cache"),
+        ];
+        (headers, Body::from_stream(playback.into_stream())).into_response()
+    }
+}
+
+/// The ids of one response, and what its texts refer to.
+pub(super) struct Names {
+    pub response_id: String,
+    stem: String,
+    last_output: String,
+}
+
+impl Names {
+    /// Ids follow from the request, so that a run repeats them, and differ between
+    /// conversations, so that they can serve as bookmarks.
+    fn new(answer: &StreamAnswer, asked: Asked, turn: usize) -> Self {
+        let mut hash = Sha256::new();
+        hash.update(asked.conversation.as_deref().unwrap_or_default());
+        hash.update([0]);
+        hash.update(asked.items.to_le_bytes());
+        hash.update(turn.to_le_bytes());
+        let digest = hash.finalize();
+        let stem: String = digest[..6]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        Self {
+            response_id: answer
+                .response_id
+                .clone()
+                .unwrap_or_else(|| format!("resp_{stem}")),
+            stem,
+            last_output: asked.last_output,
+        }
+    }
+
+    pub(super) fn item_id(&self, prefix: &str, index: usize) -> String {
+        format!("{prefix}_{}_{index}", self.stem)
+    }
+
+    pub(super) fn call_id(&self, given: Option<&str>, index: usize) -> String {
+        given.map_or_else(|| self.item_id("call", index), str::to_owned)
+    }
+
+    /// Fills `{{last_output}}` in.
+    pub(super) fn fill(&self, text: &str) -> String {
+        text.replace("{{last_output}}", &self.last_output)
+    }
+}
+
+fn error(status: StatusCode, code: Option<&str>, message: &str) -> Response {
+    let kind = if status.is_server_error() {
+        "server_error"
+    } else {
+        "invalid_request_error"
+    };
+    let body = json!({ "error": { "message": message, "type": kind, "code": code } });
+    (status, axum::Json(body)).into_response()
+}
