@@ -1,6 +1,6 @@
 //! Where a scenario is played.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use troupe_protocol::policy::{ApprovalPolicy, SandboxPolicy};
 use troupe_protocol::session::{SessionSource, TurnContext};
 use troupe_protocol::{Event, EventMsg, SessionId, SubmissionId};
 use troupe_store::{EmbeddedStore, Store};
-use troupe_tools::Registry;
+use troupe_tools::{EnvironmentPolicy, Registry, ToolDeps};
 
 /// How long a scenario waits for an event before it says what it got instead.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -37,7 +37,7 @@ struct StageSettings {
     approval_policy: ApprovalPolicy,
     sandbox_policy: SandboxPolicy,
     window: WindowSettings,
-    retries: u64,
+    retries: u32,
     idle_timeout_ms: u64,
 }
 
@@ -118,7 +118,7 @@ impl Stage {
     /// Opens a queue pair and nothing else.
     pub fn enter(&self) -> Actor {
         let configurator = StageConfigurator {
-            base_url: format!("{}/v1", self.server.url()),
+            base_url: self.server.base_url(),
             cwd: self.cwd(),
             store: self.store(),
             settings: self.settings.clone(),
@@ -167,7 +167,7 @@ struct StageConfigurator {
 impl Configurator for StageConfigurator {
     async fn configure(&self, _: &ConfigureSession) -> Result<Setup, ConfigureError> {
         let provider = ProviderConfig {
-            base_url: Some(self.base_url.clone()),
+            base_url: self.base_url.clone(),
             request_max_retries: Some(self.settings.retries),
             stream_max_retries: Some(self.settings.retries),
             stream_idle_timeout_ms: Some(self.settings.idle_timeout_ms),
@@ -181,7 +181,7 @@ impl Configurator for StageConfigurator {
             store: Arc::clone(&self.store),
             provider_id: "scripted".to_owned(),
             model,
-            tools: standard_tools(&self.cwd),
+            tools: standard_tools(),
             context: TurnContext {
                 cwd: self.cwd.clone(),
                 approval_policy: self.settings.approval_policy,
@@ -208,11 +208,13 @@ impl Configurator for StageConfigurator {
     }
 }
 
-fn standard_tools(_cwd: &Path) -> Registry {
-    let launcher = Launcher::new(LauncherOptions::default());
-    Registry::standard(troupe_tools::ToolDeps {
-        launcher,
-        environment: Default::default(),
+fn standard_tools() -> Registry {
+    Registry::standard(ToolDeps {
+        launcher: Launcher::new(LauncherOptions::default()),
+        environment: EnvironmentPolicy::default(),
+        inherited: std::env::vars().collect(),
+        secrets: Vec::new(),
+        troupe_home: None,
     })
 }
 
@@ -266,7 +268,11 @@ impl Actor {
             let Ok(Some(event)) = next else {
                 panic!(
                     "the event did not come ({}); these did: {:#?}",
-                    if next.is_err() { "time is up" } else { "the session ended" },
+                    if next.is_err() {
+                        "time is up"
+                    } else {
+                        "the session ended"
+                    },
                     passed
                 );
             };

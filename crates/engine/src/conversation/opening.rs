@@ -7,7 +7,7 @@ use troupe_model::ToolSet;
 use troupe_protocol::SubmissionId;
 use troupe_protocol::event::{AbortReason, EventMsg, SessionConfigured, TurnAborted};
 use troupe_protocol::op::{ConfigureSession, ForkPoint};
-use troupe_protocol::rollout::{RolloutRecord, SessionMeta};
+use troupe_protocol::rollout::{EventRecord, RolloutRecord, SessionMeta};
 use troupe_store::{Error, LiveHistory, Log, Store};
 
 use super::{Conversation, Usage};
@@ -206,12 +206,13 @@ async fn fork(
         .base_instructions
         .or(live.meta.base_instructions.clone());
     let warnings = live.warnings.clone();
-    let copied: Vec<RolloutRecord> = live
+    let mut copied: Vec<RolloutRecord> = live
         .records
         .iter()
         .filter(|(_, line)| belongs_to_fork(&line.record))
         .map(|(_, line)| line.record.clone())
         .collect();
+    copied.extend(end_of_task(fold(live)));
     let mut log = setup.store.create(&meta).await?;
     log.append(&copied)?;
     log.commit().await?;
@@ -239,6 +240,22 @@ async fn read_fork_point(store: &dyn Store, point: &ForkPoint) -> Result<LiveHis
             what: response_id.to_string(),
         }),
     }
+}
+
+/// Returns the line that ends a task in whose middle the fork was made: what happened to
+/// it afterwards belongs to the other session.
+fn end_of_task(source: Folded) -> Option<RolloutRecord> {
+    let task = source.unfinished_task?;
+    Some(RolloutRecord::EventMsg(EventRecord {
+        id: task.clone(),
+        seq: source.reserved_until,
+        msg: EventMsg::TurnAborted(TurnAborted {
+            turn_id: task,
+            reason: AbortReason::Replaced,
+            last_agent_message: source.history.last_assistant_message(),
+            response_id: None,
+        }),
+    }))
 }
 
 /// Bookmarks and token counts stay with the session that made them: the former are found

@@ -1,0 +1,11 @@
+//! The workspace's scenarios: what a session does, told by its events.
+
+mod it {
+    mod approvals;
+    mod bookmarks;
+    mod compaction;
+    mod diagrams;
+    mod durability;
+    mod faults;
+    mod tasks;
+}

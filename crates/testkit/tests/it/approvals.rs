@@ -1,0 +1,139 @@
+//! Questions to the user, and what becomes of the answers.
+
+use troupe_protocol::EventMsg;
+use troupe_protocol::approval::ReviewDecision;
+use troupe_protocol::event::AbortReason;
+use troupe_protocol::op::Op;
+use troupe_protocol::policy::{ApprovalPolicy, SandboxPolicy};
+use troupe_testkit::{Actor, Stage};
+
+const TWICE: &str = r#"
+[[scene]]
+[[scene.turn]]
+steps = [{ call = "shell_command", arguments = { command = "touch made" } }]
+[[scene.turn]]
+steps = [{ call = "shell_command", arguments = { command = "touch made" } }]
+[[scene.turn]]
+steps = [{ say = "ok" }]
+"#;
+
+async fn stage() -> Stage {
+    Stage::new(TWICE)
+        .await
+        .approval(ApprovalPolicy::Untrusted)
+        .sandbox(SandboxPolicy::workspace_write())
+}
+
+/// Waits for a question and answers it.
+async fn answer(actor: &mut Actor, decision: ReviewDecision) {
+    let msgs = actor
+        .until(|msg| matches!(msg, EventMsg::ExecApprovalRequest(_)))
+        .await;
+    let Some(EventMsg::ExecApprovalRequest(request)) = msgs.last() else {
+        panic!("until returns the event it waited for");
+    };
+    let id = request.call_id.to_string();
+    actor.submit(Op::ExecApproval { id, decision }).await;
+}
+
+fn questions(actor: &Actor) -> usize {
+    let is_question = |msg: &EventMsg| matches!(msg, EventMsg::ExecApprovalRequest(_));
+    let seen = actor.seen().iter();
+    seen.filter(|event| is_question(&event.msg)).count()
+}
+
+#[tokio::test]
+async fn approved_once_is_asked_again() {
+    let stage = stage().await;
+    let mut actor = stage.start().await;
+    actor.say("go").await;
+    answer(&mut actor, ReviewDecision::Approved).await;
+    answer(&mut actor, ReviewDecision::Approved).await;
+    actor.until_task_ends().await;
+    assert!(
+        stage.cwd().join("made").exists(),
+        "{:#?}",
+        stage.input_of(1)
+    );
+}
+
+#[tokio::test]
+async fn approved_for_the_session_is_not_asked_again() {
+    let stage = stage().await;
+    let mut actor = stage.start().await;
+    actor.say("go").await;
+    answer(&mut actor, ReviewDecision::ApprovedForSession).await;
+    actor.until_task_ends().await;
+    assert_eq!(questions(&actor), 1);
+}
+
+#[tokio::test]
+async fn a_denial_is_told_to_the_model_and_the_task_goes_on() {
+    let stage = stage().await;
+    let mut actor = stage.start().await;
+    actor.say("go").await;
+    answer(&mut actor, ReviewDecision::Denied).await;
+    answer(&mut actor, ReviewDecision::Denied).await;
+    let msgs = actor.until_task_ends().await;
+    assert!(matches!(msgs.last(), Some(EventMsg::TurnComplete(_))));
+    assert!(!stage.cwd().join("made").exists());
+    let input = serde_json::to_string(&stage.input_of(1)).unwrap();
+    assert!(
+        input.contains("denied") || input.contains("declined"),
+        "{input}"
+    );
+}
+
+#[tokio::test]
+async fn an_abort_ends_the_task() {
+    let stage = stage().await;
+    let mut actor = stage.start().await;
+    actor.say("go").await;
+    answer(&mut actor, ReviewDecision::Abort).await;
+    let msgs = actor.until_task_ends().await;
+    let Some(EventMsg::TurnAborted(aborted)) = msgs.last() else {
+        panic!("the task is aborted: {msgs:?}");
+    };
+    assert_eq!(aborted.reason, AbortReason::Interrupted);
+    assert!(!stage.cwd().join("made").exists());
+}
+
+#[tokio::test]
+async fn an_answer_that_nobody_waits_for_is_an_error() {
+    let stage = stage().await;
+    let mut actor = stage.start().await;
+    actor
+        .submit(Op::ExecApproval {
+            id: "call_nobody".to_owned(),
+            decision: ReviewDecision::Approved,
+        })
+        .await;
+    let msgs = actor.until(|msg| matches!(msg, EventMsg::Error(_))).await;
+    let Some(EventMsg::Error(error)) = msgs.last() else {
+        panic!("until returns the event it waited for");
+    };
+    assert!(error.message.contains("call_nobody"), "{}", error.message);
+}
+
+#[tokio::test]
+async fn an_interrupt_withdraws_the_question() {
+    let stage = stage().await;
+    let mut actor = stage.start().await;
+    actor.say("go").await;
+    actor
+        .until(|msg| matches!(msg, EventMsg::ExecApprovalRequest(_)))
+        .await;
+    actor.submit(Op::Interrupt).await;
+    let msgs = actor.until_task_ends().await;
+    let resolved = msgs.iter().any(|msg| {
+        matches!(
+            msg,
+            EventMsg::ApprovalResolved {
+                decision: ReviewDecision::Abort,
+                ..
+            }
+        )
+    });
+    assert!(resolved, "{msgs:?}");
+    assert!(!stage.cwd().join("made").exists());
+}

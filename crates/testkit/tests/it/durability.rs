@@ -1,0 +1,181 @@
+//! What is on disk, and what is made of it.
+
+use std::io::Write as _;
+
+use troupe_protocol::EventMsg;
+use troupe_protocol::event::AbortReason;
+use troupe_protocol::op::{ConfigureSession, Op};
+use troupe_testkit::{Actor, Stage};
+
+const THREE: &str = r#"
+[[scene]]
+[[scene.turn]]
+steps = [{ call = "shell_command", arguments = { command = "echo output of the command" } }]
+[[scene.turn]]
+steps = [{ say = "answer one" }]
+[[scene.turn]]
+steps = [{ say = "answer two" }]
+"#;
+
+fn rollout_path(actor: &Actor) -> std::path::PathBuf {
+    let configured = actor
+        .seen()
+        .iter()
+        .rev()
+        .find_map(|event| match &event.msg {
+            EventMsg::SessionConfigured(configured) => configured.rollout_path.clone(),
+            _ => None,
+        });
+    configured.expect("the session is on disk")
+}
+
+#[tokio::test]
+async fn a_resumed_session_knows_what_was_said_and_done() {
+    let stage = Stage::new(THREE).await;
+    let mut actor = stage.start().await;
+    let session = actor.session_id();
+    actor.turn("one").await;
+    let last_seq = actor.seen().last().unwrap().seq;
+    actor
+        .submit(Op::SetThreadName {
+            name: "my  work".to_owned(),
+        })
+        .await;
+    actor
+        .until(|msg| matches!(msg, EventMsg::ThreadNameUpdated { .. }))
+        .await;
+    actor.shut_down().await;
+
+    let mut actor = stage.resume(session).await;
+    let configured = actor.seen().last().unwrap();
+    assert!(configured.seq > last_seq, "a number is never used again");
+    let EventMsg::SessionConfigured(configured) = &configured.msg else {
+        panic!("the last event is session_configured");
+    };
+    assert_eq!(configured.thread_name.as_deref(), Some("my work"));
+    actor.turn("two").await;
+    let input = serde_json::to_string(&stage.input_of(2)).unwrap();
+    for part in ["one", "output of the command", "answer one", "two"] {
+        assert!(input.contains(part), "{part} is missing: {input}");
+    }
+    assert_eq!(input.matches("<environment_context>").count(), 1, "{input}");
+}
+
+#[tokio::test]
+async fn a_session_belongs_to_one_at_a_time() {
+    let stage = Stage::new(THREE).await;
+    let mut owner = stage.start().await;
+    owner.turn("one").await;
+    let mut other = stage.enter();
+    other
+        .submit(Op::ConfigureSession(ConfigureSession {
+            resume: Some(owner.session_id()),
+            ..ConfigureSession::default()
+        }))
+        .await;
+    let msgs = other.until(|msg| matches!(msg, EventMsg::Error(_))).await;
+    let Some(EventMsg::Error(error)) = msgs.last() else {
+        panic!("until returns the event it waited for");
+    };
+    assert!(error.message.contains("in use"), "{}", error.message);
+    let msgs = owner.turn("two").await;
+    assert!(matches!(msgs.last(), Some(EventMsg::TurnComplete(_))));
+}
+
+/// Cuts the log at every line of a task and resumes: the history is valid each time.
+#[tokio::test]
+async fn a_log_that_ends_anywhere_gives_a_valid_request() {
+    let stage = Stage::new(THREE).await;
+    let mut actor = stage.start().await;
+    let session = actor.session_id();
+    actor.turn("one").await;
+    let path = rollout_path(&actor);
+    actor.shut_down().await;
+    let whole = std::fs::read(&path).unwrap();
+    let ends: Vec<usize> = whole
+        .iter()
+        .enumerate()
+        .filter(|(_, byte)| **byte == b'\n')
+        .map(|(index, _)| index + 1)
+        .collect();
+    for (nth, &end) in ends.iter().enumerate() {
+        // Every second time the next line is torn in the middle.
+        let torn = if nth % 2 == 0 { 0 } else { 9 };
+        let cut = (end + torn).min(whole.len());
+        std::fs::write(&path, &whole[..cut]).unwrap();
+        let before = stage.requests().len();
+        let mut actor = stage.resume(session).await;
+        actor.say("and now?").await;
+        actor
+            .until(|msg| matches!(msg, EventMsg::TurnComplete(_) | EventMsg::Error(_)))
+            .await;
+        let input = stage.input_of(before);
+        let ids = |kind: &str| -> Vec<String> {
+            let items = input.iter().filter(|item| item["type"] == kind);
+            items.map(|item| item["call_id"].to_string()).collect()
+        };
+        assert_eq!(
+            ids("function_call"),
+            ids("function_call_output"),
+            "cut at {cut}"
+        );
+        actor.shut_down().await;
+    }
+}
+
+#[tokio::test]
+async fn a_task_that_the_engine_did_not_survive_is_marked() {
+    let stage = Stage::new(THREE).await;
+    let mut actor = stage.start().await;
+    let session = actor.session_id();
+    actor.turn("one").await;
+    let path = rollout_path(&actor);
+    actor.shut_down().await;
+    let text = std::fs::read_to_string(&path).unwrap();
+    let cut = text.find("\"type\":\"function_call_output\"").unwrap();
+    let start_of_line = text[..cut].rfind('\n').unwrap() + 1;
+    std::fs::write(&path, &text[..start_of_line]).unwrap();
+
+    let mut actor = stage.enter();
+    actor
+        .submit(Op::ConfigureSession(ConfigureSession {
+            resume: Some(session),
+            ..ConfigureSession::default()
+        }))
+        .await;
+    let msgs = actor
+        .until(|msg| matches!(msg, EventMsg::SessionConfigured(_)))
+        .await;
+    let crashed = msgs.iter().any(
+        |msg| matches!(msg, EventMsg::TurnAborted(aborted) if aborted.reason == AbortReason::Crash),
+    );
+    assert!(crashed, "{msgs:?}");
+}
+
+#[tokio::test]
+async fn an_unreadable_line_is_told_and_skipped() {
+    let stage = Stage::new(THREE).await;
+    let mut actor = stage.start().await;
+    let session = actor.session_id();
+    actor.turn("one").await;
+    let path = rollout_path(&actor);
+    actor.shut_down().await;
+    let mut text = std::fs::read_to_string(&path).unwrap();
+    let middle = text[..text.len() / 2].rfind('\n').unwrap() + 1;
+    text.insert_str(middle, "this is not a line of ours\n");
+    std::fs::File::create(&path)
+        .unwrap()
+        .write_all(text.as_bytes())
+        .unwrap();
+    let mut actor = stage.resume(session).await;
+    let msgs = actor.turn("two").await;
+    assert!(
+        matches!(msgs.last(), Some(EventMsg::TurnComplete(_))),
+        "{msgs:?}"
+    );
+    let warned = actor
+        .seen()
+        .iter()
+        .any(|event| matches!(&event.msg, EventMsg::Warning { message } if message.contains("byte") || message.contains("line")));
+    assert!(warned, "{:?}", actor.seen());
+}
