@@ -11,12 +11,14 @@
 //!
 //! A history item is encoded once per wire and shared ([`HistoryItem`]), so a request
 //! costs the bytes that it sends. Failures are events, typed and final, never a lost `Err`.
-//! [`scripted`] plays a screenplay over the same wire.
+//! [`scripted`] plays a screenplay over the same wire; [`cassette`] records and replays
+//! any model; [`catalogue`] knows models by name.
 //!
 //! Deliberately absent: what a conversation means, which tools exist, the content of
 //! prompts, the process environment (keys are handed in), logging. Provider JSON does not
 //! leave this crate.
 
+pub mod cassette;
 pub mod catalogue;
 mod error;
 mod event;

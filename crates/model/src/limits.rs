@@ -48,3 +48,6 @@ pub const SCRIPTED_RECORDED_MAX: usize = 1_024;
 pub const SCRIPTED_RECORDED_BYTES_MAX: usize = 64 << 20;
 /// Conversations that one scripted server keeps apart.
 pub const SCRIPTED_CONVERSATIONS_MAX: usize = 100_000;
+
+/// One response on a cassette.
+pub const CASSETTE_LINE_BYTES_MAX: usize = 256 << 20;

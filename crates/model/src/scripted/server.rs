@@ -45,6 +45,7 @@ pub struct MockServer {
 #[derive(Debug, Clone)]
 pub struct RecordedRequest {
     pub path: String,
+    pub query: Option<String>,
     pub headers: HeaderMap,
     pub body: Bytes,
 }
@@ -162,6 +163,7 @@ async fn play(
 ) -> Response {
     stage.record(RecordedRequest {
         path: uri.path().to_owned(),
+        query: uri.query().map(str::to_owned),
         headers: headers.clone(),
         body: body.clone(),
     });

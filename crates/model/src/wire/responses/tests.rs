@@ -181,7 +181,9 @@ fn a_model_known_to_reason_is_asked_for_its_summary() {
         &request,
         Freeform::Native,
         false,
-        expect![[r#"{"model":"gpt-5","instructions":"Be \"brief\".","input":[],"include":["reasoning.encrypted_content"],"store":false,"stream":true}"#]],
+        expect![[
+            r#"{"model":"gpt-5","instructions":"Be \"brief\".","input":[],"include":["reasoning.encrypted_content"],"store":false,"stream":true}"#
+        ]],
     );
 }
 

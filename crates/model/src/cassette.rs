@@ -1,0 +1,267 @@
+//! Recording a model's answers on a tape, and playing them back instead of asking.
+//!
+//! A tape is JSON lines, one response each: `{"request": …, "events": […]}`. It holds what
+//! the model said and a fingerprint of what it was asked, but no key, no header and none
+//! of the request's text. A response whose reader left before its end is kept as far as it
+//! was read and marked `cut`; its replay stays silent where the reader left.
+
+mod fingerprint;
+
+use std::collections::HashSet;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::{StreamExt, stream};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{ModelError, ModelErrorKind};
+use crate::event::ModelEvent;
+use crate::limits::CASSETTE_LINE_BYTES_MAX;
+use crate::model::{Model, ModelStream};
+use crate::request::ModelRequest;
+use fingerprint::Fingerprint;
+
+/// The provider id of a tape.
+pub const CASSETTE: &str = "cassette";
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Take {
+    request: Fingerprint,
+    events: Vec<ModelEvent>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    cut: bool,
+}
+
+/// A model whose answers are written to a tape as they are read.
+#[derive(Debug)]
+pub struct Recorder {
+    model: Arc<dyn Model>,
+    tape: Arc<Tape>,
+}
+
+impl Recorder {
+    /// Begins a new tape at `path`; one that is there already is replaced.
+    pub fn wrap(model: Arc<dyn Model>, path: impl AsRef<Path>) -> io::Result<Self> {
+        let path = path.as_ref();
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(path)?;
+        Ok(Self {
+            model,
+            tape: Arc::new(Tape {
+                path: path.to_owned(),
+                state: Mutex::new(TapeState::Recording(file)),
+            }),
+        })
+    }
+}
+
+impl Model for Recorder {
+    fn provider_id(&self) -> &str {
+        self.model.provider_id()
+    }
+
+    fn open(&self, request: ModelRequest) -> ModelStream {
+        if let Err(error) = self.tape.check() {
+            return ModelStream::failed(error);
+        }
+        let recording = Recording {
+            tape: self.tape.clone(),
+            take: Some(Take {
+                request: Fingerprint::of(&request),
+                events: Vec::new(),
+                cut: true,
+            }),
+        };
+        let answer = self.model.open(request);
+        let both = (answer, recording);
+        ModelStream::new(stream::unfold(both, |(mut answer, mut recording)| async {
+            let mut batch = answer.next_batch().await?;
+            recording.note(&mut batch);
+            Some((batch, (answer, recording)))
+        }))
+    }
+}
+
+#[derive(Debug)]
+struct Tape {
+    path: PathBuf,
+    state: Mutex<TapeState>,
+}
+
+#[derive(Debug)]
+enum TapeState {
+    Recording(File),
+    /// A write failed; a tape with a hole is worse than none.
+    Broken(String),
+}
+
+impl Tape {
+    fn state(&self) -> MutexGuard<'_, TapeState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn check(&self) -> Result<(), ModelError> {
+        match &*self.state() {
+            TapeState::Recording(_) => Ok(()),
+            TapeState::Broken(error) => Err(ModelError::new(
+                ModelErrorKind::Cassette,
+                format!("cassette {}: {error}", self.path.display()),
+            )),
+        }
+    }
+
+    /// Appends one response, as one write.
+    fn append(&self, take: &Take) -> Result<(), ModelError> {
+        let mut state = self.state();
+        if let TapeState::Recording(file) = &mut *state {
+            let written = serde_json::to_vec(take)
+                .map_err(io::Error::from)
+                .and_then(|mut line| {
+                    line.push(b'\n');
+                    file.write_all(&line)
+                });
+            if let Err(error) = written {
+                *state = TapeState::Broken(error.to_string());
+            }
+        }
+        drop(state);
+        self.check()
+    }
+}
+
+/// The recording of one response; dropped early it keeps what was read.
+struct Recording {
+    tape: Arc<Tape>,
+    take: Option<Take>,
+}
+
+impl Recording {
+    fn note(&mut self, batch: &mut Vec<ModelEvent>) {
+        let Some(take) = &mut self.take else {
+            return;
+        };
+        take.events.extend(batch.iter().cloned());
+        if !batch.last().is_some_and(ModelEvent::is_final) {
+            return;
+        }
+        take.cut = false;
+        let result = self.tape.append(take);
+        self.take = None;
+        if let Err(error) = result {
+            // The caller wanted a tape: an answer that is not on it is not a success.
+            batch.pop();
+            batch.push(ModelEvent::Failed(error));
+        }
+    }
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        if let Some(take) = self.take.take() {
+            // A failure marks the tape as broken, which the next response reports.
+            let _ = self.tape.append(&take);
+        }
+    }
+}
+
+/// A model that answers from a tape.
+#[derive(Debug)]
+pub struct Player {
+    path: PathBuf,
+    takes: Vec<Recorded>,
+    played: Mutex<HashSet<usize>>,
+}
+
+/// One line of a tape; its events are read when they are played.
+#[derive(Debug)]
+struct Recorded {
+    request: Fingerprint,
+    line: String,
+}
+
+impl Player {
+    pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
+        #[derive(Deserialize)]
+        struct Head {
+            request: Fingerprint,
+        }
+        let path = path.as_ref();
+        let mut takes = Vec::new();
+        for (index, line) in BufReader::new(File::open(path)?).lines().enumerate() {
+            let line = line?;
+            let bad = |what: String| {
+                let place = format!("cassette {}, line {}: {what}", path.display(), index + 1);
+                io::Error::new(io::ErrorKind::InvalidData, place)
+            };
+            if line.len() > CASSETTE_LINE_BYTES_MAX {
+                return Err(bad(format!("longer than {CASSETTE_LINE_BYTES_MAX} bytes")));
+            }
+            let head: Head = serde_json::from_str(&line).map_err(|error| bad(error.to_string()))?;
+            takes.push(Recorded {
+                request: head.request,
+                line,
+            });
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            takes,
+            played: Mutex::default(),
+        })
+    }
+
+    /// Takes the first response that was not played yet and fits the request. Agents that
+    /// ask at the same time may do so in another order than when they were recorded.
+    fn take(&self, asked: &Fingerprint) -> Result<Take, ModelError> {
+        let failed = |what: String| {
+            ModelError::new(
+                ModelErrorKind::Cassette,
+                format!("cassette {}: {what}", self.path.display()),
+            )
+        };
+        let mut played = self.played.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut unplayed = (0..self.takes.len()).filter(|index| !played.contains(index));
+        let Some(next) = unplayed.next() else {
+            let count = self.takes.len();
+            return Err(failed(format!(
+                "the tape is over after {count} responses; asked for {asked}"
+            )));
+        };
+        let index = std::iter::once(next)
+            .chain(unplayed)
+            .find(|index| self.takes[*index].request.matches(asked))
+            .ok_or_else(|| {
+                failed(format!(
+                    "the request differs from the recorded one (line {}): recorded {}, asked for {asked}",
+                    next + 1,
+                    self.takes[next].request,
+                ))
+            })?;
+        played.insert(index);
+        serde_json::from_str(&self.takes[index].line)
+            .map_err(|error| failed(format!("line {}: {error}", index + 1)))
+    }
+}
+
+impl Model for Player {
+    fn provider_id(&self) -> &str {
+        CASSETTE
+    }
+
+    fn open(&self, request: ModelRequest) -> ModelStream {
+        match self.take(&Fingerprint::of(&request)) {
+            Err(error) => ModelStream::failed(error),
+            Ok(take) if take.cut => {
+                let events = (!take.events.is_empty()).then_some(take.events);
+                ModelStream::new(stream::iter(events).chain(stream::pending()))
+            }
+            Ok(take) => ModelStream::new(stream::iter([take.events])),
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Answers that no screenplay gives, written to the socket byte by byte.
+
+use expect_test::{Expect, expect};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+use troupe_model::{ProviderConfig, WireApi};
+
+use super::support::{ask, connect_to, show};
+
+/// Serves these bytes to one request and closes.
+async fn serve_once(answer: Vec<u8>) -> ProviderConfig {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let addr = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        read_request(&mut socket).await;
+        socket.write_all(&answer).await.unwrap();
+        socket.shutdown().await.unwrap();
+    });
+    ProviderConfig {
+        base_url: format!("http://{addr}/v1/"),
+        wire_api: WireApi::Responses,
+        request_max_retries: Some(0),
+        stream_max_retries: Some(0),
+        ..ProviderConfig::default()
+    }
+}
+
+/// Reads headers and as much body as they announce.
+async fn read_request(socket: &mut tokio::net::TcpStream) {
+    let mut request = Vec::new();
+    loop {
+        socket.read_buf(&mut request).await.unwrap();
+        let text = String::from_utf8_lossy(&request).to_lowercase();
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let (_, length) = head.split_once("content-length: ").unwrap();
+            let length: usize = length.lines().next().unwrap().parse().unwrap();
+            if body.len() >= length {
+                return;
+            }
+        }
+    }
+}
+
+async fn check(head: &str, body: &[u8], expected: Expect) {
+    let head = format!("HTTP/1.1 {head}\r\nconnection: close\r\n\r\n");
+    let config = serve_once([head.as_bytes(), body].concat()).await;
+    let addr = config.base_url.clone();
+    let events = ask(&*connect_to(config), "go").await;
+    let server = addr.trim_end_matches("/v1/");
+    expected.assert_eq(&show(&events).replace(server, "SERVER"));
+}
+
+const STREAM: &str = "200 OK\r\ncontent-type: text/event-stream";
+
+#[tokio::test]
+async fn a_stream_with_mark_and_bare_returns() {
+    let body = "\u{feff}data: {\"type\":\"response.completed\",\"response\":{\"id\":\"r\"}}\r\r";
+    check(STREAM, body.as_bytes(), expect![[r#"
+        completed 0+0
+    "#]]).await;
+}
+
+#[tokio::test]
+async fn invalid_utf8_breaks_the_stream() {
+    check(STREAM, b"data: {\"a\":\"\xFF\"}\n\n", expect![[r#"
+        failed StreamDisconnected: an event is not valid UTF-8
+    "#]]).await;
+}
+
+#[tokio::test]
+async fn an_end_without_completion_breaks_the_stream() {
+    check(STREAM, b"", expect![[r#"
+        failed StreamDisconnected: the stream ended before the response was complete
+    "#]]).await;
+}
+
+#[tokio::test]
+async fn nothing_counts_after_the_end() {
+    let body = b"data: {\"type\":\"response.completed\",\"response\":{\"id\":\"r\"}}\n\ndata: {\"type\":\"response.output_text.delta\",\"delta\":\"late\"}\n\ndata: nonsense\n\n";
+    check(STREAM, body, expect![[r#"
+        completed 0+0
+    "#]]).await;
+}
+
+#[tokio::test]
+async fn a_page_instead_of_a_stream() {
+    check(
+        "200 OK\r\ncontent-type: text/html",
+        b"<html>Sign in to the network</html>",
+        expect![[r#"
+            failed BadRequest: test at SERVER answered with text/html instead of an event stream; check base_url: <html>Sign in to the network</html>
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_redirect_is_not_followed() {
+    check(
+        "302 Found\r\nlocation: http://127.0.0.1:1/",
+        b"",
+        expect![[r#"
+            failed BadRequest: test: 302 Found: the server gave no reason
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn an_error_of_llama_cpp_with_a_number_for_a_code() {
+    check(
+        "400 Bad Request\r\ncontent-type: application/json",
+        br#"{"error":{"code":400,"message":"'messages' is required","type":"invalid_request_error"}}"#,
+        expect![[r#"
+            failed BadRequest: test: 400 Bad Request: 'messages' is required (invalid_request_error)
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_huge_error_is_shown_in_part() {
+    let body = "x".repeat(5_000_000);
+    let config = serve_once(
+        [
+            b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n",
+            body.as_bytes(),
+        ]
+        .concat(),
+    );
+    let events = ask(&*connect_to(config.await), "go").await;
+    assert!(show(&events).len() < 1_200);
+}
