@@ -70,13 +70,16 @@ fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {
 }
 
 /// The line and column of a value that is valid JSON but not what was asked for tell a model
-/// nothing: its arguments are one line.
+/// nothing: its arguments are one line. Nor do the names of Rust's integers.
 fn without_position(error: &serde_json::Error) -> String {
     let text = error.to_string();
-    match text.rfind(" at line ") {
-        Some(end) => text[..end].to_owned(),
-        None => text,
+    let text = &text[..text.rfind(" at line ").unwrap_or(text.len())];
+    for integer in ["usize", "u64", "u32"] {
+        if let Some(problem) = text.strip_suffix(integer) {
+            return format!("{problem}a whole number, 0 or more");
+        }
     }
+    text.to_owned()
 }
 
 fn explain(spec: &ToolSpec, problem: &str) -> String {

@@ -130,13 +130,24 @@ fn prepare(body: &str, cwd: &Path, roots: &Roots) -> Result<Prepared, String> {
     let patch = Patch::parse(body).map_err(|error| error.to_string())?;
     let (plan, reach) = match plan(&patch, cwd, roots) {
         Ok(plan) => (plan, Reach::Inside),
-        Err(PlanError::Outside { path }) => {
+        Err(error) => {
+            let path = forbidden(&error, cwd).ok_or_else(|| error.to_string())?;
             let plan = plan(&patch, cwd, &Roots::Unrestricted).map_err(|e| e.to_string())?;
-            (plan, Reach::Outside { path })
+            let why = error.to_string();
+            (plan, Reach::Outside { path, why })
         }
-        Err(error) => return Err(error.to_string()),
     };
     Ok(Prepared { plan, reach })
+}
+
+/// Returns the path that the roots, and nothing else, keep from being written: a person may
+/// allow it.
+fn forbidden(error: &PlanError, cwd: &Path) -> Option<PathBuf> {
+    match error {
+        PlanError::Outside { path } | PlanError::Protected { path } => Some(path.clone()),
+        PlanError::LeadsOutside { path } => Some(cwd.join(path)),
+        _ => None,
+    }
 }
 
 fn matter(plan: &Plan) -> Vec<Agreed> {
@@ -146,7 +157,7 @@ fn matter(plan: &Plan) -> Vec<Agreed> {
 fn request(call: &Call, changes: &FileChanges, reason: String, reach: &Reach) -> Ask {
     let grant_root = match reach {
         Reach::Inside => None,
-        Reach::Outside { path } => path.parent().map(Path::to_path_buf),
+        Reach::Outside { path, .. } => path.parent().map(Path::to_path_buf),
     };
     Ask::Patch(PatchApprovalRequest {
         call_id: call.id.clone(),

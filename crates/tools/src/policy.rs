@@ -141,7 +141,11 @@ pub(crate) fn denial_hint(approval: ApprovalPolicy) -> &'static str {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reach {
     Inside,
-    Outside { path: PathBuf },
+    /// At least this one may not be written.
+    Outside {
+        path: PathBuf,
+        why: String,
+    },
 }
 
 /// Decides about an edit. [`Sandbox::Confined`] keeps it inside the writable roots.
@@ -151,40 +155,32 @@ pub(crate) fn edit(reach: &Reach, approval: ApprovalPolicy, sandbox: &SandboxPol
         Reach::Inside if !anywhere => Sandbox::Confined,
         Reach::Inside | Reach::Outside { .. } => Sandbox::Unconfined,
     };
-    match (approval, reach) {
-        (ApprovalPolicy::Untrusted, Reach::Inside) => Verdict::Ask {
-            reason: "every edit is asked for under the approval policy `untrusted`".to_owned(),
-            then,
-        },
-        (ApprovalPolicy::Untrusted, Reach::Outside { path }) => ask_outside(path),
-        (_, Reach::Inside) => Verdict::Allow(then),
-        (_, Reach::Outside { .. }) if anywhere => Verdict::Allow(then),
-        (ApprovalPolicy::Never, Reach::Outside { path }) => {
-            Verdict::Refuse(refused_outside(path, sandbox))
+    let reason = match (approval, reach) {
+        (ApprovalPolicy::Untrusted, Reach::Inside) => {
+            "every edit is asked for under the approval policy `untrusted`".to_owned()
         }
-        (ApprovalPolicy::OnFailure | ApprovalPolicy::OnRequest, Reach::Outside { path }) => {
-            ask_outside(path)
+        (ApprovalPolicy::Untrusted, Reach::Outside { why, .. }) => why.clone(),
+        (_, Reach::Inside) => return Verdict::Allow(then),
+        (_, Reach::Outside { .. }) if anywhere => return Verdict::Allow(then),
+        (ApprovalPolicy::Never, Reach::Outside { path, why }) => {
+            return Verdict::Refuse(refused_outside(path, why, sandbox));
         }
-    }
+        (ApprovalPolicy::OnFailure | ApprovalPolicy::OnRequest, Reach::Outside { why, .. }) => {
+            why.clone()
+        }
+    };
+    Verdict::Ask { reason, then }
 }
 
-fn ask_outside(path: &Path) -> Verdict {
-    Verdict::Ask {
-        reason: format!(
-            "{} is outside of the directories that may be written",
-            path.display()
-        ),
-        then: Sandbox::Unconfined,
-    }
-}
-
-fn refused_outside(path: &Path, sandbox: &SandboxPolicy) -> String {
-    let path = path.display();
+fn refused_outside(path: &Path, why: &str, sandbox: &SandboxPolicy) -> String {
     let why = match sandbox.mode() {
-        SandboxMode::ReadOnly => format!("the sandbox is read-only, so {path} cannot be changed"),
-        SandboxMode::WorkspaceWrite | SandboxMode::DangerFullAccess => {
-            format!("{path} is outside of the directories that may be written")
+        SandboxMode::ReadOnly => {
+            format!(
+                "the sandbox is read-only, so {} cannot be changed",
+                path.display()
+            )
         }
+        SandboxMode::WorkspaceWrite | SandboxMode::DangerFullAccess => why.to_owned(),
     };
     format!("refused: {why}, and nobody can be asked under the approval policy `never`")
 }

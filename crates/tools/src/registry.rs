@@ -162,8 +162,12 @@ impl Registry {
 
     async fn unknown(&self, name: &str, call: &Call) -> ToolOutput {
         let names: Vec<&str> = self.tools.keys().map(String::as_str).collect();
+        let hint = match nearest(name, &names) {
+            Some(nearest) => format!("; the nearest is {nearest}"),
+            None => String::new(),
+        };
         let text = format!(
-            "there is no tool {name:?}; the tools are: {}",
+            "there is no tool {name:?}{hint}; the tools are: {}",
             names.join(", ")
         );
         item::failed(call, name, text).await
@@ -176,4 +180,49 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("without a message")
+}
+
+/// Returns the name that is at most a third of its letters away.
+fn nearest<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
+    // A name made of pages of text is near to nothing, and costs nothing to say so.
+    let is_plausible = |known: &&&str| name.len() <= 2 * known.len();
+    let ranked = names
+        .iter()
+        .filter(is_plausible)
+        .map(|known| (distance(name, known), *known));
+    let (distance, known) = ranked.min()?;
+    (distance <= known.len() / 3).then_some(known)
+}
+
+/// Counts the letters to add, drop or change to get from one name to the other.
+fn distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.bytes().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, to) in b.bytes().enumerate() {
+            let changed = diagonal + usize::from(from != to);
+            diagonal = row[j + 1];
+            row[j + 1] = changed.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest;
+
+    fn check(name: &str, expected: Option<&str>) {
+        assert_eq!(nearest(name, &["read_file", "shell_command"]), expected);
+    }
+
+    #[test]
+    fn a_slip_is_recognised_and_another_word_is_not() {
+        check("readfile", Some("read_file"));
+        check("Read_File", Some("read_file"));
+        check("shell", None);
+        check("shell.command", Some("shell_command"));
+        check("", None);
+        check(&"x".repeat(1_000_000), None);
+    }
 }

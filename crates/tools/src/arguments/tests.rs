@@ -58,11 +58,13 @@ fn problems_name_the_field() {
     );
     check(
         r#"{"path": "a", "limit": "3"}"#,
-        expect![[r#"field "limit": invalid type: string "3", expected usize"#]],
+        expect![[r#"field "limit": invalid type: string "3", expected a whole number, 0 or more"#]],
     );
     check(
         r#"{"path": "a", "limit": -1}"#,
-        expect![[r#"field "limit": invalid value: integer `-1`, expected usize"#]],
+        expect![[
+            r#"field "limit": invalid value: integer `-1`, expected a whole number, 0 or more"#
+        ]],
     );
     check(
         r#"{"file": "a"}"#,

@@ -21,7 +21,21 @@ struct Arguments {
     /// Why the plan changes, in a sentence.
     explanation: Option<String>,
     /// All steps, in order. At most one is `in_progress`.
-    plan: Vec<PlanStep>,
+    plan: Vec<Step>,
+}
+
+/// The protocol's [`PlanStep`], strict: a field that nobody reads is a misunderstanding.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Step {
+    step: String,
+    status: StepStatus,
+}
+
+impl From<Step> for PlanStep {
+    fn from(Step { step, status }: Step) -> Self {
+        Self { step, status }
+    }
 }
 
 #[derive(Debug)]
@@ -55,6 +69,7 @@ impl Tool for UpdatePlan {
             Ok(arguments) => arguments,
             Err(output) => return output,
         };
+        let plan: Vec<PlanStep> = plan.into_iter().map(PlanStep::from).collect();
         if let Err(problem) = check(&plan, call.context.collaboration_mode) {
             return item::failed(&call, NAME, problem).await;
         }

@@ -99,6 +99,7 @@ fn commands() {
 fn edits() {
     let outside = Reach::Outside {
         path: "/etc/hosts".into(),
+        why: "/etc/hosts is elsewhere".to_owned(),
     };
     check(
         &[
@@ -133,6 +134,7 @@ fn refusals_tell_what_to_do() {
     };
     let outside = Reach::Outside {
         path: "/etc/hosts".into(),
+        why: "/etc/hosts is elsewhere".to_owned(),
     };
     let read_only = SandboxPolicy::read_only();
     expect!["refused: the sandbox is read-only, so /etc/hosts cannot be changed, and nobody can be asked under the approval policy `never`"]
