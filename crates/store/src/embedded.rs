@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::forwards;
 use crate::index::Indexer;
 use crate::layout::{self, Found, Layout};
-use crate::lease;
+use crate::lease::Lease;
 use crate::limits::OPEN_ATTEMPTS_MAX;
 use crate::list::{ListPage, ListQuery};
 use crate::live;
@@ -170,7 +170,7 @@ pub(crate) fn created(meta: &SessionMeta) -> Result<UnixMillis, Error> {
 fn open_log(home: &Arc<Home>, id: SessionId) -> Result<(FileLog, LiveHistory), Error> {
     let (found, file) = open_leased(home, id)?;
     let failed = |source| Error::read(&found.path, source);
-    let end = live::whole_end(&file).map_err(failed)?;
+    let end = live::whole_end(&*file).map_err(failed)?;
     // Before anything is repaired: a file that is not a rollout is left alone.
     let mut history = live_history(&found, &file, end)?;
     let torn = file.bytes().map_err(failed)?.saturating_sub(end.0);
@@ -185,14 +185,14 @@ fn open_log(home: &Arc<Home>, id: SessionId) -> Result<(FileLog, LiveHistory), E
 
 /// Finds, opens and locks a log. Between these steps another process may move the file, so
 /// the three are checked to be about the same one.
-fn open_leased(home: &Home, id: SessionId) -> Result<(Found, File), Error> {
+fn open_leased(home: &Home, id: SessionId) -> Result<(Found, Lease), Error> {
     for _ in 0..OPEN_ATTEMPTS_MAX {
         let found = home.layout.find(id)?;
         match OpenOptions::new().read(true).append(true).open(&found.path) {
             Ok(file) => {
-                lease::take(&file, id, &found.path)?;
-                if lease::is_at(&file, &found.path) {
-                    return Ok((found, file));
+                let lease = Lease::take(file, id, &found.path)?;
+                if lease.is_at(&found.path) {
+                    return Ok((found, lease));
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}

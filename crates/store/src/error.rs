@@ -22,7 +22,7 @@ pub enum Error {
 
     #[error(
         "session {session} is in use by {}; end it there, or fork the session",
-        owner(.by)
+        owner(*.by)
     )]
     Owned { session: SessionId, by: Option<u32> },
 
@@ -124,7 +124,7 @@ fn join(candidates: &[SessionId]) -> String {
     shown.join(", ")
 }
 
-fn owner(pid: &Option<u32>) -> String {
+fn owner(pid: Option<u32>) -> String {
     match pid {
         Some(pid) => format!("process {pid}"),
         None => "another process".to_owned(),

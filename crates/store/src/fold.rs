@@ -186,7 +186,7 @@ impl Description {
         Ok(Self {
             created: meta.timestamp.parse().map_err(Unreadable::new)?,
             cwd: meta.cwd.to_string_lossy().into_owned(),
-            source: serde_json::to_string(&meta.source).map_err(Unreadable::new)?,
+            source: serde_json::to_string(&meta.source).map_err(Unreadable::json)?,
             source_kind: SourceKind::from(&meta.source).as_str(),
             model_provider: meta.model_provider.clone(),
             forked_from: meta.forked_from_id,
@@ -202,7 +202,7 @@ struct LooseContext {
 }
 
 fn parse<'de, T: Deserialize<'de>>(payload: &'de [u8]) -> Result<T, Unreadable> {
-    serde_json::from_slice(payload).map_err(Unreadable::new)
+    serde_json::from_slice(payload).map_err(Unreadable::json)
 }
 
 fn preview(input: &UserInput) -> Option<String> {
@@ -217,6 +217,3 @@ fn beginning(text: &str) -> Option<String> {
     let end = text.floor_char_boundary(PREVIEW_BYTES_MAX);
     (!text.is_empty()).then(|| text[..end].to_owned())
 }
-
-#[cfg(test)]
-mod tests;

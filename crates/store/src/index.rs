@@ -27,6 +27,3 @@ pub(crate) struct LogAt {
     pub(crate) path: Option<PathBuf>,
     pub(crate) archived: bool,
 }
-
-#[cfg(test)]
-mod tests;

@@ -2,22 +2,65 @@
 //! owner dies, however it dies, and it follows the file when that is moved.
 
 use std::fs::{self, File, TryLockError};
+use std::ops::Deref;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::Arc;
 
 use troupe_protocol::SessionId;
 
 use crate::error::Error;
 
-/// Takes the lease, or says who has it.
-pub(crate) fn take(file: &File, session: SessionId, path: &Path) -> Result<(), Error> {
-    match file.try_lock() {
-        Ok(()) => Ok(()),
-        Err(TryLockError::WouldBlock) => Err(Error::Owned {
-            session,
-            by: owner(file),
-        }),
-        Err(TryLockError::Error(source)) => Err(Error::io("lock", path, source)),
+/// An open log that nobody else can append to.
+#[derive(Debug)]
+pub(crate) struct Lease {
+    file: Arc<File>,
+}
+
+impl Lease {
+    /// Locks the file, or says who has it.
+    pub(crate) fn take(file: File, session: SessionId, path: &Path) -> Result<Self, Error> {
+        match file.try_lock() {
+            Ok(()) => Ok(Self {
+                file: Arc::new(file),
+            }),
+            Err(TryLockError::WouldBlock) => Err(Error::Owned {
+                session,
+                by: owner(&file),
+            }),
+            Err(TryLockError::Error(source)) => Err(Error::io("lock", path, source)),
+        }
+    }
+
+    /// Tells whether `path` still leads to the file, which another process may have moved
+    /// between our finding and locking it.
+    pub(crate) fn is_at(&self, path: &Path) -> bool {
+        match (self.file.metadata(), fs::metadata(path)) {
+            (Ok(ours), Ok(there)) => ours.ino() == there.ino() && ours.dev() == there.dev(),
+            _ => false,
+        }
+    }
+
+    /// Returns the file for work that may outlive the lease, such as a sync.
+    pub(crate) fn file(&self) -> Arc<File> {
+        self.file.clone()
+    }
+}
+
+impl Deref for Lease {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        &self.file
+    }
+}
+
+/// Closing the file would do, but not at once: a process that is just being started shares
+/// our open files until it has become another program.
+impl Drop for Lease {
+    fn drop(&mut self) {
+        // It fails only for a file that is not open.
+        let _ = self.file.unlock();
     }
 }
 
@@ -39,15 +82,6 @@ fn owner_in(line: &str, inode: &str) -> Option<u32> {
     let mut words = words.skip(2);
     let pid = words.next()?.parse().ok().filter(|pid| *pid != 0)?;
     (words.next()?.rsplit(':').next()? == inode).then_some(pid)
-}
-
-/// Tells whether `path` still leads to `file`, which another process may have moved between
-/// our finding and locking it.
-pub(crate) fn is_at(file: &File, path: &Path) -> bool {
-    match (file.metadata(), fs::metadata(path)) {
-        (Ok(ours), Ok(there)) => ours.ino() == there.ino() && ours.dev() == there.dev(),
-        _ => false,
-    }
 }
 
 #[cfg(test)]

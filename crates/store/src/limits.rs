@@ -2,7 +2,7 @@
 
 /// The longest line that is written, and the longest that is read. A longer one is reported
 /// and skipped in pieces, so hostile files cannot make a reader allocate without end.
-pub const LINE_BYTES_MAX: usize = 128 * 1024 * 1024;
+pub const LINE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// How much a reader fetches at once. A longer line doubles it until the line fits.
 pub const CHUNK_BYTES: usize = 64 * 1024;

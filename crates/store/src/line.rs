@@ -37,6 +37,15 @@ impl Unreadable {
         }
     }
 
+    /// A log line is one line of JSON, so where in it the parser stopped is a column.
+    pub(crate) fn json(error: serde_json::Error) -> Self {
+        Self::new(
+            error
+                .to_string()
+                .replace(" at line 1 column ", " at column "),
+        )
+    }
+
     pub(crate) fn too_long() -> Self {
         Self::new(format_args!("longer than {LINE_BYTES_MAX} bytes"))
     }
@@ -78,7 +87,7 @@ pub(crate) fn encode(
 /// Reads a line, without its line feed.
 pub(crate) fn decode(line: &[u8]) -> Result<Stamped<RolloutRecord>, Unreadable> {
     Ok(Stamped {
-        record: serde_json::from_slice(line).map_err(Unreadable::new)?,
+        record: serde_json::from_slice(line).map_err(Unreadable::json)?,
         timestamp: Head::of(line)?.timestamp()?,
     })
 }
@@ -122,7 +131,7 @@ impl<'a> Head<'a> {
             #[serde(borrow)]
             payload: &'a RawValue,
         }
-        let loose: Loose<'a> = serde_json::from_slice(line).map_err(Unreadable::new)?;
+        let loose: Loose<'a> = serde_json::from_slice(line).map_err(Unreadable::json)?;
         Ok(Self {
             timestamp: loose.timestamp,
             kind: loose.kind,
@@ -146,7 +155,7 @@ pub(crate) fn event_kind(payload: &[u8]) -> Result<Cow<'_, str>, Unreadable> {
     if let Some(kind) = event_kind_in_our_order(payload) {
         return Ok(kind.into());
     }
-    let loose: Loose<'_> = serde_json::from_slice(payload).map_err(Unreadable::new)?;
+    let loose: Loose<'_> = serde_json::from_slice(payload).map_err(Unreadable::json)?;
     Ok(loose.msg.kind)
 }
 

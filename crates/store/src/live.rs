@@ -165,6 +165,3 @@ impl Skipped {
         Ok(warnings)
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,6 +1,6 @@
 //! A rollout file opened for appending.
 
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use troupe_protocol::rollout::{RolloutRecord, SessionMeta};
 
 use crate::embedded::Home;
 use crate::error::Error;
-use crate::lease;
+use crate::lease::Lease;
 use crate::limits::APPEND_BUFFER_BYTES_KEPT;
 use crate::line;
 use crate::store::{Log, Position};
@@ -23,8 +23,7 @@ pub(crate) const FILE_MODE: u32 = 0o600;
 pub(crate) struct FileLog {
     session: SessionId,
     path: PathBuf,
-    /// Locked: this is the lease.
-    file: Arc<File>,
+    file: Lease,
     /// After the last line that counts.
     end: u64,
     synced: u64,
@@ -68,12 +67,12 @@ impl FileLog {
                 },
                 _ => Error::io("create", &path, source),
             })?;
-        lease::take(&file, meta.id, &path)?;
+        let file = Lease::take(file, meta.id, &path)?;
         unsynced_directories.extend(path.parent().map(Path::to_owned));
         let mut log = Self {
             session: meta.id,
             path,
-            file: Arc::new(file),
+            file,
             end: 0,
             synced: 0,
             unsynced_directories,
@@ -93,18 +92,18 @@ impl FileLog {
         }
     }
 
-    /// Goes on with a file that ends, whole, at `end`. The caller has taken the lease.
+    /// Goes on with a file that ends, whole, at `end`.
     pub(crate) fn resume(
         home: Arc<Home>,
         session: SessionId,
         path: PathBuf,
-        file: File,
+        file: Lease,
         end: Position,
     ) -> Self {
         Self {
             session,
             path,
-            file: Arc::new(file),
+            file,
             end: end.0,
             // A process that died may have left lines that are not on disk yet.
             synced: 0,
@@ -182,7 +181,7 @@ impl Log for FileLog {
         }
         let end = self.end;
         let directories = self.unsynced_directories.clone();
-        let synced = self.home.committer.sync(self.file.clone(), directories);
+        let synced = self.home.committer.sync(self.file.file(), directories);
         if let Err(source) = synced.await? {
             self.tail = Tail::Unknown;
             return Err(Error::io("sync", &self.path, source));

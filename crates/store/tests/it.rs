@@ -1,6 +1,23 @@
 //! The store as its users see it: real directories, real files, real processes.
 
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
+#![expect(
+    clippy::needless_raw_string_hashes,
+    reason = "expectations are written by the tool in this form"
+)]
+
 mod it {
+    mod archive;
+    mod bookmarks;
+    mod child;
+    mod faults;
     mod home;
+    mod index;
+    mod kill;
+    mod lease;
+    mod list;
+    mod memory;
+    mod model;
     mod resume;
+    mod torn;
 }

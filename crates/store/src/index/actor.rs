@@ -226,7 +226,7 @@ impl Actor {
     }
 
     /// Runs `work` on the index, which is opened if need be. An index that is of no use is
-    /// replaced once: a damaged file by a new one, an unwritable one by memory.
+    /// replaced once: a damaged file by a new one, one that cannot be used now by memory.
     fn with<T>(
         &mut self,
         mut work: impl FnMut(&mut Index, &Layout) -> Result<T, Error>,
@@ -253,7 +253,7 @@ impl Actor {
                     format!("the index was damaged; it is rebuilt, the old one is {aside}");
                 (Index::open(&path)?, warning)
             }
-            Verdict::Unwritable => {
+            Verdict::Unusable => {
                 let why = shown(&error);
                 let warning = format!("the index is kept in memory for now: {why}");
                 (Index::in_memory()?, warning)

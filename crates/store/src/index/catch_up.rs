@@ -109,6 +109,7 @@ impl Index {
         self.save(&changes)?;
         let gone: Vec<SessionId> = gone.into_keys().collect();
         self.relocate(&[], &gone)?;
+        self.drop_orphans()?;
         let report = self.report()?;
         Ok(ReindexReport {
             bytes: told.bytes_done,
@@ -227,11 +228,7 @@ fn place(log: &LogAt) -> std::path::PathBuf {
 
 /// An error with its causes, for a warning.
 pub(super) fn shown(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(next) = cause {
-        text += &format!(": {next}");
-        cause = next.source();
-    }
-    text
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    let texts: Vec<String> = causes.map(ToString::to_string).collect();
+    texts.join(": ")
 }

@@ -65,8 +65,8 @@ pub(crate) struct Index {
 pub(super) enum Verdict {
     /// The file is damaged.
     Corrupt,
-    /// The file cannot be written here and now.
-    Unwritable,
+    /// The file cannot be used here and now.
+    Unusable,
     /// This request failed.
     Other,
 }
@@ -173,11 +173,12 @@ pub(super) fn verdict(error: &Error) -> Verdict {
                 ErrorCode::ReadOnly
                 | ErrorCode::CannotOpen
                 | ErrorCode::DiskFull
+                | ErrorCode::SystemIoFailure
                 | ErrorCode::PermissionDenied,
-            ) => Verdict::Unwritable,
+            ) => Verdict::Unusable,
             _ => Verdict::Other,
         },
-        Error::Full { .. } | Error::NotWritable { .. } => Verdict::Unwritable,
+        Error::Full { .. } | Error::NotWritable { .. } => Verdict::Unusable,
         _ => Verdict::Other,
     }
 }

@@ -166,12 +166,16 @@ impl Select {
                 [Value::Integer(at), Value::Text(id.to_string())],
             );
         }
-        self.text += &format!(" ORDER BY {column} {order}, id {order} LIMIT {}", limit + 1);
+        let rows = limit + 1;
+        self.and(
+            &format!(" ORDER BY {column} {order}, id {order} LIMIT {rows}"),
+            [],
+        );
         Ok(())
     }
 
-    fn and<const N: usize>(&mut self, condition: &str, values: [Value; N]) {
-        self.text += condition;
+    fn and<const N: usize>(&mut self, clause: &str, values: [Value; N]) {
+        self.text += clause;
         self.values.extend(values);
     }
 
@@ -181,7 +185,7 @@ impl Select {
         let count = self.values.len() - before;
         if count > 0 {
             let marks = vec!["?"; count].join(", ");
-            self.text += &format!(" AND {column} IN ({marks})");
+            self.and(&format!(" AND {column} IN ({marks})"), []);
         }
     }
 }

@@ -90,6 +90,17 @@ impl Index {
         write().map_err(|source| Error::Index { path, source })
     }
 
+    /// Forgets bookmarks that no session has.
+    pub(super) fn drop_orphans(&mut self) -> Result<(), Error> {
+        self.db
+            .execute(
+                "DELETE FROM bookmarks WHERE session NOT IN (SELECT id FROM sessions)",
+                [],
+            )
+            .map(drop)
+            .map_err(|source| self.failed(source))
+    }
+
     /// Notes that logs were moved, and forgets those that are gone.
     pub(super) fn relocate(&mut self, moved: &[LogAt], gone: &[SessionId]) -> Result<(), Error> {
         if moved.is_empty() && gone.is_empty() {

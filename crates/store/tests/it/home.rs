@@ -149,3 +149,8 @@ pub fn files_below(directory: &std::path::Path) -> Vec<PathBuf> {
     found.sort();
     found
 }
+
+pub fn kinds(history: &LiveHistory) -> Vec<&'static str> {
+    let records = history.records.iter();
+    records.map(|(_, stamped)| stamped.record.kind()).collect()
+}

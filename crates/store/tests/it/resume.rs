@@ -1,25 +1,186 @@
-//! What was appended is there again.
+//! What was appended is there again: the live branch, back to its newest compaction.
 
-use troupe_store::Store;
+use troupe_protocol::SessionId;
+use troupe_protocol::rollout::RolloutRecord;
+use troupe_store::{Error, Log, Position, Store};
 
-use super::home::{Home, meta, said, texts};
+use super::home::{Home, compacted, kinds, meta, rewind, said, texts};
+
+/// A log with one record per text, and the position after each.
+async fn log_saying(home: &Home, texts: &[&str]) -> (SessionId, Box<dyn Log>, Vec<Position>) {
+    let meta = meta();
+    let mut log = home.store.create(&meta).await.unwrap();
+    let mut positions = vec![log.position()];
+    for text in texts {
+        positions.push(log.append(&[said(text)]).unwrap());
+    }
+    (meta.id, log, positions)
+}
 
 #[tokio::test]
 async fn a_session_goes_on_where_it_ended() {
     let home = Home::new();
-    let meta = meta();
-    let mut log = home.store.create(&meta).await.unwrap();
-    log.append(&[said("one"), said("two")]).unwrap();
+    let (id, mut log, _) = log_saying(&home, &["one", "two"]).await;
     log.commit().await.unwrap();
     let end = log.position();
     log.close().await.unwrap();
 
-    let (mut log, history) = home.again().open(meta.id).await.unwrap();
-    assert_eq!(history.meta, meta);
+    let (mut log, history) = home.again().open(id).await.unwrap();
+    assert_eq!(history.meta.id, id);
     assert_eq!(texts(&history), ["one", "two"]);
-    assert_eq!(history.warnings, Vec::<String>::new());
+    assert_eq!(history.warnings, [""; 0]);
     assert_eq!(log.position(), end);
     log.append(&[said("three")]).unwrap();
-    let history = home.store.read_live(meta.id).await.unwrap();
+    let history = home.store.read_live(id).await.unwrap();
     assert_eq!(texts(&history), ["one", "two", "three"]);
+}
+
+#[tokio::test]
+async fn a_new_session_has_its_meta_and_no_records() {
+    let home = Home::new();
+    let meta = meta();
+    let log = home.store.create(&meta).await.unwrap();
+    let history = home.store.read_live(meta.id).await.unwrap();
+    assert_eq!((&history.meta, history.records.len()), (&meta, 0));
+    assert_eq!(history.start, log.position());
+    let again = home.store.create(&meta).await;
+    assert!(matches!(again, Err(Error::Exists { session, .. }) if session == meta.id));
+}
+
+#[tokio::test]
+async fn records_carry_the_position_after_their_line_and_their_time() {
+    let home = Home::new();
+    let (id, log, positions) = log_saying(&home, &["one", "two"]).await;
+    let history = home.store.read_live(id).await.unwrap();
+    let found: Vec<Position> = history.records.iter().map(|(at, _)| *at).collect();
+    assert_eq!(found, positions[1..]);
+    assert_eq!(history.start, positions[0]);
+    assert!(history.records[0].1.timestamp < history.records[1].1.timestamp);
+    assert_eq!(log.position(), positions[2]);
+}
+
+#[tokio::test]
+async fn resume_reads_from_the_newest_compaction() {
+    let home = Home::new();
+    let (id, mut log, _) = log_saying(&home, &["one", "two"]).await;
+    log.append(&[compacted("older"), said("three")]).unwrap();
+    let before = log.position();
+    log.append(&[compacted("newer"), said("four")]).unwrap();
+    let history = home.store.read_live(id).await.unwrap();
+    assert_eq!(kinds(&history), ["compacted", "response_item"]);
+    assert_eq!(history.start, before);
+    let compacted = home.store.read_live_at(id, history.start).await.unwrap();
+    assert_eq!(texts(&compacted), ["three"]);
+}
+
+#[tokio::test]
+async fn a_rewind_leaves_out_what_lies_between() {
+    let home = Home::new();
+    let (id, mut log, at) = log_saying(&home, &["one", "two", "three"]).await;
+    log.append(&[rewind(at[1]), said("other")]).unwrap();
+    let history = home.store.read_live(id).await.unwrap();
+    assert_eq!(texts(&history), ["one", "other"]);
+    assert_eq!(
+        kinds(&history),
+        ["response_item", "rewind", "response_item"]
+    );
+    let before = home.store.read_live_at(id, at[3]).await.unwrap();
+    assert_eq!(texts(&before), ["one", "two", "three"]);
+}
+
+#[tokio::test]
+async fn rewinds_nest_and_reach_into_branches_that_were_left() {
+    let home = Home::new();
+    let (id, mut log, at) = log_saying(&home, &["one", "two", "three"]).await;
+    log.append(&[rewind(at[1])]).unwrap();
+    let branch = log.append(&[said("b1")]).unwrap();
+    log.append(&[said("b2"), rewind(branch), said("b3")])
+        .unwrap();
+    let history = home.store.read_live(id).await.unwrap();
+    assert_eq!(texts(&history), ["one", "b1", "b3"]);
+    // Back to the first branch, from the second.
+    log.append(&[rewind(at[2]), said("end")]).unwrap();
+    let history = home.store.read_live(id).await.unwrap();
+    assert_eq!(texts(&history), ["one", "two", "end"]);
+    // And to nothing at all.
+    log.append(&[rewind(at[0])]).unwrap();
+    let history = home.store.read_live(id).await.unwrap();
+    assert_eq!(kinds(&history), ["rewind"]);
+}
+
+#[tokio::test]
+async fn a_rewind_behind_a_compaction_makes_the_old_lines_live_again() {
+    let home = Home::new();
+    let (id, mut log, at) = log_saying(&home, &["one", "two"]).await;
+    log.append(&[compacted("all"), said("three"), rewind(at[1]), said("four")])
+        .unwrap();
+    let history = home.store.read_live(id).await.unwrap();
+    assert_eq!(texts(&history), ["one", "four"]);
+}
+
+#[tokio::test]
+async fn following_reads_every_line_once_and_in_order() {
+    let home = Home::new();
+    let (id, mut log, at) = log_saying(&home, &["one", "two"]).await;
+    let batch = home.store.read_all(id, Position(0)).await.unwrap();
+    assert_eq!(
+        (batch.lines.len(), batch.next, batch.at_end),
+        (3, at[2], true)
+    );
+    assert!(matches!(
+        batch.lines[0].record().unwrap().record,
+        RolloutRecord::SessionMeta(_)
+    ));
+
+    log.append(&[rewind(at[1]), said("three")]).unwrap();
+    let batch = home.store.read_all(id, batch.next).await.unwrap();
+    let kinds: Vec<&str> = batch
+        .lines
+        .iter()
+        .map(|line| line.record().unwrap().record.kind())
+        .collect();
+    assert_eq!(kinds, ["rewind", "response_item"]);
+    assert_eq!(batch.next, log.position());
+}
+
+#[tokio::test]
+async fn a_position_inside_a_line_is_refused() {
+    let home = Home::new();
+    let (id, _log, at) = log_saying(&home, &["one"]).await;
+    for wrong in [Position(at[1].0 - 1), Position(at[1].0 + 1), Position(5)] {
+        let live = home.store.read_live_at(id, wrong).await;
+        assert!(matches!(live, Err(Error::Position { position, .. }) if position == wrong));
+        let all = home.store.read_all(id, wrong).await;
+        assert!(matches!(all, Err(Error::Position { position, .. }) if position == wrong));
+    }
+}
+
+#[tokio::test]
+async fn nothing_but_the_log_is_touched_before_the_first_commit() {
+    let home = Home::new();
+    let (_, mut log, _) = log_saying(&home, &["one"]).await;
+    let path = log.path().unwrap().to_owned();
+    assert_eq!(super::home::files_below(home.dir.path()), [path]);
+    log.commit().await.unwrap();
+    log.close().await.unwrap();
+    assert!(home.path("state.db").exists());
+}
+
+#[tokio::test]
+async fn only_the_owner_can_read_what_is_kept() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = Home::new();
+    let (_, log, _) = log_saying(&home, &["one"]).await;
+    log.close().await.unwrap();
+    for path in super::home::files_below(home.dir.path()) {
+        let mode = path.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o600, "{}", path.display());
+    }
+    let mode = home
+        .path("sessions")
+        .metadata()
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o700);
 }

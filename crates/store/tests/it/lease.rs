@@ -1,0 +1,62 @@
+//! A session has one owner.
+
+use std::io::Read;
+use std::path::Path;
+
+use troupe_store::{EmbeddedStore, Error, Store};
+
+use super::child::{Actor, HOLD_A_LEASE};
+use super::home::{Home, meta, said, texts};
+
+fn owner(error: Error) -> Option<u32> {
+    match error {
+        Error::Owned { by, .. } => by,
+        other => panic!("{other}"),
+    }
+}
+
+#[tokio::test]
+async fn a_second_handle_is_refused_until_the_first_is_gone() {
+    let home = Home::new();
+    let meta = meta();
+    let mut log = home.store.create(&meta).await.unwrap();
+    log.append(&[said("one")]).unwrap();
+    for store in [&home.store, &home.again()] {
+        let error = store.open(meta.id).await.unwrap_err();
+        assert_eq!(owner(error), Some(std::process::id()));
+        let error = store.archive(meta.id).await.unwrap_err();
+        assert_eq!(owner(error), Some(std::process::id()));
+        let history = store.read_live(meta.id).await.unwrap();
+        assert_eq!(texts(&history), ["one"]);
+    }
+    drop(log);
+    home.again().open(meta.id).await.unwrap();
+}
+
+#[tokio::test]
+async fn another_process_is_named_and_its_death_frees_the_session() {
+    let home = Home::new();
+    let mut actor = Actor::start(HOLD_A_LEASE, home.dir.path());
+    let id = actor.told("holding").parse().unwrap();
+    let error = home.store.open(id).await.unwrap_err();
+    let text = error.to_string();
+    assert_eq!(owner(error), Some(actor.id()));
+    assert!(
+        text.contains(&format!("in use by process {}", actor.id())),
+        "{text}"
+    );
+    assert_eq!(texts(&home.store.read_live(id).await.unwrap()), ["mine"]);
+    actor.kill();
+    home.store.open(id).await.unwrap();
+}
+
+/// Plays [`HOLD_A_LEASE`].
+#[expect(clippy::print_stdout, reason = "the parent reads it")]
+pub async fn hold(home: &Path) {
+    let store = EmbeddedStore::open(home).unwrap();
+    let mut log = store.create(&meta()).await.unwrap();
+    log.append(&[said("mine")]).unwrap();
+    println!("holding: {}", log.session());
+    // Ends with the parent.
+    std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
+}
