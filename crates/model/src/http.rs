@@ -371,16 +371,14 @@ impl Reading {
             }
             decoder.event(event, out)
         };
-        match chunk {
-            Some(chunk) => parser.feed(&chunk, &mut sink),
-            None => {
-                parser.finish(&mut sink)?;
-                if out.last().is_some_and(ModelEvent::is_final) {
-                    return Ok(());
-                }
-                decoder.finish(out)
-            }
+        if let Some(chunk) = chunk {
+            return parser.feed(&chunk, &mut sink);
         }
+        parser.finish(&mut sink)?;
+        if out.last().is_some_and(ModelEvent::is_final) {
+            return Ok(());
+        }
+        decoder.finish(out)
     }
 }
 

@@ -18,6 +18,14 @@
 //! prompts, the process environment (keys are handed in), logging. Provider JSON does not
 //! leave this crate.
 
+#![cfg_attr(
+    test,
+    expect(
+        clippy::needless_raw_string_hashes,
+        reason = "expect-test writes its literals with hashes"
+    )
+)]
+
 pub mod cassette;
 pub mod catalogue;
 mod error;

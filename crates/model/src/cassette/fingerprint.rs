@@ -41,14 +41,12 @@ impl Fingerprint {
             }
         }
         let digest = hash.finalize();
+        let head = u64::from_be_bytes(std::array::from_fn(|index| digest[index]));
         Self {
             model: request.model.clone(),
             items: request.input.len(),
             last,
-            hash: digest[..8]
-                .iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect(),
+            hash: format!("{head:016x}"),
         }
     }
 

@@ -31,7 +31,10 @@ struct Scene<'a> {
 impl Scene<'_> {
     fn step(&mut self, step: &Step) {
         match step {
-            Step::Say { text, split, pace } => {
+            // A message has no end of its own on this wire.
+            Step::Say {
+                text, split, pace, ..
+            } => {
                 let text = self.names.fill(text);
                 if let Split::Times(times) = split {
                     let chunk = chunk(self.names, delta(json!({ "content": text })));

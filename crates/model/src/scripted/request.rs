@@ -69,15 +69,15 @@ impl Asked {
             ..Self::default()
         };
         let list = match (body.input, body.messages) {
-            (Some(input), _) => match serde_json::from_str::<Vec<&RawValue>>(input.get()) {
-                Ok(list) => list,
-                Err(_) => {
+            (Some(input), _) => {
+                let Ok(list) = serde_json::from_str::<Vec<&RawValue>>(input.get()) else {
                     asked.user_text = text(input);
                     asked.news.clone_from(&asked.user_text);
                     asked.items = 1;
                     return Ok(asked);
-                }
-            },
+                };
+                list
+            }
             (None, Some(messages)) => messages,
             (None, None) => return Err("the body has neither input nor messages".to_owned()),
         };

@@ -1,5 +1,7 @@
 //! A turn as the Responses API streams it.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::reel::{Reel, Segment};
@@ -31,7 +33,17 @@ struct Scene<'a> {
 impl Scene<'_> {
     fn step(&mut self, step: &Step) {
         match step {
-            Step::Say { text, split, pace } => self.say(&self.names.fill(text), *split, *pace),
+            Step::Say {
+                text,
+                split,
+                pace,
+                unfinished,
+            } => {
+                let message = self.say(&self.names.fill(text), *split, *pace);
+                if !unfinished {
+                    self.done(message);
+                }
+            }
             Step::Think { text } => self.think(&self.names.fill(text)),
             Step::Call {
                 name,
@@ -77,7 +89,8 @@ impl Scene<'_> {
         }
     }
 
-    fn say(&mut self, text: &str, split: Split, pace: std::time::Duration) {
+    /// Streams a message and returns it whole.
+    fn say(&mut self, text: &str, split: Split, pace: Duration) -> Value {
         let id = self.item_id("msg");
         let output_index = self.output.len();
         let message = |status: &str, text: &str| {
@@ -120,7 +133,7 @@ impl Scene<'_> {
                 text.to_owned()
             }
         };
-        self.done(message("completed", &full));
+        message("completed", &full)
     }
 
     fn think(&mut self, text: &str) {

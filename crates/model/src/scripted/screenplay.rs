@@ -60,6 +60,8 @@ pub(super) enum Step {
         text: String,
         split: Split,
         pace: Duration,
+        /// The deltas come, the end of the message does not.
+        unfinished: bool,
     },
     Think {
         text: String,
@@ -189,6 +191,7 @@ struct RawStep {
     chunks: Option<usize>,
     deltas: Option<usize>,
     pace_ms: Option<u64>,
+    unfinished: Option<bool>,
     arguments: Option<toml::Value>,
     input: Option<String>,
     call_id: Option<String>,
@@ -367,7 +370,12 @@ impl RawStep {
                 _ => return Err("give chunks or deltas, at least 1".to_owned()),
             };
             let pace = Duration::from_millis(self.pace_ms.unwrap_or(0));
-            return Ok(Step::Say { text, split, pace });
+            return Ok(Step::Say {
+                text,
+                split,
+                pace,
+                unfinished: self.unfinished.unwrap_or(false),
+            });
         }
         if let Some(name) = self.call {
             let arguments = arguments(self.arguments)?;
@@ -419,6 +427,7 @@ impl RawStep {
             ("chunks", self.chunks.is_some(), &["say"][..]),
             ("deltas", self.deltas.is_some(), &["say"]),
             ("pace_ms", self.pace_ms.is_some(), &["say"]),
+            ("unfinished", self.unfinished.is_some(), &["say"]),
             ("arguments", self.arguments.is_some(), &["call"]),
             ("input", self.input.is_some(), &["custom"]),
             ("call_id", self.call_id.is_some(), &["call", "custom"]),

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{DefaultBodyLimit, State};
+use axum::extract::{ConnectInfo, DefaultBodyLimit, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::serve::ListenerExt;
@@ -44,6 +44,8 @@ pub struct MockServer {
 /// A request as the server got it.
 #[derive(Debug, Clone)]
 pub struct RecordedRequest {
+    /// The client's end of the connection.
+    pub client: SocketAddr,
     pub path: String,
     pub query: Option<String>,
     pub headers: HeaderMap,
@@ -67,7 +69,8 @@ impl MockServer {
             let _ = stream.set_nodelay(true);
         });
         let stopped = stop.clone().cancelled_owned();
-        let serve = axum::serve(listener, router(stage.clone())).with_graceful_shutdown(stopped);
+        let service = router(stage.clone()).into_make_service_with_connect_info::<SocketAddr>();
+        let serve = axum::serve(listener, service).with_graceful_shutdown(stopped);
         Ok(Self {
             addr,
             stage,
@@ -129,12 +132,16 @@ impl fmt::Debug for MockServer {
 }
 
 fn router(stage: Arc<Stage>) -> Router {
-    let responses = post(|stage: State<Arc<Stage>>, uri, headers, body| async move {
-        play(stage, WireApi::Responses, uri, headers, body).await
-    });
-    let chat = post(|stage: State<Arc<Stage>>, uri, headers, body| async move {
-        play(stage, WireApi::Chat, uri, headers, body).await
-    });
+    let responses = post(
+        |stage: State<Arc<Stage>>, client, uri, headers, body| async move {
+            play(stage, WireApi::Responses, client, uri, headers, body).await
+        },
+    );
+    let chat = post(
+        |stage: State<Arc<Stage>>, client, uri, headers, body| async move {
+            play(stage, WireApi::Chat, client, uri, headers, body).await
+        },
+    );
     Router::new()
         .route("/responses", responses.clone())
         .route("/v1/responses", responses)
@@ -157,11 +164,13 @@ async fn models() -> Response {
 async fn play(
     State(stage): State<Arc<Stage>>,
     wire: WireApi,
+    ConnectInfo(client): ConnectInfo<SocketAddr>,
     uri: Uri,
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
     stage.record(RecordedRequest {
+        client,
         path: uri.path().to_owned(),
         query: uri.query().map(str::to_owned),
         headers: headers.clone(),
@@ -358,10 +367,8 @@ impl Names {
         hash.update(asked.items.to_le_bytes());
         hash.update(turn.to_le_bytes());
         let digest = hash.finalize();
-        let stem: String = digest[..6]
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let head = u32::from_be_bytes(std::array::from_fn(|index| digest[index]));
+        let stem = format!("{head:08x}");
         Self {
             response_id: answer
                 .response_id

@@ -27,7 +27,7 @@ fn check(input: &[u8], expected: Expect) {
     let shown = match whole {
         Ok(events) => events
             .iter()
-            .map(|(name, data)| format!("{name}|{data:?}\n"))
+            .flat_map(|(name, data)| [name.clone(), format!("|{data:?}\n")])
             .collect(),
         Err(error) => error.to_string(),
     };

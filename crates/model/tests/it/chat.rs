@@ -44,7 +44,8 @@ steps = [
         done call shell {"command":["ls"]}
         done custom apply_patch *** Begin Patch
         completed 11+7
-    "#]].assert_eq(&show(&events));
+    "#]]
+    .assert_eq(&show(&events));
 
     let sent = &server.requests()[0];
     assert_eq!(sent.path, "/v1/chat/completions");
@@ -90,7 +91,8 @@ async fn an_answer_cut_at_the_limit_keeps_its_text() {
         text "half"
         done "half"
         failed Incomplete: the response was cut at the model's output limit
-    "#]].assert_eq(&show(&ask(&*model, "go").await));
+    "#]]
+    .assert_eq(&show(&ask(&*model, "go").await));
 }
 
 #[tokio::test]

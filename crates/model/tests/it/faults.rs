@@ -66,14 +66,17 @@ fn a_wait_that_is_too_long_is_not_waited() {
 
 #[test]
 fn server_errors_are_tried_again_and_end() {
-    check(&["steps = [{ status = 500 }]", GOOD], expect![[r#"
+    check(
+        &["steps = [{ status = 500 }]", GOOD],
+        expect![[r#"
         retrying 1/1 in 212 ms: ServerError: test: 500 Internal Server Error: scripted status 500 (server_error)
         created
         started Message
         text "fine"
         done "fine"
         completed 100+20
-    "#]]);
+    "#]],
+    );
     check(
         &[
             "steps = [{ status = 503, retry_after = 0 }]",
@@ -111,12 +114,17 @@ fn refusals_are_final() {
 #[test]
 fn a_dropped_stream_is_begun_again() {
     check(
-        &["steps = [{ say = 'half' }, { end = 'drop' }]", GOOD],
+        &[
+            "steps = [{ say = 'whole' }, { say = 'half', unfinished = true }, { end = 'drop' }]",
+            GOOD,
+        ],
         expect![[r#"
             created
             started Message
+            text "whole"
+            done "whole"
+            started Message
             text "half"
-            done "half"
             retrying 1/1 in 212 ms: StreamDisconnected: the stream broke: error decoding response body: error reading a body from connection: unexpected EOF during chunk size line
             created
             started Message
@@ -130,12 +138,15 @@ fn a_dropped_stream_is_begun_again() {
 #[test]
 fn a_stream_that_breaks_every_time_fails_with_the_count() {
     let broken = "steps = [{ end = 'drop' }]";
-    check(&[broken, broken], expect![[r#"
+    check(
+        &[broken, broken],
+        expect![[r#"
         created
         retrying 1/1 in 212 ms: StreamDisconnected: the stream broke: error decoding response body: error reading a body from connection: unexpected EOF during chunk size line
         created
         failed TooManyAttempts: gave up after 2 attempts; the last one failed: the stream broke: error decoding response body: error reading a body from connection: unexpected EOF during chunk size line
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -225,9 +236,12 @@ fn an_item_that_ends_twice_is_seen_once() {
 
 #[test]
 fn the_end_of_the_screenplay_is_an_error_in_words() {
-    check(&[], expect![[r#"
+    check(
+        &[],
+        expect![[r#"
         failed BadRequest: test: 400 Bad Request: screenplay is over: scene 1 has 0 turns and turn 1 was asked for (screenplay_over)
-    "#]]);
+    "#]],
+    );
 }
 
 #[tokio::test]
@@ -254,7 +268,8 @@ async fn a_silent_stream_is_a_broken_one() {
         text "fine"
         done "fine"
         completed 100+20
-    "#]].assert_eq(&show(&events));
+    "#]]
+    .assert_eq(&show(&events));
 }
 
 #[tokio::test]
@@ -311,7 +326,8 @@ async fn a_call_of_next_batch_that_is_dropped_loses_nothing() {
         text "h"
         done "a b c d e f g h"
         completed 100+20
-    "#]].assert_eq(&show(&events));
+    "#]]
+    .assert_eq(&show(&events));
 }
 
 #[tokio::test]

@@ -56,31 +56,51 @@ const STREAM: &str = "200 OK\r\ncontent-type: text/event-stream";
 #[tokio::test]
 async fn a_stream_with_mark_and_bare_returns() {
     let body = "\u{feff}data: {\"type\":\"response.completed\",\"response\":{\"id\":\"r\"}}\r\r";
-    check(STREAM, body.as_bytes(), expect![[r#"
+    check(
+        STREAM,
+        body.as_bytes(),
+        expect![[r#"
         completed 0+0
-    "#]]).await;
+    "#]],
+    )
+    .await;
 }
 
 #[tokio::test]
 async fn invalid_utf8_breaks_the_stream() {
-    check(STREAM, b"data: {\"a\":\"\xFF\"}\n\n", expect![[r#"
+    check(
+        STREAM,
+        b"data: {\"a\":\"\xFF\"}\n\n",
+        expect![[r#"
         failed StreamDisconnected: an event is not valid UTF-8
-    "#]]).await;
+    "#]],
+    )
+    .await;
 }
 
 #[tokio::test]
 async fn an_end_without_completion_breaks_the_stream() {
-    check(STREAM, b"", expect![[r#"
+    check(
+        STREAM,
+        b"",
+        expect![[r#"
         failed StreamDisconnected: the stream ended before the response was complete
-    "#]]).await;
+    "#]],
+    )
+    .await;
 }
 
 #[tokio::test]
 async fn nothing_counts_after_the_end() {
     let body = b"data: {\"type\":\"response.completed\",\"response\":{\"id\":\"r\"}}\n\ndata: {\"type\":\"response.output_text.delta\",\"delta\":\"late\"}\n\ndata: nonsense\n\n";
-    check(STREAM, body, expect![[r#"
+    check(
+        STREAM,
+        body,
+        expect![[r#"
         completed 0+0
-    "#]]).await;
+    "#]],
+    )
+    .await;
 }
 
 #[tokio::test]

@@ -43,7 +43,8 @@ steps = [
         started CustomToolCall { name: "apply_patch" }
         done custom apply_patch *** Begin Patch
         completed 11+7
-    "#]].assert_eq(&show(&events));
+    "#]]
+    .assert_eq(&show(&events));
 }
 
 #[tokio::test]
@@ -77,7 +78,8 @@ async fn turns_follow_each_other_and_refer_to_what_tools_said() {
         text "Found Cargo.toml"
         done "Found Cargo.toml"
         completed 100+20
-    "#]].assert_eq(&show(&events));
+    "#]]
+    .assert_eq(&show(&events));
 }
 
 #[tokio::test]
@@ -174,13 +176,20 @@ async fn the_same_request_has_the_same_ids_on_every_run() {
 }
 
 #[tokio::test]
-async fn a_paused_answer_still_arrives_and_the_connection_is_used_again() {
+async fn a_paused_answer_still_arrives() {
     let turn = "steps = [{ say = 'a' }, { pause_ms = 20 }, { say = 'b', pace_ms = 1 }]";
-    let server = turns(&[turn, turn]).await;
+    let server = turns(&[turn]).await;
+    assert_eq!(said(&ask(&*connect(&server), "go").await), "ab");
+}
+
+#[tokio::test]
+async fn a_finished_response_leaves_its_connection_for_the_next() {
+    let turn = "steps = [{ say = 'tick ', deltas = 500 }]";
+    let server = turns(&[turn, turn, turn]).await;
     let model = connect(&server);
-    ask(&*model, "go").await;
-    let events = ask(&*model, "go").await;
-    assert_eq!(said(&events), "ab");
-    let ports: Vec<_> = server.requests();
-    assert_eq!(ports.len(), 2);
+    for _ in 0..3 {
+        ask(&*model, "go").await;
+    }
+    let clients: Vec<_> = server.requests().iter().map(|it| it.client).collect();
+    assert_eq!(clients, [clients[0]; 3]);
 }

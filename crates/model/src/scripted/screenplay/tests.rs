@@ -19,15 +19,19 @@ fn check_step(step: &str, expected: Expect) {
 fn what_a_turn_may_do() {
     check_step(
         "{ say = 'hi' }",
-        expect![[r#"[Say { text: "hi", split: Words, pace: 0ns }] Completed"#]],
+        expect![[r#"[Say { text: "hi", split: Words, pace: 0ns, unfinished: false }] Completed"#]],
     );
     check_step(
         "{ say = 'hi', chunks = 2, pace_ms = 5 }",
-        expect![[r#"[Say { text: "hi", split: Chunks(2), pace: 5ms }] Completed"#]],
+        expect![[
+            r#"[Say { text: "hi", split: Chunks(2), pace: 5ms, unfinished: false }] Completed"#
+        ]],
     );
     check_step(
         "{ say = 'x', deltas = 20000 }",
-        expect![[r#"[Say { text: "x", split: Times(20000), pace: 0ns }] Completed"#]],
+        expect![[
+            r#"[Say { text: "x", split: Times(20000), pace: 0ns, unfinished: false }] Completed"#
+        ]],
     );
     check_step(
         "{ think = 'hm' }",
@@ -129,4 +133,12 @@ fn unknown_keys_and_bad_patterns_are_refused() {
         error("[[scene]]\n[[scene.turn]]\nexpect = '('")
             .starts_with("screenplay, scene 1, turn 1: expect: regex")
     );
+}
+
+#[test]
+fn the_example_of_the_manual_is_a_screenplay() {
+    let manual = include_str!("../../../../../docs/screenplay.md");
+    let example = manual.split("```").nth(1).unwrap();
+    let screenplay: Screenplay = example.trim_start_matches("toml").parse().unwrap();
+    assert_eq!(screenplay.scenes[0].turns.len(), 3);
 }

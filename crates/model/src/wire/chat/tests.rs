@@ -33,7 +33,7 @@ fn check(items: Vec<ResponseItem>, expected: Expect) {
     let messages = value["messages"].as_array().unwrap();
     let lines: String = messages
         .iter()
-        .map(|message| format!("{message}\n"))
+        .map(|message| message.to_string() + "\n")
         .collect();
     expected.assert_eq(&lines);
 }

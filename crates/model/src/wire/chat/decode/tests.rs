@@ -30,7 +30,7 @@ fn check(stream: &str, expected: Expect) {
         .map(|event| serde_json::to_string(event).unwrap() + "\n")
         .collect();
     if let Err(error) = result {
-        shown += &format!("{:?}: {error}\n", error.kind);
+        shown = format!("{shown}{:?}: {error}\n", error.kind);
     }
     expected.assert_eq(&shown);
 }
