@@ -1,6 +1,7 @@
 //! Chores of this repository.
 //!
-//! `cargo xtask codegen` rewrites the files that are generated from the code. `tidy`, the
+//! `cargo xtask codegen` rewrites the files that are generated from the code. `cargo xtask
+//! test` is the one test command. `tidy`, the
 //! house rules, is no command: its checks are the tests of this package, and run with all
 //! the others.
 //!
@@ -10,6 +11,7 @@
 use anyhow::{Result, bail};
 
 mod codegen;
+mod test;
 #[cfg(test)]
 mod tidy;
 
@@ -18,12 +20,14 @@ usage: cargo xtask COMMAND
 
 commands:
   codegen    rewrite the files that are generated from the code
+  test       install what the tests need, then run all of them
 ";
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["codegen"] => codegen::run(),
+        ["test"] => test::run(),
         [] => bail!("a command is missing\n\n{USAGE}"),
         _ => bail!("unknown command: {}\n\n{USAGE}", arguments.join(" ")),
     }
