@@ -1,1 +1,39 @@
+//! The only door to processes: start, stream, signal, sweep; and what the sandbox allows.
+//!
+//! ```text
+//! CommandSpec ─► Launcher ─► holder ─► keeper ─► cage, exec          (see `holder`)
+//!                   │                     │
+//!                   └──► Process ◄── control socket, pipes or terminal
+//!                           └─► ProcessEvent::Output … ProcessEvent::Exited
+//! ```
+//!
+//! A command under a policy is held to it by the kernel ([`writable_roots`] is the table of what
+//! it may do, `cage` how that is enforced) or is not run at all. [`Launcher::report`] says what
+//! this machine can enforce.
+//!
+//! No process outlives its owner: a [`Process`] that is dropped, and an engine that dies, end the
+//! whole tree of every command they had, daemons included.
+//!
+//! Deliberately absent: approval and everything that decides which policy a command gets, the
+//! meaning of its output, time limits (callers have their own), reading of the engine's own
+//! environment.
 
+mod cage;
+mod holder;
+mod launcher;
+pub mod limits;
+mod login;
+mod output;
+mod pollable;
+mod process;
+mod report;
+mod roots;
+mod spec;
+
+pub use launcher::{BackendChoice, Launcher, LauncherOptions, SpawnError};
+pub use login::{LoginError, login_environment};
+pub use output::OutputBuffer;
+pub use process::{Denial, Exit, KillOutcome, Killer, LeftBehind, Process, ProcessEvent};
+pub use report::{Backend, Enforcement, EnforcementReport, EnforcementState};
+pub use roots::{NetworkAccess, WritableRoots, writable_roots};
+pub use spec::{CommandSpec, Confinement, StdinMode, TerminalSize};

@@ -1,0 +1,66 @@
+//! What is applied to a command between fork and exec so that the kernel holds it to its policy.
+//!
+//! The steps run in the child, after any namespaces and before exec, in the only order that
+//! works: Landlock and seccomp both need `no_new_privs`, and the seccomp filter must come last
+//! because it forbids some of the calls which the other steps make.
+
+mod capabilities;
+mod landlock;
+mod seccomp;
+
+use std::io;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+pub(crate) use self::landlock::abi as landlock_abi;
+use self::seccomp::Filter;
+pub(crate) use self::seccomp::is_available as seccomp_available;
+use crate::roots::{NetworkAccess, WritableRoots};
+
+/// The rules of one policy as they travel from the engine to the command's side.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct Cage {
+    pub writable: Vec<PathBuf>,
+    /// Read-only inside the writable roots; only a mount namespace can enforce it.
+    pub protected: Vec<PathBuf>,
+    /// Directories whose files must not be read either.
+    pub hidden: Vec<PathBuf>,
+    pub network: NetworkAccess,
+}
+
+impl Cage {
+    pub fn new(roots: WritableRoots, hidden: Vec<PathBuf>) -> Self {
+        Self {
+            writable: roots.writable,
+            protected: roots.protected,
+            hidden,
+            network: roots.network,
+        }
+    }
+
+    /// Prepares what one command needs. Allocates and opens files, so it runs before fork;
+    /// rules name inodes, so it runs for every command and never serves a stale directory.
+    pub fn lock(&self) -> io::Result<Lock> {
+        Ok(Lock {
+            ruleset: landlock::ruleset(self)?,
+            filter: Filter::new(self.network),
+        })
+    }
+}
+
+/// A [`Cage`] ready to be applied to the calling process.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    ruleset: ::landlock::RulesetCreated,
+    filter: Filter,
+}
+
+impl Lock {
+    pub fn apply(&self) -> io::Result<()> {
+        capabilities::drop_dangerous()?;
+        nix::sys::prctl::set_no_new_privs()?;
+        landlock::restrict(&self.ruleset)?;
+        self.filter.apply()
+    }
+}

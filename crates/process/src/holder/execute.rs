@@ -1,0 +1,122 @@
+//! From a keeper to a running command: the steps around fork and exec.
+
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use nix::sys::prctl;
+use nix::sys::signal::Signal;
+use nix::unistd::{Pid, getppid, setsid};
+
+use super::wire::{Descriptors, Request, Stage, TerminalUse};
+use crate::cage::Lock;
+
+/// Why a command could not be started.
+pub(super) struct Failure {
+    pub stage: Stage,
+    pub errno: i32,
+}
+
+impl Failure {
+    fn new(stage: Stage, error: &io::Error) -> Self {
+        let errno = error.raw_os_error().unwrap_or(libc::EIO);
+        Self { stage, errno }
+    }
+
+    pub fn sandbox(error: io::Error) -> Self {
+        Self::new(Stage::Sandbox, &error)
+    }
+}
+
+/// The standard library carries one number from a child that could not exec to its parent. This
+/// is added to those of our own steps, to tell them from exec's.
+const STEP_ERRNO_OFFSET: i32 = 1 << 16;
+
+pub(super) fn execute(request: Request, descriptors: Descriptors) -> Result<Pid, Failure> {
+    std::env::set_current_dir(&request.cwd)
+        .map_err(|error| Failure::new(Stage::WorkingDirectory, &error))?;
+    let lock = request.cage.map(|cage| cage.lock()).transpose();
+    let steps = Steps {
+        keeper: Pid::this(),
+        terminal: request.terminal,
+        lock: lock.map_err(Failure::sandbox)?,
+    };
+    let Descriptors {
+        stdin,
+        stdout,
+        stderr,
+    } = descriptors;
+    let (program, arguments) = request
+        .argv
+        .split_first()
+        .expect("the launcher refuses a command without a program");
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .env_clear()
+        .envs(request.env)
+        .stdin(stdin)
+        .stdout(stdout)
+        .stderr(stderr);
+    // SAFETY: the keeper has a single thread, so its child may do what it likes.
+    unsafe {
+        command.pre_exec(move || steps.take().map_err(|error| offset(&error)));
+    }
+    match command.spawn() {
+        // The handle neither waits nor kills when dropped; the keeper reaps by itself.
+        Ok(child) => Ok(Pid::from_raw(child.id().cast_signed())),
+        Err(error) => Err(failure_of(&error)),
+    }
+}
+
+fn offset(error: &io::Error) -> io::Error {
+    let errno = error.raw_os_error().unwrap_or(libc::EIO);
+    io::Error::from_raw_os_error(errno + STEP_ERRNO_OFFSET)
+}
+
+fn failure_of(error: &io::Error) -> Failure {
+    match error.raw_os_error() {
+        Some(errno) if errno >= STEP_ERRNO_OFFSET => Failure {
+            stage: Stage::Sandbox,
+            errno: errno - STEP_ERRNO_OFFSET,
+        },
+        _ => Failure::new(Stage::Execute, error),
+    }
+}
+
+/// What the child does to itself before it becomes the command.
+struct Steps {
+    keeper: Pid,
+    terminal: TerminalUse,
+    lock: Option<Lock>,
+}
+
+impl Steps {
+    fn take(&self) -> io::Result<()> {
+        setsid()?;
+        if self.terminal == TerminalUse::Controlling {
+            // SAFETY: stdin is the terminal; the argument means "do not steal it".
+            if unsafe { libc::ioctl(0, libc::TIOCSCTTY, 0) } != 0 {
+                return Err(io::Error::last_os_error());
+            }
+        }
+        prctl::set_pdeathsig(Signal::SIGKILL)?;
+        if getppid() != self.keeper {
+            return Err(io::Error::from_raw_os_error(libc::ESRCH));
+        }
+        close_on_exec_from(3)?;
+        match &self.lock {
+            Some(lock) => lock.apply(),
+            None => Ok(()),
+        }
+    }
+}
+
+fn close_on_exec_from(first: libc::c_uint) -> io::Result<()> {
+    let flags = libc::CLOSE_RANGE_CLOEXEC.cast_signed();
+    // SAFETY: only marks descriptors; none is closed before exec.
+    if unsafe { libc::close_range(first, libc::c_uint::MAX, flags) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}

@@ -1,0 +1,217 @@
+//! The process that stays for one command: starts it, reaps, passes signals on, ends the tree.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Instant;
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::prctl;
+use nix::sys::signal::{Signal, killpg};
+use nix::sys::signalfd::SignalFd;
+use nix::unistd::Pid;
+
+use super::execute::{Failure, execute};
+use super::wire::{ExitRecord, Order, Received, Report, receive_order, send_report};
+use super::{server, tree};
+
+/// Runs one command to its end and the end of everything that it started.
+pub(super) fn keep(received: Received) -> ! {
+    let code = match Keeper::start(received) {
+        Ok(mut keeper) => keeper.run().map_or(1, |()| 0),
+        Err(_) => 1,
+    };
+    // SAFETY: a fork of the holder must not run what the holder registered for its own exit.
+    unsafe { libc::_exit(code) }
+}
+
+struct Keeper {
+    control: OwnedFd,
+    children: SignalFd,
+    leader: Leader,
+    orders: Orders,
+}
+
+enum Leader {
+    Running { pid: Pid, since: Instant },
+    Reported,
+}
+
+/// After [`Order::Kill`] there is nothing left to be told.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Orders {
+    Listening,
+    Killing,
+}
+
+/// What reaping found.
+enum Tree {
+    Empty,
+    Alive,
+}
+
+impl Keeper {
+    /// Starts the command, or tells the engine why it could not.
+    fn start(received: Received) -> io::Result<Self> {
+        let Received {
+            request,
+            control,
+            descriptors,
+        } = received;
+        let since = Instant::now();
+        let started = adopt_orphans()
+            .map_err(Failure::sandbox)
+            .and_then(|children| Ok((children, execute(request, descriptors)?)));
+        let (children, pid) = match started {
+            Ok(started) => started,
+            Err(Failure { stage, errno }) => {
+                send_report(control.as_fd(), &Report::Failed { stage, errno })?;
+                return Err(io::Error::from_raw_os_error(errno));
+            }
+        };
+        let keeper = Self {
+            control,
+            children,
+            leader: Leader::Running { pid, since },
+            orders: Orders::Listening,
+        };
+        let pid = pid.as_raw().cast_unsigned();
+        // An engine that has gone meanwhile shows again as the end of the socket.
+        let _ = send_report(keeper.control.as_fd(), &Report::Started { pid });
+        Ok(keeper)
+    }
+
+    fn run(&mut self) -> io::Result<()> {
+        loop {
+            let (ordered, ended) = self.wait()?;
+            if ended {
+                while self.children.read_signal()?.is_some() {}
+                if let Tree::Empty = self.reap()? {
+                    return Ok(());
+                }
+            }
+            if ordered {
+                self.obey(receive_order(&self.control));
+            }
+            if self.orders == Orders::Killing {
+                // Again after each death: it may have made grandchildren ours.
+                tree::signal_all(Signal::SIGKILL);
+            }
+        }
+    }
+
+    /// Waits for an order or the end of a child.
+    fn wait(&self) -> io::Result<(bool, bool)> {
+        let mut ready = [
+            PollFd::new(self.children.as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.control.as_fd(), PollFlags::POLLIN),
+        ];
+        let watched = match self.orders {
+            Orders::Listening => &mut ready[..],
+            Orders::Killing => &mut ready[..1],
+        };
+        match poll(watched, PollTimeout::NONE) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let [ended, ordered] = ready.map(|it| it.any().unwrap_or(false));
+        Ok((ordered, ended))
+    }
+
+    fn obey(&mut self, order: Order) {
+        match order {
+            Order::Interrupt => {
+                if let Leader::Running { pid, .. } = self.leader {
+                    // Fails only if the group has ended, of which we hear next.
+                    let _ = killpg(pid, Signal::SIGINT);
+                }
+            }
+            Order::Terminate => {
+                tree::signal_all(Signal::SIGTERM);
+                // A stopped process would act on the signal only when continued.
+                tree::signal_all(Signal::SIGCONT);
+            }
+            Order::Kill => self.orders = Orders::Killing,
+        }
+    }
+
+    /// Reaps what has ended and reports the command itself.
+    fn reap(&mut self) -> io::Result<Tree> {
+        let mut exit = None;
+        let tree = loop {
+            let Some(child) = wait_any()? else {
+                break Tree::Empty;
+            };
+            match (child, &self.leader) {
+                (Child::StillRunning, _) => break Tree::Alive,
+                (Child::Ended { pid, status, usage }, Leader::Running { pid: leader, since })
+                    if pid == *leader =>
+                {
+                    exit = Some(exit_record(status, &usage, *since));
+                    self.leader = Leader::Reported;
+                }
+                (Child::Ended { .. }, _) => {}
+            }
+        };
+        if let Some(mut exit) = exit {
+            exit.left_behind = matches!(tree, Tree::Alive);
+            // An engine that has gone needs no report.
+            let _ = send_report(self.control.as_fd(), &Report::Exited(exit));
+        }
+        Ok(tree)
+    }
+}
+
+/// Makes whoever loses its parent below this process its child, and lets go of the socket that
+/// the holder takes requests from, so that the engine sees when the holder itself ends.
+fn adopt_orphans() -> io::Result<SignalFd> {
+    // SAFETY: nothing reads stdin here; the command gets its own.
+    if unsafe { libc::close(0) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    prctl::set_child_subreaper(true)?;
+    server::watch_children()
+}
+
+enum Child {
+    Ended {
+        pid: Pid,
+        status: libc::c_int,
+        usage: libc::rusage,
+    },
+    StillRunning,
+}
+
+/// Reaps one child without waiting; `None` when there is no child at all.
+fn wait_any() -> io::Result<Option<Child>> {
+    let mut status = 0;
+    // SAFETY: all zeroes is a valid rusage.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: both pointers are live; the call fills them.
+    let pid = unsafe { libc::wait4(-1, &raw mut status, libc::WNOHANG, &raw mut usage) };
+    match pid {
+        0 => Ok(Some(Child::StillRunning)),
+        1.. => Ok(Some(Child::Ended {
+            pid: Pid::from_raw(pid),
+            status,
+            usage,
+        })),
+        _ if Errno::last() == Errno::ECHILD => Ok(None),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+fn exit_record(status: libc::c_int, usage: &libc::rusage, since: Instant) -> ExitRecord {
+    let micros = |time: libc::timeval| {
+        let micros = time.tv_sec * 1_000_000 + time.tv_usec;
+        u64::try_from(micros).unwrap_or(0)
+    };
+    ExitRecord {
+        code: libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status)),
+        signal: libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status)),
+        wall_us: u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX),
+        cpu_us: micros(usage.ru_utime) + micros(usage.ru_stime),
+        memory_peak_bytes: u64::try_from(usage.ru_maxrss).unwrap_or(0) * 1024,
+        left_behind: false,
+    }
+}

@@ -1,0 +1,110 @@
+//! The holder's loop: take a request, fork a keeper, reap keepers that ended.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::prctl;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::signal::{SigHandler, SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{ForkResult, Pid, fork, setsid};
+
+use super::wire::{self, Received};
+use super::{keeper, tree};
+
+/// Serves until the engine closes its end and every keeper has finished.
+pub(super) fn serve(socket: &OwnedFd) -> io::Result<()> {
+    let children = isolate()?;
+    let mut keepers = Keepers::default();
+    loop {
+        let mut ready = [
+            PollFd::new(socket.as_fd(), PollFlags::POLLIN),
+            PollFd::new(children.as_fd(), PollFlags::POLLIN),
+        ];
+        match poll(&mut ready, PollTimeout::NONE) {
+            Ok(_) => {}
+            Err(Errno::EINTR) => continue,
+            Err(error) => return Err(error.into()),
+        }
+        let [request, ended] = ready.map(|it| it.any().unwrap_or(false));
+        if ended {
+            children.read_signal()?;
+            keepers.reap(WaitPidFlag::WNOHANG);
+        }
+        if request {
+            match wire::receive_request(socket.as_fd())? {
+                Some(received) => keepers.start(received)?,
+                None => break,
+            }
+        }
+    }
+    // The commands' own sockets are closed with the engine's; their keepers are ending them.
+    keepers.reap(WaitPidFlag::empty());
+    Ok(())
+}
+
+/// Leaves the engine's session and descriptors behind; returns where the ends of children show.
+fn isolate() -> io::Result<SignalFd> {
+    // Fails only for the leader of a process group, whom no terminal's ctrl-C reaches either way.
+    let _ = setsid();
+    // SAFETY: nothing here owns a descriptor above the socket, which is stdin.
+    if unsafe { libc::close_range(3, libc::c_uint::MAX, 0) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    for signal in Signal::iterator() {
+        // Whatever the engine ignores, commands must not inherit. SIGKILL and SIGSTOP refuse.
+        // SAFETY: the default action runs no code of ours.
+        let _ = unsafe { nix::sys::signal::signal(signal, SigHandler::SigDfl) };
+    }
+    let (_, hard) = getrlimit(Resource::RLIMIT_CORE)?;
+    setrlimit(Resource::RLIMIT_CORE, 0, hard)?;
+    prctl::set_child_subreaper(true)?;
+    watch_children()
+}
+
+/// Turns SIGCHLD into something that can be polled.
+pub(super) fn watch_children() -> io::Result<SignalFd> {
+    let mut mask = SigSet::empty();
+    mask.add(Signal::SIGCHLD);
+    mask.thread_block()?;
+    let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
+    Ok(SignalFd::with_flags(&mask, flags)?)
+}
+
+#[derive(Default)]
+struct Keepers(BTreeSet<Pid>);
+
+impl Keepers {
+    fn start(&mut self, received: Received) -> io::Result<()> {
+        // SAFETY: this process has a single thread, so the child may do anything.
+        match unsafe { fork() }? {
+            ForkResult::Child => keeper::keep(received),
+            ForkResult::Parent { child } => {
+                self.0.insert(child);
+                Ok(())
+            }
+        }
+    }
+
+    fn reap(&mut self, flags: WaitPidFlag) {
+        loop {
+            match waitpid(None, Some(flags)) {
+                Ok(WaitStatus::Exited(pid, _)) => {
+                    self.0.remove(&pid);
+                }
+                Ok(WaitStatus::Signaled(pid, ..)) => {
+                    // A keeper that was killed could not end its tree, which is now ours.
+                    if self.0.remove(&pid) {
+                        tree::signal_children_except(&self.0, Signal::SIGKILL);
+                    }
+                }
+                Err(Errno::EINTR) => {}
+                Ok(_) | Err(_) => return,
+            }
+        }
+    }
+}

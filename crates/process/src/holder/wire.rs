@@ -1,0 +1,227 @@
+//! The messages between engine, holder and keeper.
+//!
+//! Each is one packet of a `SOCK_SEQPACKET` socket. A request's text can be larger than a packet
+//! may be, so it travels in a memory file beside the command's other descriptors.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, IoSlice, IoSliceMut, Read, Seek, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::path::PathBuf;
+
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::socket::{
+    AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, recv,
+    recvmsg, send, sendmsg, socketpair,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::cage::Cage;
+use crate::limits::{MESSAGE_BYTES_MAX, REQUEST_BYTES_MAX};
+
+/// One command for the holder to start.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Request {
+    pub argv: Vec<String>,
+    pub cwd: PathBuf,
+    pub env: BTreeMap<String, String>,
+    pub cage: Option<Cage>,
+    pub terminal: TerminalUse,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum TerminalUse {
+    None,
+    /// Stdin is the terminal that shall control the command's session.
+    Controlling,
+}
+
+/// What a command reads and writes.
+#[derive(Debug)]
+pub(crate) struct Descriptors {
+    pub stdin: OwnedFd,
+    pub stdout: OwnedFd,
+    pub stderr: OwnedFd,
+}
+
+/// A request as it arrives at the holder.
+#[derive(Debug)]
+pub(super) struct Received {
+    pub request: Request,
+    /// The keeper's end of the command's own socket.
+    pub control: OwnedFd,
+    pub descriptors: Descriptors,
+}
+
+/// What a keeper tells the engine.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Report {
+    Started { pid: u32 },
+    Failed { stage: Stage, errno: i32 },
+    Exited(ExitRecord),
+}
+
+/// How far a command got that could not be started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Stage {
+    WorkingDirectory,
+    Sandbox,
+    Execute,
+}
+
+/// The end of the command itself; processes that it left behind may go on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ExitRecord {
+    pub code: Option<i32>,
+    pub signal: Option<i32>,
+    pub wall_us: u64,
+    pub cpu_us: u64,
+    pub memory_peak_bytes: u64,
+    pub left_behind: bool,
+}
+
+/// What the engine tells a keeper. The end of the socket means [`Order::Kill`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Order {
+    /// SIGINT to the command's process group, as ctrl-C would do it.
+    Interrupt = b'I',
+    /// SIGTERM to every process of the tree.
+    Terminate = b'T',
+    /// SIGKILL to every process of the tree until none is left.
+    Kill = b'K',
+}
+
+impl Order {
+    fn from_byte(byte: u8) -> Option<Self> {
+        [Self::Interrupt, Self::Terminate, Self::Kill]
+            .into_iter()
+            .find(|order| *order as u8 == byte)
+    }
+}
+
+/// A pair of connected packet sockets.
+pub(super) fn socket_pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    let flags = SockFlag::SOCK_CLOEXEC;
+    Ok(socketpair(
+        AddressFamily::Unix,
+        SockType::SeqPacket,
+        None,
+        flags,
+    )?)
+}
+
+/// Sends a request without waiting; [`io::ErrorKind::WouldBlock`] when the holder is behind.
+pub(super) fn send_request(
+    socket: BorrowedFd,
+    text: BorrowedFd,
+    control: BorrowedFd,
+    descriptors: &Descriptors,
+) -> io::Result<()> {
+    let Descriptors {
+        stdin,
+        stdout,
+        stderr,
+    } = descriptors;
+    let raw = [
+        text.as_raw_fd(),
+        control.as_raw_fd(),
+        stdin.as_raw_fd(),
+        stdout.as_raw_fd(),
+        stderr.as_raw_fd(),
+    ];
+    let rights = [ControlMessage::ScmRights(&raw)];
+    let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+    sendmsg::<()>(
+        socket.as_raw_fd(),
+        &[IoSlice::new(b"R")],
+        &rights,
+        flags,
+        None,
+    )?;
+    Ok(())
+}
+
+/// Waits for the next request; `None` when the engine has closed its end.
+pub(super) fn receive_request(socket: BorrowedFd) -> io::Result<Option<Received>> {
+    let mut byte = [0_u8; 1];
+    let mut slices = [IoSliceMut::new(&mut byte)];
+    let mut space = nix::cmsg_space!([RawFd; 5]);
+    let flags = MsgFlags::MSG_CMSG_CLOEXEC;
+    let message = recvmsg::<()>(socket.as_raw_fd(), &mut slices, Some(&mut space), flags)?;
+    let mut received = Vec::new();
+    for control in message.cmsgs()? {
+        if let ControlMessageOwned::ScmRights(raw) = control {
+            // SAFETY: the kernel has just made these descriptors for this process.
+            received.extend(
+                raw.into_iter()
+                    .map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }),
+            );
+        }
+    }
+    if message.bytes == 0 {
+        return Ok(None);
+    }
+    let [text, control, stdin, stdout, stderr] = <[OwnedFd; 5]>::try_from(received)
+        .map_err(|_| io::Error::other("a request came without its descriptors"))?;
+    let mut json = Vec::new();
+    let mut text = File::from(text);
+    text.rewind()?;
+    text.take(REQUEST_BYTES_MAX).read_to_end(&mut json)?;
+    Ok(Some(Received {
+        request: serde_json::from_slice(&json)?,
+        control,
+        descriptors: Descriptors {
+            stdin,
+            stdout,
+            stderr,
+        },
+    }))
+}
+
+/// Puts the request's text into a memory file.
+pub(super) fn request_text(request: &Request) -> io::Result<OwnedFd> {
+    let json = serde_json::to_vec(request)?;
+    if json.len() as u64 > REQUEST_BYTES_MAX {
+        return Err(io::Error::from_raw_os_error(libc::E2BIG));
+    }
+    let mut file = File::from(memfd_create(c"request", MFdFlags::MFD_CLOEXEC)?);
+    file.write_all(&json)?;
+    Ok(file.into())
+}
+
+pub(super) fn send_report(socket: BorrowedFd, report: &Report) -> io::Result<()> {
+    let json = serde_json::to_vec(report)?;
+    send(socket.as_raw_fd(), &json, MsgFlags::MSG_NOSIGNAL)?;
+    Ok(())
+}
+
+/// Takes the next report without waiting; `None` when the keeper has ended.
+pub(crate) fn receive_report(socket: BorrowedFd) -> io::Result<Option<Report>> {
+    let mut json = [0_u8; MESSAGE_BYTES_MAX];
+    let length = match recv(socket.as_raw_fd(), &mut json, MsgFlags::MSG_DONTWAIT) {
+        Ok(length) => length,
+        // A keeper that ends with an order unread resets the socket instead of closing it.
+        Err(nix::Error::ECONNRESET) => 0,
+        Err(error) => return Err(error.into()),
+    };
+    if length == 0 {
+        return Ok(None);
+    }
+    Ok(Some(serde_json::from_slice(&json[..length])?))
+}
+
+pub(crate) fn send_order(socket: BorrowedFd, order: Order) -> io::Result<()> {
+    let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+    send(socket.as_raw_fd(), &[order as u8], flags)?;
+    Ok(())
+}
+
+/// Takes an order that has arrived. Whatever cannot be understood ends the command.
+pub(super) fn receive_order(socket: impl AsFd) -> Order {
+    let mut byte = [0_u8; 1];
+    match recv(socket.as_fd().as_raw_fd(), &mut byte, MsgFlags::empty()) {
+        Ok(1) => Order::from_byte(byte[0]).unwrap_or(Order::Kill),
+        Ok(_) | Err(_) => Order::Kill,
+    }
+}

@@ -1,0 +1,37 @@
+//! Every bound of this crate, with its unit last.
+
+/// What one read of a command's output returns at most; also the size of an output event.
+pub const OUTPUT_EVENT_BYTES_MAX: usize = 8 * 1024;
+
+/// Output kept aside while the caller writes to stdin or kills; beyond it, a write stops
+/// reading and a kill throws output away.
+pub const OUTPUT_ASIDE_BYTES_MAX: usize = 1024 * 1024;
+
+/// How long processes that a command left behind may go on writing to its output after the
+/// command itself has ended. Process substitutions (`> >(tee log)`) need a moment; servers
+/// started with `&` would use any time they are given.
+pub const DRAIN_GRACE_MS: u64 = 250;
+
+/// How long a killed tree may take to disappear before it is reported as not verified.
+pub const SWEEP_WAIT_MS: u64 = 5_000;
+
+/// How long a command may take to end itself after SIGTERM.
+pub const TERMINATE_GRACE_MS: u64 = 1_000;
+
+/// How long a write to stdin may wait without a byte being taken.
+pub const STDIN_STALL_MS: u64 = 30_000;
+
+/// How long starting a holder and one command may take, exec included.
+pub const START_WAIT_MS: u64 = 10_000;
+
+/// Arguments and environment of one command; the kernel's own limit is in the same order.
+pub const REQUEST_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// One message between engine, holder and keeper, file descriptors aside.
+pub const MESSAGE_BYTES_MAX: usize = 16 * 1024;
+
+/// How long a login shell may take to print its environment.
+pub const LOGIN_WAIT_MS: u64 = 10_000;
+
+/// What a login shell may print, its profile's chatter included.
+pub const LOGIN_BYTES_MAX: usize = 1024 * 1024;

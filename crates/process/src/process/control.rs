@@ -1,0 +1,66 @@
+//! The engine's end of one command's control socket.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Weak;
+
+use crate::holder::{Order, Report, receive_report, send_order};
+use crate::pollable::{Pollable, pollable};
+
+/// Closing it kills the command's whole tree.
+#[derive(Debug)]
+pub(super) struct Control(Pollable);
+
+impl Control {
+    pub fn new(socket: OwnedFd) -> io::Result<Self> {
+        Ok(Self(pollable(socket)?))
+    }
+
+    /// Waits for what the keeper says; `None` when it has ended, and with it the tree.
+    pub async fn report(&self) -> Option<Report> {
+        loop {
+            let mut guard = self.0.readable().await.ok()?;
+            match guard.try_io(|socket| receive_report(socket.as_fd())) {
+                Ok(Ok(report)) => return report,
+                // What cannot be read is no keeper of ours; dropping the socket ends it.
+                Ok(Err(_)) => return None,
+                Err(_would_block) => {}
+            }
+        }
+    }
+
+    /// Fails only if the keeper has ended, of which the next report tells.
+    pub fn order(&self, order: Order) {
+        let _ = send_order(self.0.get_ref().as_fd(), order);
+    }
+}
+
+/// Stops a command from elsewhere. It does not keep the command alive: once its
+/// [`Process`](super::Process) is dropped, there is nothing left to stop.
+#[derive(Debug, Clone)]
+pub struct Killer(pub(super) Weak<Control>);
+
+impl Killer {
+    /// Sends SIGINT to the command's process group, as ctrl-C in a terminal does.
+    pub fn interrupt(&self) {
+        self.order(Order::Interrupt);
+    }
+
+    /// Sends SIGTERM to every process of the tree.
+    pub fn terminate(&self) {
+        self.order(Order::Terminate);
+    }
+
+    /// Sends SIGKILL to every process of the tree; its end is seen as [`ProcessEvent::Exited`].
+    ///
+    /// [`ProcessEvent::Exited`]: super::ProcessEvent::Exited
+    pub fn kill(&self) {
+        self.order(Order::Kill);
+    }
+
+    fn order(&self, order: Order) {
+        if let Some(control) = self.0.upgrade() {
+            control.order(order);
+        }
+    }
+}

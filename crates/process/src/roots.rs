@@ -1,0 +1,164 @@
+//! What a policy lets a command write, as one table.
+//!
+//! | policy | writable | protected inside it | network |
+//! |---|---|---|---|
+//! | `danger-full-access` | everything | nothing | yes |
+//! | `read-only` | nothing | – | as the policy says |
+//! | `workspace-write` | cwd, listed roots, `/tmp`, `$TMPDIR` | `.git`, `.troupe` of each root | as the policy says |
+//!
+//! A `.git` that is a file stands for a repository elsewhere; the directory that it names and
+//! the repository which that one shares are protected as well. Reading those pointers is the
+//! only thing here that touches the disk.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use troupe_protocol::policy::SandboxPolicy;
+
+/// Names that stay read-only directly under a writable root: a command that could write them
+/// would choose what runs outside the sandbox later (hooks, configuration, roles).
+const PROTECTED_NAMES: [&str; 2] = [".git", ".troupe"];
+
+/// Where a command may write and whether it may use the network.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct WritableRoots {
+    /// Absolute, symlinks resolved where they exist, each once, in the order of the table.
+    pub writable: Vec<PathBuf>,
+    /// Read-only although they lie in a writable root. They need not exist.
+    pub protected: Vec<PathBuf>,
+    pub network: NetworkAccess,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum NetworkAccess {
+    Denied,
+    Allowed,
+}
+
+/// Looks up the table for one policy. `cwd` is the session's, `env` the command's.
+pub fn writable_roots(
+    policy: &SandboxPolicy,
+    cwd: &Path,
+    env: &BTreeMap<String, String>,
+) -> WritableRoots {
+    let network = if policy.network_access() {
+        NetworkAccess::Allowed
+    } else {
+        NetworkAccess::Denied
+    };
+    let writable = match policy {
+        SandboxPolicy::DangerFullAccess => {
+            return WritableRoots {
+                writable: vec![PathBuf::from("/")],
+                protected: Vec::new(),
+                network,
+            };
+        }
+        SandboxPolicy::ReadOnly { .. } => Vec::new(),
+        SandboxPolicy::WorkspaceWrite {
+            writable_roots,
+            exclude_tmpdir_env_var,
+            exclude_slash_tmp,
+            ..
+        } => {
+            let mut roots = vec![cwd.to_path_buf()];
+            roots.extend(writable_roots.iter().map(|root| cwd.join(root)));
+            if !exclude_slash_tmp {
+                roots.push(PathBuf::from("/tmp"));
+            }
+            if !exclude_tmpdir_env_var {
+                roots.extend(temporary_directory(env));
+            }
+            distinct(roots.iter().map(|root| resolve(root)))
+        }
+    };
+    let protected = distinct(writable.iter().flat_map(|root| protected_below(root)));
+    WritableRoots {
+        writable,
+        protected,
+        network,
+    }
+}
+
+impl WritableRoots {
+    /// Says whether the table lets `path`, which must be absolute, be written. Symlinks in its
+    /// existing part are resolved, but between this answer and a write they may change: this is
+    /// for deciding whom to ask, the kernel enforces.
+    pub fn permits(&self, path: &Path) -> bool {
+        let path = resolve(path);
+        self.writable.iter().any(|root| path.starts_with(root))
+            && !self.protected.iter().any(|root| path.starts_with(root))
+    }
+}
+
+/// `$TMPDIR`, unless it would open the whole disk.
+fn temporary_directory(env: &BTreeMap<String, String>) -> Option<PathBuf> {
+    let path = Path::new(env.get("TMPDIR")?);
+    let resolved = resolve(path);
+    (path.is_absolute() && resolved.parent().is_some()).then_some(resolved)
+}
+
+fn protected_below(root: &Path) -> Vec<PathBuf> {
+    let mut protected: Vec<_> = PROTECTED_NAMES.iter().map(|name| root.join(name)).collect();
+    protected.extend(git_directories(root));
+    protected
+}
+
+/// The directories behind a `.git` pointer file: `gitdir: <path>` names the worktree's own,
+/// whose `commondir` names the one with objects, hooks and configuration.
+fn git_directories(root: &Path) -> Vec<PathBuf> {
+    let Some(pointer) = read_short(&root.join(".git")) else {
+        return Vec::new();
+    };
+    let Some(target) = pointer.strip_prefix("gitdir:") else {
+        return Vec::new();
+    };
+    let git_dir = resolve(&root.join(target.trim()));
+    let common =
+        read_short(&git_dir.join("commondir")).map(|path| resolve(&git_dir.join(path.trim())));
+    std::iter::once(git_dir).chain(common).collect()
+}
+
+/// Reads a pointer file; anything larger than a path is none.
+fn read_short(path: &Path) -> Option<String> {
+    let metadata = std::fs::metadata(path).ok()?;
+    let is_pointer = metadata.is_file() && metadata.len() <= libc::PATH_MAX as u64;
+    is_pointer.then(|| std::fs::read_to_string(path).ok())?
+}
+
+/// Resolves symlinks in the part of the path that exists, component by component as the kernel
+/// does, so that `link/..` leads to the parent of the link's target.
+fn resolve(path: &Path) -> PathBuf {
+    if let Ok(real) = path.canonicalize() {
+        return real;
+    }
+    let mut real = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                real.pop();
+            }
+            Component::CurDir => {}
+            Component::Prefix(_) | Component::RootDir => real.push(part),
+            Component::Normal(name) => {
+                real.push(name);
+                real = real.canonicalize().unwrap_or(real);
+            }
+        }
+    }
+    real
+}
+
+fn distinct(paths: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
+    let mut seen = Vec::new();
+    for path in paths {
+        if !seen.contains(&path) {
+            seen.push(path);
+        }
+    }
+    seen
+}
+
+#[cfg(test)]
+mod tests;

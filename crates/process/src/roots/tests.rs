@@ -1,0 +1,170 @@
+use std::fmt::Write as _;
+
+use expect_test::{Expect, expect};
+
+use super::*;
+
+/// A scratch directory whose path is printed as `~`.
+struct Scratch(tempfile::TempDir);
+
+impl Scratch {
+    fn new() -> Self {
+        Self(tempfile::tempdir_in("/var/tmp").unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().canonicalize().unwrap().join(name)
+    }
+
+    fn directory(&self, name: &str) -> PathBuf {
+        std::fs::create_dir_all(self.path(name)).unwrap();
+        self.path(name)
+    }
+
+    fn check(&self, policy: &SandboxPolicy, env: &[(&str, &str)], expected: Expect) {
+        let env = env
+            .iter()
+            .map(|(k, v)| ((*k).into(), (*v).into()))
+            .collect();
+        let table = writable_roots(policy, &self.directory("work"), &env);
+        let mut text = String::new();
+        for path in &table.writable {
+            writeln!(text, "write   {}", path.display()).unwrap();
+        }
+        for path in &table.protected {
+            writeln!(text, "protect {}", path.display()).unwrap();
+        }
+        writeln!(text, "network {:?}", table.network).unwrap();
+        let home = self.path("");
+        expected.assert_eq(&text.replace(home.to_str().unwrap(), "~/"));
+    }
+}
+
+fn workspace(roots: &[&str]) -> SandboxPolicy {
+    SandboxPolicy::WorkspaceWrite {
+        writable_roots: roots.iter().map(PathBuf::from).collect(),
+        network_access: false,
+        exclude_tmpdir_env_var: false,
+        exclude_slash_tmp: true,
+    }
+}
+
+#[test]
+fn read_only_writes_nothing() {
+    Scratch::new().check(
+        &SandboxPolicy::read_only(),
+        &[],
+        expect![[r"
+        network Denied
+    "]],
+    );
+}
+
+#[test]
+fn full_access_writes_everything() {
+    Scratch::new().check(
+        &SandboxPolicy::DangerFullAccess,
+        &[],
+        expect![[r"
+        write   /
+        network Allowed
+    "]],
+    );
+}
+
+#[test]
+fn the_workspace_its_roots_and_the_temporary_directory() {
+    let scratch = Scratch::new();
+    let tmp = scratch.directory("t");
+    scratch.check(
+        &workspace(&["../more", "."]),
+        &[("TMPDIR", tmp.to_str().unwrap())],
+        expect![[r"
+        write   ~/work
+        write   ~/more
+        write   ~/t
+        protect ~/work/.git
+        protect ~/work/.troupe
+        protect ~/more/.git
+        protect ~/more/.troupe
+        protect ~/t/.git
+        protect ~/t/.troupe
+        network Denied
+    "]],
+    );
+}
+
+#[test]
+fn slash_tmp_is_writable_unless_excluded() {
+    Scratch::new().check(
+        &SandboxPolicy::workspace_write(),
+        &[],
+        expect![[r"
+        write   ~/work
+        write   /tmp
+        protect ~/work/.git
+        protect ~/work/.troupe
+        protect /tmp/.git
+        protect /tmp/.troupe
+        network Denied
+    "]],
+    );
+}
+
+#[test]
+fn a_tmpdir_that_opens_the_disk_is_ignored() {
+    for tmpdir in ["/", "/usr/..", "relative", ""] {
+        Scratch::new().check(
+            &workspace(&[]),
+            &[("TMPDIR", tmpdir)],
+            expect![[r"
+            write   ~/work
+            protect ~/work/.git
+            protect ~/work/.troupe
+            network Denied
+        "]],
+        );
+    }
+}
+
+#[test]
+fn a_worktree_protects_the_repository_that_it_belongs_to() {
+    let scratch = Scratch::new();
+    let work = scratch.directory("work");
+    let own = scratch.directory("repo/.git/worktrees/w");
+    std::fs::write(work.join(".git"), format!("gitdir: {}\n", own.display())).unwrap();
+    std::fs::write(own.join("commondir"), "../..\n").unwrap();
+    scratch.check(
+        &workspace(&[]),
+        &[],
+        expect![[r"
+        write   ~/work
+        protect ~/work/.git
+        protect ~/work/.troupe
+        protect ~/repo/.git/worktrees/w
+        protect ~/repo/.git
+        network Denied
+    "]],
+    );
+}
+
+#[test]
+fn a_write_is_permitted_where_the_kernel_would_arrive() {
+    let scratch = Scratch::new();
+    let work = scratch.directory("work");
+    let elsewhere = scratch.directory("elsewhere/deep");
+    std::os::unix::fs::symlink(&elsewhere, work.join("link")).unwrap();
+    let table = writable_roots(&workspace(&[]), &work, &BTreeMap::new());
+    let permits = |path: &str| table.permits(&work.join(path));
+    assert!(permits("new/file"));
+    assert!(permits("new/../file"));
+    assert!(!permits("../work2/file"));
+    assert!(!permits("link/file"));
+    assert!(
+        !permits("link/../file"),
+        "leads to elsewhere/, not to work/"
+    );
+    assert!(!permits(".git/hooks/pre-commit"));
+    assert!(!permits(".troupe"));
+    assert!(permits(".gitignore"));
+}
