@@ -120,29 +120,30 @@ fn edited_file() -> impl Strategy<Value = (Vec<(String, LineEdit)>, &'static str
 
 /// One chunk with the whole file as context: what it means does not depend on search.
 fn whole_file_patch(lines: &[(String, LineEdit)]) -> String {
-    let mut patch = "*** Begin Patch\n*** Update File: file.txt\n@@\n".to_owned();
-    for (line, edit) in lines {
-        patch += &match edit {
-            LineEdit::Keep => format!(" {line}\n"),
-            LineEdit::Remove => format!("-{line}\n"),
-            LineEdit::Replace(new) => format!("-{line}\n+{new}\n"),
-            LineEdit::InsertAfter(new) => format!(" {line}\n+{new}\n"),
-        };
-    }
-    patch + "*** End Patch\n"
+    let lines = lines.iter().map(|(line, edit)| match edit {
+        LineEdit::Keep => format!(" {line}\n"),
+        LineEdit::Remove => format!("-{line}\n"),
+        LineEdit::Replace(new) => format!("-{line}\n+{new}\n"),
+        LineEdit::InsertAfter(new) => format!(" {line}\n+{new}\n"),
+    });
+    let lines: Vec<String> = lines.collect();
+    let header = "*** Begin Patch\n*** Update File: file.txt\n@@\n";
+    format!("{header}{}*** End Patch\n", lines.concat())
 }
 
 fn edited(lines: &[(String, LineEdit)], end: &str) -> String {
-    let mut content = String::new();
-    for (line, edit) in lines {
-        content += &match edit {
-            LineEdit::Keep => format!("{line}{end}"),
-            LineEdit::Remove => String::new(),
-            LineEdit::Replace(new) => format!("{new}{end}"),
-            LineEdit::InsertAfter(new) => format!("{line}{end}{new}{end}"),
-        };
-    }
-    content
+    let lines = lines.iter().map(|(line, edit)| match edit {
+        LineEdit::Keep => format!("{line}{end}"),
+        LineEdit::Remove => String::new(),
+        LineEdit::Replace(new) => format!("{new}{end}"),
+        LineEdit::InsertAfter(new) => format!("{line}{end}{new}{end}"),
+    });
+    lines.collect()
+}
+
+fn unedited(lines: &[(String, LineEdit)], end: &str) -> String {
+    let lines = lines.iter().flat_map(|(line, _)| [line, end]);
+    lines.collect()
 }
 
 proptest! {
@@ -150,8 +151,7 @@ proptest! {
     fn a_patch_makes_of_a_file_what_it_says((lines, end) in edited_file()) {
         let work = tempfile::tempdir().unwrap();
         let path = work.path().join("file.txt");
-        let before: String = lines.iter().map(|(line, _)| format!("{line}{end}")).collect();
-        fs::write(&path, before).unwrap();
+        fs::write(&path, unedited(&lines, end)).unwrap();
 
         let patch = Patch::parse(&whole_file_patch(&lines)).unwrap();
         let roots = Roots::Within { writable: vec![work.path().to_owned()], protected: vec![] };

@@ -11,4 +11,4 @@ pub const SHELL_DEPTH_MAX: usize = 4;
 /// Scripts parsed for one judgement of danger, those in arguments included.
 pub const SCRIPTS_MAX: usize = 64;
 /// Words of one command that are looked at for danger.
-pub const WORDS_MAX: usize = 2000;
+pub const WORDS_MAX: usize = 1000;

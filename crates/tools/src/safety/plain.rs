@@ -11,13 +11,13 @@ use super::script::{Script, children};
 
 /// The words of each command, or why the script is not plain.
 pub fn plain_commands(source: &str) -> Result<Vec<Vec<String>>, String> {
+    let script = Script::parse(source).ok_or("the script is too long to be judged")?;
     if let Some(hidden) = source.chars().find(|&c| is_hidden(c)) {
         return Err(format!(
             "the script contains the invisible character U+{:04X}",
             u32::from(hidden)
         ));
     }
-    let script = Script::parse(source).ok_or("the script is too long to be judged")?;
     if !script.is_sound() {
         return Err("the script cannot be parsed".to_owned());
     }
@@ -224,13 +224,23 @@ fn refusal(kind: &str) -> String {
 
 /// A word without quotes: only characters that mean themselves in every shell.
 fn bare_word(text: &str) -> Result<String, String> {
-    let special = |c: char| !c.is_alphanumeric() && !"_-./,:=+@%".contains(c);
-    match text.chars().find(|&c| special(c)) {
-        Some(c) => Err(format!(
-            "`{c}` outside of quotes may mean something to the shell"
-        )),
-        None => Ok(text.to_owned()),
+    let mut before = None;
+    for c in text.chars() {
+        let plain = match c {
+            // At the start of a word, and after `:` and `=`, it is a home directory.
+            '~' => before.is_some_and(char::is_alphanumeric),
+            // At the start of a word some shells expand it to the path of a program.
+            '=' => before.is_some(),
+            c => c.is_alphanumeric() || "_-./,:+@%".contains(c),
+        };
+        if !plain {
+            return Err(format!(
+                "`{c}` outside of quotes may mean something to the shell"
+            ));
+        }
+        before = Some(c);
     }
+    Ok(text.to_owned())
 }
 
 fn single_quoted(text: &str) -> Result<String, String> {

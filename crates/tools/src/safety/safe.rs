@@ -29,7 +29,7 @@ pub fn all_read_only(commands: &[Vec<String>]) -> Result<(), String> {
 fn reads_only(name: &str, arguments: &[&str]) -> Result<(), String> {
     let rule = RULES
         .iter()
-        .find(|rule| rule.names.contains(&name))
+        .find(|rule| lists(rule.names, name))
         .ok_or_else(|| format!("`{name}` is not known to only read"))?;
     let allowed = match rule.allows {
         Allows::Anything => true,
@@ -45,8 +45,14 @@ fn reads_only(name: &str, arguments: &[&str]) -> Result<(), String> {
     }
 }
 
+/// Whether a name is among words that are separated by blanks.
+fn lists(words: &str, name: &str) -> bool {
+    words.split(' ').any(|word| word == name)
+}
+
 struct Rule {
-    names: &'static [&'static str],
+    /// Separated by blanks.
+    names: &'static str,
     allows: Allows,
 }
 
@@ -63,28 +69,30 @@ struct Flags {
     short: &'static str,
     /// Letters that take the rest of the word, or the next word, as their value.
     short_valued: &'static str,
-    /// Long options, alone or with `=value`.
-    long: &'static [&'static str],
+    /// Long options, alone or with `=value`, separated by blanks.
+    long: &'static str,
 }
 
 impl Flags {
     /// The arguments that are no options; `None` when an option is not allowed.
+    ///
+    /// Whether a word is the value of an option depends on the option and on the version of
+    /// the program. So whatever starts with a dash must be an allowed option in any place, as
+    /// a value and after `--` too.
     fn operands<'a>(&self, arguments: &[&'a str]) -> Option<Vec<&'a str>> {
         let mut operands = Vec::new();
-        let mut rest = arguments.iter();
-        while let Some(&argument) = rest.next() {
-            if argument == "--" {
-                operands.extend(rest);
-                break;
+        let mut is_value = false;
+        for &argument in arguments {
+            let was_value = std::mem::take(&mut is_value);
+            if argument == "--" && !was_value {
+                continue;
             }
             if let Some(long) = argument.strip_prefix("--") {
                 let name = long.split('=').next().unwrap_or(long);
-                self.long.contains(&name).then_some(())?;
+                lists(self.long, name).then_some(())?;
             } else if let Some(cluster) = argument.strip_prefix('-').filter(|c| !c.is_empty()) {
-                if self.value_follows(cluster)? {
-                    rest.next()?;
-                }
-            } else {
+                is_value = self.value_follows(cluster)?;
+            } else if !was_value {
                 operands.push(argument);
             }
         }
@@ -105,176 +113,90 @@ impl Flags {
 
 const RULES: &[Rule] = &[
     Rule {
-        names: &[
-            "basename",
-            "cat",
-            "cmp",
-            "column",
-            "comm",
-            "cut",
-            "df",
-            "dirname",
-            "du",
-            "echo",
-            "egrep",
-            "expand",
-            "false",
-            "fgrep",
-            "fold",
-            "grep",
-            "head",
-            "id",
-            "ls",
-            "md5sum",
-            "nl",
-            "nproc",
-            "od",
-            "paste",
-            "pwd",
-            "readlink",
-            "realpath",
-            "rev",
-            "seq",
-            "sha1sum",
-            "sha256sum",
-            "stat",
-            "strings",
-            "tac",
-            "tail",
-            "tr",
-            "true",
-            "type",
-            "uname",
-            "unexpand",
-            "wc",
-            "which",
-            "whoami",
-        ],
+        names: "\
+            basename cat cmp column comm cut df dirname du echo egrep expand false fgrep \
+            fold grep head id ls md5sum nl nproc od paste pwd readlink realpath rev seq \
+            sha1sum sha256sum stat tac tail tr true type uname unexpand wc which whoami",
         allows: Allows::Anything,
     },
     Rule {
-        names: &["cd"],
+        names: "cd",
         allows: Allows::If(
             |arguments| matches!(arguments, [directory] if !directory.starts_with(['-', '+'])),
         ),
     },
     Rule {
-        names: &["command"],
+        names: "command",
         allows: Allows::If(|arguments| matches!(arguments, ["-v" | "-V", _, ..])),
     },
     Rule {
-        names: &["date"],
+        names: "date",
         allows: Allows::If(date),
     },
     Rule {
-        names: &["diff"],
+        names: "diff",
         // `-l` starts a pager.
         allows: Allows::Flags(&Flags {
             short: "abBdeEiNpqrstTuwyZ0123456789",
             short_valued: "CUIx",
-            long: &[
-                "brief",
-                "unified",
-                "context",
-                "side-by-side",
-                "recursive",
-                "new-file",
-                "text",
-                "ignore-case",
-                "ignore-all-space",
-                "ignore-space-change",
-                "ignore-blank-lines",
-                "exclude",
-                "minimal",
-                "color",
-                "label",
-                "width",
-                "report-identical-files",
-            ],
+            long: "\
+                brief unified context side-by-side recursive new-file text ignore-case \
+                ignore-all-space ignore-space-change ignore-blank-lines exclude minimal \
+                color label width report-identical-files",
         }),
     },
     Rule {
-        names: &["file"],
+        names: "file",
         // `-C` writes a file, `-z` runs programs.
         allows: Allows::Flags(&Flags {
             short: "bhiLNrsk0",
             short_valued: "F",
-            long: &[
-                "brief",
-                "mime",
-                "mime-type",
-                "mime-encoding",
-                "dereference",
-                "keep-going",
-            ],
+            long: "brief mime mime-type mime-encoding dereference keep-going",
         }),
     },
     Rule {
-        names: &["find"],
+        names: "find",
         allows: Allows::If(find),
     },
     Rule {
-        names: &["git"],
+        names: "git",
         allows: Allows::If(git::reads_only),
     },
     Rule {
-        names: &["printf"],
+        names: "printf",
         allows: Allows::If(printf),
     },
     Rule {
-        names: &["rg"],
+        names: "rg",
         allows: Allows::If(rg),
     },
     Rule {
-        names: &["sed"],
+        names: "sed",
         allows: Allows::If(sed),
     },
     Rule {
-        names: &["sort"],
+        names: "sort",
         // `-o` writes, `--compress-program` runs, `-T` chooses where to write.
         allows: Allows::Flags(&Flags {
             short: "bcCdfghiMmnrRsuVz",
             short_valued: "kt",
-            long: &[
-                "check",
-                "dictionary-order",
-                "field-separator",
-                "general-numeric-sort",
-                "human-numeric-sort",
-                "ignore-case",
-                "ignore-leading-blanks",
-                "key",
-                "merge",
-                "month-sort",
-                "numeric-sort",
-                "reverse",
-                "sort",
-                "stable",
-                "unique",
-                "version-sort",
-                "zero-terminated",
-            ],
+            long: "\
+                check dictionary-order field-separator general-numeric-sort human-numeric- \
+                sort ignore-case ignore-leading-blanks key merge month-sort numeric-sort \
+                reverse sort stable unique version-sort zero-terminated",
         }),
     },
     Rule {
-        names: &["tree"],
+        names: "tree",
         // `-o` writes, `-R` with `-H` writes too.
         allows: Allows::Flags(&Flags {
             short: "adfghilnpqrstuvxACDFNQS",
             short_valued: "LPI",
-            long: &[
-                "dirsfirst",
-                "noreport",
-                "gitignore",
-                "prune",
-                "du",
-                "filelimit",
-                "charset",
-            ],
+            long: "dirsfirst noreport gitignore prune du filelimit charset",
         }),
     },
     Rule {
-        names: &["uniq"],
+        names: "uniq",
         allows: Allows::If(|arguments| {
             // A second operand is a file that is written.
             let operands = UNIQ.operands(arguments);
@@ -286,38 +208,17 @@ const RULES: &[Rule] = &[
 const UNIQ: Flags = Flags {
     short: "cdDiuz",
     short_valued: "fsw",
-    long: &[
-        "count",
-        "repeated",
-        "all-repeated",
-        "ignore-case",
-        "unique",
-        "skip-fields",
-    ],
+    long: "count repeated all-repeated ignore-case unique skip-fields",
 };
 
 /// An operand without plus sign sets the clock.
 fn date(arguments: &[&str]) -> bool {
     const FLAGS: Flags = Flags {
-        short: "uR",
-        short_valued: "dIr",
-        long: &[
-            "utc",
-            "universal",
-            "date",
-            "iso-8601",
-            "rfc-3339",
-            "rfc-email",
-            "reference",
-        ],
+        short: "uRI",
+        short_valued: "dr",
+        long: "utc universal date iso-8601 rfc-3339 rfc-email reference",
     };
-    // `-I` takes its value only in the same word.
-    let arguments: Vec<&str> = arguments
-        .iter()
-        .copied()
-        .filter(|word| *word != "-I")
-        .collect();
-    let operands = FLAGS.operands(&arguments);
+    let operands = FLAGS.operands(arguments);
     operands.is_some_and(|operands| operands.iter().all(|word| word.starts_with('+')))
 }
 
@@ -329,17 +230,16 @@ fn find(arguments: &[&str]) -> bool {
 
 /// Only text is formatted: numbers are expressions to some shells, and those run commands.
 fn printf(arguments: &[&str]) -> bool {
-    let Some((format, _)) = arguments.split_first() else {
+    let Some(format) = arguments.first().filter(|format| !format.starts_with('-')) else {
         return false;
     };
-    let mut parts = format.split('%');
-    let starts_well = parts.next().is_some_and(|text| !text.starts_with('-'));
-    let pieces = format.replace("%%", "");
-    starts_well
-        && pieces
-            .split('%')
-            .skip(1)
-            .all(|piece| piece.starts_with('s'))
+    // Some shells decode escapes before they look for directives.
+    let escapes = format.replace(r"\\", "");
+    let mut escapes = escapes.split('\\').skip(1);
+    let directives = format.replace("%%", "");
+    let mut directives = directives.split('%').skip(1);
+    escapes.all(|escape| escape.starts_with(['n', 't']))
+        && directives.all(|directive| directive.starts_with('s'))
 }
 
 fn rg(arguments: &[&str]) -> bool {

@@ -108,26 +108,26 @@ fn mismatches_say_what_to_do() {
     check(
         "a\n",
         "-b\n+c\n",
-        expect![[r#"
+        expect![[r"
         these lines are not in the file:
             b
-        read the file again and copy its lines"#]],
+        read the file again and copy its lines"]],
     );
     check(
         "a\n",
         " a\n-b\n",
-        expect![[r#"
+        expect![[r"
         these lines are not in the file:
             a
             b
-        the first 1 match at line 1, then the file has its end; read the file again and copy its lines"#]],
+        the first 1 match at line 1, then the file has its end; read the file again and copy its lines"]],
     );
     check(
         "a\nb\n",
         "-b\n@@\n-a\n",
-        expect![[r#"
+        expect![[r"
         these lines stand at line 1, above a chunk before them; put the chunks in the order of the file:
-            a"#]],
+            a"]],
     );
 }
 

@@ -72,9 +72,9 @@ fn chunks() {
 fn markers_in_the_text_of_a_file() {
     check_body(
         "*** Update File: f\n *** End Patch\n-@@ x\n+*** Add File: y\n",
-        expect![[r#"
+        expect![[r"
             update f
-              [] =*** End Patch -@@ x +*** Add File: y"#]],
+              [] =*** End Patch -@@ x +*** Add File: y"]],
     );
 }
 
