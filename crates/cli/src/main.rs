@@ -1,1 +1,39 @@
-fn main() {}
+//! `troupe`: reads arguments, environment and home, and wires everything else together.
+//!
+//! `arguments` is the command line; each command is one file in `commands/`. `layers` and
+//! `settings` turn configuration files into typed settings, `wiring` turns those into what
+//! a session runs on. `exec` drives one headless run.
+//!
+//! Deliberately absent: rules worth a test without a command line. They live in the crates
+//! below. Nothing is loaded before it is needed: no runtime for `--version`, no index for a
+//! new session, no schema without a configuration file.
+
+mod arguments;
+mod commands;
+mod exec;
+mod failure;
+mod git;
+mod home;
+mod layers;
+mod limits;
+mod settings;
+mod style;
+mod wiring;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::arguments::Cli;
+
+fn main() -> ExitCode {
+    match commands::run(Cli::parse()) {
+        Ok(exit) => exit.into(),
+        // Whoever stopped reading does not want to read about it.
+        Err(failure) if failure.is_broken_pipe() => failure.exit().into(),
+        Err(failure) => {
+            commands::tell(&format!("troupe: {failure}"));
+            failure.exit().into()
+        }
+    }
+}

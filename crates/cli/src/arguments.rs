@@ -1,0 +1,87 @@
+//! The command line. Each command has its own file in `commands/`.
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::commands::{
+    apply_patch, completion, config, demo, doctor, exec, mock_model, proto, sessions,
+};
+
+/// A local coding-agent engine in which one agent can run many.
+#[derive(Debug, Parser)]
+#[command(
+    name = "troupe",
+    version,
+    after_help = "Examples:
+  troupe demo                            see it work, without a key
+  troupe exec \"fix the failing test\"     one task in this directory
+  git diff | troupe exec \"review this\"   with more input from a pipe
+  troupe exec resume --last \"go on\"      continue the last session of this directory
+  troupe doctor                          what works on this machine, and what does not"
+)]
+pub struct Cli {
+    #[command(flatten)]
+    pub overrides: Overrides,
+    #[command(flatten)]
+    pub layers: Layers,
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run one task without a screen and print what happens.
+    #[command(visible_alias = "e")]
+    Exec(Box<exec::ExecArguments>),
+    /// Continue a session with a new prompt (short for `exec resume`).
+    Resume(Box<exec::ResumeCommand>),
+    /// Begin a new session with the history of another (short for `exec fork`).
+    Fork(Box<exec::ForkCommand>),
+    /// Speak the queue pair: submissions on stdin, events on stdout, one JSON object per line.
+    Proto(proto::ProtoArguments),
+    /// List, show, export and archive sessions.
+    Sessions(sessions::SessionsArguments),
+    /// Rebuild the index of sessions from their files (short for `sessions reindex`).
+    Reindex,
+    /// Show a real task over a scripted model; needs no key and no configuration.
+    Demo(demo::DemoArguments),
+    /// Check what works on this machine.
+    Doctor(doctor::DoctorArguments),
+    /// Print each effective setting with its origin.
+    Config(config::ConfigArguments),
+    /// Apply a patch in the engine's patch format to files of this directory.
+    ApplyPatch(apply_patch::ApplyPatchArguments),
+    /// Serve a screenplay as a model over HTTP.
+    MockModel(mock_model::MockModelArguments),
+    /// Print a completion script for a shell.
+    Completion(completion::CompletionArguments),
+}
+
+/// `-c`, which may stand before and after each command name.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Overrides {
+    /// Set a configuration value; the key is dotted, the value is TOML or else plain text.
+    #[arg(short = 'c', long = "config", value_name = "KEY=VALUE")]
+    pub config: Vec<String>,
+}
+
+impl Overrides {
+    /// Adds what was said further to the right, which wins.
+    pub fn then(mut self, further: Overrides) -> Self {
+        self.config.extend(further.config);
+        self
+    }
+}
+
+/// Which layers of configuration count.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Layers {
+    /// Use the settings of `[profiles.NAME]`.
+    #[arg(short, long, global = true, value_name = "NAME")]
+    pub profile: Option<String>,
+    /// Treat an unknown configuration key as an error.
+    #[arg(long, global = true)]
+    pub strict_config: bool,
+    /// Leave out the `config.toml` of the home.
+    #[arg(long, global = true)]
+    pub ignore_user_config: bool,
+}

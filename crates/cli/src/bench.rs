@@ -1,0 +1,102 @@
+//! What Troupe costs, measured as users meet it: whole processes against a scripted model
+//! on loopback, beside the machine's own floor and, if asked, beside another program.
+//!
+//! Deliberately absent: pass or fail. The figures are for reading; this machine may be busy,
+//! so ratios within one run count and single numbers do not.
+
+mod measure;
+mod report;
+mod subject;
+mod workload;
+
+use std::io;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use self::measure::{Cost, median};
+use self::report::Report;
+use self::subject::Subject;
+use self::workload::{Stage, Workload};
+use crate::commands::print;
+use crate::failure::{Exit, Failure, Outcome};
+
+/// Measure start, turns, shell calls, text and resume.
+#[derive(Debug, Args)]
+pub struct BenchArguments {
+    /// How often each figure is taken; the median is shown
+    #[arg(long, default_value_t = 5, value_name = "N")]
+    runs: usize,
+
+    /// Measure another program of the Codex family in the same run (repeatable)
+    #[arg(long, value_name = "NAME=PATH")]
+    beside: Vec<String>,
+
+    /// Only these workloads (repeatable): version, turn, shell, deltas, resume
+    #[arg(long, value_name = "NAME")]
+    only: Vec<String>,
+}
+
+pub fn run(arguments: BenchArguments) -> Outcome {
+    let subjects = subjects(&arguments)?;
+    let workloads: Vec<Workload> = Workload::ALL
+        .into_iter()
+        .filter(|workload| {
+            arguments.only.is_empty() || arguments.only.iter().any(|name| name == workload.name())
+        })
+        .collect();
+    if workloads.is_empty() {
+        let names = Workload::ALL.map(Workload::name).join(", ");
+        return Err(Failure::usage(format!("--only takes any of {names}")));
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .map_err(Failure::not_started)?;
+    let stage = runtime
+        .block_on(Stage::set_up())
+        .map_err(|error| Failure::internal(format!("the bench could not be set up: {error}")))?;
+    let mut report = Report::new(arguments.runs);
+    report.floor(&stage, arguments.runs).map_err(failed)?;
+    for workload in workloads {
+        for subject in &subjects {
+            if let Some(why) = workload.not_for(subject) {
+                report.skip(workload, subject, why);
+                continue;
+            }
+            let costs = (0..arguments.runs)
+                .map(|_| workload.run(&stage, subject, &runtime))
+                .collect::<Result<Vec<Cost>, io::Error>>()
+                .map_err(failed)?;
+            report.add(workload, subject, median(costs));
+        }
+    }
+    print(&report.to_string())?;
+    Ok(Exit::Success)
+}
+
+fn failed(error: io::Error) -> Failure {
+    Failure::internal(format!("a measurement failed: {error}"))
+}
+
+fn subjects(arguments: &BenchArguments) -> Result<Vec<Subject>, Failure> {
+    let own = std::env::current_exe().map_err(Failure::not_started)?;
+    let mut subjects = vec![Subject::troupe(own)];
+    for beside in &arguments.beside {
+        let Some((name, path)) = beside.split_once('=') else {
+            return Err(Failure::usage(format!(
+                "--beside takes NAME=PATH, such as codex=/usr/bin/codex; {beside:?} has no ="
+            )));
+        };
+        let path = PathBuf::from(path);
+        if !path.is_file() {
+            return Err(Failure::usage(format!(
+                "--beside {name}: there is no program {}",
+                path.display()
+            )));
+        }
+        subjects.push(Subject::other(name, path));
+    }
+    Ok(subjects)
+}

@@ -1,0 +1,177 @@
+//! The figures as a table.
+
+use std::fmt;
+use std::io::{self, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use super::measure::{Cost, measure, median};
+use super::subject::Subject;
+use super::workload::{Stage, Workload, rollout_megabytes};
+
+/// What the figures should be; CPU of the whole process tree.
+struct Goal {
+    cpu: Duration,
+    rss: Option<u64>,
+}
+
+pub struct Report {
+    runs: usize,
+    rows: Vec<Row>,
+    /// The cost of one turn by subject, which is taken off where calls or deltas are counted.
+    turns: Vec<(String, Cost)>,
+}
+
+struct Row {
+    what: String,
+    who: String,
+    cpu: String,
+    wall: String,
+    rss: String,
+    note: String,
+}
+
+impl Report {
+    pub fn new(runs: usize) -> Self {
+        Self {
+            runs,
+            rows: Vec::new(),
+            turns: Vec::new(),
+        }
+    }
+
+    /// Measures what the machine itself takes for the smallest things.
+    pub fn floor(&mut self, stage: &Stage, runs: usize) -> io::Result<()> {
+        let fork = (0..runs)
+            .map(|_| measure(&mut Command::new("true"), ""))
+            .collect::<io::Result<Vec<_>>>()?;
+        self.push("fork + exec of `true`", "floor", median(fork), String::new());
+        let mut trips: Vec<Duration> = (0..runs)
+            .map(|_| http_round_trip(stage))
+            .collect::<io::Result<_>>()?;
+        trips.sort_unstable();
+        let trip = Cost {
+            wall: trips[trips.len() / 2],
+            ..Cost::default()
+        };
+        self.push("HTTP round trip on loopback", "floor", trip, String::new());
+        Ok(())
+    }
+
+    pub fn add(&mut self, workload: Workload, subject: &Subject, cost: Cost) {
+        if workload == Workload::Turn {
+            self.turns.push((subject.name.clone(), cost));
+        }
+        let mut notes = Vec::new();
+        if let Some((count, unit)) = workload.units() {
+            let turn = self.turn_of(&subject.name);
+            let each = cost.cpu.saturating_sub(turn.cpu) / count;
+            notes.push(format!("{} CPU per {unit}", time(each)));
+        }
+        if workload == Workload::Reindex {
+            let rate = rollout_megabytes() / cost.wall.as_secs_f64();
+            notes.push(format!("{rate:.0} MB/s"));
+        }
+        if subject.is_troupe() {
+            let goal = goal(workload);
+            notes.push(format!("goal {}{}", time(goal.cpu), match goal.rss {
+                Some(rss) => format!(", {}", size(rss)),
+                None => String::new(),
+            }));
+        }
+        self.push(workload.title(), &subject.name, cost, notes.join("; "));
+    }
+
+    pub fn skip(&mut self, workload: Workload, subject: &Subject, why: &str) {
+        self.rows.push(Row {
+            what: workload.title().to_owned(),
+            who: subject.name.clone(),
+            cpu: "-".to_owned(),
+            wall: "-".to_owned(),
+            rss: "-".to_owned(),
+            note: why.to_owned(),
+        });
+    }
+
+    fn push(&mut self, what: &str, who: &str, cost: Cost, note: String) {
+        self.rows.push(Row {
+            what: what.to_owned(),
+            who: who.to_owned(),
+            cpu: if cost.cpu.is_zero() { "-".to_owned() } else { time(cost.cpu) },
+            wall: time(cost.wall),
+            rss: if cost.rss == 0 { "-".to_owned() } else { size(cost.rss) },
+            note,
+        });
+    }
+
+    fn turn_of(&self, name: &str) -> Cost {
+        let turn = self.turns.iter().find(|(who, _)| who == name);
+        turn.map(|(_, cost)| *cost).unwrap_or_default()
+    }
+}
+
+fn goal(workload: Workload) -> Goal {
+    let goal = |cpu_us: u64, rss: Option<u64>| Goal {
+        cpu: Duration::from_micros(cpu_us),
+        rss,
+    };
+    match workload {
+        Workload::Version => goal(3_000, None),
+        Workload::Turn => goal(29_000, Some(20 * 1024 * 1024)),
+        Workload::Shell => goal(150_000 + 29_000, None),
+        Workload::Deltas => goal(60_000 + 29_000, None),
+        Workload::Resume => goal(30_000, None),
+        Workload::Reindex => goal(300_000, None),
+    }
+}
+
+/// Asks the scripted model for its list of models, over a new connection.
+fn http_round_trip(stage: &Stage) -> io::Result<Duration> {
+    let started = Instant::now();
+    let mut stream = TcpStream::connect(stage.address())?;
+    stream.write_all(
+        b"GET /v1/models HTTP/1.1\r\nhost: bench\r\nconnection: close\r\n\r\n",
+    )?;
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer)?;
+    Ok(started.elapsed())
+}
+
+fn time(duration: Duration) -> String {
+    let micros = duration.as_secs_f64() * 1e6;
+    if micros < 1_000.0 {
+        format!("{micros:.1} µs")
+    } else if micros < 1_000_000.0 {
+        format!("{:.1} ms", micros / 1e3)
+    } else {
+        format!("{:.2} s", micros / 1e6)
+    }
+}
+
+fn size(bytes: u64) -> String {
+    format!("{:.1} MB", bytes as f64 / (1024.0 * 1024.0))
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "Medians of {} runs. CPU is of the whole process tree, the sandbox is off.\n",
+            self.runs
+        )?;
+        writeln!(
+            f,
+            "{:<30} {:<8} {:>10} {:>10} {:>10}  note",
+            "work", "who", "CPU", "wall", "peak RSS"
+        )?;
+        for row in &self.rows {
+            writeln!(
+                f,
+                "{:<30} {:<8} {:>10} {:>10} {:>10}  {}",
+                row.what, row.who, row.cpu, row.wall, row.rss, row.note
+            )?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,66 @@
+//! A program that is measured.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+#[derive(Debug)]
+pub struct Subject {
+    pub name: String,
+    path: PathBuf,
+    home_variable: &'static str,
+}
+
+impl Subject {
+    pub fn troupe(path: PathBuf) -> Self {
+        Self {
+            name: "troupe".to_owned(),
+            path,
+            home_variable: "TROUPE_HOME",
+        }
+    }
+
+    pub fn other(name: &str, path: PathBuf) -> Self {
+        Self {
+            name: name.to_owned(),
+            path,
+            home_variable: "CODEX_HOME",
+        }
+    }
+
+    pub fn is_troupe(&self) -> bool {
+        self.home_variable == "TROUPE_HOME"
+    }
+
+    pub fn version(&self) -> Command {
+        let mut command = Command::new(&self.path);
+        command.arg("--version");
+        command
+    }
+
+    pub fn reindex(&self, home: &Path) -> Command {
+        let mut command = Command::new(&self.path);
+        command.arg("reindex").env(self.home_variable, home);
+        command
+    }
+
+    /// A headless run against the scripted model. The same words work for all subjects.
+    pub fn exec(&self, base_url: &str, home: &Path, cwd: &Path) -> Command {
+        let provider = |key: &str, value: &str| format!("model_providers.bench.{key}={value}");
+        let mut command = Command::new(&self.path);
+        command
+            .current_dir(cwd)
+            .env(self.home_variable, home)
+            .env("BENCH_KEY", "none")
+            .arg("exec")
+            .arg("--json")
+            .arg("--skip-git-repo-check")
+            .arg("--dangerously-bypass-approvals-and-sandbox")
+            .args(["--model", "bench-model"])
+            .args(["-c", "model_provider=\"bench\""])
+            .args(["-c", &provider("name", "\"bench\"")])
+            .args(["-c", &provider("base_url", &format!("\"{base_url}\""))])
+            .args(["-c", &provider("env_key", "\"BENCH_KEY\"")])
+            .args(["-c", &provider("wire_api", "\"responses\"")]);
+        command
+    }
+}

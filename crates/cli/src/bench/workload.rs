@@ -1,0 +1,232 @@
+//! What is measured, and the stage it is played on.
+
+use std::fmt::Write as _;
+use std::io;
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+use troupe_model::scripted::{MockServer, Screenplay};
+use troupe_protocol::history::ResponseItem;
+use troupe_protocol::policy::{ApprovalPolicy, SandboxPolicy};
+use troupe_protocol::rollout::{CarriedState, Compacted, RolloutRecord, SessionMeta};
+use troupe_protocol::session::{SessionSource, TurnContext};
+use troupe_protocol::usage::TokenUsage;
+use troupe_protocol::{SessionId, rollout};
+use troupe_store::{EmbeddedStore, Store as _};
+
+use super::measure::{Cost, measure};
+use super::subject::Subject;
+
+pub const SHELL_CALLS: u32 = 50;
+pub const DELTAS: u32 = 20_000;
+const ROLLOUT_BYTES: usize = 60 * 1024 * 1024;
+const TURNS_AFTER_COMPACTION: usize = 50;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Workload {
+    Version,
+    Turn,
+    Shell,
+    Deltas,
+    Resume,
+    Reindex,
+}
+
+/// The scripted model and the directories that a run needs.
+pub struct Stage {
+    server: MockServer,
+    dir: TempDir,
+    long_session: SessionId,
+}
+
+impl Workload {
+    pub const ALL: [Self; 6] = [
+        Self::Version,
+        Self::Turn,
+        Self::Shell,
+        Self::Deltas,
+        Self::Resume,
+        Self::Reindex,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Version => "version",
+            Self::Turn => "turn",
+            Self::Shell => "shell",
+            Self::Deltas => "deltas",
+            Self::Resume => "resume",
+            Self::Reindex => "reindex",
+        }
+    }
+
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Version => "--version",
+            Self::Turn => "one headless turn, cold",
+            Self::Shell => "50 sequential shell calls",
+            Self::Deltas => "20,000 text deltas",
+            Self::Resume => "resume of a 60 MB rollout",
+            Self::Reindex => "index of 60 MB rebuilt",
+        }
+    }
+
+    /// How many of the smallest things a run consists of, and their name.
+    pub fn units(self) -> Option<(u32, &'static str)> {
+        match self {
+            Self::Shell => Some((SHELL_CALLS, "call")),
+            Self::Deltas => Some((DELTAS, "delta")),
+            Self::Version | Self::Turn | Self::Resume | Self::Reindex => None,
+        }
+    }
+
+    /// Returns why another program cannot be measured with this.
+    pub fn not_for(self, subject: &Subject) -> Option<&'static str> {
+        match self {
+            Self::Resume | Self::Reindex if !subject.is_troupe() => {
+                Some("the stored session is one of ours")
+            }
+            _ => None,
+        }
+    }
+
+    pub fn run(
+        self,
+        stage: &Stage,
+        subject: &Subject,
+        runtime: &tokio::runtime::Runtime,
+    ) -> io::Result<Cost> {
+        // The server answers on the runtime's own thread while this one waits.
+        let _entered = runtime.enter();
+        match self {
+            Self::Version => measure(&mut subject.version(), ""),
+            Self::Turn => stage.exec(subject, "say hello"),
+            Self::Shell => stage.exec(subject, "run commands"),
+            Self::Deltas => stage.exec(subject, "talk at length"),
+            Self::Resume => stage.resume(subject),
+            Self::Reindex => stage.reindex(subject),
+        }
+    }
+}
+
+impl Stage {
+    pub async fn set_up() -> Result<Self, Box<dyn std::error::Error>> {
+        let screenplay: Screenplay = screenplay().parse()?;
+        let server = MockServer::start(screenplay, ([127, 0, 0, 1], 0).into()).await?;
+        let dir = TempDir::new()?;
+        std::fs::create_dir(dir.path().join("work"))?;
+        let long_session = long_session(&dir.path().join("long")).await?;
+        Ok(Self {
+            server,
+            dir,
+            long_session,
+        })
+    }
+
+    pub fn address(&self) -> std::net::SocketAddr {
+        self.server.addr()
+    }
+
+    fn work(&self) -> PathBuf {
+        self.dir.path().join("work")
+    }
+
+    fn exec(&self, subject: &Subject, prompt: &str) -> io::Result<Cost> {
+        let home = TempDir::new_in(self.dir.path())?;
+        let mut command = subject.exec(&self.server.base_url(), home.path(), &self.work());
+        measure(&mut command, prompt)
+    }
+
+    fn resume(&self, subject: &Subject) -> io::Result<Cost> {
+        let home = self.dir.path().join("long");
+        let mut command = subject.exec(&self.server.base_url(), &home, &self.work());
+        command.args(["resume", &self.long_session.to_string()]);
+        measure(&mut command, "say hello")
+    }
+
+    fn reindex(&self, subject: &Subject) -> io::Result<Cost> {
+        measure(&mut subject.reindex(&self.dir.path().join("long")), "")
+    }
+}
+
+fn screenplay() -> String {
+    let mut text = String::from("[[scene]]\nwhen = \"run commands\"\n");
+    for _ in 0..SHELL_CALLS {
+        text.push_str(
+            "[[scene.turn]]\nsteps = [{ call = \"exec_command\", arguments = { cmd = \"true\" } }]\n",
+        );
+    }
+    text.push_str("[[scene.turn]]\nsteps = [{ say = \"done\" }]\n");
+    write!(
+        text,
+        "[[scene]]\nwhen = \"talk at length\"\n[[scene.turn]]\n\
+         steps = [{{ say = \"word \", deltas = {DELTAS} }}]\n"
+    )
+    .expect("writing to a string does not fail");
+    text.push_str("[[scene]]\n[[scene.turn]]\nsteps = [{ say = \"hello\" }]\n");
+    text
+}
+
+/// Writes a session of 60 MB whose last compaction lies 50 turns before its end.
+async fn long_session(home: &std::path::Path) -> Result<SessionId, Box<dyn std::error::Error>> {
+    let store = EmbeddedStore::open(home)?;
+    let context = TurnContext {
+        cwd: home.to_owned(),
+        approval_policy: ApprovalPolicy::Never,
+        sandbox_policy: SandboxPolicy::DangerFullAccess,
+        model: "bench-model".to_owned(),
+        effort: None,
+        summary: troupe_protocol::policy::ReasoningSummary::default(),
+        collaboration_mode: troupe_protocol::policy::CollaborationMode::default(),
+        personality: None,
+    };
+    let meta = SessionMeta {
+        id: SessionId::random(),
+        timestamp: "2026-01-01T00:00:00.000Z".to_owned(),
+        cwd: home.to_owned(),
+        originator: "bench".to_owned(),
+        cli_version: env!("CARGO_PKG_VERSION").to_owned(),
+        source: SessionSource::Exec,
+        model_provider: "bench".to_owned(),
+        forked_from_id: None,
+        base_instructions: None,
+        git: None,
+    };
+    let mut log = store.create(&meta).await?;
+    let turn = |words: usize| {
+        [
+            RolloutRecord::ResponseItem(ResponseItem::user_text("please go on")),
+            RolloutRecord::ResponseItem(ResponseItem::assistant_text("many words ".repeat(words))),
+        ]
+    };
+    let old = turn(1_000);
+    while log.position().0 < ROLLOUT_BYTES as u64 {
+        log.append(&old)?;
+    }
+    log.append(&[
+        RolloutRecord::Compacted(Box::new(Compacted {
+            message: "what happened before".to_owned(),
+            replacement_history: vec![ResponseItem::user_text("what happened before")],
+            carried: CarriedState {
+                turn_context: context.clone(),
+                total_token_usage: TokenUsage::default(),
+                seq_reserved_until: 0,
+                thread_name: None,
+                thread_note: None,
+                last_response_id: None,
+            },
+        })),
+        rollout::RolloutRecord::TurnContext(context),
+    ])?;
+    for _ in 0..TURNS_AFTER_COMPACTION {
+        log.append(&turn(100))?;
+    }
+    log.close().await?;
+    Ok(meta.id)
+}
+
+/// The bytes that an index of the long session is rebuilt from.
+pub fn rollout_megabytes() -> f64 {
+    ROLLOUT_BYTES as f64 / (1024.0 * 1024.0)
+}
+

@@ -1,0 +1,73 @@
+//! The commands, one file each, and what all of them share.
+
+pub mod apply_patch;
+pub mod completion;
+pub mod config;
+pub mod demo;
+pub mod doctor;
+pub mod exec;
+pub mod mock_model;
+pub mod proto;
+pub mod sessions;
+
+use std::io::{self, Write};
+
+use clap::CommandFactory;
+
+use crate::arguments::{Cli, Command};
+use crate::failure::{Exit, Failure, Outcome};
+
+/// Runs what the command line asks for.
+pub fn run(cli: Cli) -> Outcome {
+    let Cli {
+        overrides,
+        layers,
+        command,
+    } = cli;
+    match command {
+        None => short_help(),
+        Some(Command::Exec(arguments)) => exec::run(*arguments, overrides, layers),
+        Some(Command::Resume(command)) => exec::run(command.into_exec(), overrides, layers),
+        Some(Command::Fork(command)) => exec::run(command.into_exec(), overrides, layers),
+        Some(Command::Proto(arguments)) => proto::run(arguments, overrides, layers),
+        Some(Command::Sessions(arguments)) => sessions::run(arguments),
+        Some(Command::Reindex) => sessions::reindex(),
+        Some(Command::Demo(arguments)) => demo::run(arguments),
+        Some(Command::Doctor(arguments)) => doctor::run(arguments, overrides, layers),
+        Some(Command::Config(arguments)) => config::run(arguments, overrides, layers),
+        Some(Command::ApplyPatch(arguments)) => apply_patch::run(arguments),
+        Some(Command::MockModel(arguments)) => mock_model::run(arguments),
+        Some(Command::Completion(arguments)) => completion::run(&arguments),
+    }
+}
+
+fn short_help() -> Outcome {
+    print(&Cli::command().render_help().to_string())?;
+    Ok(Exit::Success)
+}
+
+/// Writes to standard output. `println!` would panic when the reader goes away.
+pub fn print(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()
+}
+
+/// Writes a line to standard error.
+pub fn tell(text: &str) {
+    // There is no better place to report that standard error is gone.
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// Runs a future on this thread. The engine's work is small beside what the model and the
+/// commands take, and one thread wakes nobody for a piece of text.
+pub fn block_on<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(Failure::not_started)?;
+    let outcome = runtime.block_on(future);
+    // A thread may still wait for a line on standard input; it must not hold up the end.
+    runtime.shutdown_background();
+    outcome
+}

@@ -1,0 +1,42 @@
+//! `troupe apply-patch`: the engine's patch format on the command line.
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::{env, io};
+
+use clap::Args;
+use troupe_tools::patch::run_standalone;
+
+use crate::commands::print;
+use crate::failure::{Exit, Failure, Outcome};
+
+#[derive(Debug, Args)]
+#[command(after_help = "Either every file of the patch is changed or none.
+
+Exit codes: 0 applied, 1 the patch does not apply, 2 usage.
+
+Example:
+  troupe apply-patch <<'END'
+  *** Begin Patch
+  *** Update File: greet.sh
+  @@
+  -echo hello
+  +echo hello, world
+  *** End Patch
+  END")]
+pub struct ApplyPatchArguments {
+    /// The patch; read from standard input if absent.
+    pub patch: Vec<OsString>,
+}
+
+pub fn run(arguments: ApplyPatchArguments) -> Outcome {
+    let cwd = env::current_dir().map_err(Failure::not_started)?;
+    let finished = run_standalone(&arguments.patch, io::stdin().lock(), &cwd);
+    io::stderr().write_all(finished.stderr.as_bytes())?;
+    print(&finished.stdout)?;
+    Ok(match finished.code {
+        0 => Exit::Success,
+        2 => Exit::Usage,
+        _ => Exit::Failed,
+    })
+}

@@ -1,0 +1,132 @@
+//! `troupe config`: every effective setting, and who set it.
+
+use std::env;
+
+use clap::Args;
+use serde_json::json;
+use troupe_config::{Entry, KeyPath, Place};
+
+use crate::arguments::{Layers, Overrides};
+use crate::commands::{print, tell};
+use crate::failure::{Exit, Failure, Outcome};
+use crate::home::Home;
+use crate::layers::{ConfigSource, Loaded};
+use crate::settings::{self, Settings};
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Layers, later ones win: built-in defaults, $TROUPE_HOME/config.toml,
+.troupe/config.toml of a trusted project (from the repository root down), the profile, -c.
+
+Examples:
+  troupe config                          everything, with file and line
+  troupe -p work config sandbox_mode     one key, with a profile
+  troupe config --schema                 the JSON Schema of config.toml, for editors"
+)]
+pub struct ConfigArguments {
+    /// Only keys that begin with this one.
+    pub key: Option<String>,
+    /// One JSON object per setting.
+    #[arg(long)]
+    pub json: bool,
+    /// Print the JSON Schema of `config.toml` instead.
+    #[arg(long, conflicts_with_all = ["key", "json"])]
+    pub schema: bool,
+    #[command(flatten)]
+    pub overrides: Overrides,
+}
+
+pub fn run(arguments: ConfigArguments, overrides: Overrides, layers: Layers) -> Outcome {
+    if arguments.schema {
+        print(&format!("{:#}\n", settings::schema()))?;
+        return Ok(Exit::Success);
+    }
+    let prefix = match &arguments.key {
+        None => KeyPath::root(),
+        Some(text) => KeyPath::parse(text)
+            .ok_or_else(|| Failure::usage(format!("{text:?} is not a dotted key")))?,
+    };
+    let source = ConfigSource {
+        home: Home::find()?,
+        overrides: overrides.then(arguments.overrides),
+        layers,
+        flags: Vec::new(),
+    };
+    let cwd = env::current_dir().map_err(Failure::not_started)?;
+    let Loaded { config, warnings } = source.load(&cwd)?;
+    for warning in &warnings {
+        tell(&format!("warning: {warning}"));
+    }
+    let shown: Vec<(KeyPath, &Entry)> = config
+        .settings()
+        .into_iter()
+        .filter(|(key, _)| key.parts().starts_with(prefix.parts()))
+        .collect();
+    let text = if arguments.json {
+        as_json(&shown)
+    } else {
+        as_toml(&shown)
+    };
+    print(&text)?;
+    // Shown first, so that the line of a bad value can be found in the list.
+    Settings::read(&config)?;
+    Ok(Exit::Success)
+}
+
+fn as_toml(settings: &[(KeyPath, &Entry)]) -> String {
+    let lines: Vec<(String, String)> = settings
+        .iter()
+        .map(|(key, entry)| (format!("{key} = {}", value(key, entry)), origin(key, entry)))
+        .collect();
+    let width = lines
+        .iter()
+        .map(|(left, _)| left.chars().count())
+        .max()
+        .unwrap_or_default()
+        .min(64);
+    let lines: Vec<String> = lines
+        .iter()
+        .map(|(left, right)| format!("{left:width$}  # {right}\n"))
+        .collect();
+    lines.concat()
+}
+
+fn as_json(settings: &[(KeyPath, &Entry)]) -> String {
+    let line = |(key, entry): &(KeyPath, &Entry)| {
+        let (file, line) = match &entry.origin.place {
+            Place::File { path, line } => (Some(path.display().to_string()), Some(line)),
+            Place::BuiltIn | Place::CommandLine(_) => (None, None),
+        };
+        let object = json!({
+            "key": key.to_string(),
+            "value": value(key, entry),
+            "layer": entry.origin.layer.as_str(),
+            "file": file,
+            "line": line,
+        });
+        format!("{object}\n")
+    };
+    settings.iter().map(line).collect()
+}
+
+fn value(key: &KeyPath, entry: &Entry) -> String {
+    if is_secret(key) {
+        return "\"…\"".to_owned();
+    }
+    entry.value.to_string()
+}
+
+fn origin(key: &KeyPath, entry: &Entry) -> String {
+    match &entry.origin.place {
+        // The argument holds the value.
+        Place::CommandLine(_) if is_secret(key) => "command line".to_owned(),
+        _ => entry.origin.to_string(),
+    }
+}
+
+/// Headers and environments are where people put tokens.
+fn is_secret(key: &KeyPath) -> bool {
+    let parts = key.parts();
+    let named = |name: &str| parts.iter().any(|part| part == name);
+    named("http_headers") || named("env") || (named("shell_environment_policy") && named("set"))
+}

@@ -1,0 +1,280 @@
+//! `troupe doctor`: what works on this machine, and what to do about the rest.
+
+use std::env;
+use std::fs;
+use std::io;
+use std::net::{TcpStream, ToSocketAddrs};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::Duration;
+
+use clap::Args;
+use troupe_process::{EnforcementState, Launcher, LauncherOptions};
+
+use crate::arguments::{Layers, Overrides};
+use crate::commands::print;
+use crate::failure::{Exit, Failure, Outcome};
+use crate::home::{Home, repository_root};
+use crate::layers::{ConfigSource, Loaded};
+use crate::limits::DOCTOR_CONNECT_MS_MAX;
+use crate::settings::Settings;
+use crate::style::{ColorChoice, Style};
+use crate::wiring;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Exit codes: 0 everything essential works, 1 something essential does not.")]
+pub struct DoctorArguments {
+    /// Do not try to reach the model's server.
+    #[arg(long)]
+    offline: bool,
+    #[command(flatten)]
+    overrides: Overrides,
+}
+
+/// One thing that was looked at.
+struct Check {
+    name: &'static str,
+    state: State,
+    text: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Good,
+    /// Worth knowing; everything works.
+    Notice,
+    /// Something essential does not work.
+    Bad,
+}
+
+pub fn run(arguments: DoctorArguments, overrides: Overrides, layers: Layers) -> Outcome {
+    let home = Home::find()?;
+    let source = ConfigSource {
+        home: home.clone(),
+        overrides: overrides.then(arguments.overrides),
+        layers,
+        flags: Vec::new(),
+    };
+    let cwd = env::current_dir().map_err(Failure::not_started)?;
+    let mut checks = vec![Check {
+        name: "version",
+        state: State::Good,
+        text: format!("troupe {}", env!("CARGO_PKG_VERSION")),
+    }];
+    checks.push(check_home(home.path()));
+    let (configuration, settings) = check_configuration(&source, &cwd);
+    checks.extend(configuration);
+    if let Some(settings) = settings {
+        checks.extend(check_model(&settings, arguments.offline));
+    }
+    checks.extend(check_sandbox(&home));
+    checks.push(check_repository(&cwd));
+
+    let style = Style::choose(ColorChoice::Auto, &io::stdout());
+    print(
+        &checks
+            .iter()
+            .map(|check| row(check, style))
+            .collect::<String>(),
+    )?;
+    let bad = checks.iter().any(|check| check.state == State::Bad);
+    Ok(if bad { Exit::Failed } else { Exit::Success })
+}
+
+fn row(check: &Check, style: Style) -> String {
+    let mark = match check.state {
+        State::Good => style.green("ok  "),
+        State::Notice => style.yellow("note"),
+        State::Bad => style.red("FAIL"),
+    };
+    let text = check.text.replace('\n', "\n                    ");
+    format!("{mark}  {:<12}  {text}\n", check.name)
+}
+
+fn check_home(home: &Path) -> Check {
+    let check = |state, text: String| Check {
+        name: "home",
+        state,
+        text: format!("{}: {text}", home.display()),
+    };
+    match fs::metadata(home) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            check(State::Good, "is made by the first session".to_owned())
+        }
+        Err(error) => check(State::Bad, error.to_string()),
+        Ok(metadata) if !metadata.is_dir() => check(State::Bad, "is not a directory".to_owned()),
+        Ok(metadata) => {
+            if let Err(error) = tempfile_in(home) {
+                return check(State::Bad, format!("cannot be written ({error})"));
+            }
+            let mode = metadata.permissions().mode() & 0o777;
+            let others = mode & 0o077;
+            if others == 0 {
+                return check(State::Good, format!("writable, mode {mode:o}"));
+            }
+            let advice = "others can read your conversations; use chmod 700";
+            check(State::Notice, format!("mode {mode:o}: {advice}"))
+        }
+    }
+}
+
+/// Writing is the only sure way to know whether one can.
+fn tempfile_in(directory: &Path) -> io::Result<()> {
+    let path = directory.join(format!(".doctor-{}", std::process::id()));
+    fs::write(&path, b"")?;
+    fs::remove_file(&path)
+}
+
+fn check_configuration(source: &ConfigSource, cwd: &Path) -> (Vec<Check>, Option<Settings>) {
+    let check = |state, text: String| Check {
+        name: "config",
+        state,
+        text,
+    };
+    let read = source.load(cwd).and_then(|loaded| {
+        let settings = Settings::read(&loaded.config)?;
+        Ok((loaded, settings))
+    });
+    let (Loaded { config, warnings }, settings) = match read {
+        Ok(read) => read,
+        Err(failure) => return (vec![check(State::Bad, failure.to_string())], None),
+    };
+    let mut files: Vec<String> = config
+        .settings()
+        .iter()
+        .filter_map(|(_, entry)| Some(entry.origin.file()?.display().to_string()))
+        .collect();
+    files.sort();
+    files.dedup();
+    let summary = if files.is_empty() {
+        "no files, built-in defaults".to_owned()
+    } else {
+        files.join("\n")
+    };
+    let warnings = warnings
+        .into_iter()
+        .chain(settings.integrations.warnings())
+        .map(|warning| check(State::Notice, warning));
+    let checks = std::iter::once(check(State::Good, summary))
+        .chain(warnings)
+        .collect();
+    (checks, Some(settings))
+}
+
+fn check_model(settings: &Settings, offline: bool) -> Vec<Check> {
+    let id = &settings.model.model_provider;
+    let check = |name, state, text: String| Check { name, state, text };
+    let Some(provider) = wiring::provider(settings, id) else {
+        let text = format!("model_provider {id:?} is not configured");
+        return vec![check("model", State::Bad, text)];
+    };
+    let mut checks = vec![check(
+        "model",
+        State::Good,
+        format!("{} at {id} ({})", settings.model.model, provider.base_url),
+    )];
+    let needs_key = provider.requires_key.unwrap_or(provider.env_key.is_some());
+    checks.push(match wiring::key_variable(&provider, id) {
+        Some(name) => check("key", State::Good, format!("{name} is set")),
+        None if needs_key => {
+            let name = provider.env_key.as_deref().unwrap_or("env_key");
+            check(
+                "key",
+                State::Bad,
+                format!("set {name}, or see `troupe exec --help`"),
+            )
+        }
+        None => check("key", State::Good, "none needed".to_owned()),
+    });
+    if !offline {
+        checks.push(match reach(&provider.base_url) {
+            Ok(()) => check("server", State::Good, "accepts connections".to_owned()),
+            Err(why) => check(
+                "server",
+                State::Notice,
+                format!("{}: {why}", provider.base_url),
+            ),
+        });
+    }
+    checks
+}
+
+/// Opens a connection and closes it: no request, so nothing is spent.
+fn reach(base_url: &str) -> Result<(), String> {
+    let (rest, default_port) = match base_url.split_once("://") {
+        Some(("https", rest)) => (rest, 443),
+        Some(("http", rest)) => (rest, 80),
+        _ => return Err("not an http or https URL".to_owned()),
+    };
+    let authority = rest.split(['/', '?']).next().unwrap_or(rest);
+    let authority = authority.rsplit('@').next().unwrap_or(authority);
+    let has_port = authority.rsplit_once(':').is_some_and(|(_, port)| {
+        !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit())
+    });
+    let address = if has_port {
+        authority.to_owned()
+    } else {
+        format!("{authority}:{default_port}")
+    };
+    let addresses = address
+        .to_socket_addrs()
+        .map_err(|error| error.to_string())?;
+    let timeout = Duration::from_millis(DOCTOR_CONNECT_MS_MAX);
+    let mut last = "the name has no address".to_owned();
+    for address in addresses {
+        match TcpStream::connect_timeout(&address, timeout) {
+            Ok(_) => return Ok(()),
+            Err(error) => last = error.to_string(),
+        }
+    }
+    Err(last)
+}
+
+fn check_sandbox(home: &Home) -> Vec<Check> {
+    let report = Launcher::new(LauncherOptions {
+        troupe_home: Some(home.path().to_owned()),
+        ..LauncherOptions::default()
+    })
+    .report();
+    let backend = match report.backend() {
+        Ok(backend) => Check {
+            name: "sandbox",
+            state: State::Good,
+            text: format!("{backend:?}"),
+        },
+        Err(why) => Check {
+            name: "sandbox",
+            state: State::Bad,
+            text: format!("{why}; commands are refused unless sandbox_mode is danger-full-access"),
+        },
+    };
+    let rows = report.rows().iter().map(|row| match &row.state {
+        EnforcementState::Enforced { by } => Check {
+            name: "",
+            state: State::Good,
+            text: format!("{} ({by})", row.feature),
+        },
+        EnforcementState::NotEnforced { why } => Check {
+            name: "",
+            state: State::Notice,
+            text: format!("{}: not enforced, {why}", row.feature),
+        },
+    });
+    std::iter::once(backend).chain(rows).collect()
+}
+
+fn check_repository(cwd: &Path) -> Check {
+    let (state, text) = match repository_root(cwd) {
+        Some(root) => (State::Good, root.display().to_string()),
+        None => (
+            State::Notice,
+            "this directory is not in a git repository; exec needs --skip-git-repo-check here"
+                .to_owned(),
+        ),
+    };
+    Check {
+        name: "repository",
+        state,
+        text,
+    }
+}

@@ -1,0 +1,413 @@
+//! `troupe exec`: one task without a screen. Here are its arguments; what it does is in
+//! [`crate::exec`].
+
+use std::env;
+use std::fs;
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand, ValueEnum};
+use troupe_config::{Flag, KeyPath};
+
+use crate::arguments::{Layers, Overrides};
+use crate::commands::{block_on, tell};
+use crate::exec::prompt::{self, Stdin};
+use crate::exec::request::{Cassette, Continue, Output, Request};
+use crate::failure::{Failure, Outcome};
+use crate::home::{Home, repository_root};
+use crate::layers::ConfigSource;
+use crate::limits::OUTPUT_SCHEMA_BYTES_MAX;
+use crate::style::{ColorChoice, Style};
+
+#[derive(Debug, Args)]
+#[command(
+    subcommand_negates_reqs = true,
+    after_help = "Progress goes to stderr, the final message to stdout; with --json, events go to stdout.
+Ctrl-C interrupts the task; a second one ends the program.
+
+Exit codes:
+  0    the task was completed
+  1    the task failed or was interrupted
+  2    arguments, configuration or prompt are not usable
+  3    the session could not be opened (no model, no such session, home not writable)
+  130  ended by a second Ctrl-C
+
+Examples:
+  troupe exec \"add a test for the parser\"
+  troupe exec -s read-only -m gpt-5.1 --json \"explain this repository\" > events.jsonl
+  cargo build 2>&1 | troupe exec \"fix these errors\"
+  troupe exec --output-schema answer.schema.json -o answer.json \"list the public functions\"
+  troupe exec resume 3f2a9c1e \"now update the docs\""
+)]
+pub struct ExecArguments {
+    /// What to do; `-` or nothing reads it from stdin, and what is piped in beside it is added.
+    pub prompt: Option<String>,
+    #[command(flatten)]
+    pub repeated: Repeated,
+    #[command(flatten)]
+    pub options: ExecOptions,
+    #[command(subcommand)]
+    pub action: Option<ExecAction>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ExecAction {
+    /// Continue a session with a new prompt.
+    Resume(ResumeArguments),
+    /// Begin a new session with the history of another.
+    Fork(ForkArguments),
+}
+
+#[derive(Debug, Args)]
+pub struct ResumeArguments {
+    /// The session: id, its first characters, or name. With --last, the prompt.
+    pub session: Option<String>,
+    /// What to do next; `-` or nothing reads it from stdin.
+    pub prompt: Option<String>,
+    /// Continue the session of this directory that changed last.
+    #[arg(long)]
+    pub last: bool,
+    /// With --last: of any directory.
+    #[arg(long, requires = "last")]
+    pub all: bool,
+    #[command(flatten)]
+    pub repeated: Repeated,
+}
+
+#[derive(Debug, Args)]
+pub struct ForkArguments {
+    /// The session: id, its first characters, or name.
+    pub session: String,
+    /// What to do; `-` or nothing reads it from stdin.
+    pub prompt: Option<String>,
+    /// Fork at this bookmark (a `response_id`) and not at the end.
+    #[arg(long, value_name = "RESPONSE_ID")]
+    pub at: Option<String>,
+    #[command(flatten)]
+    pub repeated: Repeated,
+}
+
+/// `troupe resume`.
+#[derive(Debug, Args)]
+pub struct ResumeCommand {
+    #[command(flatten)]
+    resume: ResumeArguments,
+    #[command(flatten)]
+    options: ExecOptions,
+}
+
+/// `troupe fork`.
+#[derive(Debug, Args)]
+pub struct ForkCommand {
+    #[command(flatten)]
+    fork: ForkArguments,
+    #[command(flatten)]
+    options: ExecOptions,
+}
+
+impl ResumeCommand {
+    pub fn into_exec(self) -> ExecArguments {
+        ExecArguments {
+            prompt: None,
+            repeated: Repeated::default(),
+            options: self.options,
+            action: Some(ExecAction::Resume(self.resume)),
+        }
+    }
+}
+
+impl ForkCommand {
+    pub fn into_exec(self) -> ExecArguments {
+        ExecArguments {
+            prompt: None,
+            repeated: Repeated::default(),
+            options: self.options,
+            action: Some(ExecAction::Fork(self.fork)),
+        }
+    }
+}
+
+/// Options that may be given several times, before and after `resume` and `fork`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Repeated {
+    #[command(flatten)]
+    pub overrides: Overrides,
+    /// Send an image along.
+    #[arg(short, long = "image", value_name = "FILE", value_delimiter = ',')]
+    pub images: Vec<PathBuf>,
+    /// Let commands write below this directory too.
+    #[arg(long = "add-dir", value_name = "DIR")]
+    pub add_dirs: Vec<PathBuf>,
+}
+
+impl Repeated {
+    fn then(mut self, further: Self) -> Self {
+        self.overrides = self.overrides.then(further.overrides);
+        self.images.extend(further.images);
+        self.add_dirs.extend(further.add_dirs);
+        self
+    }
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct ExecOptions {
+    /// Print events as JSON lines on stdout.
+    #[arg(long, global = true, alias = "experimental-json")]
+    json: bool,
+    /// Write the final message of a completed task to this file.
+    #[arg(
+        short = 'o',
+        long = "output-last-message",
+        global = true,
+        value_name = "FILE"
+    )]
+    output_last_message: Option<PathBuf>,
+    /// Ask for a final answer that follows the JSON Schema in this file.
+    #[arg(long, global = true, value_name = "FILE")]
+    output_schema: Option<PathBuf>,
+    /// The model to ask.
+    #[arg(short, long, global = true, value_name = "NAME")]
+    model: Option<String>,
+    /// What commands may do.
+    #[arg(short, long, global = true, value_enum, value_name = "MODE")]
+    sandbox: Option<Sandbox>,
+    /// Let commands write in the working directory (short for `-s workspace-write`).
+    #[arg(long, global = true, hide = true, conflicts_with = "sandbox")]
+    full_auto: bool,
+    /// Run everything without sandbox and without asking. Only for machines that are a
+    /// sandbox themselves.
+    #[arg(
+        long = "dangerously-bypass-approvals-and-sandbox",
+        global = true,
+        alias = "yolo",
+        conflicts_with_all = ["sandbox", "full_auto"]
+    )]
+    bypass: bool,
+    /// Work in this directory.
+    #[arg(short = 'C', long, global = true, value_name = "DIR")]
+    cd: Option<PathBuf>,
+    /// Work outside a git repository too.
+    #[arg(long, global = true)]
+    skip_git_repo_check: bool,
+    /// Write nothing to the home.
+    #[arg(long, global = true)]
+    ephemeral: bool,
+    /// Colour the progress on stderr.
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value = "auto",
+        value_name = "WHEN"
+    )]
+    color: ColorChoice,
+    /// Record the model's answers to this file.
+    #[arg(long, global = true, value_name = "FILE", conflicts_with = "replay")]
+    record: Option<PathBuf>,
+    /// Answer from a recorded file and ask no model.
+    #[arg(long, global = true, value_name = "FILE")]
+    replay: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Sandbox {
+    ReadOnly,
+    WorkspaceWrite,
+    DangerFullAccess,
+}
+
+impl Sandbox {
+    fn key_value(self) -> &'static str {
+        match self {
+            Self::ReadOnly => "read-only",
+            Self::WorkspaceWrite => "workspace-write",
+            Self::DangerFullAccess => "danger-full-access",
+        }
+    }
+}
+
+pub fn run(arguments: ExecArguments, overrides: Overrides, layers: Layers) -> Outcome {
+    let request = request(arguments, overrides, layers)?;
+    block_on(crate::exec::run::run(request))
+}
+
+/// Turns arguments into a request; everything that can be refused early is refused here.
+fn request(
+    arguments: ExecArguments,
+    overrides: Overrides,
+    layers: Layers,
+) -> Result<Request, Failure> {
+    let ExecArguments {
+        prompt: argument,
+        repeated,
+        options,
+        action,
+    } = arguments;
+    let (continues, argument, repeated) = target(action, argument, repeated)?;
+    let cwd = working_directory(options.cd.as_deref())?;
+    if !options.skip_git_repo_check && !options.bypass && repository_root(&cwd).is_none() {
+        return Err(Failure::usage(format!(
+            "{} is not inside a git repository, so changes could not be undone; \
+             use --skip-git-repo-check to work there all the same",
+            cwd.display()
+        )));
+    }
+    let output_schema = options
+        .output_schema
+        .as_deref()
+        .map(read_schema)
+        .transpose()?;
+    let images = repeated
+        .images
+        .iter()
+        .map(|path| existing(path))
+        .collect::<Result<_, _>>()?;
+    let add_dirs = repeated
+        .add_dirs
+        .iter()
+        .map(|path| existing(path))
+        .collect::<Result<_, _>>()?;
+    Ok(Request {
+        source: ConfigSource {
+            home: Home::find()?,
+            overrides: overrides.then(repeated.overrides),
+            layers,
+            flags: flags(&options),
+        },
+        cwd,
+        add_dirs,
+        continues,
+        // Last, because it may wait for somebody to type.
+        prompt: read_prompt(argument.as_deref())?,
+        images,
+        output_schema,
+        output: if options.json {
+            Output::Jsonl
+        } else {
+            Output::Human(Style::choose(options.color, &io::stderr()))
+        },
+        last_message_file: options.output_last_message,
+        ephemeral: options.ephemeral,
+        cassette: match (options.record, options.replay) {
+            (Some(path), _) => Cassette::Record(path),
+            (None, Some(path)) => Cassette::Replay(path),
+            (None, None) => Cassette::None,
+        },
+    })
+}
+
+/// Sorts out what the positional arguments mean.
+fn target(
+    action: Option<ExecAction>,
+    prompt: Option<String>,
+    repeated: Repeated,
+) -> Result<(Continue, Option<String>, Repeated), Failure> {
+    match action {
+        None => Ok((Continue::New, prompt, repeated)),
+        Some(ExecAction::Resume(resume)) => {
+            let repeated = repeated.then(resume.repeated);
+            // With --last nothing has to be named, so the one positional is the prompt.
+            if resume.last {
+                let prompt = resume.prompt.or(resume.session).or(prompt);
+                let any_directory = resume.all;
+                return Ok((Continue::Last { any_directory }, prompt, repeated));
+            }
+            let session = resume.session.ok_or_else(|| {
+                Failure::usage("which session? give an id or a name, or use --last")
+            })?;
+            Ok((
+                Continue::Resume(session),
+                resume.prompt.or(prompt),
+                repeated,
+            ))
+        }
+        Some(ExecAction::Fork(fork)) => Ok((
+            Continue::Fork {
+                session: fork.session,
+                at: fork.at.map(Into::into),
+            },
+            fork.prompt.or(prompt),
+            repeated.then(fork.repeated),
+        )),
+    }
+}
+
+fn flags(options: &ExecOptions) -> Vec<Flag> {
+    let flag = |name, key: &str, value: &str| Flag {
+        name,
+        key: KeyPath::from([key]),
+        value: value.to_owned(),
+    };
+    let mut flags = Vec::new();
+    if let Some(model) = &options.model {
+        flags.push(flag("--model", "model", model));
+    }
+    if let Some(sandbox) = options.sandbox {
+        flags.push(flag("--sandbox", "sandbox_mode", sandbox.key_value()));
+    }
+    if options.full_auto {
+        flags.push(flag("--full-auto", "sandbox_mode", "workspace-write"));
+    }
+    if options.bypass {
+        let name = "--dangerously-bypass-approvals-and-sandbox";
+        flags.push(flag(name, "sandbox_mode", "danger-full-access"));
+        flags.push(flag(name, "approval_policy", "never"));
+    }
+    flags
+}
+
+fn working_directory(chosen: Option<&Path>) -> Result<PathBuf, Failure> {
+    let directory = match chosen {
+        Some(path) => existing(path)?,
+        None => env::current_dir().map_err(Failure::not_started)?,
+    };
+    if !directory.is_dir() {
+        return Err(Failure::usage(format!(
+            "{} is not a directory",
+            directory.display()
+        )));
+    }
+    Ok(directory)
+}
+
+/// Returns the absolute path of something that must exist.
+fn existing(path: &Path) -> Result<PathBuf, Failure> {
+    fs::canonicalize(path).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
+}
+
+fn read_schema(path: &Path) -> Result<serde_json::Value, Failure> {
+    let refused =
+        |why: String| Failure::usage(format!("--output-schema {}: {why}", path.display()));
+    let size = fs::metadata(path)
+        .map_err(|error| refused(error.to_string()))?
+        .len();
+    if size > OUTPUT_SCHEMA_BYTES_MAX {
+        return Err(refused(format!(
+            "larger than {OUTPUT_SCHEMA_BYTES_MAX} bytes"
+        )));
+    }
+    let bytes = fs::read(path).map_err(|error| refused(error.to_string()))?;
+    let schema: serde_json::Value =
+        serde_json::from_slice(&bytes).map_err(|error| refused(error.to_string()))?;
+    if !schema.is_object() {
+        return Err(refused("a JSON Schema is a JSON object".to_owned()));
+    }
+    Ok(schema)
+}
+
+fn read_prompt(argument: Option<&str>) -> Result<String, Failure> {
+    let stdin = if io::stdin().is_terminal() {
+        Stdin::Terminal
+    } else {
+        Stdin::Piped
+    };
+    if stdin == Stdin::Piped && argument.is_some_and(|text| text != "-") {
+        // Whoever forgot to close a pipe should see what is waited for.
+        tell("reading more input from stdin…");
+    }
+    prompt::assemble(argument, stdin, io::stdin().lock())
+        .map_err(|error| Failure::usage(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests;

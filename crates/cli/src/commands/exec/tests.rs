@@ -1,0 +1,164 @@
+//! Command lines as clients write them.
+
+use clap::Parser;
+
+use super::{ExecArguments, Sandbox, target};
+use crate::arguments::{Cli, Command};
+use crate::exec::request::Continue;
+
+fn parse(line: &[&str]) -> (ExecArguments, Vec<String>) {
+    let cli = Cli::try_parse_from([&["troupe"], line].concat()).unwrap();
+    match cli.command {
+        Some(Command::Exec(arguments)) => (*arguments, cli.overrides.config),
+        Some(Command::Resume(command)) => (command.into_exec(), cli.overrides.config),
+        Some(Command::Fork(command)) => (command.into_exec(), cli.overrides.config),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn check(line: &[&str], continues: Continue, prompt: Option<&str>) {
+    let (arguments, _) = parse(line);
+    let (found, text, _) = target(arguments.action, arguments.prompt, arguments.repeated).unwrap();
+    assert_eq!((found, text.as_deref()), (continues, prompt), "{line:?}");
+}
+
+fn id(text: &str) -> Continue {
+    Continue::Resume(text.to_owned())
+}
+
+#[test]
+fn positionals() {
+    let last = Continue::Last {
+        any_directory: false,
+    };
+    check(&["exec", "fix it"], Continue::New, Some("fix it"));
+    check(&["exec"], Continue::New, None);
+    check(&["exec", "-"], Continue::New, Some("-"));
+    check(&["exec", "resume", "abc"], id("abc"), None);
+    check(
+        &["exec", "resume", "abc", "go on"],
+        id("abc"),
+        Some("go on"),
+    );
+    check(&["exec", "resume", "--last"], last.clone(), None);
+    check(
+        &["exec", "resume", "--last", "go on"],
+        last.clone(),
+        Some("go on"),
+    );
+    check(&["resume", "--last", "go on"], last, Some("go on"));
+    check(
+        &["exec", "resume", "--last", "--all", "go on"],
+        Continue::Last {
+            any_directory: true,
+        },
+        Some("go on"),
+    );
+    check(
+        &["fork", "abc", "--at", "resp_1", "try again"],
+        Continue::Fork {
+            session: "abc".to_owned(),
+            at: Some("resp_1".into()),
+        },
+        Some("try again"),
+    );
+}
+
+#[test]
+fn resume_without_a_session_is_refused() {
+    let (arguments, _) = parse(&["exec", "resume"]);
+    let refused = target(arguments.action, None, arguments.repeated).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "which session? give an id or a name, or use --last"
+    );
+}
+
+/// The line that the TypeScript SDK of the Codex family writes.
+#[test]
+fn the_sdk_line() {
+    let (arguments, _) = parse(&[
+        "exec",
+        "--experimental-json",
+        "--config",
+        "a.b=1",
+        "--config",
+        "openai_base_url=\"http://127.0.0.1:1/v1\"",
+        "--model",
+        "m",
+        "--sandbox",
+        "workspace-write",
+        "--cd",
+        "/tmp",
+        "--add-dir",
+        "/a",
+        "--add-dir",
+        "/b",
+        "--skip-git-repo-check",
+        "--output-schema",
+        "/s.json",
+        "--config",
+        "model_reasoning_effort=\"high\"",
+        "--config",
+        "sandbox_workspace_write.network_access=true",
+        "--config",
+        "approval_policy=\"never\"",
+        "resume",
+        "3f2a9c1e-0000-4000-8000-000000000000",
+        "--image",
+        "/1.png",
+        "--image",
+        "/2.png",
+    ]);
+    let options = arguments.options.clone();
+    assert!(options.json && options.skip_git_repo_check);
+    assert_eq!(options.sandbox, Some(Sandbox::WorkspaceWrite));
+    assert_eq!(options.model.as_deref(), Some("m"));
+    let (continues, prompt, repeated) =
+        target(arguments.action, arguments.prompt, arguments.repeated).unwrap();
+    assert_eq!(continues, id("3f2a9c1e-0000-4000-8000-000000000000"));
+    assert_eq!(prompt, None);
+    assert_eq!(repeated.images.len(), 2);
+    assert_eq!(repeated.add_dirs.len(), 2);
+    assert_eq!(repeated.overrides.config.len(), 5);
+}
+
+#[test]
+fn repeated_options_add_up_on_both_sides_of_resume() {
+    let (arguments, before) = parse(&[
+        "-c",
+        "a=1",
+        "exec",
+        "-c",
+        "b=2",
+        "-i",
+        "x.png",
+        "resume",
+        "abc",
+        "-c",
+        "c=3",
+        "-i",
+        "y.png,z.png",
+        "prompt",
+    ]);
+    let (_, prompt, repeated) =
+        target(arguments.action, arguments.prompt, arguments.repeated).unwrap();
+    assert_eq!(before, ["a=1"]);
+    assert_eq!(repeated.overrides.config, ["b=2", "c=3"]);
+    assert_eq!(repeated.images.len(), 3);
+    assert_eq!(prompt.as_deref(), Some("prompt"));
+}
+
+#[test]
+fn options_work_after_resume_and_under_their_older_names() {
+    let (arguments, _) = parse(&["exec", "resume", "abc", "--json", "--yolo", "-o", "out"]);
+    assert!(arguments.options.json && arguments.options.bypass);
+    assert!(arguments.options.output_last_message.is_some());
+    let clash = Cli::try_parse_from(["troupe", "exec", "--yolo", "-s", "read-only", "x"]);
+    assert!(clash.is_err());
+}
+
+#[test]
+fn the_command_line_is_well_formed() {
+    <Cli as clap::CommandFactory>::command().debug_assert();
+}

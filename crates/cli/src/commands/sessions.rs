@@ -1,0 +1,235 @@
+//! `troupe sessions`: what the home remembers.
+
+mod show;
+
+use std::env;
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use troupe_protocol::SessionId;
+use troupe_store::{
+    ArchivedFilter, EmbeddedStore, ListQuery, Position, SessionSummary, SortKey, Store,
+};
+
+use crate::commands::{block_on, print, tell};
+use crate::failure::{Exit, Failure, Outcome};
+use crate::home::Home;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "A session is named by its id, by the first characters of it, or by its name.
+
+Examples:
+  troupe sessions list --search parser
+  troupe sessions show 3f2a9c1e
+  troupe sessions export 3f2a9c1e > conversation.jsonl"
+)]
+pub struct SessionsArguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// List sessions, those that changed last first.
+    List(ListArguments),
+    /// Print a session's conversation.
+    Show { session: String },
+    /// Move a session out of the lists.
+    Archive { session: String },
+    /// Bring an archived session back.
+    Unarchive { session: String },
+    /// Write a session's log, one JSON object per line.
+    Export {
+        session: String,
+        /// The file to write; standard output if absent.
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// Rebuild the index from the session files.
+    Reindex,
+}
+
+#[derive(Debug, Args)]
+struct ListArguments {
+    /// Only sessions that last worked in this directory.
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<PathBuf>,
+    /// Only those whose name or first words contain this text.
+    #[arg(long, value_name = "TEXT")]
+    search: Option<String>,
+    /// Archived sessions instead of live ones.
+    #[arg(long)]
+    archived: bool,
+    #[arg(long, value_enum, default_value_t = Sort::Updated)]
+    sort: Sort,
+    /// How many at once (at most 100).
+    #[arg(short = 'n', long, value_name = "N")]
+    limit: Option<usize>,
+    /// Continue a list; the value is at the end of the page before.
+    #[arg(long, value_name = "CURSOR")]
+    cursor: Option<String>,
+    /// One JSON object per session.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Sort {
+    Created,
+    Updated,
+}
+
+pub fn run(arguments: SessionsArguments) -> Outcome {
+    let store = open()?;
+    block_on(async {
+        match arguments.action {
+            Action::List(arguments) => list(&store, arguments).await,
+            Action::Show { session } => {
+                let id = resolve(&store, &session).await?;
+                let live = store.read_live(id).await.map_err(Failure::failed)?;
+                print(&show::transcript(&live))?;
+                Ok(Exit::Success)
+            }
+            Action::Archive { session } => {
+                let id = resolve(&store, &session).await?;
+                store.archive(id).await.map_err(Failure::failed)?;
+                print(&format!("archived {id}\n"))?;
+                Ok(Exit::Success)
+            }
+            Action::Unarchive { session } => {
+                let id = resolve(&store, &session).await?;
+                store.unarchive(id).await.map_err(Failure::failed)?;
+                print(&format!("brought back {id}\n"))?;
+                Ok(Exit::Success)
+            }
+            Action::Export { session, output } => {
+                let id = resolve(&store, &session).await?;
+                export(&store, id, output).await
+            }
+            Action::Reindex => rebuild(&store).await,
+        }
+    })
+}
+
+/// `troupe reindex`.
+pub fn reindex() -> Outcome {
+    let store = open()?;
+    block_on(rebuild(&store))
+}
+
+fn open() -> Result<EmbeddedStore, Failure> {
+    let home = Home::find()?;
+    EmbeddedStore::open(home.path()).map_err(Failure::not_started)
+}
+
+async fn resolve(store: &dyn Store, text: &str) -> Result<SessionId, Failure> {
+    store.resolve(text).await.map_err(Failure::not_started)
+}
+
+async fn list(store: &dyn Store, arguments: ListArguments) -> Outcome {
+    let cwd = arguments
+        .cwd
+        .map(|path| env::current_dir().map(|here| here.join(path)))
+        .transpose()?;
+    let page = store
+        .list(&ListQuery {
+            cwd,
+            archived: if arguments.archived {
+                ArchivedFilter::Archived
+            } else {
+                ArchivedFilter::Live
+            },
+            search: arguments.search,
+            sort: match arguments.sort {
+                Sort::Created => SortKey::Created,
+                Sort::Updated => SortKey::Updated,
+            },
+            cursor: arguments.cursor,
+            limit: arguments.limit,
+            ..ListQuery::default()
+        })
+        .await
+        .map_err(Failure::failed)?;
+    for warning in &page.warnings {
+        tell(&format!("warning: {warning}"));
+    }
+    let row = if arguments.json {
+        show::summary_json
+    } else {
+        show::summary_row
+    };
+    let rows: String = page
+        .sessions
+        .iter()
+        .map(|summary: &SessionSummary| row(summary))
+        .collect();
+    print(&rows)?;
+    if let Some(cursor) = page.next {
+        tell(&format!("more: --cursor {cursor}"));
+    } else if page.sessions.is_empty() {
+        tell("no sessions");
+    }
+    Ok(Exit::Success)
+}
+
+async fn export(store: &dyn Store, id: SessionId, output: Option<PathBuf>) -> Outcome {
+    let mut sink: Box<dyn Write> = match output {
+        Some(path) => {
+            let file = std::fs::File::create(&path).map_err(|error| {
+                Failure::failed(
+                    anyhow::Error::new(error).context(format!("cannot write {}", path.display())),
+                )
+            })?;
+            Box::new(io::BufWriter::new(file))
+        }
+        None => Box::new(io::BufWriter::new(io::stdout().lock())),
+    };
+    let mut position = Position::default();
+    loop {
+        let batch = store
+            .read_all(id, position)
+            .await
+            .map_err(Failure::failed)?;
+        for line in &batch.lines {
+            sink.write_all(&line.bytes)?;
+            sink.write_all(b"\n")?;
+        }
+        if batch.at_end {
+            break;
+        }
+        position = batch.next;
+    }
+    sink.flush()?;
+    Ok(Exit::Success)
+}
+
+async fn rebuild(store: &dyn Store) -> Outcome {
+    let live = io::stderr().is_terminal();
+    let report = store
+        .reindex(&mut |progress| {
+            if live {
+                // A progress line is not worth failing for.
+                let _ = write!(
+                    io::stderr(),
+                    "\r{} of {} files",
+                    progress.files_done,
+                    progress.files
+                );
+            }
+        })
+        .await
+        .map_err(Failure::failed)?;
+    if live {
+        tell("");
+    }
+    for warning in &report.warnings {
+        tell(&format!("warning: {warning}"));
+    }
+    print(&format!(
+        "indexed {} sessions and {} bookmarks ({} bytes)\n",
+        report.sessions, report.bookmarks, report.bytes
+    ))?;
+    Ok(Exit::Success)
+}

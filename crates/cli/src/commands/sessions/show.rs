@@ -1,0 +1,146 @@
+//! Sessions as people and programs read them.
+
+use std::fmt::Write as _;
+
+use serde_json::json;
+use troupe_protocol::ResponseItem;
+use troupe_protocol::history::{ContentItem, SummaryPart, ToolOutputBody};
+use troupe_protocol::rollout::RolloutRecord;
+use troupe_store::{LiveHistory, SessionSummary, SourceKind, UnixMillis};
+
+/// Characters of a tool's answer that are printed.
+const ANSWER_CHARS_MAX: usize = 2000;
+
+pub fn summary_row(summary: &SessionSummary) -> String {
+    let title = summary
+        .name
+        .as_deref()
+        .or(summary.preview.as_deref())
+        .unwrap_or("(empty)");
+    let title: String = title.chars().take(72).collect();
+    format!(
+        "{}  {}  {:<4}  {}\n",
+        summary.id.short(),
+        local_time(summary.updated),
+        SourceKind::from(&summary.source).as_str(),
+        title.replace('\n', " ")
+    )
+}
+
+pub fn summary_json(summary: &SessionSummary) -> String {
+    let object = json!({
+        "id": summary.id,
+        "path": summary.path,
+        "created": summary.created.to_string(),
+        "updated": summary.updated.to_string(),
+        "cwd": summary.cwd,
+        "source": summary.source,
+        "model_provider": summary.model_provider,
+        "model": summary.model,
+        "name": summary.name,
+        "note": summary.note,
+        "preview": summary.preview,
+        "tokens": summary.tokens,
+        "archived": summary.archived,
+        "forked_from": summary.forked_from,
+    });
+    format!("{object}\n")
+}
+
+/// The live part of a conversation as text.
+pub fn transcript(live: &LiveHistory) -> String {
+    let meta = &live.meta;
+    let mut text = format!(
+        "session   {}{}\nstarted   {}\ndirectory {}\nprovider  {}\n",
+        meta.id,
+        if live.archived { " (archived)" } else { "" },
+        meta.timestamp,
+        meta.cwd.display(),
+        meta.model_provider,
+    );
+    for warning in &live.warnings {
+        writeln!(text, "warning   {warning}").expect("a string takes any text");
+    }
+    for (_, line) in &live.records {
+        match &line.record {
+            RolloutRecord::ResponseItem(item) => text += &item_text(item),
+            RolloutRecord::Compacted(compacted) => {
+                section(&mut text, "summary of what came before", &compacted.message);
+                for item in &compacted.replacement_history {
+                    text += &item_text(item);
+                }
+            }
+            // Events tell the same story again; the rest is bookkeeping.
+            _ => {}
+        }
+    }
+    text
+}
+
+fn item_text(item: &ResponseItem) -> String {
+    let mut text = String::new();
+    match item {
+        ResponseItem::Message { role, content, .. } => {
+            let words: Vec<&str> = content
+                .iter()
+                .map(|part| part.text().unwrap_or("[image]"))
+                .collect();
+            section(
+                &mut text,
+                &format!("{role:?}").to_lowercase(),
+                &words.join("\n"),
+            );
+        }
+        ResponseItem::Reasoning { summary, .. } => {
+            let Some(SummaryPart::SummaryText { text: first }) = summary.first() else {
+                return text;
+            };
+            section(&mut text, "reasoning", first);
+        }
+        ResponseItem::FunctionCall {
+            name, arguments, ..
+        } => {
+            section(&mut text, &format!("call {name}"), arguments);
+        }
+        ResponseItem::CustomToolCall { name, input, .. } => {
+            section(&mut text, &format!("call {name}"), input);
+        }
+        ResponseItem::FunctionCallOutput { output, .. }
+        | ResponseItem::CustomToolCallOutput { output, .. } => {
+            section(&mut text, "answer", &output_text(output));
+        }
+        ResponseItem::Other(value) => section(&mut text, "other", &value.to_string()),
+        unknown => section(&mut text, "unknown", &format!("{unknown:?}")),
+    }
+    text
+}
+
+fn output_text(output: &ToolOutputBody) -> String {
+    let whole = match output {
+        ToolOutputBody::Text(text) => text.clone(),
+        ToolOutputBody::Parts(parts) => parts
+            .iter()
+            .map(|part| ContentItem::text(part).unwrap_or("[image]"))
+            .collect::<Vec<_>>()
+            .join("\n"),
+    };
+    let mut letters = whole.chars();
+    let mut shown: String = letters.by_ref().take(ANSWER_CHARS_MAX).collect();
+    let hidden = letters.count();
+    if hidden > 0 {
+        write!(shown, "\n… {hidden} more characters").expect("a string takes any text");
+    }
+    shown
+}
+
+fn section(text: &mut String, title: &str, body: &str) {
+    writeln!(text, "\n── {title}\n{}", body.trim_end()).expect("a string takes any text");
+}
+
+fn local_time(time: UnixMillis) -> String {
+    jiff::Timestamp::from_millisecond(time.0)
+        .unwrap_or_default()
+        .to_zoned(jiff::tz::TimeZone::system())
+        .strftime("%Y-%m-%d %H:%M")
+        .to_string()
+}

@@ -1,0 +1,65 @@
+//! Which events a headless run leaves out on purpose.
+//!
+//! Both projections ask here, and show what neither they nor this list know: an event
+//! that is new to the protocol must not vanish.
+
+use troupe_protocol::EventMsg;
+
+/// Tells whether an event repeats under an older name what an item event told.
+pub fn is_older_name(msg: &EventMsg) -> bool {
+    matches!(
+        msg,
+        EventMsg::UserMessage { .. }
+            | EventMsg::AgentMessage { .. }
+            | EventMsg::AgentReasoning { .. }
+            | EventMsg::AgentReasoningRawContent { .. }
+            | EventMsg::ExecCommandBegin(_)
+            | EventMsg::ExecCommandEnd(_)
+            | EventMsg::PatchApplyBegin { .. }
+            | EventMsg::PatchApplyEnd { .. }
+            | EventMsg::ViewImageToolCall { .. }
+            | EventMsg::McpToolCallBegin { .. }
+            | EventMsg::McpToolCallEnd { .. }
+            | EventMsg::ContextCompacted
+    )
+}
+
+/// Tells whether an event is about something that a headless run does not show: the
+/// bookkeeping of the session, questions (which are answered elsewhere), other agents.
+pub fn is_beside_the_task(msg: &EventMsg) -> bool {
+    matches!(
+        msg,
+        EventMsg::ThreadNameUpdated { .. }
+            | EventMsg::ThreadNoteUpdated { .. }
+            | EventMsg::TurnContextUpdated(_)
+            | EventMsg::ShutdownComplete
+            | EventMsg::ResponseCompleted { .. }
+            | EventMsg::SteerReceipt(_)
+            | EventMsg::ThreadRolledBack { .. }
+            | EventMsg::BackgroundEvent(_)
+            | EventMsg::TerminalInteraction { .. }
+            | EventMsg::TurnDiff { .. }
+            | EventMsg::McpStartupUpdate { .. }
+            | EventMsg::McpStartupComplete { .. }
+            | EventMsg::ExecApprovalRequest(_)
+            | EventMsg::ApplyPatchApprovalRequest(_)
+            | EventMsg::ApprovalResolved { .. }
+            | EventMsg::RequestUserInput(_)
+            | EventMsg::ElicitationRequest { .. }
+            | EventMsg::EnteredReviewMode { .. }
+            | EventMsg::ExitedReviewMode { .. }
+            | EventMsg::ListSkillsResponse { .. }
+            | EventMsg::SubagentLifecycle(_)
+            | EventMsg::AgentInbox(_)
+            | EventMsg::CollabAgentSpawnBegin(_)
+            | EventMsg::CollabAgentSpawnEnd(_)
+            | EventMsg::CollabAgentInteractionBegin(_)
+            | EventMsg::CollabAgentInteractionEnd(_)
+            | EventMsg::CollabWaitingBegin(_)
+            | EventMsg::CollabWaitingEnd(_)
+            | EventMsg::CollabCloseBegin(_)
+            | EventMsg::CollabCloseEnd(_)
+            | EventMsg::CollabResumeBegin(_)
+            | EventMsg::CollabResumeEnd(_)
+    )
+}

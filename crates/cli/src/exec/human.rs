@@ -1,0 +1,394 @@
+//! Events → what a person reads on standard error while the run goes on.
+//!
+//! The final message goes to standard output and to nowhere else. Which message is the
+//! final one is known only when the turn ends, so the newest one is held back until
+//! something follows it.
+
+use std::path::{Path, PathBuf};
+
+use troupe_protocol::command::{FileChange, PlanStep, StepStatus, WorkStatus};
+use troupe_protocol::event::{SessionConfigured, TurnAborted};
+use troupe_protocol::item::{CommandExecutionItem, FileChangeItem, McpToolCallItem, ToolCallItem};
+use troupe_protocol::policy::SandboxPolicy;
+use troupe_protocol::usage::TokenUsage;
+use troupe_protocol::{Event, EventMsg, TurnItem};
+
+use crate::exec::command_line;
+use crate::exec::event_kinds::{is_beside_the_task, is_older_name};
+use crate::limits::{SHOWN_DIFF_LINES_MAX, SHOWN_LINE_CHARS_MAX, SHOWN_OUTPUT_LINES_MAX};
+use crate::style::Style;
+
+/// What must be remembered between events.
+#[derive(Debug)]
+pub struct Human {
+    style: Style,
+    cwd: PathBuf,
+    /// The newest message of the model, as long as nothing follows it.
+    held_message: Option<String>,
+    totals: TokenUsage,
+    in_turn: bool,
+}
+
+impl Human {
+    pub fn new(style: Style) -> Self {
+        Self {
+            style,
+            cwd: PathBuf::new(),
+            held_message: None,
+            totals: TokenUsage::default(),
+            in_turn: false,
+        }
+    }
+
+    /// Returns what is to be written, with its line feeds; often nothing.
+    pub fn project(&mut self, event: &Event) -> String {
+        match &event.msg {
+            EventMsg::SessionConfigured(session) => self.opening(session),
+            EventMsg::ItemStarted { item, .. } => self.started(item),
+            EventMsg::ItemCompleted { item, .. } => self.completed(item),
+            EventMsg::PlanUpdate { plan, explanation } => {
+                self.after_message(self.plan(plan, explanation.as_deref()))
+            }
+            EventMsg::TokenCount { info, .. } => {
+                if let Some(info) = info {
+                    self.totals = info.total_token_usage;
+                }
+                String::new()
+            }
+            EventMsg::Warning { message } => {
+                self.after_message(format!("{} {message}\n", self.style.yellow("warning:")))
+            }
+            EventMsg::DeprecationNotice { summary, .. } => {
+                self.after_message(format!("{} {summary}\n", self.style.yellow("deprecated:")))
+            }
+            EventMsg::StreamError(error) => self.after_message(format!(
+                "{} {}\n",
+                self.style.yellow("again:"),
+                error.message
+            )),
+            EventMsg::Error(error) => {
+                self.after_message(format!("{} {}\n", self.style.red("error:"), error.message))
+            }
+            EventMsg::TurnComplete(complete) => {
+                // The message goes to standard output, so it is not shown here again.
+                let held = self.held_message.take();
+                let unexpected = match (&complete.last_agent_message, held) {
+                    (Some(last), Some(held)) if *last != held => self.message(&held),
+                    _ => String::new(),
+                };
+                unexpected + &self.summary()
+            }
+            EventMsg::TurnStarted(_) => {
+                self.in_turn = true;
+                String::new()
+            }
+            // A resumed session may first tell how an earlier turn ended; that is not ours.
+            EventMsg::TurnAborted(_) if !self.in_turn => String::new(),
+            EventMsg::TurnAborted(aborted) => {
+                let text = self.aborted(aborted);
+                self.after_message(text)
+            }
+            other if other.is_delta() || is_older_name(other) || is_beside_the_task(other) => {
+                String::new()
+            }
+            other => self.after_message(format!("{} {other:?}\n", self.style.yellow("unknown:"))),
+        }
+    }
+
+    fn opening(&mut self, session: &SessionConfigured) -> String {
+        let context = &session.context;
+        self.cwd.clone_from(&context.cwd);
+        let effort = match context.effort {
+            Some(effort) => format!(", effort {}", effort.as_str()),
+            None => String::new(),
+        };
+        let rows = [
+            ("session", session.session_id.to_string()),
+            (
+                "model",
+                format!("{} ({}{effort})", context.model, session.model_provider_id),
+            ),
+            ("sandbox", sandbox(&context.sandbox_policy)),
+            ("directory", context.cwd.display().to_string()),
+        ];
+        rows.iter().fold(String::new(), |mut text, (name, value)| {
+            add(&mut text, &self.style.dim(&format!("{name:>9}  {value}")));
+            text
+        })
+    }
+
+    fn started(&mut self, item: &TurnItem) -> String {
+        let text = match item {
+            TurnItem::CommandExecution(item) => {
+                let line = command_line::shown(&item.command);
+                format!("{} {}\n", self.style.cyan("$"), self.style.bold(&line))
+            }
+            TurnItem::McpToolCall(item) => self.called(&format!("{}.{}", item.server, item.tool)),
+            _ => return String::new(),
+        };
+        self.after_message(text)
+    }
+
+    fn completed(&mut self, item: &TurnItem) -> String {
+        let text = match item {
+            TurnItem::AgentMessage(item) => {
+                let shown = self.after_message(String::new());
+                self.held_message = Some(item.text.clone());
+                return shown;
+            }
+            TurnItem::Reasoning(item) => {
+                let summary = item.summary_text.join("\n");
+                if summary.trim().is_empty() {
+                    return String::new();
+                }
+                // The headline is marked up as bold, which a terminal shows as stars.
+                let summary = summary.replace("**", "");
+                format!("{}\n", self.style.dim(summary.trim()))
+            }
+            TurnItem::Plan(item) => format!("{}\n", item.text.trim_end()),
+            TurnItem::CommandExecution(item) => self.command(item),
+            TurnItem::FileChange(item) => self.file_change(item),
+            TurnItem::ToolCall(item) => self.tool_call(item),
+            TurnItem::McpToolCall(item) => self.mcp_call(item),
+            TurnItem::ImageView(item) => {
+                let path = self.relative(&item.path);
+                format!("{} {path}\n", self.style.cyan("image"))
+            }
+            TurnItem::ContextCompaction(_) => {
+                format!("{}\n", self.style.dim("the conversation was summarised"))
+            }
+            TurnItem::UserMessage(_) => return String::new(),
+            other => format!("{} {other:?}\n", self.style.yellow("unknown:")),
+        };
+        self.after_message(text)
+    }
+
+    fn command(&self, item: &CommandExecutionItem) -> String {
+        let Some(outcome) = &item.outcome else {
+            return format!("  {}\n", self.style.red("declined"));
+        };
+        let mut text = self.excerpt(&outcome.aggregated_output);
+        let seconds = seconds(outcome.duration_ms);
+        let end = match (item.status, outcome.exit_code) {
+            (WorkStatus::Declined, _) => self.style.red("declined"),
+            (_, None) => self
+                .style
+                .dim(&format!("goes on in the background after {seconds}")),
+            (_, Some(0)) => self.style.green(&format!("ok in {seconds}")),
+            (_, Some(code)) => self.style.red(&format!("exit {code} in {seconds}")),
+        };
+        add(&mut text, &format!("  {end}"));
+        text
+    }
+
+    /// The last lines: they are where a program says what went wrong.
+    fn excerpt(&self, output: &str) -> String {
+        let lines: Vec<&str> = output.trim_end().lines().collect();
+        let hidden = lines.len().saturating_sub(SHOWN_OUTPUT_LINES_MAX);
+        let mut text = String::new();
+        if hidden > 0 {
+            let note = self.style.dim(&format!("  … {hidden} lines before"));
+            add(&mut text, &note);
+        }
+        for line in &lines[hidden..] {
+            let line = self.style.dim(&format!("  {}", cut(line)));
+            add(&mut text, &line);
+        }
+        text
+    }
+
+    fn file_change(&self, item: &FileChangeItem) -> String {
+        let mut text = String::new();
+        for (path, change) in &item.changes {
+            let (word, body) = match change {
+                FileChange::Add { content } => ("add", marked(content, '+')),
+                FileChange::Delete { .. } => ("delete", String::new()),
+                FileChange::Update { unified_diff, .. } => ("edit", hunks(unified_diff)),
+            };
+            let path = self.relative(path);
+            let head = format!("{} {}", self.style.cyan(word), self.style.bold(&path));
+            add(&mut text, &head);
+            text += &self.diff(&body);
+        }
+        match item.status {
+            WorkStatus::Completed | WorkStatus::InProgress => {}
+            WorkStatus::Declined => add(&mut text, &format!("  {}", self.style.red("declined"))),
+            WorkStatus::Failed => {
+                let reason = item.stderr.trim();
+                add(
+                    &mut text,
+                    &format!("  {} {reason}", self.style.red("failed")),
+                );
+            }
+        }
+        text
+    }
+
+    fn diff(&self, body: &str) -> String {
+        let lines: Vec<&str> = body.lines().collect();
+        let mut text = String::new();
+        for line in lines.iter().take(SHOWN_DIFF_LINES_MAX) {
+            let shown = format!("  {}", cut(line));
+            let shown = match line.chars().next() {
+                Some('+') => self.style.green(&shown),
+                Some('-') => self.style.red(&shown),
+                _ => self.style.dim(&shown),
+            };
+            add(&mut text, &shown);
+        }
+        if lines.len() > SHOWN_DIFF_LINES_MAX {
+            let more = lines.len() - SHOWN_DIFF_LINES_MAX;
+            let note = self.style.dim(&format!("  … {more} more lines"));
+            add(&mut text, &note);
+        }
+        text
+    }
+
+    fn tool_call(&self, item: &ToolCallItem) -> String {
+        let arguments = cut(&compact(&item.arguments));
+        let head = format!(
+            "{} {} {}\n",
+            self.style.cyan("tool"),
+            self.style.bold(&item.tool),
+            self.style.dim(&arguments)
+        );
+        match item.status {
+            WorkStatus::Completed | WorkStatus::InProgress => head,
+            WorkStatus::Failed | WorkStatus::Declined => {
+                let reason = item.output.as_deref().unwrap_or_default();
+                let reason = cut(reason.lines().next().unwrap_or_default());
+                format!("{head}  {} {reason}\n", self.style.red("failed"))
+            }
+        }
+    }
+
+    fn mcp_call(&self, item: &McpToolCallItem) -> String {
+        match &item.error {
+            Some(error) => format!("  {} {}\n", self.style.red("failed"), cut(error)),
+            None => format!("  {}\n", self.style.green("ok")),
+        }
+    }
+
+    fn called(&self, name: &str) -> String {
+        format!("{} {}\n", self.style.cyan("tool"), self.style.bold(name))
+    }
+
+    fn plan(&self, plan: &[PlanStep], explanation: Option<&str>) -> String {
+        let mut text = format!("{}\n", self.style.cyan("plan"));
+        if let Some(explanation) = explanation {
+            add(&mut text, &format!("  {explanation}"));
+        }
+        for step in plan {
+            let line = match step.status {
+                StepStatus::Completed => self.style.green(&format!("  x {}", step.step)),
+                StepStatus::InProgress => self.style.bold(&format!("  > {}", step.step)),
+                StepStatus::Pending => self.style.dim(&format!("  - {}", step.step)),
+            };
+            add(&mut text, &line);
+        }
+        text
+    }
+
+    /// Shows the held message first, because something follows it.
+    fn after_message(&mut self, text: String) -> String {
+        match self.held_message.take() {
+            Some(message) => self.message(&message) + &text,
+            None => text,
+        }
+    }
+
+    fn message(&self, text: &str) -> String {
+        format!("{}\n", self.style.bold(text.trim_end()))
+    }
+
+    fn aborted(&self, aborted: &TurnAborted) -> String {
+        let line = format!("the turn ended early: {:?}", aborted.reason).to_lowercase();
+        format!("{}\n", self.style.red(&line))
+    }
+
+    fn summary(&self) -> String {
+        let TokenUsage {
+            input_tokens,
+            cached_input_tokens,
+            output_tokens,
+            ..
+        } = self.totals;
+        if input_tokens + output_tokens == 0 {
+            return String::new();
+        }
+        let text = format!(
+            "tokens: {input_tokens} in ({cached_input_tokens} cached), {output_tokens} out"
+        );
+        format!("{}\n", self.style.dim(&text))
+    }
+
+    fn relative(&self, path: &Path) -> String {
+        path.strip_prefix(&self.cwd)
+            .unwrap_or(path)
+            .display()
+            .to_string()
+    }
+}
+
+fn add(text: &mut String, line: &str) {
+    text.push_str(line);
+    text.push('\n');
+}
+
+fn sandbox(policy: &SandboxPolicy) -> String {
+    let name = match policy {
+        SandboxPolicy::DangerFullAccess => return "none (danger-full-access)".to_owned(),
+        SandboxPolicy::ReadOnly { .. } => "read-only",
+        SandboxPolicy::WorkspaceWrite { .. } => "workspace-write",
+    };
+    let network = if policy.network_access() {
+        "network on"
+    } else {
+        "no network"
+    };
+    format!("{name}, {network}")
+}
+
+fn seconds(milliseconds: u64) -> String {
+    format!("{}.{:01} s", milliseconds / 1000, milliseconds % 1000 / 100)
+}
+
+/// Drops the headers of a unified diff: the file is named above it.
+fn hunks(diff: &str) -> String {
+    let lines = diff
+        .lines()
+        .filter(|line| !line.starts_with("--- ") && !line.starts_with("+++ "));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn marked(content: &str, mark: char) -> String {
+    let lines = content.lines().map(|line| format!("{mark}{line}"));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn compact(arguments: &serde_json::Value) -> String {
+    match arguments {
+        serde_json::Value::String(text) => text.replace('\n', " "),
+        other => other.to_string(),
+    }
+}
+
+/// Shortens a line, and removes what would move the terminal's cursor.
+fn cut(line: &str) -> String {
+    let clean = |letter: char| {
+        if letter.is_control() && letter != '\t' {
+            '\u{fffd}'
+        } else {
+            letter
+        }
+    };
+    let mut letters = line.chars().map(clean);
+    let mut shown: String = letters.by_ref().take(SHOWN_LINE_CHARS_MAX).collect();
+    if letters.next().is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests;

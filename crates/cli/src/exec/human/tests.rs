@@ -1,0 +1,209 @@
+#![expect(
+    clippy::needless_raw_string_hashes,
+    reason = "expectations are written by the tool in this form"
+)]
+
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+use troupe_protocol::{Event, EventMsg};
+
+use super::Human;
+use crate::style::Style;
+
+/// Feeds events, written as on the wire, and compares what a person sees.
+fn check(events: Value, expected: Expect) {
+    expected.assert_eq(&shown(events, Style::Plain));
+}
+
+fn shown(events: Value, style: Style) -> String {
+    let mut human = Human::new(style);
+    let events = events.as_array().unwrap().iter().map(|msg| Event {
+        id: "1".into(),
+        seq: 1,
+        msg: serde_json::from_value::<EventMsg>(msg.clone()).unwrap(),
+    });
+    events.map(|event| human.project(&event)).collect()
+}
+
+const THREAD: &str = "00000000-0000-4000-8000-000000000001";
+
+fn configured() -> Value {
+    json!({
+        "type": "session_configured", "session_id": THREAD, "model_provider_id": "local",
+        "cwd": "/w", "approval_policy": "never", "sandbox_policy": {"type": "workspace-write"},
+        "model": "m", "effort": "high", "history_entry_count": 0,
+    })
+}
+
+fn item(state: &str, item: Value) -> Value {
+    json!({
+        "type": format!("item_{state}"), "thread_id": THREAD, "turn_id": "1",
+        "item": item, "started_at_ms": 0, "completed_at_ms": 0,
+    })
+}
+
+fn message(id: &str, text: &str) -> Value {
+    item(
+        "completed",
+        json!({"type": "AgentMessage", "id": id, "text": text}),
+    )
+}
+
+fn command(status: &str, output: &str, exit_code: Value) -> Value {
+    json!({"type": "CommandExecution", "id": "c", "command": ["bash", "-c", "sh test.sh"],
+        "cwd": "/w", "parsed_cmd": [], "status": status,
+        "outcome": {"exit_code": exit_code, "stdout": "", "stderr": "", "aggregated_output": output,
+            "formatted_output": "", "duration_ms": 1234}})
+}
+
+#[test]
+fn the_final_message_is_not_repeated_here() {
+    check(
+        json!([
+            configured(),
+            message("a", "I will run the tests."),
+            item("started", command("in_progress", "", json!(null))),
+            item("completed", command("failed", "1 passed\n2 failed\n", json!(1))),
+            message("b", "They fail."),
+            {"type": "token_count", "info": {"last_token_usage": {}, "total_token_usage":
+                {"input_tokens": 50, "cached_input_tokens": 40, "output_tokens": 7}}},
+            {"type": "task_complete", "turn_id": "1", "duration_ms": 9,
+             "last_agent_message": "They fail."},
+        ]),
+        expect![[r#"
+              session  00000000-0000-4000-8000-000000000001
+                model  m (local, effort high)
+              sandbox  workspace-write, no network
+            directory  /w
+            I will run the tests.
+            $ sh test.sh
+              1 passed
+              2 failed
+              exit 1 in 1.2 s
+            tokens: 50 in (40 cached), 7 out
+        "#]],
+    );
+}
+
+#[test]
+fn edits_are_shown_as_diffs() {
+    let diff = "--- a/x.sh\n+++ b/x.sh\n@@ -1 +1 @@\n-old\n+new\n";
+    check(
+        json!([
+            configured(),
+            item(
+                "completed",
+                json!({"type": "FileChange", "id": "p", "auto_approved": true,
+                "status": "completed", "changes": {
+                    "/w/x.sh": {"type": "update", "unified_diff": diff},
+                    "/w/y": {"type": "add", "content": "one\ntwo\n"},
+                    "/z": {"type": "delete", "content": "gone"}}})
+            ),
+            item(
+                "completed",
+                json!({"type": "FileChange", "id": "q", "auto_approved": true,
+                "status": "failed", "changes": {}, "stderr": "no such file\n"})
+            ),
+        ]),
+        expect![[r#"
+              session  00000000-0000-4000-8000-000000000001
+                model  m (local, effort high)
+              sandbox  workspace-write, no network
+            directory  /w
+            edit x.sh
+              @@ -1 +1 @@
+              -old
+              +new
+            add y
+              +one
+              +two
+            delete /z
+              failed no such file
+        "#]],
+    );
+}
+
+#[test]
+fn long_output_keeps_its_end_and_says_what_is_hidden() {
+    let lines: Vec<String> = (1..=20).map(|number| format!("line {number}")).collect();
+    let output = lines.join("\n");
+    check(
+        json!([item("completed", command("completed", &output, json!(0)))]),
+        expect![[r#"
+              … 8 lines before
+              line 9
+              line 10
+              line 11
+              line 12
+              line 13
+              line 14
+              line 15
+              line 16
+              line 17
+              line 18
+              line 19
+              line 20
+              ok in 1.2 s
+        "#]],
+    );
+}
+
+#[test]
+fn output_cannot_move_the_cursor() {
+    let shown = shown(
+        json!([item(
+            "completed",
+            command("completed", "\u{1b}[2Jgone\rover", json!(0))
+        )]),
+        Style::Plain,
+    );
+    assert!(
+        !shown.contains('\u{1b}') && !shown.contains('\r'),
+        "{shown:?}"
+    );
+}
+
+#[test]
+fn tools_plans_and_troubles() {
+    check(
+        json!([
+            {"type": "task_started", "turn_id": "1", "started_at_ms": 0},
+            item("completed", json!({"type": "Reasoning", "id": "r", "summary_text": ["First", "then"]})),
+            item("completed", json!({"type": "ToolCall", "id": "t", "tool": "read_file",
+                "arguments": {"path": "a"}, "status": "completed"})),
+            item("completed", json!({"type": "ToolCall", "id": "u", "tool": "read_file",
+                "arguments": {"path": "b"}, "status": "failed", "output": "no such file\nmore"})),
+            {"type": "plan_update", "plan": [{"step": "read", "status": "completed"},
+                {"step": "fix", "status": "in_progress"}, {"step": "test", "status": "pending"}]},
+            {"type": "warning", "message": "careful"},
+            message("m", "half an answer"),
+            {"type": "error", "message": "the server is gone", "fatal": true},
+            {"type": "turn_aborted", "turn_id": "1", "reason": "error"},
+        ]),
+        expect![[r#"
+            First
+            then
+            tool read_file {"path":"a"}
+            tool read_file {"path":"b"}
+              failed no such file
+            plan
+              x read
+              > fix
+              - test
+            warning: careful
+            half an answer
+            error: the server is gone
+            the turn ended early: error
+        "#]],
+    );
+}
+
+#[test]
+fn colour_only_when_asked_for() {
+    let event = json!([{"type": "warning", "message": "careful"}]);
+    assert_eq!(shown(event.clone(), Style::Plain), "warning: careful\n");
+    assert_eq!(
+        shown(event, Style::Ansi),
+        "\u{1b}[33mwarning:\u{1b}[0m careful\n"
+    );
+}

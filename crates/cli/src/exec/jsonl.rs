@@ -1,0 +1,299 @@
+//! Events → the lines of `exec --json`.
+//!
+//! The stream is the one that the SDKs of the Codex family read: `thread.started`,
+//! `turn.started`, `item.*`, and at last exactly one of `turn.completed` and
+//! `turn.failed`. An interrupted turn ends in `turn.failed` too, so that no reader waits
+//! for a last line that never comes.
+//!
+//! `usage` holds the totals of the whole thread, because that is what existing readers
+//! expect there; `turn_usage` beside it holds what the responses of this turn used.
+
+mod line;
+
+use std::collections::HashMap;
+
+use troupe_protocol::command::{FileChange as Change, PlanStep, StepStatus, WorkStatus};
+use troupe_protocol::event::{AbortReason, TurnAborted};
+use troupe_protocol::item::{
+    CommandExecutionItem, FileChangeItem, McpToolCallItem, ReasoningItem, ToolCallItem,
+};
+use troupe_protocol::usage::{TokenUsage, TokenUsageInfo};
+use troupe_protocol::{Event, EventMsg, ItemId, TurnItem};
+
+pub use line::Line;
+use line::{Details, ErrorText, FileChange, FileChangeKind, Item, ItemStatus, McpResult, Todo};
+
+use crate::exec::command_line;
+use crate::exec::event_kinds::{is_beside_the_task, is_older_name};
+
+/// What must be remembered between events.
+#[derive(Debug, Default)]
+pub struct Jsonl {
+    /// Ids as readers see them, `item_0`, `item_1`, …, in the order of appearance.
+    items: HashMap<ItemId, usize>,
+    items_total: usize,
+    todo: Option<(usize, Vec<Todo>)>,
+    totals: TokenUsage,
+    of_turn: TokenUsage,
+    last_error: Option<String>,
+    in_turn: bool,
+}
+
+impl Jsonl {
+    /// Returns the lines that an event becomes, usually none or one.
+    pub fn project(&mut self, event: &Event) -> Vec<Line> {
+        match &event.msg {
+            EventMsg::SessionConfigured(session) => vec![Line::ThreadStarted {
+                thread_id: session.session_id.to_string(),
+            }],
+            EventMsg::TurnStarted(_) => {
+                self.of_turn = TokenUsage::default();
+                self.last_error = None;
+                self.in_turn = true;
+                vec![Line::TurnStarted]
+            }
+            // A resumed session may first tell how an earlier turn ended; that is not ours.
+            EventMsg::TurnAborted(_) if !self.in_turn => Vec::new(),
+            EventMsg::TurnComplete(_) => {
+                let end = Line::TurnCompleted {
+                    usage: self.totals.into(),
+                    turn_usage: self.of_turn.into(),
+                };
+                self.close_todo().into_iter().chain([end]).collect()
+            }
+            EventMsg::TurnAborted(aborted) => {
+                let message = self.failure(aborted);
+                let end = Line::TurnFailed {
+                    error: ErrorText { message },
+                };
+                self.close_todo().into_iter().chain([end]).collect()
+            }
+            EventMsg::TokenCount { info, .. } => {
+                if let Some(TokenUsageInfo {
+                    total_token_usage, ..
+                }) = info
+                {
+                    self.totals = *total_token_usage;
+                }
+                Vec::new()
+            }
+            EventMsg::ResponseCompleted { usage, .. } => {
+                self.of_turn += *usage;
+                Vec::new()
+            }
+            EventMsg::Error(error) => {
+                self.last_error = Some(error.message.clone());
+                vec![Line::Error {
+                    message: error.message.clone(),
+                }]
+            }
+            EventMsg::StreamError(error) => vec![Line::Error {
+                message: error.message.clone(),
+            }],
+            EventMsg::Warning { message } => vec![self.note(message.clone())],
+            EventMsg::DeprecationNotice { summary, details } => {
+                let text = match details {
+                    Some(details) => format!("{summary}: {details}"),
+                    None => summary.clone(),
+                };
+                vec![self.note(text)]
+            }
+            EventMsg::ItemStarted { item, .. } => self.started(item),
+            EventMsg::ItemCompleted { item, .. } => self.completed(item),
+            EventMsg::PlanUpdate { plan, .. } => vec![self.plan(plan)],
+            other if is_silent(other) => Vec::new(),
+            other => vec![self.note(unknown_event(other))],
+        }
+    }
+
+    fn started(&mut self, item: &TurnItem) -> Vec<Line> {
+        let details = match item {
+            TurnItem::CommandExecution(item) => command(item),
+            TurnItem::FileChange(item) => file_change(item),
+            TurnItem::McpToolCall(item) => mcp_call(item),
+            TurnItem::ToolCall(item) => tool_call(item),
+            // These appear once, when they are whole.
+            _ => return Vec::new(),
+        };
+        let id = self.id_of(item.id());
+        vec![Line::ItemStarted {
+            item: Item { id, details },
+        }]
+    }
+
+    fn completed(&mut self, item: &TurnItem) -> Vec<Line> {
+        let details = match item {
+            TurnItem::AgentMessage(item) => Details::AgentMessage {
+                text: item.text.clone(),
+            },
+            TurnItem::Reasoning(item) => match reasoning(item) {
+                Some(details) => details,
+                None => return Vec::new(),
+            },
+            TurnItem::CommandExecution(item) => command(item),
+            TurnItem::FileChange(item) => file_change(item),
+            TurnItem::McpToolCall(item) => mcp_call(item),
+            TurnItem::ToolCall(item) => tool_call(item),
+            // The stream has no names for these.
+            TurnItem::UserMessage(_)
+            | TurnItem::Plan(_)
+            | TurnItem::ImageView(_)
+            | TurnItem::ContextCompaction(_) => return Vec::new(),
+            other => return vec![self.note(format!("an item of an unknown kind: {other:?}"))],
+        };
+        let id = self.id_of(item.id());
+        vec![Line::ItemCompleted {
+            item: Item { id, details },
+        }]
+    }
+
+    /// The plan is one item that is started by its first version and completed with the turn.
+    fn plan(&mut self, plan: &[PlanStep]) -> Line {
+        let items: Vec<Todo> = plan.iter().map(todo).collect();
+        let details = Details::TodoList {
+            items: items.clone(),
+        };
+        if let Some((number, current)) = &mut self.todo {
+            *current = items;
+            return Line::ItemUpdated {
+                item: Item {
+                    id: item_id(*number),
+                    details,
+                },
+            };
+        }
+        let number = self.next_number();
+        self.todo = Some((number, items));
+        Line::ItemStarted {
+            item: Item {
+                id: item_id(number),
+                details,
+            },
+        }
+    }
+
+    fn close_todo(&mut self) -> Option<Line> {
+        let (number, items) = self.todo.take()?;
+        Some(Line::ItemCompleted {
+            item: Item {
+                id: item_id(number),
+                details: Details::TodoList { items },
+            },
+        })
+    }
+
+    /// Something to know that ends nothing.
+    fn note(&mut self, message: String) -> Line {
+        let id = item_id(self.next_number());
+        Line::ItemCompleted {
+            item: Item {
+                id,
+                details: Details::Error { message },
+            },
+        }
+    }
+
+    fn failure(&mut self, aborted: &TurnAborted) -> String {
+        match aborted.reason {
+            AbortReason::Interrupted => "interrupted".to_owned(),
+            reason => self
+                .last_error
+                .take()
+                .unwrap_or_else(|| format!("the turn was aborted: {reason:?}")),
+        }
+    }
+
+    fn id_of(&mut self, id: &ItemId) -> String {
+        if let Some(number) = self.items.get(id) {
+            return item_id(*number);
+        }
+        let number = self.next_number();
+        self.items.insert(id.clone(), number);
+        item_id(number)
+    }
+
+    fn next_number(&mut self) -> usize {
+        let number = self.items_total;
+        self.items_total += 1;
+        number
+    }
+}
+
+fn item_id(number: usize) -> String {
+    format!("item_{number}")
+}
+
+fn reasoning(item: &ReasoningItem) -> Option<Details> {
+    let text = item.summary_text.join("\n");
+    (!text.is_empty()).then_some(Details::Reasoning { text })
+}
+
+fn command(item: &CommandExecutionItem) -> Details {
+    let outcome = item.outcome.as_ref();
+    Details::CommandExecution {
+        command: command_line::joined(&item.command),
+        aggregated_output: outcome
+            .map(|outcome| outcome.aggregated_output.clone())
+            .unwrap_or_default(),
+        exit_code: outcome.and_then(|outcome| outcome.exit_code),
+        status: item.status.into(),
+    }
+}
+
+fn file_change(item: &FileChangeItem) -> Details {
+    let changes = item.changes.iter().map(|(path, change)| FileChange {
+        path: path.display().to_string(),
+        kind: match change {
+            Change::Add { .. } => FileChangeKind::Add,
+            Change::Delete { .. } => FileChangeKind::Delete,
+            Change::Update { .. } => FileChangeKind::Update,
+        },
+    });
+    Details::FileChange {
+        changes: changes.collect(),
+        // Readers know no declined change.
+        status: match item.status {
+            WorkStatus::Declined => ItemStatus::Failed,
+            status => status.into(),
+        },
+    }
+}
+
+fn mcp_call(item: &McpToolCallItem) -> Details {
+    Details::McpToolCall {
+        server: item.server.clone(),
+        tool: item.tool.clone(),
+        arguments: item.arguments.clone(),
+        result: item.result.as_ref().map(McpResult::from),
+        error: item.error.clone().map(|message| ErrorText { message }),
+        status: item.status.into(),
+    }
+}
+
+fn tool_call(item: &ToolCallItem) -> Details {
+    Details::ToolCall {
+        tool: item.tool.clone(),
+        arguments: item.arguments.clone(),
+        status: item.status.into(),
+    }
+}
+
+fn todo(step: &PlanStep) -> Todo {
+    Todo {
+        text: step.step.clone(),
+        completed: step.status == StepStatus::Completed,
+    }
+}
+
+/// Tells whether an event is one that the stream leaves out on purpose: pieces of what
+/// comes whole, older names of what is already shown, and matters of other ways in.
+fn is_silent(msg: &EventMsg) -> bool {
+    msg.is_delta() || is_older_name(msg) || is_beside_the_task(msg)
+}
+
+fn unknown_event(msg: &EventMsg) -> String {
+    format!("an event of an unknown kind: {msg:?}")
+}
+
+#[cfg(test)]
+mod tests;

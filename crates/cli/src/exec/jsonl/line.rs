@@ -1,0 +1,167 @@
+//! The lines as they are written. Names and fields are those of the Codex family.
+
+use serde::Serialize;
+use serde_json::Value;
+use troupe_protocol::command::WorkStatus;
+use troupe_protocol::usage::TokenUsage;
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "type")]
+pub enum Line {
+    #[serde(rename = "thread.started")]
+    ThreadStarted { thread_id: String },
+    #[serde(rename = "turn.started")]
+    TurnStarted,
+    #[serde(rename = "turn.completed")]
+    TurnCompleted { usage: Usage, turn_usage: Usage },
+    #[serde(rename = "turn.failed")]
+    TurnFailed { error: ErrorText },
+    #[serde(rename = "item.started")]
+    ItemStarted { item: Item },
+    #[serde(rename = "item.updated")]
+    ItemUpdated { item: Item },
+    #[serde(rename = "item.completed")]
+    ItemCompleted { item: Item },
+    #[serde(rename = "error")]
+    Error { message: String },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[expect(clippy::struct_field_names, reason = "the names are those of the wire")]
+pub struct Usage {
+    pub input_tokens: u64,
+    pub cached_input_tokens: u64,
+    pub cache_write_input_tokens: u64,
+    pub output_tokens: u64,
+    pub reasoning_output_tokens: u64,
+}
+
+impl From<TokenUsage> for Usage {
+    fn from(usage: TokenUsage) -> Self {
+        Self {
+            input_tokens: usage.input_tokens,
+            cached_input_tokens: usage.cached_input_tokens,
+            cache_write_input_tokens: usage.cache_write_input_tokens,
+            output_tokens: usage.output_tokens,
+            reasoning_output_tokens: usage.reasoning_output_tokens,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ErrorText {
+    pub message: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Item {
+    pub id: String,
+    #[serde(flatten)]
+    pub details: Details,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Details {
+    AgentMessage {
+        text: String,
+    },
+    Reasoning {
+        text: String,
+    },
+    CommandExecution {
+        command: String,
+        aggregated_output: String,
+        exit_code: Option<i32>,
+        status: ItemStatus,
+    },
+    FileChange {
+        changes: Vec<FileChange>,
+        status: ItemStatus,
+    },
+    McpToolCall {
+        server: String,
+        tool: String,
+        arguments: Value,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        result: Option<McpResult>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<ErrorText>,
+        status: ItemStatus,
+    },
+    /// Ours: a call of any other tool.
+    ToolCall {
+        tool: String,
+        arguments: Value,
+        status: ItemStatus,
+    },
+    TodoList {
+        items: Vec<Todo>,
+    },
+    Error {
+        message: String,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ItemStatus {
+    InProgress,
+    Completed,
+    Failed,
+    Declined,
+}
+
+impl From<WorkStatus> for ItemStatus {
+    fn from(status: WorkStatus) -> Self {
+        match status {
+            WorkStatus::InProgress => Self::InProgress,
+            WorkStatus::Completed => Self::Completed,
+            WorkStatus::Failed => Self::Failed,
+            WorkStatus::Declined => Self::Declined,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FileChange {
+    pub path: String,
+    pub kind: FileChangeKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileChangeKind {
+    Add,
+    Delete,
+    Update,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct McpResult {
+    pub content: Value,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Value>,
+    pub structured_content: Value,
+}
+
+/// Reads the result of an MCP call as its server wrote it.
+impl From<&Value> for McpResult {
+    fn from(result: &Value) -> Self {
+        Self {
+            content: result.get("content").cloned().unwrap_or_default(),
+            meta: result.get("_meta").cloned(),
+            structured_content: result
+                .get("structuredContent")
+                .or_else(|| result.get("structured_content"))
+                .cloned()
+                .unwrap_or_default(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Todo {
+    pub text: String,
+    pub completed: bool,
+}

@@ -1,0 +1,295 @@
+use expect_test::{Expect, expect};
+use serde_json::json;
+use troupe_protocol::{Event, EventMsg};
+
+use super::Jsonl;
+
+/// Feeds events, written as on the wire, and compares the lines they become.
+fn check(events: serde_json::Value, expected: Expect) {
+    let mut jsonl = Jsonl::default();
+    let mut lines = String::new();
+    for msg in events.as_array().unwrap() {
+        let msg: EventMsg = serde_json::from_value(msg.clone()).unwrap();
+        let event = Event {
+            id: "1".into(),
+            seq: 1,
+            msg,
+        };
+        for line in jsonl.project(&event) {
+            lines.push_str(&serde_json::to_string(&line).unwrap());
+            lines.push('\n');
+        }
+    }
+    expected.assert_eq(&lines);
+}
+
+const THREAD: &str = "00000000-0000-4000-8000-000000000001";
+
+fn started() -> serde_json::Value {
+    json!({"type": "task_started", "turn_id": "1", "started_at_ms": 0})
+}
+
+fn complete() -> serde_json::Value {
+    json!({"type": "task_complete", "turn_id": "1", "duration_ms": 1})
+}
+
+fn item(state: &str, item: serde_json::Value) -> serde_json::Value {
+    json!({
+        "type": format!("item_{state}"), "thread_id": THREAD, "turn_id": "1",
+        "item": item, "started_at_ms": 0, "completed_at_ms": 0,
+    })
+}
+
+fn response(input: u64) -> serde_json::Value {
+    json!({"type": "response_completed", "turn_id": "1", "response_id": "r",
+        "usage": {"input_tokens": input, "output_tokens": 2, "total_tokens": input}})
+}
+
+fn tokens(total: u64) -> serde_json::Value {
+    json!({"type": "token_count", "info": {
+        "total_token_usage": {"input_tokens": total, "output_tokens": 1, "total_tokens": total},
+        "last_token_usage": {},
+    }})
+}
+
+#[test]
+fn a_turn_with_a_message() {
+    check(
+        json!([
+            {
+                "type": "session_configured", "session_id": THREAD, "model_provider_id": "p",
+                "cwd": "/w", "approval_policy": "never", "sandbox_policy": {"type": "read-only"},
+                "model": "m", "history_entry_count": 0,
+            },
+            started(),
+            item("started", json!({"type": "AgentMessage", "id": "m1", "text": ""})),
+            {"type": "agent_message_content_delta", "thread_id": THREAD, "turn_id": "1",
+             "item_id": "m1", "delta": "hel"},
+            item("completed", json!({"type": "AgentMessage", "id": "m1", "text": "hello"})),
+            {"type": "agent_message", "message": "hello"},
+            tokens(9),
+            complete(),
+        ]),
+        expect![[r#"
+            {"type":"thread.started","thread_id":"00000000-0000-4000-8000-000000000001"}
+            {"type":"turn.started"}
+            {"type":"item.completed","item":{"id":"item_0","type":"agent_message","text":"hello"}}
+            {"type":"turn.completed","usage":{"input_tokens":9,"cached_input_tokens":0,"cache_write_input_tokens":0,"output_tokens":1,"reasoning_output_tokens":0},"turn_usage":{"input_tokens":0,"cached_input_tokens":0,"cache_write_input_tokens":0,"output_tokens":0,"reasoning_output_tokens":0}}
+        "#]],
+    );
+}
+
+#[test]
+fn usage_is_the_threads_and_turn_usage_the_turns() {
+    check(
+        json!([
+            started(),
+            tokens(110),
+            response(10),
+            tokens(130),
+            response(20),
+            complete(),
+        ]),
+        expect![[r#"
+            {"type":"turn.started"}
+            {"type":"turn.completed","usage":{"input_tokens":130,"cached_input_tokens":0,"cache_write_input_tokens":0,"output_tokens":1,"reasoning_output_tokens":0},"turn_usage":{"input_tokens":30,"cached_input_tokens":0,"cache_write_input_tokens":0,"output_tokens":4,"reasoning_output_tokens":0}}
+        "#]],
+    );
+}
+
+#[test]
+fn commands_keep_their_id_from_start_to_end() {
+    let running = json!({"type": "CommandExecution", "id": "c1", "command": ["bash", "-c", "ls -l"],
+        "cwd": "/w", "parsed_cmd": [], "status": "in_progress"});
+    let mut done = running.clone();
+    done["status"] = json!("failed");
+    done["outcome"] = json!({"exit_code": 2, "stdout": "", "stderr": "no", "aggregated_output": "no",
+        "formatted_output": "no", "duration_ms": 3});
+    check(
+        json!([
+            item(
+                "completed",
+                json!({"type": "Reasoning", "id": "r", "summary_text": ["a", "b"]})
+            ),
+            item(
+                "completed",
+                json!({"type": "Reasoning", "id": "r2", "summary_text": []})
+            ),
+            item("started", running),
+            item("completed", done),
+        ]),
+        expect![[r#"
+            {"type":"item.completed","item":{"id":"item_0","type":"reasoning","text":"a\nb"}}
+            {"type":"item.started","item":{"id":"item_1","type":"command_execution","command":"bash -c 'ls -l'","aggregated_output":"","exit_code":null,"status":"in_progress"}}
+            {"type":"item.completed","item":{"id":"item_1","type":"command_execution","command":"bash -c 'ls -l'","aggregated_output":"no","exit_code":2,"status":"failed"}}
+        "#]],
+    );
+}
+
+#[test]
+fn file_changes_know_no_declined() {
+    let change = json!({"type": "FileChange", "id": "p", "status": "declined", "auto_approved": false,
+        "changes": {"/w/a": {"type": "add", "content": "x"},
+                    "/w/b": {"type": "update", "unified_diff": "d"},
+                    "/w/c": {"type": "delete", "content": "y"}}});
+    check(
+        json!([item("completed", change)]),
+        expect![[r#"
+            {"type":"item.completed","item":{"id":"item_0","type":"file_change","changes":[{"path":"/w/a","kind":"add"},{"path":"/w/b","kind":"update"},{"path":"/w/c","kind":"delete"}],"status":"failed"}}
+        "#]],
+    );
+}
+
+#[test]
+fn other_tools() {
+    check(
+        json!([
+            item(
+                "started",
+                json!({"type": "ToolCall", "id": "t", "tool": "read_file",
+                "arguments": {"path": "a"}, "status": "in_progress"})
+            ),
+            item(
+                "completed",
+                json!({"type": "ToolCall", "id": "t", "tool": "read_file",
+                "arguments": {"path": "a"}, "status": "completed", "output": "text"})
+            ),
+            item(
+                "completed",
+                json!({"type": "McpToolCall", "id": "m", "server": "s", "tool": "t",
+                "arguments": {}, "status": "completed",
+                "result": {"content": [{"type": "text", "text": "x"}], "structuredContent": {"a": 1}}})
+            ),
+            item(
+                "completed",
+                json!({"type": "McpToolCall", "id": "m2", "server": "s", "tool": "t",
+                "arguments": {}, "status": "failed", "error": "gone"})
+            ),
+        ]),
+        expect![[r#"
+            {"type":"item.started","item":{"id":"item_0","type":"tool_call","tool":"read_file","arguments":{"path":"a"},"status":"in_progress"}}
+            {"type":"item.completed","item":{"id":"item_0","type":"tool_call","tool":"read_file","arguments":{"path":"a"},"status":"completed"}}
+            {"type":"item.completed","item":{"id":"item_1","type":"mcp_tool_call","server":"s","tool":"t","arguments":{},"result":{"content":[{"text":"x","type":"text"}],"structured_content":{"a":1}},"status":"completed"}}
+            {"type":"item.completed","item":{"id":"item_2","type":"mcp_tool_call","server":"s","tool":"t","arguments":{},"error":{"message":"gone"},"status":"failed"}}
+        "#]],
+    );
+}
+
+#[test]
+fn the_plan_is_one_item_that_ends_with_the_turn() {
+    let plan = |first: &str, second: &str| {
+        json!({"type": "plan_update", "plan": [
+            {"step": "read", "status": first}, {"step": "fix", "status": second}]})
+    };
+    check(
+        json!([
+            started(),
+            plan("in_progress", "pending"),
+            plan("completed", "in_progress"),
+            {"type": "turn_aborted", "turn_id": "1", "reason": "replaced"},
+        ]),
+        expect![[r#"
+            {"type":"turn.started"}
+            {"type":"item.started","item":{"id":"item_0","type":"todo_list","items":[{"text":"read","completed":false},{"text":"fix","completed":false}]}}
+            {"type":"item.updated","item":{"id":"item_0","type":"todo_list","items":[{"text":"read","completed":true},{"text":"fix","completed":false}]}}
+            {"type":"item.completed","item":{"id":"item_0","type":"todo_list","items":[{"text":"read","completed":true},{"text":"fix","completed":false}]}}
+            {"type":"turn.failed","error":{"message":"the turn was aborted: Replaced"}}
+        "#]],
+    );
+}
+
+#[test]
+fn troubles() {
+    check(
+        json!([
+            started(),
+            {"type": "warning", "message": "careful"},
+            {"type": "stream_error", "message": "again in 1 s", "attempt": 1, "attempts_max": 5,
+             "retry_in_ms": 1000},
+            {"type": "error", "message": "no more attempts", "fatal": true},
+            {"type": "turn_aborted", "turn_id": "1", "reason": "error"},
+        ]),
+        expect![[r#"
+            {"type":"turn.started"}
+            {"type":"item.completed","item":{"id":"item_0","type":"error","message":"careful"}}
+            {"type":"error","message":"again in 1 s"}
+            {"type":"error","message":"no more attempts"}
+            {"type":"turn.failed","error":{"message":"no more attempts"}}
+        "#]],
+    );
+}
+
+#[test]
+fn an_interrupted_turn_has_a_last_line() {
+    check(
+        json!([
+            started(),
+            {"type": "error", "message": "interrupted", "fatal": true, "error_info": "interrupted"},
+            {"type": "turn_aborted", "turn_id": "1", "reason": "interrupted"},
+        ]),
+        expect![[r#"
+            {"type":"turn.started"}
+            {"type":"error","message":"interrupted"}
+            {"type":"turn.failed","error":{"message":"interrupted"}}
+        "#]],
+    );
+}
+
+#[test]
+fn the_end_of_an_earlier_turn_is_not_ours() {
+    check(
+        json!([{"type": "turn_aborted", "turn_id": "0", "reason": "crash"}, started()]),
+        expect![[r#"
+            {"type":"turn.started"}
+        "#]],
+    );
+}
+
+/// A new kind of event must be sorted: shown, or left out on purpose.
+#[test]
+fn every_event_of_the_protocol_is_known() {
+    let schema = schemars::schema_for!(EventMsg).to_value();
+    let kinds: Vec<&str> = schema["oneOf"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|variant| variant["properties"]["type"]["const"].as_str())
+        .collect();
+    assert!(kinds.len() > 50, "{kinds:?}");
+    let shown = [
+        "session_configured",
+        "task_started",
+        "task_complete",
+        "turn_aborted",
+        "token_count",
+        "error",
+        "stream_error",
+        "warning",
+        "deprecation_notice",
+        "item_started",
+        "item_completed",
+        "plan_update",
+    ];
+    let silent = include_str!("../event_kinds.rs");
+    let deltas = [
+        "agent_message_content_delta",
+        "plan_delta",
+        "reasoning_content_delta",
+        "reasoning_raw_content_delta",
+        "agent_reasoning_section_break",
+        "exec_command_output_delta",
+    ];
+    for kind in kinds {
+        let variant: String = kind
+            .split('_')
+            .map(|word| word[..1].to_uppercase() + &word[1..])
+            .collect();
+        let listed = silent.contains(&format!("EventMsg::{variant}\n"))
+            || silent.contains(&format!("EventMsg::{variant}("))
+            || silent.contains(&format!("EventMsg::{variant} "));
+        assert!(
+            shown.contains(&kind) || deltas.contains(&kind) || listed,
+            "{kind} is neither shown nor left out on purpose"
+        );
+    }
+}

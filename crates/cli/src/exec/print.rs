@@ -1,0 +1,83 @@
+//! Writes what the projections say. Standard output and error may be slow or gone, and
+//! neither may hold up the session for longer than its reader does.
+
+use std::io;
+
+use tokio::io::{AsyncWriteExt, Stderr, Stdout};
+use troupe_protocol::{Event, EventMsg};
+
+use crate::exec::human::Human;
+use crate::exec::jsonl::Jsonl;
+use crate::exec::request::Output;
+
+#[derive(Debug)]
+pub struct Printer {
+    projection: Projection,
+    stdout: Stdout,
+    stderr: Stderr,
+    buffer: Vec<u8>,
+}
+
+#[derive(Debug)]
+enum Projection {
+    Jsonl(Jsonl),
+    Human(Human),
+}
+
+impl Printer {
+    pub fn new(output: Output) -> Self {
+        Self {
+            projection: match output {
+                Output::Jsonl => Projection::Jsonl(Jsonl::default()),
+                Output::Human(style) => Projection::Human(Human::new(style)),
+            },
+            stdout: tokio::io::stdout(),
+            stderr: tokio::io::stderr(),
+            buffer: Vec::new(),
+        }
+    }
+
+    /// Writes what an event becomes. Most events, all pieces of text among them, become
+    /// nothing and cost nothing.
+    pub async fn show(&mut self, event: &Event) -> io::Result<()> {
+        if event.msg.is_delta() {
+            return Ok(());
+        }
+        self.buffer.clear();
+        match &mut self.projection {
+            Projection::Jsonl(jsonl) => {
+                for line in jsonl.project(event) {
+                    serde_json::to_writer(&mut self.buffer, &line)?;
+                    self.buffer.push(b'\n');
+                }
+                write(&mut self.stdout, &self.buffer).await
+            }
+            Projection::Human(human) => {
+                let text = human.project(event);
+                write(&mut self.stderr, text.as_bytes()).await?;
+                match final_message(event) {
+                    Some(message) => {
+                        let message = format!("{}\n", message.trim_end());
+                        write(&mut self.stdout, message.as_bytes()).await
+                    }
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+fn final_message(event: &Event) -> Option<&str> {
+    match &event.msg {
+        EventMsg::TurnComplete(complete) => complete.last_agent_message.as_deref(),
+        _ => None,
+    }
+}
+
+async fn write(sink: &mut (impl AsyncWriteExt + Unpin), bytes: &[u8]) -> io::Result<()> {
+    if bytes.is_empty() {
+        return Ok(());
+    }
+    sink.write_all(bytes).await?;
+    sink.flush().await
+}

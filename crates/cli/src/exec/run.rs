@@ -1,0 +1,328 @@
+//! Drives one session through one task.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use troupe_engine::{Deps, EventStream, SessionHandle, spawn};
+use troupe_model::ConnectError;
+use troupe_protocol::approval::{ReviewDecision, UserInputResponse};
+use troupe_protocol::input::UserInput;
+use troupe_protocol::op::{ConfigureSession, ElicitationDecision, ForkPoint};
+use troupe_protocol::session::{SessionSource, TurnOverrides};
+use troupe_protocol::{EventMsg, Op, SessionId, Submission, SubmissionId};
+use troupe_store::{ListQuery, Store};
+
+use crate::commands::tell;
+use crate::exec::no_model::HOW_TO_CONFIGURE;
+use crate::exec::print::Printer;
+use crate::exec::request::{Continue, Request};
+use crate::exec::signals::StopRequests;
+use crate::failure::{Exit, Failure, Outcome};
+use crate::settings::HeadlessApprovals;
+use crate::wiring::{ModelTrouble, Wiring};
+
+/// Runs a request to its end.
+pub async fn run(request: Request) -> Outcome {
+    let Request {
+        source,
+        cwd,
+        add_dirs,
+        continues,
+        prompt,
+        images,
+        output_schema,
+        output,
+        last_message_file,
+        ephemeral,
+        cassette,
+    } = request;
+    let wiring = Wiring::new(source, &cwd, SessionSource::Exec)?
+        .with_add_dirs(add_dirs)
+        .with_cassette(cassette);
+    if let Err(trouble) = wiring.check_model() {
+        return Err(no_model(trouble));
+    }
+    let configure = configure_session(&wiring, &cwd, continues, ephemeral).await?;
+    let approvals = wiring.here().settings.rights.headless_approvals;
+
+    let stop = StopRequests::listen().map_err(Failure::not_started)?;
+    let (handle, events) = spawn(Deps::new(Arc::new(wiring)));
+    let mut run = Run {
+        handle,
+        events,
+        stop,
+        printer: Printer::new(output),
+        approvals,
+        turn: SubmissionId(uuid::Uuid::new_v4().to_string()),
+        interrupted: false,
+        submissions: 0,
+    };
+    run.open(configure).await?;
+    let images = images
+        .into_iter()
+        .map(|path| UserInput::LocalImage { path, detail: None });
+    run.submit_turn(Op::UserTurn {
+        items: images.chain([UserInput::text(prompt)]).collect(),
+        overrides: TurnOverrides::default(),
+        final_output_json_schema: output_schema,
+        last_response_id: None,
+    })
+    .await?;
+    let end = run.follow().await?;
+    run.close().await?;
+    match end {
+        TurnEnd::Completed { message } => {
+            if let Some(path) = last_message_file {
+                write_last_message(&path, message.as_deref())?;
+            }
+            Ok(Exit::Success)
+        }
+        TurnEnd::Aborted => Ok(Exit::Failed),
+        TurnEnd::Killed => Ok(Exit::Killed),
+    }
+}
+
+/// A session with the one turn that it is here for.
+struct Run {
+    handle: SessionHandle,
+    events: EventStream,
+    stop: StopRequests,
+    printer: Printer,
+    approvals: HeadlessApprovals,
+    turn: SubmissionId,
+    interrupted: bool,
+    submissions: u64,
+}
+
+enum TurnEnd {
+    Completed {
+        message: Option<String>,
+    },
+    Aborted,
+    /// Somebody asked twice.
+    Killed,
+}
+
+impl Run {
+    /// Configures the session; what comes before that is done is shown too.
+    async fn open(&mut self, configure: ConfigureSession) -> Result<(), Failure> {
+        self.submit(Op::ConfigureSession(configure)).await?;
+        while let Some(event) = self.events.next().await {
+            match &event.msg {
+                EventMsg::SessionConfigured(_) => {
+                    self.printer.show(&event).await?;
+                    return Ok(());
+                }
+                EventMsg::Error(error) => {
+                    self.printer.show(&event).await?;
+                    return Err(Failure::not_started(anyhow::Error::msg(
+                        error.message.clone(),
+                    )));
+                }
+                _ => self.printer.show(&event).await?,
+            }
+        }
+        Err(ended_early())
+    }
+
+    async fn submit_turn(&mut self, op: Op) -> Result<(), Failure> {
+        let id = self.turn.clone();
+        self.send(Submission { id, op }).await
+    }
+
+    /// Shows events until the turn is over.
+    async fn follow(&mut self) -> Result<TurnEnd, Failure> {
+        loop {
+            tokio::select! {
+                event = self.events.next() => {
+                    let event = event.ok_or_else(ended_early)?;
+                    // A reader that is gone is noticed by the failing write; what runs is
+                    // ended with the session when `self` is dropped.
+                    self.printer.show(&event).await?;
+                    self.answer(&event.msg).await?;
+                    if let Some(end) = self.turn_end(&event.msg) {
+                        return Ok(end);
+                    }
+                }
+                () = self.stop.next() => {
+                    if self.interrupted {
+                        return Ok(TurnEnd::Killed);
+                    }
+                    self.interrupted = true;
+                    self.submit(Op::Interrupt).await?;
+                }
+            }
+        }
+    }
+
+    fn turn_end(&self, msg: &EventMsg) -> Option<TurnEnd> {
+        match msg {
+            EventMsg::TurnComplete(complete) if complete.turn_id == self.turn => {
+                Some(TurnEnd::Completed {
+                    message: complete.last_agent_message.clone(),
+                })
+            }
+            EventMsg::TurnAborted(aborted) if aborted.turn_id == self.turn => {
+                Some(TurnEnd::Aborted)
+            }
+            _ => None,
+        }
+    }
+
+    /// Answers questions: nobody is there, so the configuration speaks.
+    async fn answer(&mut self, msg: &EventMsg) -> Result<(), Failure> {
+        let decision = match self.approvals {
+            HeadlessApprovals::Refuse => ReviewDecision::Denied,
+            HeadlessApprovals::Approve => ReviewDecision::Approved,
+        };
+        let op = match msg {
+            EventMsg::ExecApprovalRequest(request) => Op::ExecApproval {
+                id: request.call_id.0.clone(),
+                decision,
+            },
+            EventMsg::ApplyPatchApprovalRequest(request) => Op::PatchApproval {
+                id: request.call_id.0.clone(),
+                decision,
+            },
+            EventMsg::RequestUserInput(request) => Op::UserInputAnswer {
+                id: request.call_id.0.clone(),
+                response: UserInputResponse::default(),
+            },
+            EventMsg::ElicitationRequest {
+                server_name, id, ..
+            } => Op::ResolveElicitation {
+                server_name: server_name.clone(),
+                request_id: id.clone(),
+                decision: ElicitationDecision::Cancel,
+                content: None,
+            },
+            _ => return Ok(()),
+        };
+        self.submit(op).await
+    }
+
+    /// Ends the session and waits until everything is on disk.
+    async fn close(mut self) -> Result<(), Failure> {
+        self.submit(Op::Shutdown).await?;
+        loop {
+            tokio::select! {
+                event = self.events.next() => match event {
+                    Some(event) => self.printer.show(&event).await?,
+                    None => return Ok(()),
+                },
+                () = self.stop.next() => return Ok(()),
+            }
+        }
+    }
+
+    async fn submit(&mut self, op: Op) -> Result<(), Failure> {
+        self.submissions += 1;
+        let id = SubmissionId(format!("exec-{}", self.submissions));
+        self.send(Submission { id, op }).await
+    }
+
+    async fn send(&self, submission: Submission) -> Result<(), Failure> {
+        self.handle
+            .submit(submission)
+            .await
+            .map_err(Failure::failed)
+    }
+}
+
+fn ended_early() -> Failure {
+    Failure::failed(anyhow::Error::msg("the session ended before its task did"))
+}
+
+/// One screen for somebody who has not configured anything yet.
+fn no_model(trouble: ModelTrouble) -> Failure {
+    match trouble {
+        ModelTrouble::Connect(ConnectError::KeyMissing { .. }) => Failure::not_started(
+            anyhow::Error::msg(format!("{trouble}\n\n{HOW_TO_CONFIGURE}")),
+        ),
+        other => Failure::not_started(other),
+    }
+}
+
+async fn configure_session(
+    wiring: &Wiring,
+    cwd: &Path,
+    continues: Continue,
+    ephemeral: bool,
+) -> Result<ConfigureSession, Failure> {
+    let new = ConfigureSession {
+        source: Some(SessionSource::Exec),
+        ephemeral,
+        ..ConfigureSession::default()
+    };
+    if continues == Continue::New {
+        return Ok(new);
+    }
+    if ephemeral {
+        return Err(Failure::usage(
+            "--ephemeral writes nothing, so it cannot continue a session",
+        ));
+    }
+    let store = wiring.store().as_ref();
+    let configure = ConfigureSession {
+        overrides: wiring.explicit()?,
+        ..new
+    };
+    Ok(match continues {
+        Continue::New => configure,
+        Continue::Resume(text) => ConfigureSession {
+            resume: Some(resolve(store, &text).await?),
+            ..configure
+        },
+        Continue::Last { any_directory } => ConfigureSession {
+            resume: Some(last(store, (!any_directory).then_some(cwd)).await?),
+            ..configure
+        },
+        Continue::Fork { session, at } => ConfigureSession {
+            fork: Some(ForkPoint {
+                session_id: resolve(store, &session).await?,
+                last_response_id: at,
+            }),
+            ..configure
+        },
+    })
+}
+
+async fn resolve(store: &dyn Store, text: &str) -> Result<SessionId, Failure> {
+    // A full id needs no index.
+    if let Ok(id) = text.parse() {
+        return Ok(id);
+    }
+    store.resolve(text).await.map_err(Failure::not_started)
+}
+
+/// Finds the session that changed last, in one directory or in all.
+async fn last(store: &dyn Store, cwd: Option<&Path>) -> Result<SessionId, Failure> {
+    let page = store
+        .list(&ListQuery {
+            cwd: cwd.map(Path::to_owned),
+            limit: Some(1),
+            ..ListQuery::default()
+        })
+        .await
+        .map_err(Failure::not_started)?;
+    let newest = page.sessions.first().map(|session| session.id);
+    newest.ok_or_else(|| {
+        Failure::not_started(anyhow::Error::msg(match cwd {
+            Some(cwd) => format!("no session has worked in {} yet; try --all", cwd.display()),
+            None => "there is no session yet".to_owned(),
+        }))
+    })
+}
+
+fn write_last_message(path: &Path, message: Option<&str>) -> Result<(), Failure> {
+    if message.is_none() {
+        tell(&format!(
+            "warning: the task ended without a message; {} is empty",
+            path.display()
+        ));
+    }
+    std::fs::write(path, message.unwrap_or_default())
+        .with_context(|| format!("cannot write {}", path.display()))
+        .map_err(Failure::failed)
+}

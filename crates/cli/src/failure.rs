@@ -1,0 +1,81 @@
+//! Why a command ends without having done its work, and the exit code that says so.
+
+use std::fmt;
+use std::io;
+use std::process::ExitCode;
+
+/// Exit codes, as `troupe exec --help` documents them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    Success = 0,
+    /// The task failed or was interrupted, or a check did not pass.
+    Failed = 1,
+    /// Arguments, configuration or prompt are not usable.
+    Usage = 2,
+    /// The session could not be opened: no model, no such session, no access to the home.
+    NotStarted = 3,
+    /// A second Ctrl-C.
+    Killed = 130,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+#[derive(Debug)]
+pub struct Failure {
+    exit: Exit,
+    error: anyhow::Error,
+}
+
+pub type Outcome = Result<Exit, Failure>;
+
+impl Failure {
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, anyhow::Error::msg(message.into()))
+    }
+
+    pub fn not_started(error: impl Into<anyhow::Error>) -> Self {
+        Self::new(Exit::NotStarted, error.into())
+    }
+
+    pub fn failed(error: impl Into<anyhow::Error>) -> Self {
+        Self::new(Exit::Failed, error.into())
+    }
+
+    fn new(exit: Exit, error: anyhow::Error) -> Self {
+        Self { exit, error }
+    }
+
+    pub fn exit(&self) -> Exit {
+        self.exit
+    }
+
+    /// Tells whether the reader of our output went away, which is its right.
+    pub fn is_broken_pipe(&self) -> bool {
+        self.error
+            .downcast_ref::<io::Error>()
+            .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
+/// The message and its causes on one line.
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#}", self.error)
+    }
+}
+
+impl From<troupe_config::Error> for Failure {
+    fn from(error: troupe_config::Error) -> Self {
+        Self::new(Exit::Usage, error.into())
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::new(Exit::Failed, error.into())
+    }
+}

@@ -1,0 +1,60 @@
+//! Where Troupe keeps its things.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use crate::failure::Failure;
+
+/// `$TROUPE_HOME`, else `~/.troupe`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Home(PathBuf);
+
+impl Home {
+    pub fn find() -> Result<Self, Failure> {
+        let named = env::var_os("TROUPE_HOME").filter(|path| !path.is_empty());
+        match named {
+            Some(path) => {
+                let path = PathBuf::from(path);
+                let path = std::path::absolute(&path).unwrap_or(path);
+                Ok(Self(path))
+            }
+            None => user_home()
+                .map(|home| Self(home.join(".troupe")))
+                .ok_or_else(|| {
+                    Failure::usage("neither TROUPE_HOME nor HOME is set; set one of them")
+                }),
+        }
+    }
+
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self(path.into())
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub fn config_file(&self) -> PathBuf {
+        self.0.join("config.toml")
+    }
+
+    /// The user's instructions for all projects.
+    pub fn instructions_file(&self) -> PathBuf {
+        self.0.join("AGENTS.md")
+    }
+}
+
+/// Returns the user's home directory.
+pub fn user_home() -> Option<PathBuf> {
+    env::var_os("HOME")
+        .filter(|path| !path.is_empty())
+        .map(PathBuf::from)
+}
+
+/// Returns the directory that holds `.git` (a directory, or the file of a worktree), at or
+/// above `directory`. Asking git would cost a process.
+pub fn repository_root(directory: &Path) -> Option<&Path> {
+    directory
+        .ancestors()
+        .find(|ancestor| ancestor.join(".git").exists())
+}

@@ -1,0 +1,60 @@
+//! Finds the layers of configuration for a working directory.
+
+use std::path::{Path, PathBuf};
+
+use troupe_config::{Config, Flag, Sources, load};
+
+use crate::arguments::{Layers, Overrides};
+use crate::failure::Failure;
+use crate::home::{Home, repository_root};
+use crate::settings::{self, defaults};
+
+/// Everything but the working directory, which a client may choose later.
+#[derive(Debug, Clone)]
+pub struct ConfigSource {
+    pub home: Home,
+    pub overrides: Overrides,
+    pub layers: Layers,
+    /// Flags that stand for keys, such as `--model`.
+    pub flags: Vec<Flag>,
+}
+
+/// A configuration, and what a person should know about it.
+#[derive(Debug)]
+pub struct Loaded {
+    pub config: Config,
+    pub warnings: Vec<String>,
+}
+
+impl ConfigSource {
+    /// Reads the configuration that holds in `cwd`.
+    pub fn load(&self, cwd: &Path) -> Result<Loaded, Failure> {
+        let user_file: Option<PathBuf> =
+            (!self.layers.ignore_user_config).then(|| self.home.config_file());
+        let config = load(&Sources {
+            defaults: defaults(),
+            user_file: user_file.as_deref(),
+            cwd: Some(cwd),
+            repository_root: repository_root(cwd),
+            profile: self.layers.profile.as_deref(),
+            arguments: &self.overrides.config,
+            flags: &self.flags,
+        })?;
+        let unknown = unknown_keys(&config);
+        if self.layers.strict_config && !unknown.is_empty() {
+            return Err(Failure::usage(unknown.join("\n")));
+        }
+        let notices = config.notices().iter().map(ToString::to_string);
+        let warnings = unknown.into_iter().chain(notices).collect();
+        Ok(Loaded { config, warnings })
+    }
+}
+
+fn unknown_keys(config: &Config) -> Vec<String> {
+    // The schema is made only when there is something to check with it.
+    if !config.is_customised() {
+        return Vec::new();
+    }
+    let unknown = config.unknown_keys(&settings::schema());
+    unknown.iter().map(ToString::to_string).collect()
+}

@@ -1,0 +1,129 @@
+//! The settings of the program, by topic. Key names are those of the Codex family wherever
+//! the meaning is the same, so that people can bring their files along.
+//!
+//! Each topic is a struct that reads its own keys of the one table; [`schema`] is the union
+//! of all of them and tells which keys exist.
+
+mod conversation;
+mod integrations;
+mod model;
+mod rights;
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use troupe_config::{Config, Error, KeyPath};
+use troupe_model::ProviderConfig;
+
+pub use conversation::ConversationSettings;
+pub use integrations::IntegrationSettings;
+pub use model::ModelSettings;
+pub use rights::{HeadlessApprovals, RightsSettings};
+
+/// Returns the lowest layer: our defaults, and the providers that need no configuration.
+/// Being a layer like any other, one key of a built-in provider can be changed alone.
+pub fn defaults() -> &'static str {
+    static DEFAULTS: LazyLock<String> = LazyLock::new(|| {
+        let providers = BTreeMap::from([("model_providers", ProviderConfig::built_in())]);
+        let providers =
+            toml::to_string(&providers).expect("tables of text, numbers and flags are TOML");
+        format!("{}\n{providers}", include_str!("defaults.toml"))
+    });
+    &DEFAULTS
+}
+
+/// Every setting, typed.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub model: ModelSettings,
+    pub rights: RightsSettings,
+    pub conversation: ConversationSettings,
+    pub integrations: IntegrationSettings,
+}
+
+impl Settings {
+    pub fn read(config: &Config) -> Result<Self, Error> {
+        let root = KeyPath::root();
+        // Read for their errors: trust and profiles were used while the layers were merged.
+        config.get::<Selection>(&root)?;
+        Ok(Self {
+            model: config.get(&root)?,
+            rights: config.get(&root)?,
+            conversation: config.get(&root)?,
+            integrations: config.get(&root)?,
+        })
+    }
+}
+
+/// Returns the JSON Schema of a configuration file. Nothing in one is required: what is
+/// absent comes from another layer.
+pub fn schema() -> serde_json::Value {
+    let mut schema = schemars::schema_for!(ConfigFile).to_value();
+    for layered in ["", "/$defs/Topics"] {
+        if let Some(table) = schema
+            .pointer_mut(layered)
+            .and_then(|it| it.as_object_mut())
+        {
+            table.remove("required");
+        }
+    }
+    schema
+}
+
+/// Which layers count.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[expect(dead_code, reason = "read for the errors and the schema")]
+struct Selection {
+    /// The profile to use when none is named on the command line.
+    profile: Option<String>,
+    /// Sets of settings, chosen by name.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, Topics>")]
+    profiles: BTreeMap<String, serde_json::Map<String, serde_json::Value>>,
+    /// What is known about directories, by absolute path.
+    #[serde(default)]
+    projects: BTreeMap<String, Project>,
+}
+
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[expect(dead_code, reason = "read for the errors and the schema")]
+struct Project {
+    trust_level: Option<TrustLevel>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum TrustLevel {
+    /// Its `.troupe/config.toml` counts.
+    Trusted,
+    Untrusted,
+}
+
+/// What a profile may set. Its values are checked when it is used.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct Topics {
+    #[serde(flatten)]
+    model: ModelSettings,
+    #[serde(flatten)]
+    rights: RightsSettings,
+    #[serde(flatten)]
+    conversation: ConversationSettings,
+    #[serde(flatten)]
+    integrations: IntegrationSettings,
+}
+
+/// A `config.toml`.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct ConfigFile {
+    #[serde(flatten)]
+    topics: Topics,
+    #[serde(flatten)]
+    selection: Selection,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,22 @@
+//! What the model is told besides the conversation.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use troupe_protocol::policy::Personality;
+
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+pub struct ConversationSettings {
+    /// Instructions for all projects, after those in `$TROUPE_HOME/AGENTS.md`.
+    pub instructions: Option<String>,
+    /// A file that replaces the built-in instructions.
+    pub model_instructions_file: Option<PathBuf>,
+    pub personality: Option<Personality>,
+    /// The most that is taken from the project's instruction files together.
+    pub project_doc_max_bytes: usize,
+    /// Read where a directory has no `AGENTS.md`.
+    pub project_doc_fallback_filenames: Vec<String>,
+    /// Files that mark the root of a project.
+    pub project_root_markers: Vec<String>,
+}

@@ -1,0 +1,92 @@
+//! What commands may do, and who is asked.
+
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use troupe_config::{Config, Error, KeyPath};
+use troupe_protocol::policy::{ApprovalPolicy, SandboxMode, SandboxPolicy};
+use troupe_tools::EnvironmentPolicy;
+
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+pub struct RightsSettings {
+    /// When a person is asked before something is done.
+    pub approval_policy: ApprovalPolicy,
+    /// What `exec` answers to an approval request when nobody is there.
+    pub headless_approvals: HeadlessApprovals,
+    /// What commands may do.
+    pub sandbox_mode: SandboxMode,
+    /// Details of the mode `workspace-write`.
+    pub sandbox_workspace_write: WorkspaceWrite,
+    /// Which variables reach commands.
+    #[serde(default)]
+    pub shell_environment_policy: EnvironmentPolicy,
+}
+
+/// The answer to an approval request that nobody can see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum HeadlessApprovals {
+    /// The model is told that it was refused, and goes on.
+    Refuse,
+    /// Everything that is asked for is allowed. For machines that are a sandbox themselves.
+    Approve,
+}
+
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct WorkspaceWrite {
+    /// Writable besides the working directory; absolute, or below `~`.
+    pub writable_roots: Vec<PathBuf>,
+    pub network_access: bool,
+    /// Do not make `$TMPDIR` writable.
+    pub exclude_tmpdir_env_var: bool,
+    /// Do not make `/tmp` writable.
+    pub exclude_slash_tmp: bool,
+}
+
+impl RightsSettings {
+    /// Puts the policy together. `added` are directories named on the command line.
+    pub fn sandbox_policy(
+        &self,
+        config: &Config,
+        user_home: Option<&Path>,
+        added: &[PathBuf],
+    ) -> Result<SandboxPolicy, Error> {
+        let details = &self.sandbox_workspace_write;
+        Ok(match self.sandbox_mode {
+            SandboxMode::DangerFullAccess => SandboxPolicy::DangerFullAccess,
+            SandboxMode::ReadOnly => SandboxPolicy::read_only(),
+            SandboxMode::WorkspaceWrite => {
+                let configured = details
+                    .writable_roots
+                    .iter()
+                    .map(|root| absolute(root, user_home).ok_or_else(|| relative(config, root)))
+                    .collect::<Result<Vec<PathBuf>, Error>>()?;
+                SandboxPolicy::WorkspaceWrite {
+                    writable_roots: configured.into_iter().chain(added.to_vec()).collect(),
+                    network_access: details.network_access,
+                    exclude_tmpdir_env_var: details.exclude_tmpdir_env_var,
+                    exclude_slash_tmp: details.exclude_slash_tmp,
+                }
+            }
+        })
+    }
+}
+
+fn absolute(path: &Path, user_home: Option<&Path>) -> Option<PathBuf> {
+    if let Ok(below) = path.strip_prefix("~") {
+        return Some(user_home?.join(below));
+    }
+    path.is_absolute().then(|| path.to_owned())
+}
+
+fn relative(config: &Config, path: &Path) -> Error {
+    config.refuse(
+        &KeyPath::from(["sandbox_workspace_write", "writable_roots"]),
+        format!(
+            "expected absolute paths, found {:?}",
+            path.display().to_string()
+        ),
+    )
+}

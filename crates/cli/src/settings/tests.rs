@@ -1,0 +1,118 @@
+use std::path::{Path, PathBuf};
+
+use expect_test::{Expect, expect, expect_file};
+use troupe_config::{Config, Sources, load};
+use troupe_protocol::policy::SandboxPolicy;
+
+use super::{Settings, defaults, schema};
+
+fn config(arguments: &[&str]) -> Config {
+    let arguments: Vec<String> = arguments.iter().map(|&text| text.to_owned()).collect();
+    load(&Sources {
+        defaults: defaults(),
+        arguments: &arguments,
+        ..Sources::default()
+    })
+    .unwrap()
+}
+
+fn check_error(argument: &str, expected: Expect) {
+    let error = Settings::read(&config(&[argument])).unwrap_err();
+    expected.assert_eq(&error.to_string());
+}
+
+#[test]
+fn the_defaults_are_complete_and_known() {
+    let config = config(&[]);
+    Settings::read(&config).unwrap();
+    assert_eq!(config.unknown_keys(&schema()), []);
+}
+
+#[test]
+fn keys_of_the_codex_family_are_known() {
+    let config = config(&[
+        "model=m",
+        "model_reasoning_effort=high",
+        "sandbox_workspace_write.network_access=true",
+        "web_search=disabled",
+        "mcp_servers.x={command='c', args=['a'], env={K='v'}, startup_timeout_sec=5}",
+        "profiles.p={model='other', sandbox_mode='read-only'}",
+        "projects.\"/x\".trust_level=trusted",
+    ]);
+    assert_eq!(config.unknown_keys(&schema()), []);
+    let settings = Settings::read(&config).unwrap();
+    assert_eq!(
+        settings.integrations.warnings(),
+        ["mcp_servers (x): this version does not connect to MCP servers"]
+    );
+}
+
+#[test]
+fn unknown_keys_are_found_in_profiles_too() {
+    let config = config(&["profiles.p={modle='other'}"]);
+    let unknown: Vec<String> = config
+        .unknown_keys(&schema())
+        .iter()
+        .map(|unknown| unknown.key.to_string())
+        .collect();
+    assert_eq!(unknown, ["profiles.p.modle"]);
+}
+
+#[test]
+fn a_bad_value_is_an_error() {
+    check_error(
+        "sandbox_mode=readonly",
+        expect![[
+            r#"command line (-c sandbox_mode=readonly): sandbox_mode: expected one of "read-only", "workspace-write", "danger-full-access", found "readonly" (did you mean "read-only"?)"#
+        ]],
+    );
+    check_error(
+        "model_context_window=big",
+        expect![[
+            r#"command line (-c model_context_window=big): model_context_window: expected u64, found string "big""#
+        ]],
+    );
+    check_error(
+        "projects.\"/x\".trust_level=yes",
+        expect![[
+            r#"command line (-c projects."/x".trust_level=yes): projects."/x".trust_level: expected one of "trusted", "untrusted", found "yes""#
+        ]],
+    );
+}
+
+#[test]
+fn writable_roots() {
+    let policy = |roots: &str| {
+        let config = config(&[&format!("sandbox_workspace_write.writable_roots={roots}")]);
+        Settings::read(&config)
+            .unwrap()
+            .rights
+            .sandbox_policy(
+                &config,
+                Some(Path::new("/home/me")),
+                &[PathBuf::from("/added")],
+            )
+            .map_err(|error| error.to_string())
+    };
+    let SandboxPolicy::WorkspaceWrite { writable_roots, .. } = policy("['/a', '~/b']").unwrap()
+    else {
+        panic!("the default mode is workspace-write");
+    };
+    assert_eq!(
+        writable_roots,
+        [
+            Path::new("/a"),
+            Path::new("/home/me/b"),
+            Path::new("/added")
+        ]
+    );
+    expect![[r#"command line (-c sandbox_workspace_write.writable_roots=['b']): sandbox_workspace_write.writable_roots: expected absolute paths, found "b""#]]
+        .assert_eq(&policy("['b']").unwrap_err());
+}
+
+/// Editors use it to complete and check `config.toml`.
+#[test]
+fn the_schema_is_checked_in() {
+    let schema = serde_json::to_string_pretty(&schema()).unwrap() + "\n";
+    expect_file!["../../schema/config.schema.json"].assert_eq(&schema);
+}

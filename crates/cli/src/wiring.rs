@@ -1,0 +1,384 @@
+//! Builds what a session runs on: the one place that knows every crate, the environment
+//! and the home.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::{env, fs, io};
+
+use anyhow::Context as _;
+use async_trait::async_trait;
+use troupe_config::{Config, Layer};
+use troupe_engine::{
+    Configurator, ConfigureError, Instructions, Origin, ProjectDocSettings, Setup, WindowSettings,
+};
+use troupe_model::cassette::{Player, Recorder};
+use troupe_model::{ConnectError, Model, ProviderConfig};
+use troupe_process::{Launcher, LauncherOptions};
+use troupe_protocol::op::ConfigureSession;
+use troupe_protocol::session::{SessionSource, TurnContext, TurnOverrides};
+use troupe_store::{EmbeddedStore, MemoryStore, Store};
+use troupe_tools::{Registry, ToolDeps};
+
+use crate::exec::request::Cassette;
+use crate::failure::Failure;
+use crate::git;
+use crate::home::{repository_root, user_home};
+use crate::layers::{ConfigSource, Loaded};
+use crate::settings::Settings;
+
+/// Names the program that drives us, for SDKs that set it.
+const ORIGINATOR_VARIABLE: &str = "CODEX_INTERNAL_ORIGINATOR_OVERRIDE";
+
+/// Read before the key of the provider's own variable, for the provider `openai`.
+const CODEX_KEY_VARIABLE: &str = "CODEX_API_KEY";
+
+/// Everything that sessions of this process are opened with.
+#[derive(Debug)]
+pub struct Wiring {
+    source: ConfigSource,
+    opened_for: SessionSource,
+    add_dirs: Vec<PathBuf>,
+    cassette: Cassette,
+    store: Arc<dyn Store>,
+    launcher: Launcher,
+    /// The configuration of the directory that the program works in.
+    here: Prepared,
+}
+
+/// A configuration, read and checked, for one directory.
+#[derive(Debug)]
+pub struct Prepared {
+    cwd: PathBuf,
+    config: Config,
+    pub settings: Settings,
+    warnings: Vec<String>,
+}
+
+impl Wiring {
+    pub fn new(
+        source: ConfigSource,
+        cwd: &Path,
+        opened_for: SessionSource,
+    ) -> Result<Self, Failure> {
+        let here = Prepared::read(&source, cwd)?;
+        let store = EmbeddedStore::open(source.home.path()).map_err(Failure::not_started)?;
+        let launcher = Launcher::new(LauncherOptions {
+            troupe_home: Some(source.home.path().to_owned()),
+            ..LauncherOptions::default()
+        });
+        Ok(Self {
+            opened_for,
+            add_dirs: Vec::new(),
+            cassette: Cassette::None,
+            store: Arc::new(store),
+            launcher,
+            here,
+            source,
+        })
+    }
+
+    pub fn with_add_dirs(mut self, directories: Vec<PathBuf>) -> Self {
+        self.add_dirs = directories;
+        self
+    }
+
+    pub fn with_cassette(mut self, cassette: Cassette) -> Self {
+        self.cassette = cassette;
+        self
+    }
+
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    pub fn here(&self) -> &Prepared {
+        &self.here
+    }
+
+    /// Finds out early whether there is a model to ask.
+    pub fn check_model(&self) -> Result<(), ModelTrouble> {
+        match self.cassette {
+            Cassette::Replay(_) => Ok(()),
+            Cassette::None | Cassette::Record(_) => {
+                let settings = &self.here.settings;
+                connect(settings, &settings.model.model_provider).map(|_| ())
+            }
+        }
+    }
+
+    /// Returns what the person asked for by profile, argument or flag: it holds in a
+    /// session that is continued too, where everything else stays as it was.
+    pub fn explicit(&self) -> Result<TurnOverrides, Failure> {
+        let Prepared {
+            cwd,
+            config,
+            settings,
+            ..
+        } = &self.here;
+        let asked = |key: &str| {
+            config.settings().iter().any(|(path, entry)| {
+                path.parts().first().is_some_and(|first| first == key)
+                    && entry.origin.layer >= Layer::Profile
+            })
+        };
+        let sandbox =
+            asked("sandbox_mode") || asked("sandbox_workspace_write") || !self.add_dirs.is_empty();
+        let context = self.context(&self.here)?;
+        Ok(TurnOverrides {
+            cwd: Some(cwd.clone()),
+            approval_policy: asked("approval_policy").then_some(context.approval_policy),
+            sandbox_policy: sandbox.then_some(context.sandbox_policy),
+            model: asked("model").then_some(context.model),
+            effort: settings
+                .model
+                .model_reasoning_effort
+                .filter(|_| asked("model_reasoning_effort")),
+            summary: asked("model_reasoning_summary").then_some(context.summary),
+            collaboration_mode: None,
+            personality: context.personality.filter(|_| asked("personality")),
+        })
+    }
+
+    fn context(&self, prepared: &Prepared) -> Result<TurnContext, Failure> {
+        let Prepared {
+            cwd,
+            config,
+            settings,
+            ..
+        } = prepared;
+        let rights = &settings.rights;
+        let sandbox_policy =
+            rights.sandbox_policy(config, user_home().as_deref(), &self.add_dirs)?;
+        Ok(TurnContext {
+            cwd: cwd.clone(),
+            approval_policy: rights.approval_policy,
+            sandbox_policy,
+            model: settings.model.model.clone(),
+            effort: settings.model.model_reasoning_effort,
+            summary: settings.model.model_reasoning_summary,
+            collaboration_mode: troupe_protocol::policy::CollaborationMode::default(),
+            personality: settings.conversation.personality,
+        })
+    }
+
+    fn setup(&self, request: &ConfigureSession) -> Result<Setup, Failure> {
+        let elsewhere;
+        let prepared = match &request.overrides.cwd {
+            Some(cwd) if *cwd != self.here.cwd => {
+                elsewhere = Prepared::read(&self.source, cwd)?;
+                &elsewhere
+            }
+            _ => &self.here,
+        };
+        let settings = &prepared.settings;
+        let provider_id = request
+            .model_provider
+            .clone()
+            .unwrap_or_else(|| settings.model.model_provider.clone());
+        Ok(Setup {
+            store: if request.ephemeral {
+                Arc::new(MemoryStore::new())
+            } else {
+                Arc::clone(&self.store)
+            },
+            model: self
+                .model(settings, &provider_id)
+                .map_err(Failure::not_started)?,
+            provider_id,
+            tools: self.tools(settings),
+            context: self.context(prepared)?,
+            instructions: self.instructions(settings, request)?,
+            window: WindowSettings {
+                context_window: settings.model.model_context_window,
+                auto_compact_token_limit: settings.model.model_auto_compact_token_limit,
+            },
+            origin: Origin {
+                originator: env::var(ORIGINATOR_VARIABLE).unwrap_or_else(|_| "troupe".to_owned()),
+                cli_version: env!("CARGO_PKG_VERSION").to_owned(),
+                source: self.opened_for.clone(),
+                git: repository_root(&prepared.cwd).and_then(git::info),
+            },
+            warnings: prepared.warnings.clone(),
+        })
+    }
+
+    fn model(
+        &self,
+        settings: &Settings,
+        provider_id: &str,
+    ) -> Result<Arc<dyn Model>, ModelTrouble> {
+        let tape = |path: &Path, error: io::Error| ModelTrouble::Cassette {
+            path: path.to_owned(),
+            error,
+        };
+        match &self.cassette {
+            Cassette::None => connect(settings, provider_id),
+            Cassette::Record(path) => {
+                let model = connect(settings, provider_id)?;
+                let recorder = Recorder::wrap(model, path).map_err(|error| tape(path, error))?;
+                Ok(Arc::new(recorder))
+            }
+            Cassette::Replay(path) => {
+                let player = Player::open(path).map_err(|error| tape(path, error))?;
+                Ok(Arc::new(player))
+            }
+        }
+    }
+
+    fn tools(&self, settings: &Settings) -> Registry {
+        Registry::standard(ToolDeps {
+            launcher: self.launcher.clone(),
+            environment: settings.rights.shell_environment_policy.clone(),
+            inherited: env::vars_os()
+                .filter_map(|(name, value)| {
+                    Some((name.into_string().ok()?, value.into_string().ok()?))
+                })
+                .collect(),
+            secrets: secret_variables(settings),
+            troupe_home: Some(self.source.home.path().to_owned()),
+        })
+    }
+
+    fn instructions(
+        &self,
+        settings: &Settings,
+        request: &ConfigureSession,
+    ) -> Result<Instructions, Failure> {
+        let conversation = &settings.conversation;
+        let base = match (
+            &request.base_instructions,
+            &conversation.model_instructions_file,
+        ) {
+            (Some(text), _) => Some(text.clone()),
+            (None, Some(path)) => Some(
+                fs::read_to_string(path)
+                    .with_context(|| {
+                        format!("cannot read model_instructions_file {}", path.display())
+                    })
+                    .map_err(Failure::not_started)?,
+            ),
+            (None, None) => None,
+        };
+        let user: Vec<String> = self
+            .personal_instructions()?
+            .into_iter()
+            .chain(conversation.instructions.clone())
+            .collect();
+        Ok(Instructions {
+            base,
+            user: (!user.is_empty()).then(|| user.join("\n\n")),
+            project: ProjectDocSettings {
+                bytes_max: conversation.project_doc_max_bytes,
+                root_markers: conversation.project_root_markers.clone(),
+                fallback_filenames: conversation.project_doc_fallback_filenames.clone(),
+            },
+            shell: shell_name(),
+        })
+    }
+}
+
+impl Wiring {
+    fn personal_instructions(&self) -> Result<Option<String>, Failure> {
+        let path = self.source.home.instructions_file();
+        match fs::read_to_string(&path) {
+            Ok(text) => Ok(Some(text)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Failure::not_started(
+                anyhow::Error::new(error).context(format!("cannot read {}", path.display())),
+            )),
+        }
+    }
+}
+
+#[async_trait]
+impl Configurator for Wiring {
+    async fn configure(&self, request: &ConfigureSession) -> Result<Setup, ConfigureError> {
+        self.setup(request).map_err(|failure| ConfigureError {
+            message: failure.to_string(),
+        })
+    }
+}
+
+impl Prepared {
+    fn read(source: &ConfigSource, cwd: &Path) -> Result<Self, Failure> {
+        let Loaded {
+            config,
+            mut warnings,
+        } = source.load(cwd)?;
+        let settings = Settings::read(&config)?;
+        warnings.extend(settings.integrations.warnings());
+        Ok(Self {
+            cwd: cwd.to_owned(),
+            config,
+            settings,
+            warnings,
+        })
+    }
+}
+
+/// Finds a provider among the configured and the built-in ones.
+pub fn provider(settings: &Settings, id: &str) -> Option<ProviderConfig> {
+    let mut provider = settings.model.model_providers.get(id)?.clone();
+    if id == "openai"
+        && let Some(base_url) = &settings.model.openai_base_url
+    {
+        provider.base_url.clone_from(base_url);
+    }
+    Some(provider)
+}
+
+/// Returns the name of the variable that holds the provider's key, if it is set.
+pub fn key_variable(provider: &ProviderConfig, id: &str) -> Option<String> {
+    let codex = (id == "openai").then(|| CODEX_KEY_VARIABLE.to_owned());
+    codex
+        .into_iter()
+        .chain(provider.env_key.clone())
+        .find(|name| env::var_os(name).is_some_and(|value| !value.is_empty()))
+}
+
+/// Why there is no model to ask.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelTrouble {
+    #[error("there is no model provider {id:?}; known are {}", known.join(", "))]
+    UnknownProvider { id: String, known: Vec<String> },
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    #[error("cannot use the cassette {}: {error}", path.display())]
+    Cassette { path: PathBuf, error: io::Error },
+}
+
+fn connect(settings: &Settings, id: &str) -> Result<Arc<dyn Model>, ModelTrouble> {
+    let provider = provider(settings, id).ok_or_else(|| ModelTrouble::UnknownProvider {
+        id: id.to_owned(),
+        known: settings.model.model_providers.keys().cloned().collect(),
+    })?;
+    let key = key_variable(&provider, id).and_then(|name| env::var(name).ok());
+    Ok(provider
+        .with_env(|name| env::var(name).ok())
+        .connect(id, key)?)
+}
+
+/// Variables that commands never see.
+fn secret_variables(settings: &Settings) -> Vec<String> {
+    let providers: &BTreeMap<String, ProviderConfig> = &settings.model.model_providers;
+    providers
+        .values()
+        .flat_map(|provider| {
+            provider
+                .env_key
+                .iter()
+                .chain(provider.env_http_headers.values())
+        })
+        .cloned()
+        .chain([CODEX_KEY_VARIABLE.to_owned()])
+        .collect()
+}
+
+fn shell_name() -> String {
+    let shell = env::var("SHELL").unwrap_or_default();
+    match Path::new(&shell).file_name().and_then(|name| name.to_str()) {
+        Some(name) => name.to_owned(),
+        None => "sh".to_owned(),
+    }
+}

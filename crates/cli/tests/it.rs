@@ -1,0 +1,21 @@
+//! The real binary over real sockets and files. These prove the wiring; the rules have
+//! their own tests.
+
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
+#![expect(
+    clippy::needless_raw_string_hashes,
+    reason = "expectations are written by the tool in this form"
+)]
+
+#[path = "it/config.rs"]
+mod config;
+#[path = "it/exec.rs"]
+mod exec;
+#[path = "it/machine.rs"]
+mod machine;
+#[path = "it/proto.rs"]
+mod proto;
+#[path = "it/sessions.rs"]
+mod sessions;
+#[path = "it/start.rs"]
+mod start;

@@ -1,0 +1,123 @@
+//! Layers, as the binary sees them.
+
+use expect_test::expect;
+
+use crate::machine::Machine;
+
+#[test]
+fn effective_values_have_origins() {
+    let machine = Machine::bare();
+    machine.write(
+        "home/config.toml",
+        "model = 'mine'\n[profiles.fast]\nmodel = 'quick'\n",
+    );
+    let run = machine.run(&["config", "model"]).succeeded();
+    expect![[r#"
+        model = "mine"  # DIR/home/config.toml:1
+    "#]]
+    .assert_eq(&machine.shown(&run.stdout));
+
+    let run = machine.run(&["-p", "fast", "config", "model"]).succeeded();
+    expect![[r#"
+        model = "quick"  # DIR/home/config.toml:3
+    "#]]
+    .assert_eq(&machine.shown(&run.stdout));
+
+    let run = machine
+        .run(&[
+            "-p",
+            "fast",
+            "config",
+            "-c",
+            "model=typed",
+            "model",
+            "--json",
+        ])
+        .succeeded();
+    expect![[r#"
+        {"file":null,"key":"model","layer":"argument","line":null,"value":"\"typed\""}
+    "#]]
+    .assert_eq(&run.stdout);
+
+    let run = machine
+        .run(&["config", "--ignore-user-config", "model"])
+        .succeeded();
+    assert!(run.stdout.contains("built-in default"), "{}", run.stdout);
+}
+
+#[test]
+fn an_unknown_key_warns_and_is_an_error_when_strict() {
+    let machine = Machine::bare();
+    machine.write("home/config.toml", "\nmodle = 'mine'\n");
+    let run = machine.run(&["config", "model"]).succeeded();
+    expect![[r#"
+        warning: DIR/home/config.toml:2: unknown key modle (did you mean model?)
+    "#]]
+    .assert_eq(&machine.shown(&run.stderr));
+
+    let run = machine.run(&["--strict-config", "config"]).failed_with(2);
+    expect![[r#"
+        troupe: DIR/home/config.toml:2: unknown key modle (did you mean model?)
+    "#]]
+    .assert_eq(&machine.shown(&run.stderr));
+}
+
+#[test]
+fn a_bad_value_and_bad_toml_are_errors() {
+    let machine = Machine::bare();
+    machine.write("home/config.toml", "sandbox_mode = 'readonly'\n");
+    let run = machine.run(&["exec", "hello"]).failed_with(2);
+    expect![[r#"
+        troupe: DIR/home/config.toml:1: sandbox_mode: expected one of "read-only", "workspace-write", "danger-full-access", found "readonly" (did you mean "read-only"?)
+    "#]]
+    .assert_eq(&machine.shown(&without_stdin_note(&run.stderr)));
+
+    machine.write("home/config.toml", "model = = 'x'\n");
+    let run = machine.run(&["exec", "hello"]).failed_with(2);
+    expect![[r#"
+        troupe: DIR/home/config.toml:1:9: extra `=`, expected nothing
+          |
+        1 | model = = 'x'
+          |         ^
+    "#]]
+    .assert_eq(&machine.shown(&without_stdin_note(&run.stderr)));
+}
+
+#[test]
+fn a_project_counts_once_it_is_trusted() {
+    let machine = Machine::bare();
+    machine.write("project/.troupe/config.toml", "model = 'theirs'\n");
+    let run = machine.run(&["config", "model"]).succeeded();
+    assert!(run.stdout.contains("built-in default"), "{}", run.stdout);
+    assert!(
+        run.stderr
+            .contains("is not read, because the project is not trusted")
+    );
+
+    let project = machine.path("project");
+    let trust = format!("[projects.{project:?}]\ntrust_level = 'trusted'\n");
+    machine.write("home/config.toml", &trust);
+    let run = machine.run(&["config", "model"]).succeeded();
+    expect![[r#"
+        model = "theirs"  # DIR/project/.troupe/config.toml:1
+    "#]]
+    .assert_eq(&machine.shown(&run.stdout));
+}
+
+#[test]
+fn secrets_are_not_printed() {
+    let machine = Machine::bare();
+    machine.write(
+        "home/config.toml",
+        "[model_providers.x]\nbase_url = 'http://h'\nhttp_headers = { Authorization = 'Bearer abc' }\n",
+    );
+    for arguments in [["config", "--json"], ["config", "model_providers"]] {
+        let run = machine.run(&arguments).succeeded();
+        assert!(run.stdout.contains("Authorization"), "{}", run.stdout);
+        assert!(!run.stdout.contains("abc"), "{}", run.stdout);
+    }
+}
+
+fn without_stdin_note(text: &str) -> String {
+    text.replace("reading more input from stdin…\n", "")
+}

@@ -1,0 +1,272 @@
+//! `troupe exec` against a scripted model.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use crate::machine::Machine;
+
+const GREETING: &str = r#"
+[[scene]]
+[[scene.turn]]
+response_id = "resp_1"
+usage = { input = 10, output = 5 }
+steps = [{ say = "Hello there." }]
+[[scene.turn]]
+expect = "go on"
+usage = { input = 20, output = 5 }
+steps = [{ say = "I went on." }]
+[[scene.turn]]
+steps = [{ say = "And on." }]
+"#;
+
+const COMMAND: &str = r#"
+[[scene]]
+[[scene.turn]]
+steps = [{ call = "shell_command", arguments = { command = "echo made > file; echo done" } }]
+[[scene.turn]]
+expect = "done"
+steps = [{ say = "Made." }]
+"#;
+
+#[test]
+fn the_final_message_is_on_stdout_and_nothing_else() {
+    let run = Machine::playing(GREETING).run(&["exec", "hi"]).succeeded();
+    assert_eq!(run.stdout, "Hello there.\n");
+    assert!(run.stderr.contains("tokens: 10 in"), "{}", run.stderr);
+    assert!(!run.stderr.contains("Hello there."), "{}", run.stderr);
+}
+
+#[test]
+fn json_lines_of_a_task_with_a_command() {
+    let machine = Machine::playing(COMMAND);
+    let run = machine.run(&["exec", "--json", "make it"]).succeeded();
+    assert_eq!(
+        run.kinds(),
+        [
+            "thread.started",
+            "turn.started",
+            "item.started command_execution",
+            "item.completed command_execution",
+            "item.completed agent_message",
+            "turn.completed",
+        ]
+    );
+    let command = &run.lines()[3]["item"];
+    assert_eq!(command["exit_code"], 0);
+    assert_eq!(command["aggregated_output"], "done\n");
+    let made = std::fs::read_to_string(machine.path("project/file")).unwrap();
+    assert_eq!(made, "made\n");
+}
+
+#[test]
+fn a_read_only_sandbox_keeps_files_as_they_are() {
+    let machine = Machine::playing(COMMAND);
+    let run = machine
+        .run(&["exec", "-s", "read-only", "--json", "make it"])
+        .succeeded();
+    let output = &run.lines()[3]["item"]["aggregated_output"];
+    assert!(output.as_str().unwrap().contains("done"), "{output}");
+    assert!(!machine.path("project/file").exists());
+}
+
+#[test]
+fn resume_continues_with_cumulative_usage() {
+    let machine = Machine::playing(GREETING);
+    let first = machine.run(&["exec", "--json", "hi"]).succeeded();
+    let id = first.thread_id();
+    let second = machine
+        .run_with_stdin(&["exec", "--experimental-json", "resume", &id], b"go on")
+        .succeeded();
+    assert_eq!(second.thread_id(), id);
+    let end = second.lines().pop().unwrap();
+    assert_eq!(end["usage"]["input_tokens"], 30);
+    assert_eq!(end["turn_usage"]["input_tokens"], 20);
+
+    let third = machine.run(&["exec", "resume", "--last", "on"]).succeeded();
+    assert_eq!(third.stdout, "And on.\n");
+}
+
+#[test]
+fn fork_begins_a_session_of_its_own() {
+    let machine = Machine::playing(GREETING);
+    let first = machine.run(&["exec", "--json", "hi"]).succeeded();
+    let id = first.thread_id();
+    let fork = machine
+        .run(&["fork", &id[..8], "--json", "--at", "resp_1", "other"])
+        .succeeded();
+    assert_ne!(fork.thread_id(), id);
+}
+
+#[test]
+fn an_unknown_session_is_refused() {
+    let machine = Machine::playing(GREETING);
+    let run = machine
+        .run(&["exec", "resume", "feedbeef", "x"])
+        .failed_with(3);
+    assert!(
+        run.stderr.contains("no session \"feedbeef\""),
+        "{}",
+        run.stderr
+    );
+    let run = machine
+        .run(&["exec", "resume", "--last", "x"])
+        .failed_with(3);
+    assert!(
+        run.stderr.contains("no session has worked in"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn the_last_message_goes_to_a_file() {
+    let machine = Machine::playing(GREETING);
+    let path = machine.path("last.txt");
+    machine
+        .run(&["exec", "-o", path.to_str().unwrap(), "hi"])
+        .succeeded();
+    assert_eq!(std::fs::read_to_string(path).unwrap(), "Hello there.");
+}
+
+#[test]
+fn an_output_schema_reaches_the_model_and_a_bad_one_is_refused() {
+    let machine = Machine::playing(GREETING);
+    let good = machine.write("good.json", r#"{"type": "object", "properties": {}}"#);
+    machine
+        .run(&["exec", "--output-schema", good.to_str().unwrap(), "hi"])
+        .succeeded();
+    let bad = machine.write("bad.json", "[1]");
+    let run = machine
+        .run(&["exec", "--output-schema", bad.to_str().unwrap(), "hi"])
+        .failed_with(2);
+    assert!(
+        run.stderr.contains("a JSON Schema is a JSON object"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn ephemeral_runs_leave_nothing() {
+    let machine = Machine::playing(GREETING);
+    machine.run(&["exec", "--ephemeral", "hi"]).succeeded();
+    assert!(!machine.path("home/sessions").exists());
+    let run = machine
+        .run(&["exec", "--ephemeral", "resume", "--last", "x"])
+        .failed_with(2);
+    assert!(
+        run.stderr.contains("cannot continue a session"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn outside_a_repository_it_asks_for_a_word() {
+    let machine = Machine::playing(GREETING);
+    let outside = tempfile::tempdir().unwrap();
+    let directory = outside.path().to_str().unwrap();
+    let run = machine.run(&["exec", "-C", directory, "hi"]).failed_with(2);
+    assert!(
+        run.stderr.contains("--skip-git-repo-check"),
+        "{}",
+        run.stderr
+    );
+    machine
+        .run(&["exec", "-C", directory, "--skip-git-repo-check", "hi"])
+        .succeeded();
+}
+
+#[test]
+fn a_failing_model_is_told_and_exits_with_1() {
+    let machine = Machine::playing(
+        "[[scene]]\n[[scene.turn]]\nsteps = [{ status = 400, message = 'no such model' }]\n",
+    );
+    let run = machine.run(&["exec", "--json", "hi"]).failed_with(1);
+    let lines = run.lines();
+    let end = lines.last().unwrap();
+    assert_eq!(end["type"], "turn.failed");
+    assert!(
+        end["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("no such model"),
+        "{end}"
+    );
+}
+
+#[test]
+fn a_cassette_replays_the_same_events() {
+    let machine = Machine::playing(GREETING);
+    let tape = machine.path("tape.jsonl");
+    let tape = tape.to_str().unwrap();
+    let recorded = machine
+        .run(&["exec", "--json", "--record", tape, "hi"])
+        .succeeded();
+    let bare = Machine::bare();
+    let replayed = bare
+        .run(&["exec", "--json", "--replay", tape, "hi"])
+        .succeeded();
+    let without_id = |lines: Vec<Value>| -> Vec<Value> { lines.into_iter().skip(1).collect() };
+    assert_eq!(without_id(recorded.lines()), without_id(replayed.lines()));
+}
+
+#[test]
+fn an_interrupt_ends_the_stream_with_turn_failed() {
+    let machine = Machine::playing(
+        "[[scene]]\n[[scene.turn]]\nsteps = [{ call = 'shell_command', arguments = { command = 'sleep 600' } }]\n",
+    );
+    let mut child = machine
+        .troupe(&["exec", "--json", "wait"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut seen = Vec::new();
+    while seen
+        .last()
+        .is_none_or(|line: &Value| line["type"] != "item.started")
+    {
+        let mut line = String::new();
+        assert!(stdout.read_line(&mut line).unwrap() > 0, "{seen:?}");
+        seen.push(serde_json::from_str(&line).unwrap());
+    }
+    interrupt(&child);
+    let mut rest = String::new();
+    stdout.read_to_string(&mut rest).unwrap();
+    let last: Value = serde_json::from_str(rest.lines().last().unwrap()).unwrap();
+    assert_eq!(
+        last,
+        json!({"type": "turn.failed", "error": {"message": "interrupted"}})
+    );
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+}
+
+fn interrupt(child: &std::process::Child) {
+    let pid = child.id().to_string();
+    let status = std::process::Command::new("kill")
+        .args(["-INT", &pid])
+        .status()
+        .unwrap();
+    assert!(status.success());
+}
+
+#[test]
+fn configuration_warnings_are_items() {
+    let machine = Machine::playing(GREETING);
+    let run = machine
+        .run(&["exec", "--json", "-c", "modle=x", "hi"])
+        .succeeded();
+    let notes: Vec<String> = run
+        .lines()
+        .iter()
+        .filter(|line| line["item"]["type"] == "error")
+        .map(|line| line["item"]["message"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(
+        notes,
+        ["command line (-c modle=x): unknown key modle (did you mean model?)"]
+    );
+}

@@ -1,0 +1,59 @@
+//! `troupe proto`: lines in, lines out.
+
+use serde_json::{Value, json};
+
+use crate::machine::Machine;
+
+const ANSWER: &str = "[[scene]]\n[[scene.turn]]\nsteps = [{ say = 'Hello.' }]\n";
+
+fn kinds(lines: &[Value]) -> Vec<&str> {
+    lines
+        .iter()
+        .map(|line| line["msg"]["type"].as_str().unwrap())
+        .collect()
+}
+
+fn talk(machine: &Machine, lines: &[&str]) -> Vec<Value> {
+    let input = lines.join("\n") + "\n";
+    machine
+        .run_with_stdin(&["proto"], input.as_bytes())
+        .succeeded()
+        .lines()
+}
+
+const CONFIGURE: &str = r#"{"id":"1","op":{"type":"configure_session","ephemeral":true}}"#;
+
+#[test]
+fn end_of_input_shuts_the_session_down() {
+    let events = talk(&Machine::playing(ANSWER), &[CONFIGURE]);
+    assert_eq!(kinds(&events), ["session_configured", "shutdown_complete"]);
+}
+
+#[test]
+fn nonsense_is_answered_and_the_session_goes_on() {
+    let machine = Machine::playing(ANSWER);
+    let events = talk(
+        &machine,
+        &["not json", r#"{"id":"7","op":{"type":"dance"}}"#, CONFIGURE],
+    );
+    assert_eq!(events[0]["msg"]["type"], "error");
+    assert_eq!(events[1]["id"], "7");
+    assert_eq!(events[1]["msg"]["error_info"], json!("invalid_submission"));
+    assert_eq!(events[1]["msg"]["fatal"], json!(false));
+    assert!(kinds(&events).contains(&"session_configured"));
+}
+
+#[test]
+fn what_comes_before_configure_session_is_refused() {
+    let machine = Machine::playing(ANSWER);
+    let events = talk(&machine, &[r#"{"id":"1","op":{"type":"interrupt"}}"#]);
+    let message = events[0]["msg"]["message"].as_str().unwrap();
+    assert!(message.contains("configure_session first"), "{message}");
+}
+
+#[test]
+fn without_a_key_the_error_says_which_variable() {
+    let events = talk(&Machine::bare(), &[CONFIGURE]);
+    let message = events[0]["msg"]["message"].as_str().unwrap();
+    assert!(message.contains("OPENAI_API_KEY"), "{message}");
+}

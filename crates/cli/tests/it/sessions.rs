@@ -1,0 +1,81 @@
+//! `troupe sessions` over sessions that really happened.
+
+use serde_json::Value;
+
+use crate::machine::Machine;
+
+const TWO_ANSWERS: &str = r#"
+[[scene]]
+when = "apples"
+[[scene.turn]]
+steps = [{ say = "Apples it is." }]
+[[scene]]
+when = "pears"
+[[scene.turn]]
+steps = [{ say = "Pears it is." }]
+"#;
+
+/// A machine that has seen two sessions, and their ids.
+fn machine() -> (Machine, String, String) {
+    let machine = Machine::playing(TWO_ANSWERS);
+    let apples = machine
+        .run(&["exec", "--json", "apples"])
+        .succeeded()
+        .thread_id();
+    let pears = machine
+        .run(&["exec", "--json", "pears"])
+        .succeeded()
+        .thread_id();
+    (machine, apples, pears)
+}
+
+fn listed(machine: &Machine, arguments: &[&str]) -> Vec<String> {
+    let run = machine
+        .run(&[&["sessions", "list", "--json"], arguments].concat())
+        .succeeded();
+    let id = |line: &Value| line["id"].as_str().unwrap().to_owned();
+    run.lines().iter().map(id).collect()
+}
+
+#[test]
+fn list_show_export_archive() {
+    let (machine, apples, pears) = machine();
+    let (apples, pears) = (apples.as_str(), pears.as_str());
+    assert_eq!(listed(&machine, &[]), [pears, apples]);
+    assert_eq!(listed(&machine, &["--search", "apple"]), [apples]);
+
+    let shown = machine.run(&["sessions", "show", &apples[..8]]).succeeded();
+    let words = "── assistant\nApples it is.";
+    assert!(shown.stdout.contains(words), "{}", shown.stdout);
+
+    let exported = machine.run(&["sessions", "export", apples]).succeeded();
+    assert_eq!(exported.lines()[0]["type"], "session_meta");
+
+    machine.run(&["sessions", "archive", apples]).succeeded();
+    assert_eq!(listed(&machine, &[]), [pears]);
+    assert_eq!(listed(&machine, &["--archived"]), [apples]);
+    machine.run(&["sessions", "unarchive", apples]).succeeded();
+    assert_eq!(listed(&machine, &[]), [pears, apples]);
+}
+
+#[test]
+fn the_index_can_be_deleted_and_rebuilt() {
+    let (machine, apples, pears) = machine();
+    std::fs::remove_file(machine.path("home/state.db")).unwrap();
+    let run = machine.run(&["reindex"]).succeeded();
+    assert!(
+        run.stdout.starts_with("indexed 2 sessions"),
+        "{}",
+        run.stdout
+    );
+    assert_eq!(listed(&machine, &[]), [pears, apples]);
+}
+
+#[test]
+fn an_unknown_session_is_refused() {
+    let machine = Machine::bare();
+    let run = machine
+        .run(&["sessions", "show", "feedbeef"])
+        .failed_with(3);
+    assert!(run.stderr.contains("no session"), "{}", run.stderr);
+}
