@@ -1,5 +1,7 @@
 //! File work off the async threads, ended by the call's cancellation.
 
+use std::fs::File;
+use std::io::{self, Read};
 use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
@@ -17,6 +19,22 @@ pub(crate) struct Stop {
 impl Stop {
     pub(crate) fn is_due(&self) -> bool {
         self.cancel.is_cancelled() || self.deadline.is_some_and(|time| Instant::now() >= time)
+    }
+}
+
+/// A file that can be read until the work has to stop, however long its lines are.
+#[derive(Debug)]
+pub(crate) struct Stoppable<'a> {
+    pub file: File,
+    pub stop: &'a Stop,
+}
+
+impl Read for Stoppable<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.stop.is_due() {
+            return Err(io::Error::other("it takes too long; read a smaller part"));
+        }
+        self.file.read(buffer)
     }
 }
 

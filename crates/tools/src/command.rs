@@ -150,14 +150,20 @@ impl Commands {
         let asked = Instant::now();
         // The first command captures the login environment; a person who is asked meanwhile
         // does not wait for it afterwards.
-        let (decision, variables) = tokio::join!(
-            self.authorize(call, &request),
-            self.environment
-                .variables(&call.context.cwd, call.channel.as_ref())
-        );
+        let prepared = async {
+            tokio::join!(
+                self.authorize(call, &request),
+                self.environment
+                    .variables(&call.context.cwd, call.channel.as_ref())
+            )
+        };
+        let prepared = tokio::select! {
+            (decision, variables) = prepared => decision.map(|sandbox| (sandbox, variables)),
+            () = call.cancel.cancelled() => Err(Refusal::Cancelled),
+        };
         let item = CommandItem::new(call, &request);
-        let mut sandbox = match decision {
-            Ok(sandbox) => sandbox,
+        let (mut sandbox, variables) = match prepared {
+            Ok(prepared) => prepared,
             Err(refusal) => {
                 let text = refusal.text(asked);
                 return Err(item.declined(call, text).await);

@@ -24,7 +24,7 @@ impl Hidden {
 
     /// Returns what is hidden from one call. Commands of a session with full access can read
     /// everything, so there is no point in hiding it from the tools.
-    pub(crate) fn from_call(&self, context: &CallContext) -> Self {
+    pub(crate) fn during(&self, context: &CallContext) -> Self {
         match context.sandbox_policy {
             SandboxPolicy::DangerFullAccess => Self::default(),
             SandboxPolicy::ReadOnly { .. } | SandboxPolicy::WorkspaceWrite { .. } => self.clone(),

@@ -27,6 +27,7 @@ mod environment;
 mod file;
 mod item;
 mod limits;
+mod lines;
 mod login;
 pub mod patch;
 mod policy;

@@ -30,7 +30,7 @@ pub(crate) const WRITE_YIELD_DEFAULT_MS: u64 = 250;
 /// tight loop pays a request for each look.
 pub(crate) const POLL_MIN_MS: u64 = 5_000;
 pub(crate) const POLL_MAX_MS: u64 = 300_000;
-/// A command that ends this soon after its time is up is answered as ended.
+/// Calls that type into one command at the same time; the next one waits.
 pub(crate) const INPUT_QUEUE_MAX: usize = 16;
 pub(crate) const INPUT_BYTES_MAX: usize = 1024 * 1024;
 
@@ -38,12 +38,14 @@ pub(crate) const INPUT_BYTES_MAX: usize = 1024 * 1024;
 pub(crate) const READ_LINES_DEFAULT: usize = 2_000;
 pub(crate) const READ_LINE_BYTES_MAX: usize = 2_000;
 pub(crate) const READ_ANSWER_BYTES_MAX: usize = ANSWER_TOKENS_MAX * BYTES_PER_TOKEN;
+pub(crate) const READ_BUFFER_BYTES: usize = 64 * 1024;
 /// How much of a file is looked at to tell text from binary.
 pub(crate) const SNIFF_BYTES: usize = 8 * 1024;
 pub(crate) const LIST_ENTRIES_DEFAULT: usize = 500;
 pub(crate) const LIST_ENTRIES_MAX: usize = 2_000;
 pub(crate) const LIST_DEPTH_DEFAULT: usize = 1;
 pub(crate) const LIST_DEPTH_MAX: usize = 16;
+/// Bounds every look at the file system.
 pub(crate) const SEARCH_TIME_MAX: Duration = Duration::from_secs(20);
 pub(crate) const SEARCH_FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 pub(crate) const SEARCH_REGEX_BYTES_MAX: usize = 4 * 1024 * 1024;

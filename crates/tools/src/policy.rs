@@ -62,7 +62,6 @@ pub(crate) fn command(
         return leaving(justification.as_deref(), approval);
     }
     match (approval, judgement) {
-        (_, Judgement::KnownSafe) => Verdict::Allow(Sandbox::Confined),
         (ApprovalPolicy::Never, Judgement::Dangerous { why }) => Verdict::Refuse(format!(
             "refused: {why}; nobody can be asked under the approval policy `never`. Reach the \
              goal another way, or tell the user what to run"
@@ -75,7 +74,8 @@ pub(crate) fn command(
             reason: format!("not known to be safe: {why}"),
             then: Sandbox::Confined,
         },
-        (
+        (_, Judgement::KnownSafe)
+        | (
             ApprovalPolicy::OnFailure | ApprovalPolicy::OnRequest | ApprovalPolicy::Never,
             Judgement::Unknown { .. },
         ) => Verdict::Allow(Sandbox::Confined),

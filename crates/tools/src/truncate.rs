@@ -54,4 +54,18 @@ mod tests {
     fn characters_stay_whole() {
         check("äääääääääää", 1, expect!["ä…5 tokens truncated…ä"]);
     }
+
+    proptest::proptest! {
+        #[test]
+        fn head_and_tail_are_the_texts_own(text in "[a-z äß漢🦀]{0,200}", tokens_max in 0_usize..40) {
+            let cut = super::middle(&text, tokens_max);
+            let Some((head, rest)) = cut.split_once('…') else {
+                proptest::prop_assert_eq!(&*cut, text.as_str());
+                return Ok(());
+            };
+            let (_, tail) = rest.split_once('…').expect("the note ends as it begins");
+            proptest::prop_assert!(text.starts_with(head) && text.ends_with(tail));
+            proptest::prop_assert!(head.len() + tail.len() <= tokens_max * 4);
+        }
+    }
 }

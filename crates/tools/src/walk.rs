@@ -56,6 +56,9 @@ pub(crate) fn check_directory(path: &Path) -> Result<(), String> {
     }
 }
 
+/// Said when a walk took too long.
+pub(crate) const OUT_OF_TIME: &str = "[out of time, there may be more; use a smaller directory]";
+
 /// Says how a search ended before its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {

@@ -1,5 +1,7 @@
 //! The tools with real files, real processes and the real sandbox.
 
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
 #[path = "it/support.rs"]
 mod support;
 

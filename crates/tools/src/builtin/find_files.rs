@@ -12,6 +12,7 @@ use crate::blocking::{self, Stop};
 use crate::call::Call;
 use crate::item;
 use crate::limits::{FIND_FILES_DEFAULT, FIND_FILES_MAX, SEARCH_TIME_MAX};
+use crate::lines;
 use crate::tool::{Concurrency, Tool, ToolOutput};
 use crate::walk::{self, Ended, Glob};
 
@@ -98,12 +99,15 @@ impl Search {
                 );
             }
             Ended::Finished => {}
-            Ended::Full => answer.push_str(&format!(
-                "[more than {} files match; narrow the pattern or raise limit]\n",
-                self.files_max
-            )),
+            Ended::Full => lines::push(
+                &mut answer,
+                format_args!(
+                    "[more than {} files match; narrow the pattern or raise limit]",
+                    self.files_max
+                ),
+            ),
             Ended::OutOfTime => {
-                answer.push_str("[out of time, there may be more; search a smaller directory]\n");
+                lines::push(&mut answer, walk::OUT_OF_TIME);
             }
         }
         Ok(answer)
@@ -128,8 +132,7 @@ impl Search {
                 .path()
                 .strip_prefix(&self.root)
                 .unwrap_or(entry.path());
-            answer.push_str(&path.to_string_lossy());
-            answer.push('\n');
+            lines::push(answer, path.display());
         }
         Ended::Finished
     }

@@ -17,6 +17,7 @@ use crate::limits::{
     GREP_CONTEXT_MAX, GREP_MATCHES_DEFAULT, GREP_MATCHES_MAX, READ_ANSWER_BYTES_MAX,
     SEARCH_FILE_BYTES_MAX, SEARCH_REGEX_BYTES_MAX, SEARCH_TIME_MAX, SNIFF_BYTES,
 };
+use crate::lines;
 use crate::tool::{Concurrency, Tool, ToolOutput};
 use crate::walk::{self, Ended, Glob};
 
@@ -77,7 +78,7 @@ impl Tool for GrepFiles {
         let root = call
             .context
             .resolve(arguments.path.as_deref().unwrap_or("."));
-        let hidden = self.hidden.from_call(&call.context);
+        let hidden = self.hidden.during(&call.context);
         let work = blocking::run(&call, Some(SEARCH_TIME_MAX), move |stop| {
             Search::new(root, hidden, arguments)?
                 .run(stop)
@@ -181,18 +182,23 @@ impl Search {
                 );
             }
             Ended::Finished => {}
-            Ended::Full => answer.push_str(
-                "[there are more matches; narrow pattern, path or include, or raise limit]\n",
+            Ended::Full => lines::push(
+                &mut answer,
+                "[there are more matches; narrow pattern, path or include, or raise limit]",
             ),
             Ended::OutOfTime => {
-                answer.push_str("[out of time, there may be more; search a smaller directory]\n");
+                lines::push(&mut answer, walk::OUT_OF_TIME);
             }
         }
         if passed_over > 0 {
-            answer.push_str(&format!(
-                "[{passed_over} files were not searched: not readable, or larger than {} MiB]\n",
-                SEARCH_FILE_BYTES_MAX / (1024 * 1024)
-            ));
+            let mebibytes = SEARCH_FILE_BYTES_MAX / (1024 * 1024);
+            lines::push(
+                &mut answer,
+                format_args!(
+                    "[{passed_over} files were not searched: not readable, or larger than \
+                     {mebibytes} MiB]"
+                ),
+            );
         }
         answer
     }

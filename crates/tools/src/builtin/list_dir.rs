@@ -15,6 +15,7 @@ use crate::item;
 use crate::limits::{
     LIST_DEPTH_DEFAULT, LIST_DEPTH_MAX, LIST_ENTRIES_DEFAULT, LIST_ENTRIES_MAX, SEARCH_TIME_MAX,
 };
+use crate::lines;
 use crate::tool::{Concurrency, Tool, ToolOutput};
 use crate::walk;
 
@@ -96,22 +97,25 @@ impl Listing {
         let mut count = 0;
         for entry in self.walk().build() {
             if stop.is_due() {
-                answer.push_str("[out of time; list a smaller directory]\n");
+                lines::push(&mut answer, walk::OUT_OF_TIME);
                 return Ok(answer);
             }
             match entry {
                 Ok(entry) if entry.depth() == 0 => {}
                 Ok(_) if count == self.entries_max => {
-                    answer.push_str(&format!(
-                        "[more than {count} entries; list a subdirectory or raise limit]\n"
-                    ));
+                    lines::push(
+                        &mut answer,
+                        format_args!(
+                            "[more than {count} entries; list a subdirectory or raise limit]"
+                        ),
+                    );
                     return Ok(answer);
                 }
                 Ok(entry) => {
                     count += 1;
                     self.write(&entry, &mut answer);
                 }
-                Err(error) => answer.push_str(&format!("[{error}]\n")),
+                Err(error) => lines::push(&mut answer, format_args!("[{error}]")),
             }
         }
         if answer.is_empty() {
@@ -137,9 +141,8 @@ impl Listing {
     fn write(&self, entry: &DirEntry, answer: &mut String) {
         let path = entry.path();
         let name = path.strip_prefix(&self.root).unwrap_or(path);
-        answer.push_str(&name.to_string_lossy());
-        answer.push_str(&suffix(entry, path));
-        answer.push('\n');
+        let suffix = suffix(entry, path);
+        lines::push(answer, format_args!("{}{suffix}", name.display()));
     }
 }
 

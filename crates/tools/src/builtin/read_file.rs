@@ -1,6 +1,5 @@
 //! `read_file`: a slice of a text file with line numbers.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, Seek};
 use std::path::Path;
 
@@ -10,11 +9,15 @@ use serde::Deserialize;
 use troupe_protocol::tool::ToolSpec;
 
 use crate::arguments;
-use crate::blocking::{self, Stop};
+use crate::blocking::{self, Stop, Stoppable};
 use crate::call::Call;
 use crate::file::{self, Hidden};
 use crate::item;
-use crate::limits::{READ_ANSWER_BYTES_MAX, READ_LINE_BYTES_MAX, READ_LINES_DEFAULT, SNIFF_BYTES};
+use crate::limits::{
+    READ_ANSWER_BYTES_MAX, READ_BUFFER_BYTES, READ_LINE_BYTES_MAX, READ_LINES_DEFAULT,
+    SEARCH_TIME_MAX, SNIFF_BYTES,
+};
+use crate::lines;
 use crate::tool::{Concurrency, Tool, ToolOutput};
 
 const NAME: &str = "read_file";
@@ -67,8 +70,8 @@ impl Tool for ReadFile {
             first: arguments.offset.unwrap_or(1).max(1),
             count: arguments.limit.unwrap_or(READ_LINES_DEFAULT).max(1),
         };
-        let hidden = self.hidden.from_call(&call.context);
-        let work = blocking::run(&call, None, move |stop| {
+        let hidden = self.hidden.during(&call.context);
+        let work = blocking::run(&call, Some(SEARCH_TIME_MAX), move |stop| {
             read(&path, slice, &hidden, stop).map(ToolOutput::success)
         });
         item::shown(&call, NAME, work).await
@@ -82,14 +85,11 @@ struct Slice {
 }
 
 fn read(path: &Path, slice: Slice, hidden: &Hidden, stop: &Stop) -> Result<String, String> {
-    let mut reader = open_text(path, hidden)?;
+    let mut reader = open_text(path, hidden, stop)?;
     let mut line = Line::default();
     let mut number = 0;
     let mut answer = String::new();
     loop {
-        if number % 1024 == 0 && stop.is_due() {
-            return Err("aborted".to_owned());
-        }
         let more = line
             .read(&mut reader)
             .map_err(|error| file::problem("read", path, &error))?;
@@ -101,9 +101,10 @@ fn read(path: &Path, slice: Slice, hidden: &Hidden, stop: &Stop) -> Result<Strin
             continue;
         }
         if number - slice.first >= slice.count || answer.len() >= READ_ANSWER_BYTES_MAX {
-            answer.push_str(&format!(
-                "[more lines follow; go on with offset {number}]\n"
-            ));
+            lines::push(
+                &mut answer,
+                format_args!("[more lines follow; go on with offset {number}]"),
+            );
             return Ok(answer);
         }
         line.write_numbered(number, &mut answer);
@@ -117,7 +118,11 @@ fn read(path: &Path, slice: Slice, hidden: &Hidden, stop: &Stop) -> Result<Strin
     Ok(answer)
 }
 
-fn open_text(path: &Path, hidden: &Hidden) -> Result<BufReader<File>, String> {
+fn open_text<'a>(
+    path: &Path,
+    hidden: &Hidden,
+    stop: &'a Stop,
+) -> Result<BufReader<Stoppable<'a>>, String> {
     let (mut file, size) = file::open_regular(path, hidden)?;
     let head =
         file::head(&mut file, SNIFF_BYTES).map_err(|error| file::problem("read", path, &error))?;
@@ -134,7 +139,8 @@ fn open_text(path: &Path, hidden: &Hidden) -> Result<BufReader<File>, String> {
     }
     file.rewind()
         .map_err(|error| file::problem("read", path, &error))?;
-    Ok(BufReader::with_capacity(64 * 1024, file))
+    let file = Stoppable { file, stop };
+    Ok(BufReader::with_capacity(READ_BUFFER_BYTES, file))
 }
 
 /// One line, kept only as far as it is shown: a file may be one line of gigabytes.
@@ -171,20 +177,18 @@ impl Line {
     }
 
     fn write_numbered(&self, number: usize, answer: &mut String) {
-        use std::fmt::Write as _;
         let shown = self.shown.strip_suffix(b"\r").unwrap_or(&self.shown);
         let text = String::from_utf8_lossy(shown);
         let cut = self.bytes - self.shown.len();
-        let written = if cut == 0 {
-            writeln!(answer, "{number:>6}\t{text}")
+        if cut == 0 {
+            lines::push(answer, format_args!("{number:>6}\t{text}"));
         } else {
             let text = text.trim_end_matches(char::REPLACEMENT_CHARACTER);
-            writeln!(
+            lines::push(
                 answer,
-                "{number:>6}\t{text} [… {cut} more bytes in this line]"
-            )
-        };
-        written.expect("writing to a string cannot fail");
+                format_args!("{number:>6}\t{text} [… {cut} more bytes in this line]"),
+            );
+        }
     }
 }
 

@@ -67,7 +67,7 @@ impl Tool for ViewImage {
             path: path.clone(),
         });
         call.channel.report(ToolEvent::Started(item.clone())).await;
-        let hidden = self.hidden.from_call(&call.context);
+        let hidden = self.hidden.during(&call.context);
         let work = move |_: &Stop| load(&path, &hidden).map(as_output);
         let output = blocking::run(&call, None, work).await;
         call.channel.report(ToolEvent::Completed(item)).await;

@@ -35,17 +35,21 @@ impl Capture {
 
     /// Keeps the piece and passes it on. After [`OUTPUT_EVENTS_MAX`] events it is only kept.
     pub(crate) async fn take(&mut self, piece: Piece, channel: &dyn Channel) {
-        self.aggregated.push(&piece.bytes);
-        match piece.stream {
-            OutputStream::Stdout => self.stdout.push(&piece.bytes),
-            OutputStream::Stderr => self.stderr.push(&piece.bytes),
-        }
+        self.keep(&piece);
         let mut rest = piece.bytes;
         while !rest.is_empty() && self.events_left > 0 {
             self.events_left -= 1;
             let bytes = rest.split_to(rest.len().min(OUTPUT_EVENT_BYTES_MAX));
             let stream = piece.stream;
             channel.report(ToolEvent::Output { stream, bytes }).await;
+        }
+    }
+
+    pub(super) fn keep(&mut self, piece: &Piece) {
+        self.aggregated.push(&piece.bytes);
+        match piece.stream {
+            OutputStream::Stdout => self.stdout.push(&piece.bytes),
+            OutputStream::Stderr => self.stderr.push(&piece.bytes),
         }
     }
 }

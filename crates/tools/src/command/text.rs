@@ -1,7 +1,6 @@
 //! What the model is told about a command. The lines are those that models were trained on.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use troupe_process::{Exit, LeftBehind, OutputBuffer};
@@ -12,6 +11,7 @@ use super::capture::Capture;
 use super::item::Outcome;
 use super::table::TerminalId;
 use crate::blocking::aborted_text;
+use crate::lines;
 use crate::policy;
 use crate::truncate;
 
@@ -67,14 +67,14 @@ impl OneShot<'_> {
         );
         if matches!(shown, Cow::Owned(_)) || self.output.omitted_bytes() > 0 {
             let lines = self.output.total_lines();
-            line(&mut text, &format!("Total output lines: {lines}"));
+            lines::push(&mut text, format_args!("Total output lines: {lines}"));
         }
         for remark in &self.remarks {
-            line(&mut text, remark);
+            lines::push(&mut text, remark);
         }
         text.push_str("Output:\n");
         if let Some(preface) = &self.preface {
-            line(&mut text, preface);
+            lines::push(&mut text, preface);
         }
         text.push_str(&shown);
         text
@@ -111,22 +111,25 @@ impl<'a> Look<'a> {
         match self.standing {
             Standing::Exited(exit) => {
                 let code = exit_code(exit);
-                line(&mut text, &format!("Process exited with code {code}"));
+                lines::push(&mut text, format_args!("Process exited with code {code}"));
                 for remark in remarks(exit, approval) {
-                    line(&mut text, &remark);
+                    lines::push(&mut text, &remark);
                 }
             }
             Standing::Running(id) => {
-                line(&mut text, &format!("Process running with session ID {id}"));
+                lines::push(
+                    &mut text,
+                    format_args!("Process running with session ID {id}"),
+                );
             }
-            Standing::Aborted => line(
-                &mut text,
-                &format!("Process {}", aborted_text(self.elapsed)),
-            ),
+            Standing::Aborted => {
+                let aborted = aborted_text(self.elapsed);
+                lines::push(&mut text, format_args!("Process {aborted}"));
+            }
         }
         let output = &self.capture.aggregated;
         let tokens = truncate::tokens(output.total_bytes());
-        line(&mut text, &format!("Original token count: {tokens}"));
+        lines::push(&mut text, format_args!("Original token count: {tokens}"));
         text.push_str("Output:\n");
         text.push_str(&truncate::middle(&output.render(), self.tokens_max));
         text
@@ -149,6 +152,5 @@ impl<'a> Look<'a> {
     }
 }
 
-fn line(text: &mut String, line: &str) {
-    writeln!(text, "{line}").expect("writing to a string cannot fail");
-}
+#[cfg(test)]
+mod tests;

@@ -19,8 +19,10 @@ fn sandboxes() -> [SandboxPolicy; 3] {
     ]
 }
 
+type Decide<'a> = &'a dyn Fn(ApprovalPolicy, &SandboxPolicy) -> Verdict;
+
 /// Draws the verdicts of all policies as one table.
-fn check(cases: &[(&str, &dyn Fn(ApprovalPolicy, &SandboxPolicy) -> Verdict)], expect: Expect) {
+fn check(cases: &[(&str, Decide)], expect: Expect) {
     let mut table = String::new();
     for sandbox in sandboxes() {
         writeln!(table, "{:?}", sandbox.mode()).unwrap();

@@ -12,12 +12,12 @@ use crate::support::{Bench, Leash, output_of};
 async fn a_command_is_run_shown_and_answered() {
     let bench = Bench::new();
     let text = bench.shell("echo out; exit 3").await;
-    expect![[r#"
+    expect![[r"
         Exit code: 3
         Wall time: {time}
         Output:
         out
-    "#]]
+    "]]
     .assert_eq(&text);
     let item = bench.channel.command();
     assert_eq!(item.status, WorkStatus::Failed);

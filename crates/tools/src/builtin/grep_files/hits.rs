@@ -1,10 +1,9 @@
 //! Matching lines and the lines around them, as they are shown.
 
-use std::fmt::Write as _;
-
 use regex::bytes::Regex;
 
 use crate::limits::GREP_LINE_BYTES_MAX;
+use crate::lines;
 
 /// The answer of a search while it grows towards its bounds.
 #[derive(Debug)]
@@ -53,7 +52,7 @@ impl Hits {
     fn show(&mut self, name: &str, text: &[u8], numbers: &[usize]) -> Room {
         let mut ahead = numbers;
         let mut last_shown = None;
-        for (number, line) in (1..).zip(lines(text)) {
+        for (number, line) in (1..).zip(split_lines(text)) {
             while ahead.first().is_some_and(|hit| hit + self.context < number) {
                 ahead = &ahead[1..];
             }
@@ -84,16 +83,18 @@ impl Hits {
         let shown = &line[..line.len().min(GREP_LINE_BYTES_MAX)];
         let text = String::from_utf8_lossy(shown);
         let cut = line.len() - shown.len();
-        let written = if cut == 0 {
-            writeln!(self.text, "{name}{mark}{number}{mark}{text}")
+        if cut == 0 {
+            lines::push(
+                &mut self.text,
+                format_args!("{name}{mark}{number}{mark}{text}"),
+            );
         } else {
             let text = text.trim_end_matches(char::REPLACEMENT_CHARACTER);
-            writeln!(
-                self.text,
-                "{name}{mark}{number}{mark}{text} [… {cut} more bytes]"
-            )
-        };
-        written.expect("writing to a string cannot fail");
+            lines::push(
+                &mut self.text,
+                format_args!("{name}{mark}{number}{mark}{text} [… {cut} more bytes]"),
+            );
+        }
     }
 }
 
@@ -119,7 +120,7 @@ fn matching_lines(regex: &Regex, text: &[u8], max: usize) -> Vec<usize> {
     numbers
 }
 
-fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+fn split_lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let text = text.strip_suffix(b"\n").unwrap_or(text);
     text.split(|byte| *byte == b'\n')
 }
