@@ -88,7 +88,18 @@ async fn a_basic_flow_with_an_approval() {
     passed.extend(actor.until_task_ends().await);
     assert!(stage.cwd().join("made-by-command").exists());
     assert_eq!(stage.read("note.txt"), "hello\n");
-    expect![[r#""#]].assert_eq(&important(&passed));
+    expect![[r#"
+        task_started
+        exec_approval_request ["/bin/bash", "-c", "touch made-by-command"]
+        exec_command_begin ["/bin/bash", "-c", "touch made-by-command"]
+        exec_command_end exit=Some(0) ""
+        response_completed resp_1
+        patch_apply_begin
+        patch_apply_end
+        response_completed resp_2
+        agent_message "done"
+        response_completed resp_3
+        task_complete Some("resp_3") Some("done")"#]].assert_eq(&important(&passed));
 }
 
 const INTERRUPTED: &str = r#"
