@@ -1,5 +1,7 @@
 //! Commands in the real kernel.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
 #[path = "it/support.rs"]
 mod support;
 

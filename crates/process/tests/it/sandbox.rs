@@ -5,7 +5,9 @@ use std::net::{TcpListener, UdpSocket};
 use troupe_process::{BackendChoice, Launcher, LauncherOptions, SpawnError};
 use troupe_protocol::policy::SandboxPolicy;
 
-use crate::support::{confined, finish, is_alive, run, scratch, workspace_only, write};
+use crate::support::{
+    bash, confined, finish, is_alive, launcher, run, scratch, workspace_only, write,
+};
 
 #[tokio::test]
 async fn workspace_write_writes_in_the_workspace_only() {
@@ -64,15 +66,13 @@ async fn the_network_is_there_only_if_the_policy_says_so() {
 
 #[tokio::test]
 async fn processes_outside_cannot_be_signalled() {
-    let victim = std::process::Command::new("sleep").arg("1000").spawn();
-    let mut victim = victim.unwrap();
+    let outside = launcher();
+    let victim = outside.spawn(bash("sleep 1000")).await.unwrap();
     let place = scratch();
-    let script = format!("kill -9 {}; kill -9 $PPID; echo done", victim.id());
+    let script = format!("kill -9 {}; kill -9 $PPID; echo done", victim.pid());
     let done = run(confined(&script, workspace_only(), place.path())).await;
     assert_eq!(done.stdout, "done\n");
-    assert!(is_alive(victim.id().cast_signed()));
-    victim.kill().unwrap();
-    victim.wait().unwrap();
+    assert!(is_alive(victim.pid().cast_signed()));
 }
 
 #[tokio::test]

@@ -97,7 +97,7 @@ pub async fn read_until(process: &mut Process, is_enough: impl Fn(&str) -> bool)
 
 /// Fails a test that hangs instead of hanging with it.
 pub async fn within<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(60), future)
+    tokio::time::timeout(Duration::from_mins(1), future)
         .await
         .expect("it happens within a minute")
 }
