@@ -128,15 +128,20 @@ impl Layout {
 
     /// Shows each log to `wants_more` until it has seen enough.
     fn visit(&self, wants_more: &mut dyn FnMut(Found) -> bool) -> Result<(), Error> {
-        let mut pending = vec![(self.archive(), false), (self.sessions(), true)];
-        while let Some((directory, has_days)) = pending.pop() {
+        let mut pending = vec![
+            (self.archive(), Level::Archive),
+            (self.sessions(), Level::Years),
+        ];
+        while let Some((directory, level)) = pending.pop() {
             // Ascending, so that the last one pushed, which is looked at next, is the newest.
             for name in names(&directory)? {
                 let path = directory.join(&name);
-                if has_days && is_number(&name) {
-                    pending.push((path, true));
+                if let Some(below) = level.below() {
+                    if is_number(&name) {
+                        pending.push((path, below));
+                    }
                 } else if let Some(id) = session_of(&name) {
-                    let archived = !has_days;
+                    let archived = level == Level::Archive;
                     if !wants_more(Found { id, path, archived }) {
                         return Ok(());
                     }
@@ -144,6 +149,28 @@ impl Layout {
             }
         }
         Ok(())
+    }
+}
+
+/// What the entries of a directory are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Level {
+    Years,
+    Months,
+    Days,
+    Logs,
+    /// Logs too, all in one place.
+    Archive,
+}
+
+impl Level {
+    fn below(self) -> Option<Self> {
+        match self {
+            Self::Years => Some(Self::Months),
+            Self::Months => Some(Self::Days),
+            Self::Days => Some(Self::Logs),
+            Self::Logs | Self::Archive => None,
+        }
     }
 }
 
@@ -184,7 +211,7 @@ fn is_number(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Returns the sorted names in a directory; none if it does not exist.
+/// Returns the sorted names in a directory; none if there is no such directory.
 fn names(directory: &Path) -> Result<Vec<String>, Error> {
     let read = || -> io::Result<Vec<String>> {
         let mut names = Vec::new();
@@ -196,7 +223,14 @@ fn names(directory: &Path) -> Result<Vec<String>, Error> {
         Ok(names)
     };
     match read() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            ) =>
+        {
+            Ok(Vec::new())
+        }
         result => result.map_err(|source| Error::read(directory, source)),
     }
 }

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Lines};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use super::{faults, kill, lease};
+use super::{faults, kill, lease, resume};
 
 const PART: &str = "STORE_TEST_PART";
 const HOME: &str = "STORE_TEST_HOME";
@@ -15,6 +15,7 @@ const HOME: &str = "STORE_TEST_HOME";
 pub const HOLD_A_LEASE: &str = "hold a lease";
 pub const APPEND_UNTIL_KILLED: &str = "append until killed";
 pub const RUN_OUT_OF_SPACE: &str = "run out of space";
+pub const RESUME_A_LONG_SESSION: &str = "resume a long session";
 pub const MEET_A_READ_ONLY_HOME: &str = "meet a read-only home";
 
 /// The entry of the child processes. Without a part to play it has nothing to check.
@@ -28,6 +29,7 @@ fn play_part() {
         HOLD_A_LEASE => run(lease::hold(home)),
         APPEND_UNTIL_KILLED => run(kill::append_forever(home)),
         RUN_OUT_OF_SPACE => run(faults::run_out_of_space(home)),
+        RESUME_A_LONG_SESSION => run(resume::resume_a_long_session(home)),
         MEET_A_READ_ONLY_HOME => run(faults::meet_a_read_only_home(home)),
         other => panic!("no such part: {other}"),
     }

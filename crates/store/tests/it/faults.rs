@@ -142,3 +142,22 @@ async fn an_unreadable_log_does_not_hide_the_others() {
         Err(Error::Io { .. })
     ));
 }
+
+#[tokio::test]
+async fn strange_entries_among_the_sessions_are_passed_over() {
+    let home = Home::new();
+    let meta = meta();
+    home.store
+        .create(&meta)
+        .await
+        .unwrap()
+        .close()
+        .await
+        .unwrap();
+    fs::write(home.path("sessions/2027"), "a file").unwrap();
+    fs::write(home.path("sessions/notes.txt"), "a file").unwrap();
+    std::os::unix::fs::symlink("..", home.path("sessions/2026/12")).unwrap();
+    let page = home.again().list(&ListQuery::default()).await.unwrap();
+    assert_eq!((page.sessions.len(), page.warnings), (1, vec![]));
+    assert_eq!(home.store.resolve(&meta.id.short()).await.unwrap(), meta.id);
+}

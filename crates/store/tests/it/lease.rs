@@ -1,7 +1,9 @@
 //! A session has one owner.
 
-use std::io::Read;
+use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::process::Command;
 
 use troupe_store::{EmbeddedStore, Error, Store};
 
@@ -48,6 +50,31 @@ async fn another_process_is_named_and_its_death_frees_the_session() {
     assert_eq!(texts(&home.store.read_live(id).await.unwrap()), ["mine"]);
     actor.kill();
     home.store.open(id).await.unwrap();
+}
+
+/// Between fork and exec a child has all our open files, the log among them.
+#[tokio::test]
+async fn a_released_session_is_free_while_a_process_is_being_started() {
+    let home = Home::new();
+    let meta = meta();
+    let log = home.store.create(&meta).await.unwrap();
+    let (mut forked, mut has_forked) = std::io::pipe().unwrap();
+    let (mut may_exec, mut go_on) = std::io::pipe().unwrap();
+    let mut command = Command::new("true");
+    // SAFETY: the child only writes to one pipe and reads from another before it execs.
+    unsafe {
+        command.pre_exec(move || {
+            has_forked.write_all(b"!")?;
+            may_exec.read_exact(&mut [0])
+        });
+    }
+    let starting = std::thread::spawn(move || command.status());
+    forked.read_exact(&mut [0]).unwrap();
+    drop(log);
+    let opened = home.store.open(meta.id).await;
+    go_on.write_all(b"!").unwrap();
+    assert!(starting.join().unwrap().unwrap().success());
+    opened.unwrap();
 }
 
 /// Plays [`HOLD_A_LEASE`].

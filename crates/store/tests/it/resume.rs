@@ -1,10 +1,14 @@
 //! What was appended is there again: the live branch, back to its newest compaction.
 
+use std::fs;
+use std::path::Path;
+
 use troupe_protocol::SessionId;
 use troupe_protocol::rollout::RolloutRecord;
-use troupe_store::{Error, Log, Position, Store};
+use troupe_store::{EmbeddedStore, Error, Log, Position, Store};
 
-use super::home::{Home, compacted, kinds, meta, rewind, said, texts};
+use super::child::{Actor, RESUME_A_LONG_SESSION};
+use super::home::{Home, compacted, files_below, kinds, meta, rewind, said, texts};
 
 /// A log with one record per text, and the position after each.
 async fn log_saying(home: &Home, texts: &[&str]) -> (SessionId, Box<dyn Log>, Vec<Position>) {
@@ -160,7 +164,7 @@ async fn nothing_but_the_log_is_touched_before_the_first_commit() {
     let home = Home::new();
     let (_, mut log, _) = log_saying(&home, &["one"]).await;
     let path = log.path().unwrap().to_owned();
-    assert_eq!(super::home::files_below(home.dir.path()), [path]);
+    assert_eq!(files_below(home.dir.path()), [path]);
     log.commit().await.unwrap();
     log.close().await.unwrap();
     assert!(home.path("state.db").exists());
@@ -172,7 +176,7 @@ async fn only_the_owner_can_read_what_is_kept() {
     let home = Home::new();
     let (_, log, _) = log_saying(&home, &["one"]).await;
     log.close().await.unwrap();
-    for path in super::home::files_below(home.dir.path()) {
+    for path in files_below(home.dir.path()) {
         let mode = path.metadata().unwrap().permissions().mode() & 0o777;
         assert_eq!(mode, 0o600, "{}", path.display());
     }
@@ -183,4 +187,42 @@ async fn only_the_owner_can_read_what_is_kept() {
         .permissions()
         .mode();
     assert_eq!(mode & 0o777, 0o700);
+}
+
+#[tokio::test]
+async fn resume_of_a_long_session_needs_memory_for_its_live_part_only() {
+    let home = Home::new();
+    Actor::start(RESUME_A_LONG_SESSION, home.dir.path()).succeeds();
+}
+
+/// Plays [`RESUME_A_LONG_SESSION`]: 60 MB, of which the last 6 are live.
+pub async fn resume_a_long_session(home: &Path) {
+    const MB: u64 = 1_000_000;
+    let store = EmbeddedStore::open(home).unwrap();
+    let meta = meta();
+    let mut log = store.create(&meta).await.unwrap();
+    let some = [said(&"word ".repeat(400)), said("short")];
+    while log.position().0 < 54 * MB {
+        log.append(&some).unwrap();
+    }
+    log.append(&[compacted("all")]).unwrap();
+    while log.position().0 < 60 * MB {
+        log.append(&some).unwrap();
+    }
+    drop(log);
+    let before = resident_peak_bytes();
+    let (log, history) = store.open(meta.id).await.unwrap();
+    let needed = resident_peak_bytes() - before;
+    let live = log.position().0 - history.start.0;
+    assert!(
+        live > 5 * MB && needed <= 3 * live,
+        "{needed} bytes for {live}"
+    );
+}
+
+fn resident_peak_bytes() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kilobytes = line.unwrap().trim().trim_end_matches(" kB");
+    kilobytes.parse::<u64>().unwrap() * 1024
 }
