@@ -159,14 +159,16 @@ test("an abort ends the turn, the process and its connection; the thread can go 
   const abort = new AbortController();
   const thread = codex.startThread(options());
   const connection = relay.next();
-  const aborted = assert.rejects(
-    thread.run("take your time", { signal: abort.signal }),
-    { name: "AbortError" },
-  );
+  const { events } = await thread.runStreamed("take your time", { signal: abort.signal });
+  const told = [];
+  const reading = (async () => {
+    for await (const event of events) told.push(event.type);
+  })();
   const { closed } = await connection;
   abort.abort();
-  await aborted;
+  await assert.rejects(reading, { name: "AbortError" });
   await closed;
+  assert(!told.includes("turn.completed"), `${told}`);
 
   const turn = await codex.resumeThread(thread.id, options()).run("go on");
   assert.equal(turn.finalResponse, "Here I am again.");
