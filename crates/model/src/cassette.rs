@@ -19,7 +19,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{ModelError, ModelErrorKind};
 use crate::event::ModelEvent;
-use crate::limits::CASSETTE_LINE_BYTES_MAX;
 use crate::model::{Model, ModelStream};
 use crate::request::ModelRequest;
 use fingerprint::Fingerprint;
@@ -200,9 +199,6 @@ impl Player {
                 let place = format!("cassette {}, line {}: {what}", path.display(), index + 1);
                 io::Error::new(io::ErrorKind::InvalidData, place)
             };
-            if line.len() > CASSETTE_LINE_BYTES_MAX {
-                return Err(bad(format!("longer than {CASSETTE_LINE_BYTES_MAX} bytes")));
-            }
             let head: Head = serde_json::from_str(&line).map_err(|error| bad(error.to_string()))?;
             takes.push(Recorded {
                 request: head.request,

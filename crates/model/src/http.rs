@@ -22,7 +22,10 @@ use tokio::time::timeout;
 
 use crate::error::{ModelError, ModelErrorKind};
 use crate::event::ModelEvent;
-use crate::limits::{CONNECT_TIMEOUT_MS, DRAIN_TIMEOUT_MS, ERROR_BODY_BYTES_MAX};
+use crate::limits::{
+    CONNECT_TIMEOUT_MS, DRAIN_TIMEOUT_MS, ERROR_BODY_BYTES_MAX, RESPONSE_BYTES_MAX,
+    SECRET_BYTES_MIN,
+};
 use crate::model::{Model, ModelStream};
 use crate::rate_limits;
 use crate::request::ModelRequest;
@@ -91,6 +94,19 @@ impl Endpoint {
     /// Returns scheme, host and port: the part of the URL that holds no secret.
     fn server(&self) -> String {
         self.url.origin().ascii_serialization()
+    }
+
+    /// Takes keys out of a text from outside: some servers repeat what they were sent.
+    fn without_secrets(&self, mut text: String) -> String {
+        let sensitive = self.headers.values().filter(|value| value.is_sensitive());
+        for secret in sensitive.filter_map(|value| value.to_str().ok()) {
+            let secret = secret.strip_prefix("Bearer ").unwrap_or(secret);
+            // A short value is no secret, and may be a word of the text.
+            if secret.len() >= SECRET_BYTES_MIN && text.contains(secret) {
+                text = text.replace(secret, "[secret]");
+            }
+        }
+        text
     }
 
     fn client(&self) -> Result<&reqwest::Client, ModelError> {
@@ -241,6 +257,7 @@ impl Exchange {
         let reading = Reading {
             response,
             idle_timeout: endpoint.idle_timeout,
+            received: 0,
             parser: SseParser::new(),
             decoder: endpoint.wire.decoder(&self.request),
         };
@@ -305,7 +322,8 @@ impl Exchange {
     }
 
     /// Decides about a failed attempt and enters the state that follows.
-    fn judge(&mut self, stage: Stage, error: ModelError) -> ModelEvent {
+    fn judge(&mut self, stage: Stage, mut error: ModelError) -> ModelEvent {
+        error.message = self.endpoint.without_secrets(error.message);
         match self.retries.judge(stage, &error) {
             Verdict::Again {
                 attempt,
@@ -343,6 +361,8 @@ impl Exchange {
 struct Reading {
     response: reqwest::Response,
     idle_timeout: Duration,
+    /// Bytes so far.
+    received: u64,
     parser: SseParser,
     decoder: Decoder,
 }
@@ -361,6 +381,13 @@ impl Reading {
                 return Err(broken(format!("the stream was silent for {waited} ms")));
             }
         };
+        self.received += chunk.as_ref().map_or(0, |chunk| chunk.len() as u64);
+        if self.received > RESPONSE_BYTES_MAX {
+            return Err(ModelError::new(
+                ModelErrorKind::Incomplete,
+                format!("the response is larger than {RESPONSE_BYTES_MAX} bytes"),
+            ));
+        }
         let Self {
             parser, decoder, ..
         } = self;

@@ -7,6 +7,11 @@ pub const IMAGE_APPROX_TOKENS: u64 = 1_200;
 /// never ends its line does not fill the memory.
 pub const EVENT_BYTES_MAX: usize = 32 << 20;
 
+/// One whole response. Far above what a model writes, far below what a machine holds.
+pub const RESPONSE_BYTES_MAX: u64 = 256 << 20;
+/// Items in one response.
+pub const ITEMS_PER_RESPONSE_MAX: usize = 4_096;
+
 /// Pieces of a request body smaller than this are copied together; larger ones are handed
 /// to the socket as they are.
 pub const BODY_PIECE_COPIED_BYTES_MAX: usize = 8 << 10;
@@ -17,6 +22,9 @@ pub const BODY_WRITE_BYTES: usize = 64 << 10;
 pub const ERROR_BODY_BYTES_MAX: usize = 64 << 10;
 /// What is shown of an error text.
 pub const ERROR_TEXT_BYTES_MAX: usize = 1_000;
+
+/// A header value of at least this length is taken out of error texts.
+pub const SECRET_BYTES_MIN: usize = 6;
 
 pub const REQUEST_RETRIES_DEFAULT: u32 = 4;
 pub const STREAM_RETRIES_DEFAULT: u32 = 5;
@@ -48,6 +56,3 @@ pub const SCRIPTED_RECORDED_MAX: usize = 1_024;
 pub const SCRIPTED_RECORDED_BYTES_MAX: usize = 64 << 20;
 /// Conversations that one scripted server keeps apart.
 pub const SCRIPTED_CONVERSATIONS_MAX: usize = 100_000;
-
-/// One response on a cassette.
-pub const CASSETTE_LINE_BYTES_MAX: usize = 256 << 20;

@@ -5,6 +5,7 @@ use troupe_protocol::{CallId, ResponseItem};
 
 use crate::error::{ModelError, ModelErrorKind};
 use crate::event::{ItemKind, ModelEvent};
+use crate::limits::ITEMS_PER_RESPONSE_MAX;
 
 #[derive(Debug, Default)]
 pub(crate) struct Items {
@@ -37,6 +38,16 @@ impl Items {
         if id.is_empty() || self.find(id).is_none() {
             self.open(id, kind, out);
         }
+    }
+
+    pub(crate) fn check_number(&self) -> Result<(), ModelError> {
+        if self.known.len() > ITEMS_PER_RESPONSE_MAX {
+            return Err(ModelError::new(
+                ModelErrorKind::Incomplete,
+                format!("the response has more than {ITEMS_PER_RESPONSE_MAX} items"),
+            ));
+        }
+        Ok(())
     }
 
     pub(crate) fn text_delta(&mut self, id: &str, delta: String, out: &mut Vec<ModelEvent>) {

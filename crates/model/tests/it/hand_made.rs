@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
-use troupe_model::{ProviderConfig, WireApi};
+use troupe_model::{ProviderConfig, WireApi, limits};
 
 use super::support::{ask, connect_to, show};
 
@@ -13,9 +13,10 @@ async fn serve_once(answer: Vec<u8>) -> ProviderConfig {
     let addr = listener.local_addr().unwrap();
     tokio::spawn(async move {
         let (mut socket, _) = listener.accept().await.unwrap();
-        read_request(&mut socket).await;
-        socket.write_all(&answer).await.unwrap();
-        socket.shutdown().await.unwrap();
+        if read_request(&mut socket).await {
+            socket.write_all(&answer).await.unwrap();
+            socket.shutdown().await.unwrap();
+        }
     });
     ProviderConfig {
         base_url: format!("http://{addr}/v1/"),
@@ -26,17 +27,20 @@ async fn serve_once(answer: Vec<u8>) -> ProviderConfig {
     }
 }
 
-/// Reads headers and as much body as they announce.
-async fn read_request(socket: &mut tokio::net::TcpStream) {
+/// Reads headers and as much body as they announce; false if that is not HTTP.
+async fn read_request(socket: &mut tokio::net::TcpStream) -> bool {
     let mut request = Vec::new();
     loop {
         socket.read_buf(&mut request).await.unwrap();
+        if !b"POST /v1".starts_with(&request[..request.len().min(8)]) {
+            return false;
+        }
         let text = String::from_utf8_lossy(&request).to_lowercase();
         if let Some((head, body)) = text.split_once("\r\n\r\n") {
             let (_, length) = head.split_once("content-length: ").unwrap();
             let length: usize = length.lines().next().unwrap().parse().unwrap();
             if body.len() >= length {
-                return;
+                return true;
             }
         }
     }
@@ -137,6 +141,35 @@ async fn an_error_of_llama_cpp_with_a_number_for_a_code() {
         "#]],
     )
     .await;
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_speak_tls() {
+    let config = serve_once(b"HTTP/1.1 200 OK\r\n\r\n".to_vec()).await;
+    let config = ProviderConfig {
+        base_url: config.base_url.replace("http://", "https://"),
+        ..config
+    };
+    let shown = show(&ask(&*connect_to(config), "go").await);
+    assert!(
+        shown.starts_with("failed ConnectionFailed: test at https://"),
+        "{shown}"
+    );
+}
+
+#[tokio::test]
+async fn a_response_of_too_many_items_ends() {
+    let item =
+        "data: {\"type\":\"response.output_item.added\",\"item\":{\"type\":\"message\"}}\n\n";
+    let body = item.repeat(limits::ITEMS_PER_RESPONSE_MAX + 1);
+    let head = format!("HTTP/1.1 {STREAM}\r\nconnection: close\r\n\r\n");
+    let config = serve_once((head + &body).into_bytes()).await;
+    let events = ask(&*connect_to(config), "go").await;
+    let last = show(&events[events.len() - 1..]);
+    assert_eq!(
+        last,
+        "failed Incomplete: the response has more than 4096 items\n"
+    );
 }
 
 #[tokio::test]

@@ -21,7 +21,7 @@ pub async fn server(screenplay: &str) -> MockServer {
 pub async fn turns(turns: &[&str]) -> MockServer {
     let turns: String = turns
         .iter()
-        .map(|turn| format!("[[scene.turn]]\n{turn}\n"))
+        .flat_map(|turn| ["[[scene.turn]]\n", turn, "\n"])
         .collect();
     server(&format!("[[scene]]\n{turns}")).await
 }

@@ -214,7 +214,7 @@ impl Decoder {
             // ask for. Providers add kinds freely; an unknown one is no fault.
             _ => {}
         }
-        Ok(())
+        self.items.check_number()
     }
 
     fn completed(
