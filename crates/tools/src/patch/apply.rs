@@ -5,22 +5,23 @@
 //! places with its successor, a deleted one moves to a staged name. Until the last step has
 //! succeeded every original is still there, and going back is renaming back.
 
-use std::ffi::{OsStr, OsString};
+mod spot;
+
 use std::fmt;
-use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use nix::errno::Errno;
-use nix::fcntl::{AtFlags, OFlag, RenameFlags, openat, renameat, renameat2};
-use nix::sys::stat::{Mode, fchmod, fstat, fstatat, mkdirat};
-use nix::unistd::{Gid, Uid, UnlinkatFlags, fchown, unlinkat};
+use nix::fcntl::{OFlag, openat};
+use nix::sys::stat::{Mode, fchmod, mkdirat};
+use nix::unistd::{UnlinkatFlags, unlinkat};
 
-use super::limits::STAGE_ATTEMPTS_MAX;
 use super::note::Note;
 use super::place::{Attributes, Entry, Place, Stamp};
+use spot::{
+    Spot, copy_beside, create_staged, exchange, keep_owner, rename, rename_to_absent, unlink,
+};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FileAction {
@@ -124,15 +125,6 @@ struct Work<'a> {
     undo: Vec<Done>,
     notes: Vec<Note>,
     watch: Watch<'a>,
-}
-
-/// A name in an open directory.
-#[derive(Debug, Clone)]
-struct Spot {
-    dir: Arc<OwnedFd>,
-    name: OsString,
-    /// For people: the file of the patch that this belongs to.
-    path: String,
 }
 
 #[derive(Debug)]
@@ -336,91 +328,12 @@ impl Done {
     }
 }
 
-impl Spot {
-    /// A new name for a temporary file beside this one.
-    fn staged(&self) -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        Self {
-            dir: Arc::clone(&self.dir),
-            name: format!(".troupe-patch.{}.{number}", std::process::id()).into(),
-            path: self.path.clone(),
-        }
-    }
-
-    fn name(&self) -> &OsStr {
-        &self.name
-    }
-
-    /// The path beside that of the patch.
-    fn display(&self) -> String {
-        let path = std::path::Path::new(&self.path).with_file_name(&self.name);
-        path.display().to_string()
-    }
-}
-
-fn create_staged(target: &Spot, mode: u32) -> io::Result<(File, Spot)> {
-    let flags =
-        OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-    let mode = Mode::from_bits_truncate(mode);
-    let mut attempts = 1;
-    loop {
-        let staged = target.staged();
-        match openat(&*staged.dir, staged.name(), flags, mode) {
-            Ok(fd) => return Ok((File::from(fd), staged)),
-            // Left by a process of the same id that was killed.
-            Err(Errno::EEXIST) if attempts < STAGE_ATTEMPTS_MAX => attempts += 1,
-            Err(errno) => return Err(errno.into()),
-        }
-    }
-}
-
-/// Gives the file to the owner of the one before; says whether that was allowed.
-fn keep_owner(file: &File, attributes: Attributes) -> io::Result<bool> {
-    let stat = fstat(file)?;
-    if (stat.st_uid, stat.st_gid) == (attributes.user, attributes.group) {
-        return Ok(true);
-    }
-    let (user, group) = (
-        Uid::from_raw(attributes.user),
-        Gid::from_raw(attributes.group),
-    );
-    match fchown(file, Some(user), Some(group)) {
-        Ok(()) => Ok(true),
-        Err(Errno::EPERM) => Ok(false),
-        Err(errno) => Err(errno.into()),
-    }
-}
-
 fn check_unchanged(place: &Place, expected: Stamp) -> Result<(), ApplyError> {
     let path = || place.spelled.clone();
     let entry = place.look();
     match entry.map_err(|error| failure("look at", &place.spelled, error))? {
         Entry::File { stamp, .. } | Entry::Symlink { stamp, .. } if stamp == expected => Ok(()),
         _ => Err(ApplyError::Changed { path: path() }),
-    }
-}
-
-fn exchange(one: &Spot, other: &Spot) -> nix::Result<()> {
-    let flags = RenameFlags::RENAME_EXCHANGE;
-    renameat2(&*one.dir, one.name(), &*other.dir, other.name(), flags)
-}
-
-fn rename(from: &Spot, to: &Spot) -> nix::Result<()> {
-    renameat(&*from.dir, from.name(), &*to.dir, to.name())
-}
-
-fn rename_to_absent(from: &Spot, to: &Spot) -> nix::Result<()> {
-    let flags = RenameFlags::RENAME_NOREPLACE;
-    match renameat2(&*from.dir, from.name(), &*to.dir, to.name(), flags) {
-        Err(Errno::EINVAL | Errno::ENOSYS | Errno::EOPNOTSUPP) => {
-            match fstatat(&*to.dir, to.name(), AtFlags::AT_SYMLINK_NOFOLLOW) {
-                Err(Errno::ENOENT) => rename(from, to),
-                Ok(_) => Err(Errno::EEXIST),
-                Err(errno) => Err(errno),
-            }
-        }
-        renamed => renamed,
     }
 }
 
@@ -438,24 +351,6 @@ fn replace_with_copy_kept(target: Spot, staged: &Spot) -> Result<Done, ApplyErro
         target,
         staged: kept,
     })
-}
-
-fn copy_beside(target: &Spot) -> io::Result<Spot> {
-    let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-    let mut original = File::from(openat(&*target.dir, target.name(), flags, Mode::empty())?);
-    let stat = fstat(&original)?;
-    let (mut copy, kept) = create_staged(target, 0o600)?;
-    let copied = io::copy(&mut original, &mut copy)
-        .and_then(|_| Ok(fchmod(&copy, Mode::from_bits_truncate(stat.st_mode))?));
-    if let Err(error) = copied {
-        unlink(&kept)?;
-        return Err(error);
-    }
-    Ok(kept)
-}
-
-fn unlink(spot: &Spot) -> nix::Result<()> {
-    unlinkat(&*spot.dir, spot.name(), UnlinkatFlags::NoRemoveDir)
 }
 
 fn failure(attempt: &'static str, path: &str, source: impl Into<io::Error>) -> ApplyError {

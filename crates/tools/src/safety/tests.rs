@@ -1,6 +1,7 @@
 use std::time::{Duration, Instant};
 
 use expect_test::{Expect, expect};
+use proptest::prelude::*;
 
 use super::*;
 
@@ -149,6 +150,49 @@ fn segments_are_the_words_of_plain_commands() {
     check("cargo test $X", expect!["None"]);
     check("cargo test &", expect!["None"]);
     check("", expect!["None"]);
+}
+
+/// Words as models and attackers write them.
+fn words_text() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        4 => "[a-c./=:,~-]{1,3}",
+        3 => Just(" ".to_owned()),
+        1 => prop::sample::select(vec![
+            "'", "\"", "\\", "\\\n", "\n", "\t", "$", "`", "!", "#", "*", "?", "[", "]", "{", "}", "(", ")",
+            "<", ">", "&", "|", ";", "^", "%", "@", "+", "é", "\u{a0}", "\r", "\u{c}", "1", "2>&1", "' '",
+            "\"a b\"", "'a$b'", "\"\\$x\"", "\\ ", ">/dev/null", "{a,b}", "$'a'", "10#1", "+=",
+        ]).prop_map(str::to_owned),
+    ];
+    prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
+}
+
+/// The arguments that a shell makes of the text after a command.
+fn arguments_by(shell: &str, script: &str) -> Vec<String> {
+    let nowhere = tempfile::tempdir().unwrap();
+    let output = std::process::Command::new(shell)
+        .args([
+            "-c",
+            &format!("exec 3>&1\nshow() {{ printf '%s\\0' show \"$@\" >&3; }}\n{script}"),
+        ])
+        .current_dir(nowhere.path())
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.split_terminator('\0').map(str::to_owned).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn plain_words_are_what_real_shells_read(text in words_text()) {
+        let script = format!("show {text}");
+        if let Some([words]) = segments(&script).as_deref() {
+            for shell in ["bash", "sh"] {
+                prop_assert_eq!(words, &arguments_by(shell, &script), "{} {:?}", shell, script);
+            }
+        }
+    }
 }
 
 #[test]
