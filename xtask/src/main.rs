@@ -1,9 +1,8 @@
 //! Chores of this repository.
 //!
 //! `cargo xtask codegen` rewrites the files that are generated from the code. `cargo xtask
-//! test` is the one test command. `tidy`, the
-//! house rules, is no command: its checks are the tests of this package, and run with all
-//! the others.
+//! test` is the one test command. `tidy`, the house rules, is no command: its checks are
+//! the tests of this package, and run with all the others.
 //!
 //! Deliberately absent: anything that a build needs. Nothing here runs when the product is
 //! compiled.

@@ -43,6 +43,7 @@ fn test_files(dir: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
+#[expect(clippy::print_stdout, reason = "tells a person what runs now")]
 fn step(what: &str) {
     println!("\n-- {what}");
 }
