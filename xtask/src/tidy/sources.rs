@@ -9,6 +9,10 @@ const FILE_LINES_MAX: usize = 700;
 const STARTS_PROCESSES: &[(&str, &str)] = &[
     ("crates/process/", "the only door to processes"),
     (
+        "crates/cli/src/bench/",
+        "measures bare processes, and other programs beside ours",
+    ),
+    (
         "crates/testkit/",
         "plays scenarios against the real program",
     ),
