@@ -148,26 +148,14 @@ impl Commands {
         patience: Duration,
     ) -> Result<Run, ToolOutput> {
         let asked = Instant::now();
-        // The first command captures the login environment; a person who is asked meanwhile
-        // does not wait for it afterwards.
-        let prepared = async {
-            tokio::join!(
-                self.authorize(call, &request),
-                self.environment
-                    .variables(&call.context.cwd, call.channel.as_ref())
-            )
-        };
         let prepared = tokio::select! {
-            (decision, variables) = prepared => decision.map(|sandbox| (sandbox, variables)),
+            prepared = self.prepare(call, &request) => prepared,
             () = call.cancel.cancelled() => Err(Refusal::Cancelled),
         };
         let item = CommandItem::new(call, &request);
         let (mut sandbox, variables) = match prepared {
             Ok(prepared) => prepared,
-            Err(refusal) => {
-                let text = refusal.text(asked);
-                return Err(item.declined(call, text).await);
-            }
+            Err(refusal) => return Err(item.declined(call, refusal.text(asked)).await),
         };
         item.started(call).await;
         loop {
@@ -209,6 +197,21 @@ impl Commands {
                 began,
             });
         }
+    }
+
+    /// Decides, and gathers the variables meanwhile: the first command captures the login
+    /// environment, and a person who was asked does not wait for it afterwards.
+    async fn prepare(
+        &self,
+        call: &Call,
+        request: &Request,
+    ) -> Result<(Sandbox, Arc<Variables>), Refusal> {
+        let (decision, variables) = tokio::join!(
+            self.authorize(call, request),
+            self.environment
+                .variables(&call.context.cwd, call.channel.as_ref())
+        );
+        Ok((decision?, variables))
     }
 
     async fn authorize(&self, call: &Call, request: &Request) -> Result<Sandbox, Refusal> {

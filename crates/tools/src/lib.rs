@@ -16,27 +16,37 @@
 //! process's own environment or home, and tools that import other tools. What several tools
 //! need (commands, background processes, edits) is a module of its own.
 
-mod approval;
-mod arguments;
-mod blocking;
-mod builtin;
+// The port: what the engine sees.
 mod call;
+mod registry;
+mod tool;
+mod witness;
+
+// The tools.
+mod arguments;
+mod builtin;
+mod item;
+
+// Whether a call happens.
+mod approval;
+mod policy;
+pub mod safety;
+
+// What calls do.
+mod blocking;
 mod command;
 mod edit;
 mod environment;
 mod file;
-mod item;
-mod limits;
-mod lines;
 mod login;
 pub mod patch;
-mod policy;
-mod registry;
-pub mod safety;
-mod tool;
-mod truncate;
 mod walk;
-mod witness;
+
+// What is told of it.
+mod lines;
+mod truncate;
+
+mod limits;
 
 pub use call::{Ask, Call, CallContext, Channel, ToolEvent, ToolInput};
 pub use environment::{EnvironmentPolicy, Inherit};

@@ -10,6 +10,8 @@ pub(crate) const BYTES_PER_TOKEN: usize = 4;
 // Commands
 /// What is kept of one command's output: half from its head, half from its tail.
 pub(crate) const CAPTURE_BYTES_MAX: usize = 1024 * 1024;
+/// Output that a call which watches a command has not passed on yet; the command waits then.
+pub(crate) const BACKLOG_BYTES_MAX: usize = 256 * 1024;
 /// One piece of streamed output.
 pub(crate) const OUTPUT_EVENT_BYTES_MAX: usize = 8 * 1024;
 /// Streamed pieces of one call; later output is still captured.

@@ -8,7 +8,7 @@ use troupe_process::Exit;
 use troupe_protocol::command::OutputStream;
 
 use super::capture::Piece;
-use crate::limits::CAPTURE_BYTES_MAX;
+use crate::limits::{BACKLOG_BYTES_MAX, CAPTURE_BYTES_MAX};
 
 /// What a piece costs besides its bytes, so that a command that writes byte by byte stays
 /// within the same memory.
@@ -21,10 +21,17 @@ pub(super) struct Pending {
     tail: VecDeque<Piece>,
     tail_bytes: usize,
     omitted_bytes: usize,
+    /// How many calls look at the command right now.
+    pub(super) watchers: usize,
     pub(super) exit: Option<Exit>,
 }
 
 impl Pending {
+    /// Says whether more may be read. While somebody watches, nothing is given up.
+    pub(super) fn has_room(&self) -> bool {
+        self.watchers == 0 || self.head_bytes + self.tail_bytes < BACKLOG_BYTES_MAX
+    }
+
     pub(super) fn push(&mut self, piece: Piece) {
         let cost = cost(&piece);
         if self.tail.is_empty() && self.head_bytes + cost <= CAPTURE_BYTES_MAX / 2 {

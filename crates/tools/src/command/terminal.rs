@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use troupe_process::{Exit, KillOutcome, Killer, LeftBehind, Process, ProcessEvent};
@@ -55,6 +55,8 @@ struct Shared {
     pending: Mutex<Pending>,
     /// Touched at every change of `pending`.
     news: watch::Sender<()>,
+    /// Wakes the attendant when it may read again.
+    room: Notify,
 }
 
 #[derive(Debug)]
@@ -73,6 +75,7 @@ impl Terminal {
         let shared = Arc::new(Shared {
             pending: Mutex::default(),
             news: watch::Sender::new(()),
+            room: Notify::new(),
         });
         let stop = CancellationToken::new();
         let (input, typed) = mpsc::channel(INPUT_QUEUE_MAX);
@@ -93,19 +96,26 @@ impl Terminal {
     /// Passes on and keeps what the command writes until it ends, `until`, or the call is
     /// cancelled.
     pub(crate) async fn watch(&self, call: &Call, until: Instant, capture: &mut Capture) -> Ending {
+        let _watching = Watching::new(&self.shared);
         let mut news = self.shared.news.subscribe();
         let deadline = tokio::time::sleep_until(until.into());
         tokio::pin!(deadline);
         loop {
+            let is_late = Instant::now() >= until;
             if let Some(exit) = self.drain(call, capture).await {
                 return Ending::Exited(exit);
             }
+            if is_late {
+                return Ending::Running;
+            }
             tokio::select! {
+                // A command that never stops writing is news for ever: time and the person
+                // come first.
                 biased;
                 () = call.cancel.cancelled() => return Ending::Cancelled,
+                () = &mut deadline => {}
                 // The sender lives in `self`, so this is always news.
                 _ = news.changed() => {}
-                () = &mut deadline => return Ending::Running,
             }
         }
     }
@@ -121,9 +131,8 @@ impl Terminal {
         let mut news = self.shared.news.subscribe();
         self.stop.cancel();
         while !self.has_exited() {
-            if news.changed().await.is_err() {
-                return;
-            }
+            // The sender lives in `self`, so this is always news.
+            let _ = news.changed().await;
         }
     }
 
@@ -146,10 +155,7 @@ impl Terminal {
     }
 
     async fn drain(&self, call: &Call, capture: &mut Capture) -> Option<Exit> {
-        let (pieces, exit) = {
-            let mut pending = self.shared.lock();
-            (pending.take(), pending.exit.clone())
-        };
+        let (pieces, exit) = self.shared.take();
         for piece in pieces {
             capture.take(piece, call.channel.as_ref()).await;
         }
@@ -166,6 +172,48 @@ impl Shared {
         change(&mut self.lock());
         self.news.send_replace(());
     }
+
+    fn take(&self) -> (Vec<Piece>, Option<Exit>) {
+        let mut pending = self.lock();
+        let taken = (pending.take(), pending.exit.clone());
+        drop(pending);
+        self.room.notify_one();
+        taken
+    }
+}
+
+/// A call that watches. While there is one, a command that writes faster than the call passes
+/// on has to wait; without one its output is cut instead, so that it never waits for a look.
+#[derive(Debug)]
+struct Watching<'a>(&'a Shared);
+
+impl<'a> Watching<'a> {
+    fn new(shared: &'a Shared) -> Self {
+        shared.lock().watchers += 1;
+        Self(shared)
+    }
+}
+
+impl Drop for Watching<'_> {
+    fn drop(&mut self) {
+        self.0.lock().watchers -= 1;
+        self.0.room.notify_one();
+    }
+}
+
+/// However the attendant ends, nobody is left waiting for the end of its command.
+#[derive(Debug)]
+struct Attendance {
+    shared: Arc<Shared>,
+    began: Instant,
+}
+
+impl Drop for Attendance {
+    fn drop(&mut self) {
+        self.shared.change(|pending| {
+            pending.exit.get_or_insert_with(|| lost(self.began));
+        });
+    }
 }
 
 async fn attend(
@@ -174,20 +222,24 @@ async fn attend(
     stop: CancellationToken,
     shared: Arc<Shared>,
 ) {
-    let began = Instant::now();
+    let _attendance = Attendance {
+        shared: Arc::clone(&shared),
+        began: Instant::now(),
+    };
     let mut stopping = false;
     loop {
+        let has_room = shared.lock().has_room();
         tokio::select! {
-            event = process.next() => match event {
+            event = process.next(), if has_room => match event {
                 Some(ProcessEvent::Output { stream, bytes }) => {
                     shared.change(|pending| pending.push(Piece { stream, bytes }));
                 }
                 Some(ProcessEvent::Exited(exit)) => {
-                    shared.change(|pending| pending.exit = Some(exit));
-                    return;
+                    return shared.change(|pending| pending.exit = Some(exit));
                 }
-                None => return shared.change(|pending| pending.exit = Some(lost(began))),
+                None => return,
             },
+            () = shared.room.notified(), if !has_room => {}
             Some(Typed { bytes, written }) = typed.recv() => {
                 let result = tokio::select! {
                     result = process.write_stdin(&bytes) => result,
@@ -200,7 +252,7 @@ async fn attend(
                 stopping = true;
                 if process.kill().await == KillOutcome::Unverified {
                     // Nobody may wait for the kernel for ever.
-                    return shared.change(|pending| pending.exit = Some(lost(began)));
+                    return;
                 }
             }
         }

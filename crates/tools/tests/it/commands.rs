@@ -89,6 +89,21 @@ async fn a_command_that_takes_too_long_is_killed() {
 }
 
 #[tokio::test]
+async fn a_command_that_never_stops_writing_is_killed_too() {
+    let bench = Bench::new();
+    let text = bench
+        .text(
+            "shell_command",
+            json!({"command": "yes", "timeout_ms": 300}),
+        )
+        .await;
+    assert!(text.starts_with("Exit code: 124\n"), "{}", &text[..100]);
+    let running = bench.start("shell_command", json!({"command": "yes no"}));
+    bench.channel.until_output("no\n").await;
+    assert!(!running.cancelled().await.success);
+}
+
+#[tokio::test]
 async fn a_cancelled_command_is_killed_and_keeps_what_it_wrote() {
     let bench = Bench::new();
     let leash = Leash::new(&bench.cwd);
