@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::{env, fs, io};
 
 use anyhow::Context as _;
@@ -40,7 +40,8 @@ pub struct Wiring {
     opened_for: SessionSource,
     add_dirs: Vec<PathBuf>,
     cassette: Cassette,
-    store: Arc<dyn Store>,
+    /// Opened when first needed: a run that writes nothing needs no home.
+    store: OnceLock<Arc<dyn Store>>,
     launcher: Launcher,
     /// The configuration of the directory that the program works in.
     here: Prepared,
@@ -62,7 +63,6 @@ impl Wiring {
         opened_for: SessionSource,
     ) -> Result<Self, Failure> {
         let here = Prepared::read(&source, cwd)?;
-        let store = EmbeddedStore::open(source.home.path()).map_err(Failure::not_started)?;
         let launcher = Launcher::new(LauncherOptions {
             troupe_home: Some(source.home.path().to_owned()),
             ..LauncherOptions::default()
@@ -71,7 +71,7 @@ impl Wiring {
             opened_for,
             add_dirs: Vec::new(),
             cassette: Cassette::None,
-            store: Arc::new(store),
+            store: OnceLock::new(),
             launcher,
             here,
             source,
@@ -88,8 +88,12 @@ impl Wiring {
         self
     }
 
-    pub fn store(&self) -> &Arc<dyn Store> {
-        &self.store
+    pub fn store(&self) -> Result<Arc<dyn Store>, Failure> {
+        if let Some(store) = self.store.get() {
+            return Ok(Arc::clone(store));
+        }
+        let store = EmbeddedStore::open(self.source.home.path()).map_err(Failure::not_started)?;
+        Ok(Arc::clone(self.store.get_or_init(|| Arc::new(store))))
     }
 
     pub fn here(&self) -> &Prepared {
@@ -97,43 +101,36 @@ impl Wiring {
     }
 
     /// Finds out early whether there is a model to ask.
-    pub fn check_model(&self) -> Result<(), ModelTrouble> {
+    pub fn check_model(&self, request: &ConfigureSession) -> Result<(), ModelTrouble> {
         match self.cassette {
             Cassette::Replay(_) => Ok(()),
             Cassette::None | Cassette::Record(_) => {
                 let settings = &self.here.settings;
-                connect(settings, &settings.model.model_provider).map(|_| ())
+                connect(settings, provider_id(settings, request)).map(|_| ())
             }
         }
+    }
+
+    /// Returns the provider that the person asked for in so many words.
+    pub fn explicit_provider(&self) -> Option<String> {
+        self.here
+            .asks_for("model_provider")
+            .then(|| self.here.settings.model.model_provider.clone())
     }
 
     /// Returns what the person asked for by profile, argument or flag: it holds in a
     /// session that is continued too, where everything else stays as it was.
     pub fn explicit(&self) -> Result<TurnOverrides, Failure> {
-        let Prepared {
-            cwd,
-            config,
-            settings,
-            ..
-        } = &self.here;
-        let asked = |key: &str| {
-            config.settings().iter().any(|(path, entry)| {
-                path.parts().first().is_some_and(|first| first == key)
-                    && entry.origin.layer >= Layer::Profile
-            })
-        };
+        let asked = |key| self.here.asks_for(key);
         let sandbox =
             asked("sandbox_mode") || asked("sandbox_workspace_write") || !self.add_dirs.is_empty();
         let context = self.context(&self.here)?;
         Ok(TurnOverrides {
-            cwd: Some(cwd.clone()),
+            cwd: Some(context.cwd),
             approval_policy: asked("approval_policy").then_some(context.approval_policy),
             sandbox_policy: sandbox.then_some(context.sandbox_policy),
             model: asked("model").then_some(context.model),
-            effort: settings
-                .model
-                .model_reasoning_effort
-                .filter(|_| asked("model_reasoning_effort")),
+            effort: context.effort.filter(|_| asked("model_reasoning_effort")),
             summary: asked("model_reasoning_summary").then_some(context.summary),
             collaboration_mode: None,
             personality: context.personality.filter(|_| asked("personality")),
@@ -172,15 +169,12 @@ impl Wiring {
             _ => &self.here,
         };
         let settings = &prepared.settings;
-        let provider_id = request
-            .model_provider
-            .clone()
-            .unwrap_or_else(|| settings.model.model_provider.clone());
+        let provider_id = provider_id(settings, request).to_owned();
         Ok(Setup {
             store: if request.ephemeral {
                 Arc::new(MemoryStore::new())
             } else {
-                Arc::clone(&self.store)
+                self.store()?
             },
             model: self
                 .model(settings, &provider_id)
@@ -315,6 +309,20 @@ impl Prepared {
             warnings,
         })
     }
+
+    /// Tells whether profile, argument or flag set a key, or one below it.
+    fn asks_for(&self, key: &str) -> bool {
+        let settings = self.config.settings();
+        settings.iter().any(|(path, entry)| {
+            path.parts().first().is_some_and(|first| first == key)
+                && entry.origin.layer >= Layer::Profile
+        })
+    }
+}
+
+fn provider_id<'a>(settings: &'a Settings, request: &'a ConfigureSession) -> &'a str {
+    let requested = request.model_provider.as_deref();
+    requested.unwrap_or(&settings.model.model_provider)
 }
 
 /// Finds a provider among the configured and the built-in ones.

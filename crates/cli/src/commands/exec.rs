@@ -23,7 +23,12 @@ use crate::style::{ColorChoice, Style};
 #[command(
     subcommand_negates_reqs = true,
     after_help = "Progress goes to stderr, the final message to stdout; with --json, events go to stdout.
-Ctrl-C interrupts the task; a second one ends the program.
+Ctrl-C interrupts the task; a second one ends the program. Nobody can be asked for approval
+here: the key headless_approvals says what is answered (refuse, or approve).
+
+With --json, each line is an object with a type: thread.started, turn.started, item.started,
+item.updated, item.completed, error, and at the end turn.completed or turn.failed (also after
+an interrupt). usage counts the tokens of the whole thread, turn_usage those of this turn.
 
 Exit codes:
   0    the task was completed

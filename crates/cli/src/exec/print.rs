@@ -16,6 +16,7 @@ pub struct Printer {
     stdout: Stdout,
     stderr: Stderr,
     buffer: Vec<u8>,
+    failure: Option<io::Error>,
 }
 
 #[derive(Debug)]
@@ -34,15 +35,32 @@ impl Printer {
             stdout: tokio::io::stdout(),
             stderr: tokio::io::stderr(),
             buffer: Vec::new(),
+            failure: None,
         }
     }
 
     /// Writes what an event becomes. Most events, all pieces of text among them, become
-    /// nothing and cost nothing.
-    pub async fn show(&mut self, event: &Event) -> io::Result<()> {
-        if event.msg.is_delta() {
-            return Ok(());
+    /// nothing and cost nothing. After a failure nothing more is written.
+    pub async fn show(&mut self, event: &Event) {
+        if event.msg.is_delta() || self.is_broken() {
+            return;
         }
+        if let Err(error) = self.write(event).await {
+            self.failure = Some(error);
+        }
+    }
+
+    /// Tells whether the reader is gone.
+    pub fn is_broken(&self) -> bool {
+        self.failure.is_some()
+    }
+
+    /// Returns the first thing that went wrong.
+    pub fn finish(self) -> io::Result<()> {
+        self.failure.map_or(Ok(()), Err)
+    }
+
+    async fn write(&mut self, event: &Event) -> io::Result<()> {
         self.buffer.clear();
         match &mut self.projection {
             Projection::Jsonl(jsonl) => {

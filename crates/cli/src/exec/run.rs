@@ -1,5 +1,6 @@
 //! Drives one session through one task.
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,9 +10,10 @@ use troupe_model::ConnectError;
 use troupe_protocol::approval::{ReviewDecision, UserInputResponse};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::op::{ConfigureSession, ElicitationDecision, ForkPoint};
+use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::session::{SessionSource, TurnOverrides};
 use troupe_protocol::{EventMsg, Op, SessionId, Submission, SubmissionId};
-use troupe_store::{ListQuery, Store};
+use troupe_store::{ListQuery, Position, Store};
 
 use crate::commands::tell;
 use crate::exec::no_model::HOW_TO_CONFIGURE;
@@ -40,25 +42,24 @@ pub async fn run(request: Request) -> Outcome {
     let wiring = Wiring::new(source, &cwd, SessionSource::Exec)?
         .with_add_dirs(add_dirs)
         .with_cassette(cassette);
-    if let Err(trouble) = wiring.check_model() {
+    let configure = configure_session(&wiring, &cwd, continues, ephemeral).await?;
+    if let Err(trouble) = wiring.check_model(&configure) {
         return Err(no_model(trouble));
     }
-    let configure = configure_session(&wiring, &cwd, continues, ephemeral).await?;
     let approvals = wiring.here().settings.rights.headless_approvals;
 
-    let stop = StopRequests::listen().map_err(Failure::not_started)?;
+    let mut stop = StopRequests::listen().map_err(Failure::not_started)?;
     let (handle, events) = spawn(Deps::new(Arc::new(wiring)));
     let mut run = Run {
         handle,
         events,
-        stop,
         printer: Printer::new(output),
         approvals,
         turn: SubmissionId(uuid::Uuid::new_v4().to_string()),
         interrupted: false,
         submissions: 0,
     };
-    run.open(configure).await?;
+    run.open(configure, &mut stop).await?;
     let images = images
         .into_iter()
         .map(|path| UserInput::LocalImage { path, detail: None });
@@ -69,8 +70,12 @@ pub async fn run(request: Request) -> Outcome {
         last_response_id: None,
     })
     .await?;
-    let end = run.follow().await?;
-    run.close().await?;
+    let end = run.follow(&mut stop).await?;
+    if let TurnEnd::Killed = end {
+        return Ok(Exit::Killed);
+    }
+    let printed = run.close(&mut stop).await?;
+    printed?;
     match end {
         TurnEnd::Completed { message } => {
             if let Some(path) = last_message_file {
@@ -87,7 +92,6 @@ pub async fn run(request: Request) -> Outcome {
 struct Run {
     handle: SessionHandle,
     events: EventStream,
-    stop: StopRequests,
     printer: Printer,
     approvals: HeadlessApprovals,
     turn: SubmissionId,
@@ -106,24 +110,27 @@ enum TurnEnd {
 
 impl Run {
     /// Configures the session; what comes before that is done is shown too.
-    async fn open(&mut self, configure: ConfigureSession) -> Result<(), Failure> {
+    async fn open(
+        &mut self,
+        configure: ConfigureSession,
+        stop: &mut StopRequests,
+    ) -> Result<(), Failure> {
         self.submit(Op::ConfigureSession(configure)).await?;
-        while let Some(event) = self.events.next().await {
+        loop {
+            let event = tokio::select! {
+                event = self.events.next() => event.ok_or_else(ended_early)?,
+                () = stop.next() => return Err(Failure::failed(anyhow::Error::msg("interrupted"))),
+            };
+            self.printer.show(&event).await;
             match &event.msg {
-                EventMsg::SessionConfigured(_) => {
-                    self.printer.show(&event).await?;
-                    return Ok(());
-                }
+                EventMsg::SessionConfigured(_) => return Ok(()),
                 EventMsg::Error(error) => {
-                    self.printer.show(&event).await?;
-                    return Err(Failure::not_started(anyhow::Error::msg(
-                        error.message.clone(),
-                    )));
+                    let error = anyhow::Error::msg(error.message.clone());
+                    return Err(Failure::not_started(error));
                 }
-                _ => self.printer.show(&event).await?,
+                _ => {}
             }
         }
-        Err(ended_early())
     }
 
     async fn submit_turn(&mut self, op: Op) -> Result<(), Failure> {
@@ -132,28 +139,39 @@ impl Run {
     }
 
     /// Shows events until the turn is over.
-    async fn follow(&mut self) -> Result<TurnEnd, Failure> {
+    async fn follow(&mut self, stop: &mut StopRequests) -> Result<TurnEnd, Failure> {
         loop {
             tokio::select! {
+                // Pieces of text come by the thousand; a signal can wait for one of them.
+                biased;
                 event = self.events.next() => {
                     let event = event.ok_or_else(ended_early)?;
-                    // A reader that is gone is noticed by the failing write; what runs is
-                    // ended with the session when `self` is dropped.
-                    self.printer.show(&event).await?;
+                    self.printer.show(&event).await;
                     self.answer(&event.msg).await?;
                     if let Some(end) = self.turn_end(&event.msg) {
                         return Ok(end);
                     }
+                    // Nobody reads any more: there is no sense in going on.
+                    if self.printer.is_broken() {
+                        self.interrupt().await?;
+                    }
                 }
-                () = self.stop.next() => {
+                () = stop.next() => {
                     if self.interrupted {
                         return Ok(TurnEnd::Killed);
                     }
-                    self.interrupted = true;
-                    self.submit(Op::Interrupt).await?;
+                    self.interrupt().await?;
                 }
             }
         }
+    }
+
+    async fn interrupt(&mut self) -> Result<(), Failure> {
+        if self.interrupted {
+            return Ok(());
+        }
+        self.interrupted = true;
+        self.submit(Op::Interrupt).await
     }
 
     fn turn_end(&self, msg: &EventMsg) -> Option<TurnEnd> {
@@ -202,16 +220,17 @@ impl Run {
         self.submit(op).await
     }
 
-    /// Ends the session and waits until everything is on disk.
-    async fn close(mut self) -> Result<(), Failure> {
+    /// Ends the session and waits until everything is on disk. Returns whether everything
+    /// could be printed.
+    async fn close(mut self, stop: &mut StopRequests) -> Result<io::Result<()>, Failure> {
         self.submit(Op::Shutdown).await?;
         loop {
             tokio::select! {
                 event = self.events.next() => match event {
-                    Some(event) => self.printer.show(&event).await?,
-                    None => return Ok(()),
+                    Some(event) => self.printer.show(&event).await,
+                    None => return Ok(self.printer.finish()),
                 },
-                () = self.stop.next() => return Ok(()),
+                () = stop.next() => return Ok(self.printer.finish()),
             }
         }
     }
@@ -255,36 +274,60 @@ async fn configure_session(
         ephemeral,
         ..ConfigureSession::default()
     };
-    if continues == Continue::New {
-        return Ok(new);
-    }
-    if ephemeral {
+    if ephemeral && continues != Continue::New {
         return Err(Failure::usage(
             "--ephemeral writes nothing, so it cannot continue a session",
         ));
     }
-    let store = wiring.store().as_ref();
-    let configure = ConfigureSession {
-        overrides: wiring.explicit()?,
-        ..new
-    };
-    Ok(match continues {
-        Continue::New => configure,
-        Continue::Resume(text) => ConfigureSession {
-            resume: Some(resolve(store, &text).await?),
-            ..configure
-        },
-        Continue::Last { any_directory } => ConfigureSession {
-            resume: Some(last(store, (!any_directory).then_some(cwd)).await?),
-            ..configure
-        },
-        Continue::Fork { session, at } => ConfigureSession {
-            fork: Some(ForkPoint {
-                session_id: resolve(store, &session).await?,
+    if continues == Continue::New {
+        return Ok(new);
+    }
+    let store = wiring.store()?;
+    let store = store.as_ref();
+    let (origin, resume, fork) = match continues {
+        Continue::New => return Ok(new),
+        Continue::Resume(text) => {
+            let id = resolve(store, &text).await?;
+            (id, Some(id), None)
+        }
+        Continue::Last { any_directory } => {
+            let id = last(store, (!any_directory).then_some(cwd)).await?;
+            (id, Some(id), None)
+        }
+        Continue::Fork { session, at } => {
+            let session_id = resolve(store, &session).await?;
+            let fork = ForkPoint {
+                session_id,
                 last_response_id: at,
-            }),
-            ..configure
-        },
+            };
+            (session_id, None, Some(fork))
+        }
+    };
+    // The model's name is the session's, so it must be asked where the session asked it.
+    let model_provider = match wiring.explicit_provider() {
+        Some(id) => Some(id),
+        None => stored_provider(store, origin).await?,
+    };
+    Ok(ConfigureSession {
+        overrides: wiring.explicit()?,
+        model_provider,
+        resume,
+        fork,
+        ..new
+    })
+}
+
+/// Returns the provider that a session was begun with, as its first line says.
+async fn stored_provider(store: &dyn Store, id: SessionId) -> Result<Option<String>, Failure> {
+    let batch = store
+        .read_all(id, Position::default())
+        .await
+        .map_err(Failure::not_started)?;
+    let first = batch.lines.first().and_then(|line| line.record().ok());
+    Ok(match first.map(|line| line.record) {
+        Some(RolloutRecord::SessionMeta(meta)) => Some(meta.model_provider),
+        // The engine will say what is wrong with the file.
+        _ => None,
     })
 }
 

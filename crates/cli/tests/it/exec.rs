@@ -152,7 +152,7 @@ fn an_output_schema_reaches_the_model_and_a_bad_one_is_refused() {
 fn ephemeral_runs_leave_nothing() {
     let machine = Machine::playing(GREETING);
     machine.run(&["exec", "--ephemeral", "hi"]).succeeded();
-    assert!(!machine.path("home/sessions").exists());
+    assert!(!machine.path("home").exists());
     let run = machine
         .run(&["exec", "--ephemeral", "resume", "--last", "x"])
         .failed_with(2);
@@ -213,41 +213,116 @@ fn a_cassette_replays_the_same_events() {
     assert_eq!(without_id(recorded.lines()), without_id(replayed.lines()));
 }
 
-#[test]
-fn an_interrupt_ends_the_stream_with_turn_failed() {
-    let machine = Machine::playing(
-        "[[scene]]\n[[scene.turn]]\nsteps = [{ call = 'shell_command', arguments = { command = 'sleep 600' } }]\n",
-    );
+const SLEEP: &str = r#"
+[[scene]]
+[[scene.turn]]
+steps = [{ call = "shell_command", arguments = { command = "sleep 600" } }]
+[[scene.turn]]
+steps = [{ say = "I was stopped." }]
+"#;
+
+/// Starts a run whose command never ends, and reads until the command runs.
+fn sleeping(machine: &Machine) -> (std::process::Child, BufReader<std::process::ChildStdout>) {
     let mut child = machine
         .troupe(&["exec", "--json", "wait"])
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
-    let mut seen = Vec::new();
-    while seen
-        .last()
-        .is_none_or(|line: &Value| line["type"] != "item.started")
-    {
-        let mut line = String::new();
-        assert!(stdout.read_line(&mut line).unwrap() > 0, "{seen:?}");
-        seen.push(serde_json::from_str(&line).unwrap());
+    let mut line = String::new();
+    while !line.contains("item.started") {
+        line.clear();
+        assert!(stdout.read_line(&mut line).unwrap() > 0);
     }
-    interrupt(&child);
-    let mut rest = String::new();
-    stdout.read_to_string(&mut rest).unwrap();
-    let last: Value = serde_json::from_str(rest.lines().last().unwrap()).unwrap();
-    assert_eq!(
-        last,
-        json!({"type": "turn.failed", "error": {"message": "interrupted"}})
-    );
-    assert_eq!(child.wait().unwrap().code(), Some(1));
+    (child, stdout)
 }
 
-fn interrupt(child: &std::process::Child) {
+#[test]
+fn a_stopped_run_ends_with_turn_failed() {
+    for name in ["-INT", "-TERM"] {
+        let machine = Machine::playing(SLEEP);
+        let (mut child, mut stdout) = sleeping(&machine);
+        signal(&child, name);
+        let mut rest = String::new();
+        stdout.read_to_string(&mut rest).unwrap();
+        let last: Value = serde_json::from_str(rest.lines().last().unwrap()).unwrap();
+        let failed = json!({"type": "turn.failed", "error": {"message": "interrupted"}});
+        assert_eq!(last, failed, "{name}");
+        assert_eq!(child.wait().unwrap().code(), Some(1), "{name}");
+    }
+}
+
+/// A session is left in order by a reader that goes away, too.
+#[test]
+fn a_reader_that_goes_away_interrupts_the_task() {
+    let machine = Machine::playing(SLEEP);
+    let (mut child, stdout) = sleeping(&machine);
+    drop(stdout);
+    signal(&child, "-INT");
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    let run = machine
+        .run(&["exec", "--json", "resume", "--last", "what happened?"])
+        .succeeded();
+    assert!(
+        !run.kinds().contains(&"item.completed error".to_owned()),
+        "the session was found crashed: {:?}",
+        run.lines()
+    );
+}
+
+const ESCALATION: &str = r#"
+[[scene]]
+[[scene.turn]]
+steps = [{ call = "shell_command", arguments = { command = "id -u", sandbox_permissions = "require_escalated", justification = "to see" } }]
+[[scene.turn]]
+steps = [{ say = "It said: {{last_output}}" }]
+"#;
+
+#[test]
+fn nobody_is_there_to_approve_unless_the_configuration_is() {
+    let refused = Machine::playing(ESCALATION)
+        .run(&["exec", "--json", "who?"])
+        .succeeded();
+    let item = &refused.lines()[3]["item"];
+    assert_eq!(item["status"], "declined", "{item}");
+
+    let approved = Machine::playing(ESCALATION)
+        .run(&["exec", "--json", "-c", "headless_approvals=approve", "who?"])
+        .succeeded();
+    let item = &approved.lines()[3]["item"];
+    assert_eq!(item["status"], "completed", "{item}");
+}
+
+#[test]
+fn a_session_is_continued_at_the_provider_it_began_with() {
+    let machine = Machine::playing(GREETING);
+    let base_url = machine.base_url();
+    let provider = format!("model_providers.mine.base_url={base_url}");
+    let chosen = ["-c", provider.as_str(), "-c", "model_provider=mine"];
+    let first = machine
+        .run(&[&["exec", "--json"], &chosen[..], &["hi"]].concat())
+        .succeeded();
+    let id = first.thread_id();
+    let line = ["exec", "resume", &id, "go on"];
+    // The provider is not configured any more, and it is not silently replaced.
+    let run = machine.run(&line).failed_with(3);
+    assert!(
+        run.stderr.contains("no model provider \"mine\""),
+        "{}",
+        run.stderr
+    );
+    machine
+        .run(&[&["-c", provider.as_str()], &line[..]].concat())
+        .succeeded();
+    machine
+        .run(&[&["-c", "model_provider=openai"], &line[..]].concat())
+        .succeeded();
+}
+
+fn signal(child: &std::process::Child, name: &str) {
     let pid = child.id().to_string();
     let status = std::process::Command::new("kill")
-        .args(["-INT", &pid])
+        .args([name, &pid])
         .status()
         .unwrap();
     assert!(status.success());

@@ -57,6 +57,10 @@ impl Machine {
         machine
     }
 
+    pub fn base_url(&self) -> &str {
+        &self.model.as_ref().unwrap().base_url
+    }
+
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }

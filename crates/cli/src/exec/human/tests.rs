@@ -128,8 +128,12 @@ fn long_output_keeps_its_end_and_says_what_is_hidden() {
     let lines: Vec<String> = (1..=20).map(|number| format!("line {number}")).collect();
     let output = lines.join("\n");
     check(
-        json!([item("completed", command("completed", &output, json!(0)))]),
+        json!([
+            item("started", command("in_progress", "", json!(null))),
+            item("completed", command("completed", &output, json!(0))),
+        ]),
         expect![[r#"
+            $ sh test.sh
               … 8 lines before
               line 9
               line 10
