@@ -36,6 +36,7 @@ fn main() {
     for (name, confinement, backend) in [
         ("unconfined", Confinement::Unconfined, BackendChoice::Auto),
         ("Landlock", policy.clone(), BackendChoice::Landlock),
+        ("namespaces", policy, BackendChoice::Namespaces),
     ] {
         measure(name, || {
             runtime.block_on(run(&confinement, backend));

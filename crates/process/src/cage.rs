@@ -39,6 +39,16 @@ impl Cage {
         }
     }
 
+    /// The strictest cage, for trying what a machine can do.
+    pub fn of_nothing() -> Self {
+        Self {
+            writable: Vec::new(),
+            protected: Vec::new(),
+            hidden: Vec::new(),
+            network: NetworkAccess::Denied,
+        }
+    }
+
     /// Prepares what one command needs. Allocates and opens files, so it runs before fork;
     /// rules name inodes, so it runs for every command and never serves a stale directory.
     pub fn lock(&self) -> io::Result<Lock> {

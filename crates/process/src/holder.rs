@@ -21,12 +21,14 @@
 mod client;
 mod execute;
 mod keeper;
+mod namespaces;
 mod server;
 mod startup;
 mod tree;
 mod wire;
 
-pub(crate) use self::client::Holder;
+pub(crate) use self::client::{Holder, HolderError};
 pub(crate) use self::wire::{
-    Descriptors, ExitRecord, Order, Report, Request, Stage, TerminalUse, receive_report, send_order,
+    Descriptors, ExitRecord, Order, Report, Request, Setup, Stage, TerminalUse, receive_report,
+    send_order,
 };

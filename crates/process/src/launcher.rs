@@ -2,14 +2,15 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use troupe_protocol::policy::SandboxPolicy;
 
 use crate::cage::Cage;
-use crate::holder::{Holder, Request, Stage, TerminalUse};
+use crate::holder::{Holder, HolderError, Request, Stage, TerminalUse};
+use crate::holders::{Holders, Key};
 use crate::process::{Process, StartFailure};
-use crate::report::EnforcementReport;
+use crate::report::{Backend, EnforcementReport, Kernel};
 use crate::roots::writable_roots;
 use crate::spec::{CommandSpec, Confinement};
 
@@ -23,9 +24,10 @@ pub struct LauncherOptions {
 /// What shall enforce policies.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum BackendChoice {
-    /// The best that this machine offers.
+    /// The best that this machine offers: namespaces, else Landlock.
     #[default]
     Auto,
+    Namespaces,
     Landlock,
     /// As on a machine that can enforce nothing: every confined command is refused.
     Disabled,
@@ -57,107 +59,138 @@ pub struct Launcher(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     options: LauncherOptions,
-    report: OnceLock<EnforcementReport>,
-    /// Started by the first command and again if it should ever end.
-    holder: Mutex<Option<Arc<Holder>>>,
+    /// Found out by the first command that needs to know, or by the first report.
+    kernel: OnceLock<Kernel>,
+    holders: Holders,
+}
+
+/// Where a command is started, and what it is held to there.
+struct Place {
+    key: Key,
+    cage: Option<Cage>,
 }
 
 impl Launcher {
     pub fn new(options: LauncherOptions) -> Self {
         Self(Arc::new(Shared {
             options,
-            report: OnceLock::new(),
-            holder: Mutex::new(None),
+            kernel: OnceLock::new(),
+            holders: Holders::default(),
         }))
     }
 
-    /// What this machine enforces and what not, found by trying.
+    /// What this machine enforces and what not, found by trying. Blocks for some milliseconds
+    /// the first time.
     pub fn report(&self) -> EnforcementReport {
-        self.probed().clone()
+        let choice = self.0.options.backend;
+        self.0
+            .kernel
+            .get_or_init(|| Kernel::probe(choice))
+            .report(choice)
     }
 
     /// Starts a command. It must be called in a tokio runtime.
     pub async fn spawn(&self, spec: CommandSpec) -> Result<Process, SpawnError> {
         validate(&spec)?;
-        let cage = self.cage(&spec)?;
+        let (place, holder) = self.place(&spec).await?;
         let request = Request {
             argv: spec.argv,
             cwd: spec.cwd,
             env: spec.env,
-            cage,
+            cage: place.cage,
             terminal: match spec.terminal {
                 Some(_) => TerminalUse::Controlling,
                 None => TerminalUse::None,
             },
         };
-        let holder = self.holder()?;
-        let started =
-            Process::start(Arc::clone(&holder), &request, spec.terminal, spec.stdin).await;
-        let started = match started {
+        let start =
+            async |holder| Process::start(holder, &request, spec.terminal, spec.stdin).await;
+        let started = match start(Arc::clone(&holder)).await {
             Err(StartFailure::Holder(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
                 // Somebody has killed the holder. A new one serves as well.
-                let holder = self.replace(&holder)?;
-                Process::start(holder, &request, spec.terminal, spec.stdin).await
+                self.0.holders.forget(&holder);
+                let holder = self.0.holders.get(&place.key).await;
+                start(holder.map_err(|error| refused(&error.to_string()))?).await
             }
             started => started,
         };
         started.map_err(|failure| spawn_error(failure, request))
     }
 
-    fn probed(&self) -> &EnforcementReport {
+    /// Finds the holder for a command; refuses one whose policy could not be enforced.
+    async fn place(&self, spec: &CommandSpec) -> Result<(Place, Arc<Holder>), SpawnError> {
+        let Some(cage) = self.cage(spec) else {
+            return self.hold(Place::bare(None)).await;
+        };
         let choice = self.0.options.backend;
-        self.0
-            .report
-            .get_or_init(|| EnforcementReport::probe(choice))
+        let holders = &self.0.holders;
+        if self.0.kernel.get().is_none() && choice == BackendChoice::Auto {
+            // Trying the policy itself saves a trial of its own.
+            let place = Place::namespaces(cage.clone());
+            let tried = holders.get(&place.key).await;
+            let verdict = tried.as_ref().map(drop).map_err(ToString::to_string);
+            // Another command may have found out meanwhile, which is the same.
+            let _ = self.0.kernel.set(Kernel::with_namespaces(verdict));
+            if let Ok(holder) = tried {
+                return Ok((place, holder));
+            }
+        }
+        let kernel = self.0.kernel.get_or_init(|| Kernel::probe(choice));
+        match kernel.backend(choice) {
+            Ok(Backend::Namespaces) => self.hold(Place::namespaces(cage)).await,
+            Ok(Backend::Landlock) => self.hold(Place::bare(Some(cage))).await,
+            Err(why) => Err(refused(&why)),
+        }
     }
 
-    /// The rules for a confined command; refuses it if they could not be enforced.
-    fn cage(&self, spec: &CommandSpec) -> Result<Option<Cage>, SpawnError> {
+    async fn hold(&self, place: Place) -> Result<(Place, Arc<Holder>), SpawnError> {
+        match self.0.holders.get(&place.key).await {
+            Ok(holder) => Ok((place, holder)),
+            Err(HolderError::Io(error)) => Err(SpawnError::Io(error)),
+            Err(error @ HolderError::Setup { .. }) => Err(refused(&error.to_string())),
+        }
+    }
+
+    /// The rules for a command, if it has any.
+    fn cage(&self, spec: &CommandSpec) -> Option<Cage> {
         let (policy, cwd) = match &spec.confinement {
             Confinement::Unconfined
             | Confinement::Policy {
                 policy: SandboxPolicy::DangerFullAccess,
                 ..
-            } => return Ok(None),
+            } => return None,
             Confinement::Policy { policy, cwd } => (policy, cwd),
         };
-        if let Err(why) = self.probed().backend() {
-            return Err(SpawnError::Refused {
-                why: why.to_owned(),
-                what_to_do: "use a kernel with Landlock and seccomp, or run in a container of \
-                             your own with the policy danger-full-access"
-                    .to_owned(),
-            });
-        }
         let hidden = self.0.options.troupe_home.iter();
         let hidden = hidden.filter_map(|path| path.canonicalize().ok()).collect();
-        Ok(Some(Cage::new(
-            writable_roots(policy, cwd, &spec.env),
-            hidden,
-        )))
+        Some(Cage::new(writable_roots(policy, cwd, &spec.env), hidden))
+    }
+}
+
+impl Place {
+    fn bare(cage: Option<Cage>) -> Self {
+        Self {
+            key: Key::bare(),
+            cage,
+        }
     }
 
-    fn holder(&self) -> io::Result<Arc<Holder>> {
-        let mut slot = self.0.holder.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(holder) = &*slot {
-            return Ok(Arc::clone(holder));
+    fn namespaces(cage: Cage) -> Self {
+        // Mounts hide better than rules, which cost a look at every directory on the way.
+        let hidden = Vec::new();
+        Self {
+            key: Key::namespaces(cage.clone()),
+            cage: Some(Cage { hidden, ..cage }),
         }
-        let holder = Arc::new(Holder::start()?);
-        *slot = Some(Arc::clone(&holder));
-        Ok(holder)
     }
+}
 
-    /// Forgets a holder that has ended, unless that was done already.
-    fn replace(&self, ended: &Arc<Holder>) -> io::Result<Arc<Holder>> {
-        let mut slot = self.0.holder.lock().unwrap_or_else(PoisonError::into_inner);
-        if slot
-            .as_ref()
-            .is_some_and(|holder| Arc::ptr_eq(holder, ended))
-        {
-            *slot = None;
-        }
-        drop(slot);
-        self.holder()
+fn refused(why: &str) -> SpawnError {
+    SpawnError::Refused {
+        why: why.to_owned(),
+        what_to_do: "run `troupe doctor` to see what is missing, or run in a container of your \
+                     own with the policy danger-full-access"
+            .to_owned(),
     }
 }
 
@@ -200,9 +233,8 @@ fn spawn_error(failure: StartFailure, request: Request) -> SpawnError {
             program: program(),
             source,
         },
-        StartFailure::Stage(Stage::Sandbox, source) => SpawnError::Refused {
-            why: format!("the kernel did not take its rules ({source})"),
-            what_to_do: "run `troupe doctor` to see what this machine enforces".to_owned(),
-        },
+        StartFailure::Stage(Stage::Sandbox, source) => {
+            refused(&format!("the kernel did not take its rules ({source})"))
+        }
     }
 }

@@ -20,6 +20,7 @@
 
 mod cage;
 mod holder;
+mod holders;
 mod launcher;
 pub mod limits;
 mod login;

@@ -35,3 +35,6 @@ pub const LOGIN_WAIT_MS: u64 = 10_000;
 
 /// What a login shell may print, its profile's chatter included.
 pub const LOGIN_BYTES_MAX: usize = 1024 * 1024;
+
+/// Holders kept running, each for one policy. Beyond it the one unused for longest is let go.
+pub const HOLDERS_MAX: usize = 16;

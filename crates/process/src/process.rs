@@ -127,23 +127,14 @@ impl Process {
         } = Streams::open(terminal, stdin).map_err(StartFailure::Holder)?;
         let starting = async {
             let control = Control::new(holder.request(request, &theirs).await?)?;
-            let first = control.report().await;
-            io::Result::Ok((control, first))
+            let started = started(&control).await;
+            io::Result::Ok((control, started))
         };
-        let (control, first) = timeout(Duration::from_millis(START_WAIT_MS), starting)
+        let (control, started) = timeout(Duration::from_millis(START_WAIT_MS), starting)
             .await
             .map_err(|_| StartFailure::Holder(io::ErrorKind::TimedOut.into()))?
             .map_err(StartFailure::Holder)?;
-        let pid = match first {
-            Some(Report::Started { pid }) => pid,
-            Some(Report::Failed { stage, errno }) => {
-                let error = io::Error::from_raw_os_error(errno);
-                return Err(StartFailure::Stage(stage, error));
-            }
-            Some(Report::Exited(_)) | None => {
-                return Err(StartFailure::Holder(io::ErrorKind::BrokenPipe.into()));
-            }
-        };
+        let pid = started?;
         let control = Arc::new(control);
         Ok(Self {
             pid,
@@ -233,6 +224,24 @@ impl Process {
                 KillOutcome::Unverified
             }
             _ => outcome,
+        }
+    }
+}
+
+/// Waits until the command runs; returns its process id.
+async fn started(control: &Control) -> Result<u32, StartFailure> {
+    let mut pid = 0;
+    loop {
+        match control.report_from().await {
+            Some((Report::Born, sender)) => pid = sender,
+            Some((Report::Started, _)) => return Ok(pid),
+            Some((Report::Failed { stage, errno }, _)) => {
+                let error = io::Error::from_raw_os_error(errno);
+                return Err(StartFailure::Stage(stage, error));
+            }
+            Some((Report::Exited(_), _)) | None => {
+                return Err(StartFailure::Holder(io::ErrorKind::BrokenPipe.into()));
+            }
         }
     }
 }

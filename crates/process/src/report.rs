@@ -2,13 +2,16 @@
 
 use std::fmt;
 
-use crate::cage;
+use crate::cage::{self, Cage};
+use crate::holder::{Holder, Setup};
 use crate::launcher::BackendChoice;
 
 /// What holds commands to their policies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Backend {
-    /// Landlock and seccomp, applied between fork and exec.
+    /// User, mount, network, ipc and pid namespaces, then Landlock and seccomp.
+    Namespaces,
+    /// Landlock and seccomp alone.
     Landlock,
 }
 
@@ -33,14 +36,6 @@ pub struct EnforcementReport {
 }
 
 impl EnforcementReport {
-    pub(crate) fn probe(choice: BackendChoice) -> Self {
-        let kernel = Kernel {
-            landlock_abi: cage::landlock_abi(),
-            has_seccomp: cage::seccomp_available(),
-        };
-        kernel.report(choice)
-    }
-
     /// What enforces policies, or why nothing can.
     pub fn backend(&self) -> Result<Backend, &str> {
         self.backend.as_ref().copied().map_err(String::as_str)
@@ -52,87 +47,150 @@ impl EnforcementReport {
 }
 
 /// What the kernel answered.
-#[derive(Debug, Clone, Copy)]
-struct Kernel {
+#[derive(Debug, Clone)]
+pub(crate) struct Kernel {
+    /// Whether namespaces could be set up, or what went wrong.
+    namespaces: Result<(), String>,
     landlock_abi: u32,
     has_seccomp: bool,
 }
 
 impl Kernel {
-    fn report(self, choice: BackendChoice) -> EnforcementReport {
-        EnforcementReport {
-            backend: self.backend(choice),
-            rows: self.rows(),
+    /// Tries what the choice allows. Blocks for some milliseconds.
+    pub fn probe(choice: BackendChoice) -> Self {
+        let namespaces = match choice {
+            BackendChoice::Auto | BackendChoice::Namespaces => {
+                Holder::start(&Setup::Namespaces(Cage::of_nothing()))
+                    .map(drop)
+                    .map_err(|error| error.to_string())
+            }
+            BackendChoice::Landlock | BackendChoice::Disabled => {
+                Err("namespaces are switched off".to_owned())
+            }
+        };
+        Self::with_namespaces(namespaces)
+    }
+
+    pub fn with_namespaces(namespaces: Result<(), String>) -> Self {
+        Self {
+            namespaces,
+            landlock_abi: cage::landlock_abi(),
+            has_seccomp: cage::seccomp_available(),
         }
     }
 
-    fn backend(self, choice: BackendChoice) -> Result<Backend, String> {
+    /// The best backend that the choice allows, or why there is none.
+    pub fn backend(&self, choice: BackendChoice) -> Result<Backend, String> {
+        if choice == BackendChoice::Disabled {
+            return Err("it is switched off".to_owned());
+        }
+        if !self.has_seccomp {
+            return Err("this kernel has no seccomp filters".to_owned());
+        }
+        let namespaces = self.namespaces.clone().map(|()| Backend::Namespaces);
+        let landlock = match self.landlock_abi {
+            0 => Err("this kernel has no Landlock, or it is off".to_owned()),
+            1.. => Ok(Backend::Landlock),
+        };
         match choice {
-            BackendChoice::Disabled => Err("it is switched off".to_owned()),
-            BackendChoice::Auto | BackendChoice::Landlock if self.landlock_abi == 0 => {
-                Err("this kernel has no Landlock, or it is off".to_owned())
-            }
-            BackendChoice::Auto | BackendChoice::Landlock if !self.has_seccomp => {
-                Err("this kernel has no seccomp filters".to_owned())
-            }
-            BackendChoice::Auto | BackendChoice::Landlock => Ok(Backend::Landlock),
+            BackendChoice::Namespaces => namespaces,
+            BackendChoice::Landlock => landlock,
+            BackendChoice::Auto | BackendChoice::Disabled => namespaces
+                .or_else(|first| landlock.map_err(|second| format!("{first}, and {second}"))),
         }
     }
 
-    fn rows(self) -> Vec<Enforcement> {
-        let needs_mounts = || EnforcementState::NotEnforced {
-            why: "needs a mount namespace".to_owned(),
+    pub fn report(&self, choice: BackendChoice) -> EnforcementReport {
+        let backend = self.backend(choice);
+        let rows = match backend {
+            Ok(Backend::Namespaces) => self.rows_of_namespaces(),
+            Ok(Backend::Landlock) | Err(_) => self.rows_of_landlock(),
+        };
+        EnforcementReport { backend, rows }
+    }
+
+    fn rows_of_namespaces(&self) -> Vec<Enforcement> {
+        vec![
+            enforced("writes outside the writable roots", "mount namespace"),
+            enforced(
+                ".git and .troupe in a writable root are read-only",
+                "mount namespace",
+            ),
+            enforced("files in $TROUPE_HOME cannot be read", "mount namespace"),
+            enforced(
+                "terminals and shared memory of others",
+                "mount and ipc namespaces",
+            ),
+            enforced(
+                "TCP, UDP and every other network socket",
+                "network namespace and seccomp",
+            ),
+            enforced(
+                "processes outside are neither seen nor signalled",
+                "pid namespace",
+            ),
+            self.landlock("abstract Unix sockets of others", 6),
+            enforced(
+                "Unix sockets of others, by path",
+                "mount namespace, for those bound before a command starts",
+            ),
+            enforced(DANGEROUS_CALLS, "seccomp"),
+            enforced("no process outlives its command", "pid namespace"),
+        ]
+    }
+
+    fn rows_of_landlock(&self) -> Vec<Enforcement> {
+        let needs_mounts = || {
+            let why = match &self.namespaces {
+                Ok(()) => "needs a mount namespace".to_owned(),
+                Err(why) => format!("needs a mount namespace: {why}"),
+            };
+            EnforcementState::NotEnforced { why }
         };
         vec![
             self.landlock("writes outside the writable roots", 1),
             self.landlock("truncation outside the writable roots", 3),
             self.landlock("control of devices", 5),
             row(
+                "modes, owners and times outside the writable roots",
+                needs_mounts(),
+            ),
+            row(
                 ".git and .troupe in a writable root are read-only",
                 needs_mounts(),
             ),
             self.landlock("files in $TROUPE_HOME cannot be read", 1),
             self.seccomp("TCP, UDP and every other network socket"),
-            self.landlock("TCP, a second time", 4),
             self.landlock("signals to processes outside", 6),
             self.landlock("abstract Unix sockets of others", 6),
             self.landlock("Unix sockets of others, by path", 9),
-            self.seccomp("ptrace, io_uring, keys, mounts, namespaces, terminal injection"),
-            row(
-                "no process outlives its command",
-                EnforcementState::Enforced {
-                    by: "a keeper per command".to_owned(),
-                },
-            ),
+            self.seccomp(DANGEROUS_CALLS),
+            enforced("no process outlives its command", "a keeper per command"),
         ]
     }
 
-    fn landlock(self, feature: &'static str, abi_min: u32) -> Enforcement {
+    fn landlock(&self, feature: &'static str, abi_min: u32) -> Enforcement {
         let abi = self.landlock_abi;
-        let state = if abi >= abi_min {
-            EnforcementState::Enforced {
-                by: format!("Landlock ABI {abi}"),
-            }
-        } else {
-            EnforcementState::NotEnforced {
-                why: format!("needs Landlock ABI {abi_min}, the kernel has {abi}"),
-            }
-        };
-        row(feature, state)
+        if abi >= abi_min {
+            return enforced(feature, &format!("Landlock ABI {abi}"));
+        }
+        let why = format!("needs Landlock ABI {abi_min}, the kernel has {abi}");
+        row(feature, EnforcementState::NotEnforced { why })
     }
 
-    fn seccomp(self, feature: &'static str) -> Enforcement {
-        let state = if self.has_seccomp {
-            EnforcementState::Enforced {
-                by: "seccomp".to_owned(),
-            }
-        } else {
-            EnforcementState::NotEnforced {
-                why: "the kernel has no seccomp filters".to_owned(),
-            }
-        };
-        row(feature, state)
+    fn seccomp(&self, feature: &'static str) -> Enforcement {
+        if self.has_seccomp {
+            return enforced(feature, "seccomp");
+        }
+        let why = "the kernel has no seccomp filters".to_owned();
+        row(feature, EnforcementState::NotEnforced { why })
     }
+}
+
+const DANGEROUS_CALLS: &str = "ptrace, io_uring, keys, mounts, namespaces, terminal injection";
+
+fn enforced(feature: &'static str, by: &str) -> Enforcement {
+    row(feature, EnforcementState::Enforced { by: by.to_owned() })
 }
 
 fn row(feature: &'static str, state: EnforcementState) -> Enforcement {
@@ -152,6 +210,7 @@ impl fmt::Display for EnforcementReport {
 impl fmt::Display for Backend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Namespaces => f.write_str("namespaces, Landlock and seccomp"),
             Self::Landlock => f.write_str("Landlock and seccomp"),
         }
     }
@@ -168,64 +227,4 @@ impl fmt::Display for Enforcement {
 }
 
 #[cfg(test)]
-mod tests {
-    use expect_test::{Expect, expect};
-
-    use super::*;
-
-    fn check(landlock_abi: u32, has_seccomp: bool, choice: BackendChoice, expected: Expect) {
-        let kernel = Kernel {
-            landlock_abi,
-            has_seccomp,
-        };
-        expected.assert_eq(&kernel.report(choice).to_string());
-    }
-
-    #[test]
-    fn a_current_kernel() {
-        check(
-            7,
-            true,
-            BackendChoice::Auto,
-            expect![[r"
-            sandbox: Landlock and seccomp
-              yes  writes outside the writable roots (Landlock ABI 7)
-              yes  truncation outside the writable roots (Landlock ABI 7)
-              yes  control of devices (Landlock ABI 7)
-              NO   .git and .troupe in a writable root are read-only (needs a mount namespace)
-              yes  files in $TROUPE_HOME cannot be read (Landlock ABI 7)
-              yes  TCP, UDP and every other network socket (seccomp)
-              yes  TCP, a second time (Landlock ABI 7)
-              yes  signals to processes outside (Landlock ABI 7)
-              yes  abstract Unix sockets of others (Landlock ABI 7)
-              NO   Unix sockets of others, by path (needs Landlock ABI 9, the kernel has 7)
-              yes  ptrace, io_uring, keys, mounts, namespaces, terminal injection (seccomp)
-              yes  no process outlives its command (a keeper per command)
-        "]],
-        );
-    }
-
-    #[test]
-    fn a_kernel_without_either() {
-        check(
-            0,
-            false,
-            BackendChoice::Auto,
-            expect![[r"
-            sandbox: none, confined commands are refused: this kernel has no Landlock, or it is off
-              NO   writes outside the writable roots (needs Landlock ABI 1, the kernel has 0)
-              NO   truncation outside the writable roots (needs Landlock ABI 3, the kernel has 0)
-              NO   control of devices (needs Landlock ABI 5, the kernel has 0)
-              NO   .git and .troupe in a writable root are read-only (needs a mount namespace)
-              NO   files in $TROUPE_HOME cannot be read (needs Landlock ABI 1, the kernel has 0)
-              NO   TCP, UDP and every other network socket (the kernel has no seccomp filters)
-              NO   TCP, a second time (needs Landlock ABI 4, the kernel has 0)
-              NO   signals to processes outside (needs Landlock ABI 6, the kernel has 0)
-              NO   abstract Unix sockets of others (needs Landlock ABI 6, the kernel has 0)
-              NO   Unix sockets of others, by path (needs Landlock ABI 9, the kernel has 0)
-              NO   ptrace, io_uring, keys, mounts, namespaces, terminal injection (the kernel has no seccomp filters)
-              yes  no process outlives its command (a keeper per command)
-        "]],
-        );
-    }
-}
+mod tests;

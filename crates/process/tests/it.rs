@@ -5,6 +5,8 @@
 #[path = "it/support.rs"]
 mod support;
 
+#[path = "it/escape.rs"]
+mod escape;
 #[path = "it/process.rs"]
 mod process;
 #[path = "it/sandbox.rs"]

@@ -1,6 +1,7 @@
 //! From a keeper to a running command: the steps around fork and exec.
 
 use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -8,7 +9,7 @@ use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::unistd::{Pid, getppid, setsid};
 
-use super::wire::{Descriptors, Request, Stage, TerminalUse};
+use super::wire::{Descriptors, Report, Request, Stage, TerminalUse, send_report};
 use crate::cage::Lock;
 
 /// Why a command could not be started.
@@ -32,7 +33,11 @@ impl Failure {
 /// is added to those of our own steps, to tell them from exec's.
 const STEP_ERRNO_OFFSET: i32 = 1 << 16;
 
-pub(super) fn execute(request: Request, descriptors: Descriptors) -> Result<Pid, Failure> {
+pub(super) fn execute(
+    request: Request,
+    descriptors: Descriptors,
+    control: &OwnedFd,
+) -> Result<Pid, Failure> {
     std::env::set_current_dir(&request.cwd)
         .map_err(|error| Failure::new(Stage::WorkingDirectory, &error))?;
     let lock = request.cage.map(|cage| cage.lock()).transpose();
@@ -40,6 +45,7 @@ pub(super) fn execute(request: Request, descriptors: Descriptors) -> Result<Pid,
         keeper: Pid::this(),
         terminal: request.terminal,
         lock: lock.map_err(Failure::sandbox)?,
+        control: control.try_clone().map_err(Failure::sandbox)?,
     };
     let Descriptors {
         stdin,
@@ -89,6 +95,7 @@ struct Steps {
     keeper: Pid,
     terminal: TerminalUse,
     lock: Option<Lock>,
+    control: OwnedFd,
 }
 
 impl Steps {
@@ -104,6 +111,7 @@ impl Steps {
         if getppid() != self.keeper {
             return Err(io::Error::from_raw_os_error(libc::ESRCH));
         }
+        send_report(self.control.as_fd(), &Report::Born)?;
         close_on_exec_from(3)?;
         match &self.lock {
             Some(lock) => lock.apply(),

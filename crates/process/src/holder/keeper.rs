@@ -16,8 +16,8 @@ use super::wire::{ExitRecord, Order, Received, Report, receive_order, send_repor
 use super::{server, tree};
 
 /// Runs one command to its end and the end of everything that it started.
-pub(super) fn keep(received: Received) -> ! {
-    let code = match Keeper::start(received) {
+pub(super) fn keep(received: Received, moved_in: io::Result<()>) -> ! {
+    let code = match Keeper::start(received, moved_in) {
         Ok(mut keeper) => keeper.run().map_or(1, |()| 0),
         Err(_) => 1,
     };
@@ -52,16 +52,17 @@ enum Tree {
 
 impl Keeper {
     /// Starts the command, or tells the engine why it could not.
-    fn start(received: Received) -> io::Result<Self> {
+    fn start(received: Received, moved_in: io::Result<()>) -> io::Result<Self> {
         let Received {
             request,
             control,
             descriptors,
         } = received;
         let since = Instant::now();
-        let started = adopt_orphans()
+        let started = moved_in
+            .and_then(|()| adopt_orphans())
             .map_err(Failure::sandbox)
-            .and_then(|children| Ok((children, execute(request, descriptors)?)));
+            .and_then(|children| Ok((children, execute(request, descriptors, &control)?)));
         let (children, pid) = match started {
             Ok(started) => started,
             Err(Failure { stage, errno }) => {
@@ -75,9 +76,8 @@ impl Keeper {
             leader: Leader::Running { pid, since },
             orders: Orders::Listening,
         };
-        let pid = pid.as_raw().cast_unsigned();
         // An engine that has gone meanwhile shows again as the end of the socket.
-        let _ = send_report(keeper.control.as_fd(), &Report::Started { pid });
+        let _ = send_report(keeper.control.as_fd(), &Report::Started);
         Ok(keeper)
     }
 

@@ -13,13 +13,26 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork, setsid};
 
-use super::wire::{self, Received};
+use super::execute::Failure;
+use super::namespaces::{self, Namespaces, SetupError};
+use super::wire::{self, Received, Report, Setup, SetupReply};
 use super::{keeper, tree};
 
 /// Serves until the engine closes its end and every keeper has finished.
 pub(super) fn serve(socket: &OwnedFd) -> io::Result<()> {
     let children = isolate()?;
-    let mut keepers = Keepers::default();
+    let Some(setup) = wire::receive_setup(socket.as_fd())? else {
+        return Ok(());
+    };
+    let mut keepers = match Surroundings::set_up(setup) {
+        Ok(surroundings) => Keepers::new(surroundings),
+        Err(SetupError { step, source }) => {
+            let errno = source.raw_os_error().unwrap_or(libc::EIO);
+            let step = step.to_owned();
+            return wire::send_reply(socket.as_fd(), &SetupReply::Failed { step, errno });
+        }
+    };
+    wire::send_reply(socket.as_fd(), &SetupReply::Ready)?;
     loop {
         let mut ready = [
             PollFd::new(socket.as_fd(), PollFlags::POLLIN),
@@ -75,17 +88,60 @@ pub(super) fn watch_children() -> io::Result<SignalFd> {
     Ok(SignalFd::with_flags(&mask, flags)?)
 }
 
-#[derive(Default)]
-struct Keepers(BTreeSet<Pid>);
+/// Where this holder's commands live.
+enum Surroundings {
+    Bare,
+    Namespaces(Namespaces),
+}
+
+impl Surroundings {
+    fn set_up(setup: Setup) -> Result<Self, SetupError> {
+        match setup {
+            Setup::Bare => Ok(Self::Bare),
+            Setup::Namespaces(cage) => Ok(Self::Namespaces(Namespaces::enter(&cage)?)),
+        }
+    }
+
+    fn fork(&mut self) -> io::Result<ForkResult> {
+        match self {
+            // SAFETY: this process has a single thread, so the child may do anything.
+            Self::Bare => Ok(unsafe { fork() }?),
+            Self::Namespaces(namespaces) => namespaces.fork(),
+        }
+    }
+
+    /// What the keeper does first, in the new process.
+    fn move_in(&self) -> io::Result<()> {
+        match self {
+            Self::Bare => Ok(()),
+            Self::Namespaces(_) => namespaces::mount_proc(),
+        }
+    }
+}
+
+struct Keepers {
+    surroundings: Surroundings,
+    running: BTreeSet<Pid>,
+}
 
 impl Keepers {
+    fn new(surroundings: Surroundings) -> Self {
+        Self {
+            surroundings,
+            running: BTreeSet::new(),
+        }
+    }
+
     fn start(&mut self, received: Received) -> io::Result<()> {
-        // SAFETY: this process has a single thread, so the child may do anything.
-        match unsafe { fork() }? {
-            ForkResult::Child => keeper::keep(received),
-            ForkResult::Parent { child } => {
-                self.0.insert(child);
+        match self.surroundings.fork() {
+            Ok(ForkResult::Child) => keeper::keep(received, self.surroundings.move_in()),
+            Ok(ForkResult::Parent { child }) => {
+                self.running.insert(child);
                 Ok(())
+            }
+            Err(error) => {
+                let Failure { stage, errno } = Failure::sandbox(error);
+                wire::send_report(received.control.as_fd(), &Report::Failed { stage, errno })
             }
         }
     }
@@ -94,12 +150,12 @@ impl Keepers {
         loop {
             match waitpid(None, Some(flags)) {
                 Ok(WaitStatus::Exited(pid, _)) => {
-                    self.0.remove(&pid);
+                    self.running.remove(&pid);
                 }
                 Ok(WaitStatus::Signaled(pid, ..)) => {
                     // A keeper that was killed could not end its tree, which is now ours.
-                    if self.0.remove(&pid) {
-                        tree::signal_children_except(&self.0, Signal::SIGKILL);
+                    if self.running.remove(&pid) {
+                        tree::signal_children_except(&self.running, Signal::SIGKILL);
                     }
                 }
                 Err(Errno::EINTR) => {}

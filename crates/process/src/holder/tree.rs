@@ -6,8 +6,16 @@ use std::path::PathBuf;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+const FIRST_OF_NAMESPACE: Pid = Pid::from_raw(1);
+
 /// Signals every descendant of the calling process.
 pub(super) fn signal_all(signal: Signal) {
+    const EVERYBODY: Pid = Pid::from_raw(-1);
+    if Pid::this() == FIRST_OF_NAMESPACE {
+        // The kernel reaches all others of the namespace at once; it fails if there are none.
+        let _ = kill(EVERYBODY, signal);
+        return;
+    }
     signal_below(&children_of(Pid::this()), signal);
 }
 

@@ -11,13 +11,30 @@ use std::path::PathBuf;
 
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::socket::{
-    AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, recv,
-    recvmsg, send, sendmsg, socketpair,
+    AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType,
+    UnixCredentials, recv, recvmsg, send, sendmsg, setsockopt, socketpair, sockopt,
 };
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::cage::Cage;
 use crate::limits::{MESSAGE_BYTES_MAX, REQUEST_BYTES_MAX};
+
+/// What a holder shall be, told before anything else.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Setup {
+    /// Commands share everything with the engine but what their own cage takes.
+    Bare,
+    /// Commands live in namespaces made for this cage.
+    Namespaces(Cage),
+}
+
+/// A holder's answer to its [`Setup`].
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum SetupReply {
+    Ready,
+    Failed { step: String, errno: i32 },
+}
 
 /// One command for the holder to start.
 #[derive(Debug, Serialize, Deserialize)]
@@ -56,8 +73,13 @@ pub(super) struct Received {
 /// What a keeper tells the engine.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Report {
-    Started { pid: u32 },
-    Failed { stage: Stage, errno: i32 },
+    /// Said by the command's process itself, before exec: the sender is its process id.
+    Born,
+    Started,
+    Failed {
+        stage: Stage,
+        errno: i32,
+    },
     Exited(ExitRecord),
 }
 
@@ -111,6 +133,39 @@ pub(super) fn socket_pair() -> io::Result<(OwnedFd, OwnedFd)> {
     )?)
 }
 
+/// The engine's and the keeper's end of a control socket. At the engine's, every report comes
+/// with the process id of its sender, translated by the kernel from the sender's namespace.
+pub(super) fn control_pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (ours, theirs) = socket_pair()?;
+    setsockopt(&ours, sockopt::PassCred, &true)?;
+    Ok((ours, theirs))
+}
+
+pub(super) fn send_setup(socket: BorrowedFd, setup: &Setup) -> io::Result<()> {
+    let text = text_file(setup)?;
+    send_descriptors(socket, &[text.as_raw_fd()])
+}
+
+pub(super) fn receive_setup(socket: BorrowedFd) -> io::Result<Option<Setup>> {
+    match receive_descriptors::<1>(socket)? {
+        Some([text]) => Ok(Some(read_text(text)?)),
+        None => Ok(None),
+    }
+}
+
+pub(super) fn send_reply(socket: BorrowedFd, reply: &SetupReply) -> io::Result<()> {
+    send_packet(socket, reply)
+}
+
+/// Takes the holder's answer, which must have arrived.
+pub(super) fn receive_reply(socket: BorrowedFd) -> io::Result<SetupReply> {
+    let mut json = [0_u8; MESSAGE_BYTES_MAX];
+    match recv(socket.as_raw_fd(), &mut json, MsgFlags::MSG_DONTWAIT)? {
+        0 => Err(io::ErrorKind::BrokenPipe.into()),
+        length => Ok(serde_json::from_slice(&json[..length])?),
+    }
+}
+
 /// Sends a request without waiting; [`io::ErrorKind::WouldBlock`] when the holder is behind.
 pub(super) fn send_request(
     socket: BorrowedFd,
@@ -130,46 +185,16 @@ pub(super) fn send_request(
         stdout.as_raw_fd(),
         stderr.as_raw_fd(),
     ];
-    let rights = [ControlMessage::ScmRights(&raw)];
-    let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
-    sendmsg::<()>(
-        socket.as_raw_fd(),
-        &[IoSlice::new(b"R")],
-        &rights,
-        flags,
-        None,
-    )?;
-    Ok(())
+    send_descriptors(socket, &raw)
 }
 
 /// Waits for the next request; `None` when the engine has closed its end.
 pub(super) fn receive_request(socket: BorrowedFd) -> io::Result<Option<Received>> {
-    let mut byte = [0_u8; 1];
-    let mut slices = [IoSliceMut::new(&mut byte)];
-    let mut space = nix::cmsg_space!([RawFd; 5]);
-    let flags = MsgFlags::MSG_CMSG_CLOEXEC;
-    let message = recvmsg::<()>(socket.as_raw_fd(), &mut slices, Some(&mut space), flags)?;
-    let mut received = Vec::new();
-    for control in message.cmsgs()? {
-        if let ControlMessageOwned::ScmRights(raw) = control {
-            // SAFETY: the kernel has just made these descriptors for this process.
-            received.extend(
-                raw.into_iter()
-                    .map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }),
-            );
-        }
-    }
-    if message.bytes == 0 {
+    let Some([text, control, stdin, stdout, stderr]) = receive_descriptors(socket)? else {
         return Ok(None);
-    }
-    let [text, control, stdin, stdout, stderr] = <[OwnedFd; 5]>::try_from(received)
-        .map_err(|_| io::Error::other("a request came without its descriptors"))?;
-    let mut json = Vec::new();
-    let mut text = File::from(text);
-    text.rewind()?;
-    text.take(REQUEST_BYTES_MAX).read_to_end(&mut json)?;
+    };
     Ok(Some(Received {
-        request: serde_json::from_slice(&json)?,
+        request: read_text(text)?,
         control,
         descriptors: Descriptors {
             stdin,
@@ -179,36 +204,34 @@ pub(super) fn receive_request(socket: BorrowedFd) -> io::Result<Option<Received>
     }))
 }
 
-/// Puts the request's text into a memory file.
-pub(super) fn request_text(request: &Request) -> io::Result<OwnedFd> {
-    let json = serde_json::to_vec(request)?;
-    if json.len() as u64 > REQUEST_BYTES_MAX {
-        return Err(io::Error::from_raw_os_error(libc::E2BIG));
-    }
-    let mut file = File::from(memfd_create(c"request", MFdFlags::MFD_CLOEXEC)?);
-    file.write_all(&json)?;
-    Ok(file.into())
-}
-
 pub(super) fn send_report(socket: BorrowedFd, report: &Report) -> io::Result<()> {
-    let json = serde_json::to_vec(report)?;
-    send(socket.as_raw_fd(), &json, MsgFlags::MSG_NOSIGNAL)?;
-    Ok(())
+    send_packet(socket, report)
 }
 
-/// Takes the next report without waiting; `None` when the keeper has ended.
-pub(crate) fn receive_report(socket: BorrowedFd) -> io::Result<Option<Report>> {
+/// Takes the next report without waiting, with the process id of its sender; `None` when the
+/// keeper has ended.
+pub(crate) fn receive_report(socket: BorrowedFd) -> io::Result<Option<(Report, u32)>> {
     let mut json = [0_u8; MESSAGE_BYTES_MAX];
-    let length = match recv(socket.as_raw_fd(), &mut json, MsgFlags::MSG_DONTWAIT) {
-        Ok(length) => length,
+    let mut slices = [IoSliceMut::new(&mut json)];
+    let mut space = nix::cmsg_space!(UnixCredentials);
+    let flags = MsgFlags::MSG_DONTWAIT;
+    let message = match recvmsg::<()>(socket.as_raw_fd(), &mut slices, Some(&mut space), flags) {
+        Ok(message) => message,
         // A keeper that ends with an order unread resets the socket instead of closing it.
-        Err(nix::Error::ECONNRESET) => 0,
+        Err(nix::Error::ECONNRESET) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
+    let mut sender = 0;
+    for control in message.cmsgs()? {
+        if let ControlMessageOwned::ScmCredentials(credentials) = control {
+            sender = credentials.pid().cast_unsigned();
+        }
+    }
+    let length = message.bytes;
     if length == 0 {
         return Ok(None);
     }
-    Ok(Some(serde_json::from_slice(&json[..length])?))
+    Ok(Some((serde_json::from_slice(&json[..length])?, sender)))
 }
 
 pub(crate) fn send_order(socket: BorrowedFd, order: Order) -> io::Result<()> {
@@ -224,4 +247,68 @@ pub(super) fn receive_order(socket: impl AsFd) -> Order {
         Ok(1) => Order::from_byte(byte[0]).unwrap_or(Order::Kill),
         Ok(_) | Err(_) => Order::Kill,
     }
+}
+
+/// Puts a message into a memory file.
+pub(super) fn text_file(message: &impl Serialize) -> io::Result<OwnedFd> {
+    let json = serde_json::to_vec(message)?;
+    if json.len() as u64 > REQUEST_BYTES_MAX {
+        return Err(io::Error::from_raw_os_error(libc::E2BIG));
+    }
+    let mut file = File::from(memfd_create(c"message", MFdFlags::MFD_CLOEXEC)?);
+    file.write_all(&json)?;
+    Ok(file.into())
+}
+
+fn read_text<T: DeserializeOwned>(text: OwnedFd) -> io::Result<T> {
+    let mut file = File::from(text);
+    file.rewind()?;
+    let mut json = Vec::new();
+    file.take(REQUEST_BYTES_MAX).read_to_end(&mut json)?;
+    Ok(serde_json::from_slice(&json)?)
+}
+
+fn send_packet(socket: BorrowedFd, message: &impl Serialize) -> io::Result<()> {
+    let json = serde_json::to_vec(message)?;
+    send(socket.as_raw_fd(), &json, MsgFlags::MSG_NOSIGNAL)?;
+    Ok(())
+}
+
+fn send_descriptors(socket: BorrowedFd, raw: &[RawFd]) -> io::Result<()> {
+    let rights = [ControlMessage::ScmRights(raw)];
+    let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+    sendmsg::<()>(
+        socket.as_raw_fd(),
+        &[IoSlice::new(b"D")],
+        &rights,
+        flags,
+        None,
+    )?;
+    Ok(())
+}
+
+/// Waits for a packet of exactly so many descriptors; `None` when the other end is closed.
+fn receive_descriptors<const N: usize>(socket: BorrowedFd) -> io::Result<Option<[OwnedFd; N]>> {
+    let mut byte = [0_u8; 1];
+    let mut slices = [IoSliceMut::new(&mut byte)];
+    let mut space = nix::cmsg_space!([RawFd; N]);
+    let flags = MsgFlags::MSG_CMSG_CLOEXEC;
+    let message = recvmsg::<()>(socket.as_raw_fd(), &mut slices, Some(&mut space), flags)?;
+    let mut received = Vec::new();
+    for control in message.cmsgs()? {
+        if let ControlMessageOwned::ScmRights(raw) = control {
+            // SAFETY: the kernel has just made these descriptors for this process.
+            received.extend(
+                raw.into_iter()
+                    .map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }),
+            );
+        }
+    }
+    if message.bytes == 0 {
+        return Ok(None);
+    }
+    let received = received
+        .try_into()
+        .map_err(|_| io::Error::other("a message came without its descriptors"))?;
+    Ok(Some(received))
 }

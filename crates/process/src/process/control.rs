@@ -18,6 +18,11 @@ impl Control {
 
     /// Waits for what the keeper says; `None` when it has ended, and with it the tree.
     pub async fn report(&self) -> Option<Report> {
+        Some(self.report_from().await?.0)
+    }
+
+    /// The same, with the process id of who says it.
+    pub async fn report_from(&self) -> Option<(Report, u32)> {
         loop {
             let mut guard = self.0.readable().await.ok()?;
             match guard.try_io(|socket| receive_report(socket.as_fd())) {

@@ -5,13 +5,24 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use troupe_process::{
-    CommandSpec, Confinement, Exit, Launcher, LauncherOptions, Process, ProcessEvent, StdinMode,
+    BackendChoice, CommandSpec, Confinement, Exit, Launcher, LauncherOptions, Process,
+    ProcessEvent, StdinMode,
 };
 use troupe_protocol::command::OutputStream;
 use troupe_protocol::policy::SandboxPolicy;
 
 pub fn launcher() -> Launcher {
     Launcher::new(LauncherOptions::default())
+}
+
+/// Every backend that this machine must have for the tests to mean anything.
+pub const BACKENDS: [BackendChoice; 2] = [BackendChoice::Namespaces, BackendChoice::Landlock];
+
+pub fn launcher_with(backend: BackendChoice) -> Launcher {
+    Launcher::new(LauncherOptions {
+        backend,
+        ..LauncherOptions::default()
+    })
 }
 
 /// A `bash -c` command that starts in the root directory, unconfined.
@@ -57,7 +68,11 @@ pub struct Finished {
 }
 
 pub async fn run(spec: CommandSpec) -> Finished {
-    let mut process = launcher().spawn(spec).await.expect("the command starts");
+    run_with(&launcher(), spec).await
+}
+
+pub async fn run_with(launcher: &Launcher, spec: CommandSpec) -> Finished {
+    let mut process = launcher.spawn(spec).await.expect("the command starts");
     finish(&mut process).await
 }
 

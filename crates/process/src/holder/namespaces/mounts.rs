@@ -1,0 +1,214 @@
+//! The file system as the commands of one policy see it.
+//!
+//! Everything is read-only; the writable roots are mounted over themselves as they were; then
+//! what is protected inside them, read-only again. In this order, each layer covers the one
+//! before it.
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use nix::mount::{MsFlags, mount};
+
+use crate::cage::Cage;
+
+/// Takes the calling process's mount namespace, which must be new, into the state of the cage.
+pub(super) fn confine(cage: &Cage) -> io::Result<()> {
+    mount_plain(
+        None,
+        Path::new("/"),
+        MsFlags::MS_REC | MsFlags::MS_PRIVATE,
+        None,
+    )?;
+    let roots = Roots::take(&cage.writable)?;
+    if !roots.is_everything {
+        Tree::at(Path::new("/")).restrict(libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID)?;
+    }
+    private_devices()?;
+    for hidden in &cage.hidden {
+        hide(hidden, &cage.writable)?;
+    }
+    roots.put_back()?;
+    for path in &cage.protected {
+        if path.exists() {
+            let tree = Tree::copy(path)?;
+            tree.restrict(libc::MOUNT_ATTR_RDONLY)?;
+            tree.attach(path)?;
+        }
+    }
+    Ok(())
+}
+
+/// Covers a path with nothing, whatever it is.
+pub(super) fn cover(path: &Path) -> io::Result<()> {
+    Tree::copy(Path::new("/dev/null"))?.attach(path)
+}
+
+/// Copies of the writable roots, made while they are still as the host has them.
+struct Roots {
+    copies: Vec<(PathBuf, Tree)>,
+    is_everything: bool,
+}
+
+impl Roots {
+    fn take(writable: &[PathBuf]) -> io::Result<Self> {
+        // Outer roots first, so that an inner one is mounted on top.
+        let mut sorted: Vec<_> = writable.iter().filter(|root| root.exists()).collect();
+        sorted.sort();
+        let is_everything = sorted.iter().any(|root| root.parent().is_none());
+        let mut copies = Vec::new();
+        for root in sorted {
+            if root.parent().is_some() {
+                let tree = Tree::copy(root)?;
+                tree.restrict(libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV)?;
+                copies.push((root.clone(), tree));
+            }
+        }
+        Ok(Self {
+            copies,
+            is_everything,
+        })
+    }
+
+    fn put_back(self) -> io::Result<()> {
+        for (path, tree) in self.copies {
+            tree.attach(&path)?;
+        }
+        Ok(())
+    }
+}
+
+/// Terminals and shared memory of our own: those of the host belong to other programs.
+fn private_devices() -> io::Result<()> {
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NOEXEC;
+    let (terminals, multiplexer) = (Path::new("/dev/pts"), Path::new("/dev/ptmx"));
+    if terminals.is_dir() {
+        let options = "newinstance,ptmxmode=0666,mode=620";
+        mount_plain(Some("devpts"), terminals, flags, Some(options))?;
+        if multiplexer.exists() && !multiplexer.is_symlink() {
+            Tree::copy(&terminals.join("ptmx"))?.attach(multiplexer)?;
+        }
+    }
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() {
+        mount_plain(
+            Some("tmpfs"),
+            memory,
+            flags | MsFlags::MS_NODEV,
+            Some("mode=1777"),
+        )?;
+    }
+    Ok(())
+}
+
+/// Covers a directory with an empty one that has only the way to writable roots inside it.
+fn hide(directory: &Path, writable: &[PathBuf]) -> io::Result<()> {
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+    mount_plain(Some("tmpfs"), directory, flags, Some("mode=755,size=64k"))?;
+    for root in writable.iter().filter(|root| root.starts_with(directory)) {
+        std::fs::create_dir_all(root)?;
+    }
+    Tree::at(directory).restrict(libc::MOUNT_ATTR_RDONLY)
+}
+
+fn mount_plain(
+    kind: Option<&str>,
+    target: &Path,
+    flags: MsFlags,
+    options: Option<&str>,
+) -> io::Result<()> {
+    Ok(mount(kind, target, kind, flags, options)?)
+}
+
+/// A mount and everything mounted below it.
+enum Tree {
+    /// Where it is.
+    At(CString),
+    /// A copy that is mounted nowhere yet.
+    Detached(OwnedFd),
+}
+
+impl Tree {
+    fn at(path: &Path) -> Self {
+        Self::At(c_path(path))
+    }
+
+    fn copy(path: &Path) -> io::Result<Self> {
+        let flags =
+            libc::OPEN_TREE_CLONE | libc::OPEN_TREE_CLOEXEC | libc::AT_RECURSIVE.cast_unsigned();
+        let path = c_path(path);
+        // SAFETY: the path is live during the call.
+        let fd =
+            unsafe { libc::syscall(libc::SYS_open_tree, libc::AT_FDCWD, path.as_ptr(), flags) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let fd = i32::try_from(fd).map_err(io::Error::other)?;
+        // SAFETY: the call has just made this descriptor.
+        Ok(Self::Detached(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    /// Adds attributes to every mount of the tree.
+    fn restrict(&self, attributes: u64) -> io::Result<()> {
+        let (directory, path, flags) = match self {
+            Self::At(path) => (libc::AT_FDCWD, path.as_c_str(), libc::AT_RECURSIVE),
+            Self::Detached(fd) => (
+                fd.as_raw_fd(),
+                c"",
+                libc::AT_RECURSIVE | libc::AT_EMPTY_PATH,
+            ),
+        };
+        let change = libc::mount_attr {
+            attr_set: attributes,
+            attr_clr: 0,
+            propagation: 0,
+            userns_fd: 0,
+        };
+        // SAFETY: path and change are live during the call, and its size is that of the struct.
+        let result = unsafe {
+            libc::syscall(
+                libc::SYS_mount_setattr,
+                directory,
+                path.as_ptr(),
+                flags,
+                &raw const change,
+                size_of::<libc::mount_attr>(),
+            )
+        };
+        if result == 0 {
+            Ok(())
+        } else {
+            Err(io::Error::last_os_error())
+        }
+    }
+
+    /// Mounts a copy over a path; one that is mounted already stays where it is.
+    fn attach(self, path: &Path) -> io::Result<()> {
+        let Self::Detached(fd) = self else {
+            return Ok(());
+        };
+        let path = c_path(path);
+        // SAFETY: both paths are live during the call.
+        let result = unsafe {
+            libc::syscall(
+                libc::SYS_move_mount,
+                fd.as_raw_fd(),
+                c"".as_ptr(),
+                libc::AT_FDCWD,
+                path.as_ptr(),
+                libc::MOVE_MOUNT_F_EMPTY_PATH,
+            )
+        };
+        if result == 0 {
+            Ok(())
+        } else {
+            Err(io::Error::last_os_error())
+        }
+    }
+}
+
+fn c_path(path: &Path) -> CString {
+    CString::new(path.as_os_str().as_bytes()).expect("paths that exist contain no NUL byte")
+}

@@ -1,0 +1,113 @@
+//! The holders that a launcher has running: one for unconfined commands and those that only
+//! Landlock confines, one for each policy that has namespaces.
+
+use std::os::unix::fs::MetadataExt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::OnceCell;
+
+use crate::cage::Cage;
+use crate::holder::{Holder, HolderError, Setup};
+use crate::limits::HOLDERS_MAX;
+
+/// Started when first asked for. Those of policies not used for longest are let go when there
+/// are too many; they end once their last command has.
+#[derive(Debug, Default)]
+pub(crate) struct Holders(Mutex<Vec<Entry>>);
+
+#[derive(Debug)]
+struct Entry {
+    key: Key,
+    cell: Cell,
+}
+
+/// The outer handle is shared by those who wait for the same holder to start.
+type Cell = Arc<OnceCell<Arc<Holder>>>;
+
+/// What a holder was set up for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Key {
+    /// None for a holder without namespaces.
+    cage: Option<Cage>,
+    /// Mounts hold on to the directories they were made from. One that was deleted and made again
+    /// needs another holder.
+    inodes: Vec<Option<(u64, u64)>>,
+}
+
+impl Key {
+    pub fn bare() -> Self {
+        Self {
+            cage: None,
+            inodes: Vec::new(),
+        }
+    }
+
+    pub fn namespaces(cage: Cage) -> Self {
+        let paths = [&cage.writable, &cage.protected, &cage.hidden];
+        let inode = |metadata: std::fs::Metadata| (metadata.dev(), metadata.ino());
+        let inodes = paths
+            .into_iter()
+            .flatten()
+            .map(|path| path.metadata().ok().map(inode))
+            .collect();
+        Self {
+            cage: Some(cage),
+            inodes,
+        }
+    }
+}
+
+impl Holders {
+    pub async fn get(&self, key: &Key) -> Result<Arc<Holder>, HolderError> {
+        let setup = match &key.cage {
+            None => Setup::Bare,
+            Some(cage) => Setup::Namespaces(cage.clone()),
+        };
+        let start = async {
+            tokio::task::spawn_blocking(move || Holder::start(&setup))
+                .await
+                .map_err(std::io::Error::other)?
+                .map(Arc::new)
+        };
+        let cell = self.cell(key);
+        let holder = cell.get_or_try_init(|| start).await;
+        if holder.is_err() {
+            self.forget_cell(&cell);
+        }
+        Ok(Arc::clone(holder?))
+    }
+
+    /// Forgets a holder that has ended, unless that was done already.
+    pub fn forget(&self, ended: &Arc<Holder>) {
+        let is_it = |entry: &Entry| entry.cell.get().is_some_and(|it| Arc::ptr_eq(it, ended));
+        self.entries().retain(|entry| !is_it(entry));
+    }
+
+    fn forget_cell(&self, cell: &Cell) {
+        self.entries()
+            .retain(|entry| !Arc::ptr_eq(&entry.cell, cell));
+    }
+
+    /// Finds or makes the entry and moves it to the end, where the latest are.
+    fn cell(&self, key: &Key) -> Cell {
+        let mut entries = self.entries();
+        let entry = match entries.iter().position(|entry| entry.key == *key) {
+            Some(position) => entries.remove(position),
+            None => Entry {
+                key: key.clone(),
+                cell: Cell::default(),
+            },
+        };
+        if entries.len() >= HOLDERS_MAX {
+            entries.remove(0);
+        }
+        let cell = Arc::clone(&entry.cell);
+        entries.push(entry);
+        cell
+    }
+
+    fn entries(&self) -> MutexGuard<'_, Vec<Entry>> {
+        // Each change is a single step, so a panic elsewhere leaves the list whole.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
