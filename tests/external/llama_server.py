@@ -44,7 +44,9 @@ def start(weights: pathlib.Path, arguments: argparse.Namespace) -> xllamacpp.Ser
     params.n_ctx = arguments.context_tokens * arguments.parallel
     params.n_parallel = arguments.parallel
     params.n_gpu_layers = 0
-    params.sampling.temp = 0
+    # The same answers on every run; noise repeats itself for ever if nothing is left to chance.
+    params.sampling.temp = 1 if arguments.tiny else 0
+    params.sampling.seed = 1
     params.use_jinja = True
     params.warmup = False
     params.verbosity = 1 if arguments.verbose else -1
