@@ -4,6 +4,8 @@
 use std::env;
 use std::fs;
 use std::io::{self, IsTerminal};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -406,12 +408,21 @@ fn read_prompt(argument: Option<&str>) -> Result<String, Failure> {
     } else {
         Stdin::Piped
     };
-    if stdin == Stdin::Piped && argument.is_some_and(|text| text != "-") {
+    if argument.is_some_and(|text| text != "-") && may_wait(io::stdin().as_fd()) {
         // Whoever forgot to close a pipe should see what is waited for.
         tell("reading more input from stdin…");
     }
     prompt::assemble(argument, stdin, io::stdin().lock())
         .map_err(|error| Failure::usage(error.to_string()))
+}
+
+/// Tells whether reading may wait for another program; files and `/dev/null` just end.
+fn may_wait(stdin: BorrowedFd<'_>) -> bool {
+    let kind = stdin
+        .try_clone_to_owned()
+        .and_then(|stdin| fs::File::from(stdin).metadata())
+        .map(|metadata| metadata.file_type());
+    kind.is_ok_and(|kind| kind.is_fifo() || kind.is_socket())
 }
 
 #[cfg(test)]

@@ -119,12 +119,14 @@ fn merged(
     };
     stream::unfold(state, async |mut state| {
         let event = tokio::select! {
-            event = state.events.next() => event?,
+            // A refusal comes before what later lines cause.
+            biased;
             Some(refusal) = state.refusals.recv() => Arc::new(Event {
                 id: refusal.id.clone().unwrap_or_default(),
                 seq: state.seq,
                 msg: EventMsg::Error(refusal.into()),
             }),
+            event = state.events.next() => event?,
         };
         state.seq = event.seq;
         Some((event, state))
