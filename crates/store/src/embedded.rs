@@ -94,9 +94,10 @@ impl Store for EmbeddedStore {
     async fn read_live(&self, id: SessionId) -> Result<LiveHistory, Error> {
         self.reading(move |home| {
             let (found, file) = open_for_reading(home, id)?;
-            let end = live::whole_end(&file).map_err(|source| Error::read(&found.path, source))?;
+            let failed = |source| Error::read(&found.path, source);
+            let end = live::whole_end(&file).map_err(failed)?;
             let mut history = live_history(&found, &file, end)?;
-            let torn = file.bytes().unwrap_or(end.0).saturating_sub(end.0);
+            let torn = file.bytes().map_err(failed)?.saturating_sub(end.0);
             if torn > 0 {
                 history.warnings.push(torn_warning(end, torn));
             }

@@ -27,3 +27,6 @@ pub(crate) struct LogAt {
     pub(crate) path: Option<PathBuf>,
     pub(crate) archived: bool,
 }
+
+#[cfg(test)]
+mod tests;

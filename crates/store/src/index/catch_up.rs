@@ -7,7 +7,7 @@ use std::path::Path;
 use troupe_protocol::SessionId;
 
 use crate::error::Error;
-use crate::fold::Fold;
+use crate::fold::{Fold, Row};
 use crate::layout::{Found, Layout};
 use crate::limits::INDEX_BATCH_LOGS;
 use crate::source::Source;
@@ -29,18 +29,19 @@ impl Index {
         self.apply_up_to(log, source, Position(end))
     }
 
-    /// Applies lines up to `end`, nothing if the index is there already.
+    /// Applies lines up to `end`. The index may be ahead already: another process that lists
+    /// applies lines before they are committed.
     pub(super) fn apply_up_to<S: Source + ?Sized>(
         &mut self,
         log: &LogAt,
         source: &S,
         end: Position,
     ) -> Result<(), Error> {
-        let offset = self.row(log.id)?.map(|row| row.offset);
-        if offset == Some(end.0) {
+        let row = self.row(log.id)?;
+        if row.as_ref().is_some_and(|row| row.offset >= end.0) {
             return Ok(());
         }
-        let change = self.read_change(log, source, offset, end)?;
+        let change = self.read_change(log, source, row, end)?;
         self.save(&[change])
     }
 
@@ -138,7 +139,11 @@ impl Index {
                 return Ok(None);
             }
         };
-        match self.read_change(log, &file, offset, end) {
+        let row = match offset {
+            None => None,
+            Some(_) => self.row(log.id)?,
+        };
+        match self.read_change(log, &file, row, end) {
             Ok(change) if change.base == Base::Offset(change.fold.row.offset) => Ok(None),
             Ok(change) => Ok(Some(change)),
             Err(error @ Error::Index { .. }) => Err(error),
@@ -149,17 +154,13 @@ impl Index {
         }
     }
 
-    fn read_change<S: Source + ?Sized>(
+    pub(super) fn read_change<S: Source + ?Sized>(
         &mut self,
         log: &LogAt,
         source: &S,
-        offset: Option<u64>,
+        row: Option<Row>,
         end: Position,
     ) -> Result<Change, Error> {
-        let row = match offset {
-            None => None,
-            Some(_) => self.row(log.id)?,
-        };
         // A row that ends where no line ends is about a file that is no longer there.
         let is_usable = row.as_ref().is_some_and(|row| {
             row.offset <= end.0 && source.is_line_boundary(row.offset).unwrap_or(false)
