@@ -4,15 +4,18 @@
 //! works: Landlock and seccomp both need `no_new_privs`, and the seccomp filter must come last
 //! because it forbids some of the calls which the other steps make.
 
+mod calls;
 mod capabilities;
 mod landlock;
 mod seccomp;
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::calls::{PathArgument, REFUSED_AND_TOLD, WRITES};
 pub(crate) use self::landlock::abi as landlock_abi;
 use self::seccomp::Filter;
 pub(crate) use self::seccomp::is_available as seccomp_available;
@@ -59,6 +62,16 @@ impl Cage {
     }
 }
 
+impl From<Cage> for WritableRoots {
+    fn from(cage: Cage) -> Self {
+        Self {
+            writable: cage.writable,
+            protected: cage.protected,
+            network: cage.network,
+        }
+    }
+}
+
 /// A [`Cage`] ready to be applied to the calling process.
 #[derive(Debug)]
 pub(crate) struct Lock {
@@ -67,7 +80,8 @@ pub(crate) struct Lock {
 }
 
 impl Lock {
-    pub fn apply(&self) -> io::Result<()> {
+    /// Returns where the kernel will report what the command tries, if it does.
+    pub fn apply(&self) -> io::Result<Option<OwnedFd>> {
         capabilities::drop_dangerous()?;
         nix::sys::prctl::set_no_new_privs()?;
         landlock::restrict(&self.ruleset)?;

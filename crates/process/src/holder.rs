@@ -26,6 +26,7 @@ mod server;
 mod startup;
 mod tree;
 mod wire;
+mod witness;
 
 pub(crate) use self::client::{Holder, HolderError};
 pub(crate) use self::wire::{

@@ -38,3 +38,9 @@ pub const LOGIN_BYTES_MAX: usize = 1024 * 1024;
 
 /// Holders kept running, each for one policy. Beyond it the one unused for longest is let go.
 pub const HOLDERS_MAX: usize = 16;
+
+/// Refused attempts of one command that are remembered; more of them add no evidence.
+pub const DENIALS_MAX: usize = 8;
+
+/// Text about one of them, which can name a path of any length.
+pub const DENIAL_BYTES_MAX: usize = 512;

@@ -5,6 +5,8 @@
 #[path = "it/support.rs"]
 mod support;
 
+#[path = "it/denial.rs"]
+mod denial;
 #[path = "it/escape.rs"]
 mod escape;
 #[path = "it/process.rs"]

@@ -5,69 +5,12 @@
 //! it, so that everything not listed costs nothing.
 
 use std::io;
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 
 use libc::sock_filter;
 
+use super::calls;
 use crate::roots::NetworkAccess;
-
-/// Refused whatever their arguments are. Grouped by what they would get around.
-const REFUSED: &[libc::c_long] = &[
-    // The memory and descriptors of other processes.
-    libc::SYS_ptrace,
-    libc::SYS_process_vm_readv,
-    libc::SYS_process_vm_writev,
-    libc::SYS_process_madvise,
-    libc::SYS_pidfd_getfd,
-    libc::SYS_kcmp,
-    libc::SYS_userfaultfd,
-    libc::SYS_perf_event_open,
-    // A second way to make system calls, which no filter sees.
-    libc::SYS_io_uring_setup,
-    libc::SYS_io_uring_enter,
-    libc::SYS_io_uring_register,
-    libc::SYS_bpf,
-    // Keys of the user's session.
-    libc::SYS_keyctl,
-    libc::SYS_add_key,
-    libc::SYS_request_key,
-    // Other views of the file system.
-    libc::SYS_mount,
-    libc::SYS_umount2,
-    libc::SYS_move_mount,
-    libc::SYS_open_tree,
-    libc::SYS_mount_setattr,
-    libc::SYS_fsopen,
-    libc::SYS_fsconfig,
-    libc::SYS_fsmount,
-    libc::SYS_fspick,
-    libc::SYS_pivot_root,
-    libc::SYS_chroot,
-    libc::SYS_open_by_handle_at,
-    libc::SYS_unshare,
-    libc::SYS_setns,
-    // The machine itself.
-    libc::SYS_acct,
-    libc::SYS_quotactl,
-    libc::SYS_swapon,
-    libc::SYS_swapoff,
-    libc::SYS_reboot,
-    libc::SYS_kexec_load,
-    libc::SYS_init_module,
-    libc::SYS_finit_module,
-    libc::SYS_delete_module,
-    libc::SYS_syslog,
-    libc::SYS_sethostname,
-    libc::SYS_setdomainname,
-    libc::SYS_settimeofday,
-    libc::SYS_clock_settime,
-    libc::SYS_vhangup,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_iopl,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_ioperm,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_modify_ldt,
-];
 
 /// Every kind of namespace that `clone` can make; a new user namespace would give capabilities.
 const NEW_NAMESPACES: u32 = (libc::CLONE_NEWUSER
@@ -93,58 +36,121 @@ enum When {
     HasAny { argument: u8, bits: u32 },
 }
 
-/// A compiled filter, to be applied to any number of processes.
+/// Whether somebody listens for calls that are evidence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Listening {
+    Yes,
+    No,
+}
+
+/// The filter of one policy, compiled for a kernel that reports calls and for one that does not.
 #[derive(Debug, Clone)]
-pub(crate) struct Filter(Vec<sock_filter>);
+pub(crate) struct Filter {
+    reporting: Vec<sock_filter>,
+    silent: Vec<sock_filter>,
+}
 
 impl Filter {
     pub fn new(network: NetworkAccess) -> Self {
-        let mut program = Assembler::new();
-        for &call in REFUSED {
-            program.rule(call, When::Always, errno(libc::EPERM));
+        Self {
+            reporting: compile(network, Listening::Yes),
+            silent: compile(network, Listening::No),
         }
-        let namespaces = When::HasAny {
-            argument: 0,
-            bits: NEW_NAMESPACES,
-        };
-        program.rule(libc::SYS_clone, namespaces, errno(libc::EPERM));
-        // clone3 hides its flags behind a pointer. "Not implemented" sends libc back to clone.
-        program.rule(libc::SYS_clone3, When::Always, errno(libc::ENOSYS));
-        for value in [TIOCSTI, TIOCLINUX] {
-            let injection = When::Equals { argument: 1, value };
-            program.rule(libc::SYS_ioctl, injection, errno(libc::EPERM));
-        }
-        if network == NetworkAccess::Denied {
-            let other_than_unix = When::Differs {
-                argument: 0,
-                value: libc::AF_UNIX.cast_unsigned(),
-            };
-            program.rule(libc::SYS_socket, other_than_unix, errno(libc::EPERM));
-        }
-        Self(program.finish())
     }
 
-    /// Holds the calling thread, and what it starts, to the filter, for good.
-    pub fn apply(&self) -> io::Result<()> {
-        let program = libc::sock_fprog {
-            len: u16::try_from(self.0.len()).map_err(io::Error::other)?,
-            filter: self.0.as_ptr().cast_mut(),
-        };
-        // SAFETY: the program is live during the call, which copies it.
-        let result = unsafe {
-            libc::syscall(
-                libc::SYS_seccomp,
-                libc::SECCOMP_SET_MODE_FILTER,
-                0,
-                &raw const program,
-            )
-        };
-        if result == 0 {
-            Ok(())
-        } else {
-            Err(io::Error::last_os_error())
+    /// Holds the calling thread, and what it starts, to the filter, for good. Returns where the
+    /// kernel reports calls that are evidence, unless somebody further out listens already.
+    pub fn apply(&self) -> io::Result<Option<OwnedFd>> {
+        let listen = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
+        // A call that is being answered should not be interrupted by a signal, if the kernel can.
+        for flags in [
+            listen | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV,
+            listen,
+        ] {
+            if let Ok(listener) = install(&self.reporting, flags) {
+                // SAFETY: the call has just made this descriptor.
+                return Ok(Some(unsafe { OwnedFd::from_raw_fd(listener) }));
+            }
+        }
+        install(&self.silent, 0)?;
+        Ok(None)
+    }
+}
+
+fn compile(network: NetworkAccess, listening: Listening) -> Vec<sock_filter> {
+    let mut program = Assembler::new();
+    for &call in calls::REFUSED {
+        program.rule(call, When::Always, errno(libc::EPERM));
+    }
+    let told = match listening {
+        Listening::Yes => libc::SECCOMP_RET_USER_NOTIF,
+        Listening::No => errno(libc::EPERM),
+    };
+    for &(call, _) in calls::REFUSED_AND_TOLD {
+        program.rule(call, When::Always, told);
+    }
+    let namespaces = When::HasAny {
+        argument: 0,
+        bits: NEW_NAMESPACES,
+    };
+    program.rule(libc::SYS_clone, namespaces, told);
+    // clone3 hides its flags behind a pointer. "Not implemented" sends libc back to clone.
+    program.rule(libc::SYS_clone3, When::Always, errno(libc::ENOSYS));
+    for value in [TIOCSTI, TIOCLINUX] {
+        let injection = When::Equals { argument: 1, value };
+        program.rule(libc::SYS_ioctl, injection, errno(libc::EPERM));
+    }
+    if network == NetworkAccess::Denied {
+        refuse_sockets(&mut program, told);
+    }
+    if listening == Listening::Yes {
+        for write in calls::WRITES {
+            let when = match write.flags {
+                Some(argument) => When::HasAny {
+                    argument,
+                    bits: calls::WRITING_FLAGS,
+                },
+                None => When::Always,
+            };
+            program.rule(write.call, when, told);
         }
     }
+    program.finish()
+}
+
+/// Refuses every family but Unix. Netlink only asks about the network, which programs do that
+/// have no need of it.
+fn refuse_sockets(program: &mut Assembler, told: u32) {
+    let netlink = When::Equals {
+        argument: 0,
+        value: libc::AF_NETLINK.cast_unsigned(),
+    };
+    program.rule(libc::SYS_socket, netlink, errno(libc::EPERM));
+    let other_than_unix = When::Differs {
+        argument: 0,
+        value: libc::AF_UNIX.cast_unsigned(),
+    };
+    program.rule(libc::SYS_socket, other_than_unix, told);
+}
+
+fn install(program: &[sock_filter], flags: libc::c_ulong) -> io::Result<RawFd> {
+    let program = libc::sock_fprog {
+        len: u16::try_from(program.len()).map_err(io::Error::other)?,
+        filter: program.as_ptr().cast_mut(),
+    };
+    // SAFETY: the program is live during the call, which copies it.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_seccomp,
+            libc::SECCOMP_SET_MODE_FILTER,
+            flags,
+            &raw const program,
+        )
+    };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    RawFd::try_from(result).map_err(io::Error::other)
 }
 
 /// Asks the kernel whether it knows filters that answer with an error.

@@ -9,8 +9,9 @@ use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::unistd::{Pid, getppid, setsid};
 
-use super::wire::{Descriptors, Report, Request, Stage, TerminalUse, send_report};
-use crate::cage::Lock;
+use super::wire::{self, Descriptors, Report, Request, Stage, TerminalUse, send_report};
+use super::witness::Witness;
+use crate::cage::{Cage, Lock};
 
 /// Why a command could not be started.
 pub(super) struct Failure {
@@ -29,6 +30,13 @@ impl Failure {
     }
 }
 
+/// A command that runs.
+pub(super) struct Started {
+    pub pid: Pid,
+    /// Only a confined command has one.
+    pub witness: Option<Witness>,
+}
+
 /// The standard library carries one number from a child that could not exec to its parent. This
 /// is added to those of our own steps, to tell them from exec's.
 const STEP_ERRNO_OFFSET: i32 = 1 << 16;
@@ -37,15 +45,17 @@ pub(super) fn execute(
     request: Request,
     descriptors: Descriptors,
     control: &OwnedFd,
-) -> Result<Pid, Failure> {
+) -> Result<Started, Failure> {
     std::env::set_current_dir(&request.cwd)
         .map_err(|error| Failure::new(Stage::WorkingDirectory, &error))?;
-    let lock = request.cage.map(|cage| cage.lock()).transpose();
+    let lock = request.cage.as_ref().map(Cage::lock).transpose();
+    let (listeners, witness) = wire::socket_pair().map_err(Failure::sandbox)?;
     let steps = Steps {
         keeper: Pid::this(),
         terminal: request.terminal,
         lock: lock.map_err(Failure::sandbox)?,
         control: control.try_clone().map_err(Failure::sandbox)?,
+        witness,
     };
     let Descriptors {
         stdin,
@@ -70,7 +80,10 @@ pub(super) fn execute(
     }
     match command.spawn() {
         // The handle neither waits nor kills when dropped; the keeper reaps by itself.
-        Ok(child) => Ok(Pid::from_raw(child.id().cast_signed())),
+        Ok(child) => Ok(Started {
+            pid: Pid::from_raw(child.id().cast_signed()),
+            witness: request.cage.map(|cage| Witness::new(cage, &listeners)),
+        }),
         Err(error) => Err(failure_of(&error)),
     }
 }
@@ -96,6 +109,8 @@ struct Steps {
     terminal: TerminalUse,
     lock: Option<Lock>,
     control: OwnedFd,
+    /// Takes the kernel's reports on this process to the keeper.
+    witness: OwnedFd,
 }
 
 impl Steps {
@@ -113,8 +128,12 @@ impl Steps {
         }
         send_report(self.control.as_fd(), &Report::Born)?;
         close_on_exec_from(3)?;
-        match &self.lock {
-            Some(lock) => lock.apply(),
+        let listener = match &self.lock {
+            Some(lock) => lock.apply()?,
+            None => None,
+        };
+        match listener {
+            Some(listener) => wire::send_listener(self.witness.as_fd(), listener.as_fd()),
             None => Ok(()),
         }
     }

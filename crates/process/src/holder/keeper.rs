@@ -11,8 +11,9 @@ use nix::sys::signal::{Signal, killpg};
 use nix::sys::signalfd::SignalFd;
 use nix::unistd::Pid;
 
-use super::execute::{Failure, execute};
+use super::execute::{Failure, Started, execute};
 use super::wire::{ExitRecord, Order, Received, Report, receive_order, send_report};
+use super::witness::Witness;
 use super::{server, tree};
 
 /// Runs one command to its end and the end of everything that it started.
@@ -30,6 +31,7 @@ struct Keeper {
     children: SignalFd,
     leader: Leader,
     orders: Orders,
+    witness: Option<Witness>,
 }
 
 enum Leader {
@@ -42,6 +44,13 @@ enum Leader {
 enum Orders {
     Listening,
     Killing,
+}
+
+/// What can be dealt with now.
+struct Ready {
+    ended: bool,
+    attempted: bool,
+    ordered: bool,
 }
 
 /// What reaping found.
@@ -63,7 +72,7 @@ impl Keeper {
             .and_then(|()| adopt_orphans())
             .map_err(Failure::sandbox)
             .and_then(|children| Ok((children, execute(request, descriptors, &control)?)));
-        let (children, pid) = match started {
+        let (children, Started { pid, witness }) = match started {
             Ok(started) => started,
             Err(Failure { stage, errno }) => {
                 send_report(control.as_fd(), &Report::Failed { stage, errno })?;
@@ -75,6 +84,7 @@ impl Keeper {
             children,
             leader: Leader::Running { pid, since },
             orders: Orders::Listening,
+            witness,
         };
         // An engine that has gone meanwhile shows again as the end of the socket.
         let _ = send_report(keeper.control.as_fd(), &Report::Started);
@@ -83,14 +93,19 @@ impl Keeper {
 
     fn run(&mut self) -> io::Result<()> {
         loop {
-            let (ordered, ended) = self.wait()?;
-            if ended {
+            let ready = self.wait()?;
+            if ready.attempted
+                && let Some(witness) = &mut self.witness
+            {
+                witness.hear();
+            }
+            if ready.ended {
                 while self.children.read_signal()?.is_some() {}
                 if let Tree::Empty = self.reap()? {
                     return Ok(());
                 }
             }
-            if ordered {
+            if ready.ordered {
                 self.obey(receive_order(&self.control));
             }
             if self.orders == Orders::Killing {
@@ -100,22 +115,25 @@ impl Keeper {
         }
     }
 
-    /// Waits for an order or the end of a child.
-    fn wait(&self) -> io::Result<(bool, bool)> {
-        let mut ready = [
-            PollFd::new(self.children.as_fd(), PollFlags::POLLIN),
-            PollFd::new(self.control.as_fd(), PollFlags::POLLIN),
-        ];
-        let watched = match self.orders {
-            Orders::Listening => &mut ready[..],
-            Orders::Killing => &mut ready[..1],
-        };
-        match poll(watched, PollTimeout::NONE) {
+    /// Waits for an order, the end of a child, or a call that the kernel reports.
+    fn wait(&self) -> io::Result<Ready> {
+        let watch = |fd| PollFd::new(fd, PollFlags::POLLIN);
+        let listener = self.witness.as_ref().and_then(Witness::listener);
+        let mut ready = vec![watch(self.children.as_fd())];
+        ready.extend(listener.map(watch));
+        if self.orders == Orders::Listening {
+            ready.push(watch(self.control.as_fd()));
+        }
+        match poll(&mut ready, PollTimeout::NONE) {
             Ok(_) | Err(Errno::EINTR) => {}
             Err(error) => return Err(error.into()),
         }
-        let [ended, ordered] = ready.map(|it| it.any().unwrap_or(false));
-        Ok((ordered, ended))
+        let mut ready = ready.into_iter().map(|it| it.any().unwrap_or(false));
+        Ok(Ready {
+            ended: ready.next().unwrap_or(false),
+            attempted: listener.is_some() && ready.next().unwrap_or(false),
+            ordered: ready.next().unwrap_or(false),
+        })
     }
 
     fn obey(&mut self, order: Order) {
@@ -155,6 +173,9 @@ impl Keeper {
         };
         if let Some(mut exit) = exit {
             exit.left_behind = matches!(tree, Tree::Alive);
+            if let Some(witness) = &mut self.witness {
+                exit.denials = witness.testify();
+            }
             // An engine that has gone needs no report.
             let _ = send_report(self.control.as_fd(), &Report::Exited(exit));
         }
@@ -213,5 +234,6 @@ fn exit_record(status: libc::c_int, usage: &libc::rusage, since: Instant) -> Exi
         cpu_us: micros(usage.ru_utime) + micros(usage.ru_stime),
         memory_peak_bytes: u64::try_from(usage.ru_maxrss).unwrap_or(0) * 1024,
         left_behind: false,
+        denials: Vec::new(),
     }
 }

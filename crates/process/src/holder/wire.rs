@@ -9,6 +9,7 @@ use std::io::{self, IoSlice, IoSliceMut, Read, Seek, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::path::PathBuf;
 
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::socket::{
     AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType,
@@ -100,6 +101,8 @@ pub(crate) struct ExitRecord {
     pub cpu_us: u64,
     pub memory_peak_bytes: u64,
     pub left_behind: bool,
+    /// What it tried and was refused, as far as it was seen.
+    pub denials: Vec<String>,
 }
 
 /// What the engine tells a keeper. The end of the socket means [`Order::Kill`].
@@ -247,6 +250,20 @@ pub(super) fn receive_order(socket: impl AsFd) -> Order {
         Ok(1) => Order::from_byte(byte[0]).unwrap_or(Order::Kill),
         Ok(_) | Err(_) => Order::Kill,
     }
+}
+
+pub(super) fn send_listener(socket: BorrowedFd, listener: BorrowedFd) -> io::Result<()> {
+    send_descriptors(socket, &[listener.as_raw_fd()])
+}
+
+/// Takes the listener if one has been sent.
+pub(super) fn receive_listener(socket: BorrowedFd) -> Option<OwnedFd> {
+    let mut ready = [PollFd::new(socket, PollFlags::POLLIN)];
+    if poll(&mut ready, PollTimeout::ZERO).ok()? == 0 {
+        return None;
+    }
+    let [listener] = receive_descriptors(socket).ok()??;
+    Some(listener)
 }
 
 /// Puts a message into a memory file.

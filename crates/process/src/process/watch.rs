@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::control::Control;
 use super::stream::Outputs;
-use super::{Exit, LeftBehind, ProcessEvent};
+use super::{Denial, Exit, LeftBehind, ProcessEvent};
 use crate::holder::{ExitRecord, Order, Report};
 use crate::limits::{DRAIN_GRACE_MS, SWEEP_WAIT_MS};
 
@@ -177,12 +177,17 @@ fn exit(record: &ExitRecord, left_behind: LeftBehind) -> Exit {
     Exit {
         code: record.code,
         signal: record.signal,
-        denial: None,
+        denial: denial(&record.denials),
         left_behind,
         wall: Duration::from_micros(record.wall_us),
         cpu: Duration::from_micros(record.cpu_us),
         memory_peak_bytes: record.memory_peak_bytes,
     }
+}
+
+fn denial(attempts: &[String]) -> Option<Denial> {
+    let what = attempts.join(", ");
+    (!what.is_empty()).then_some(Denial { what })
 }
 
 /// The holder kills what a keeper could not, but nobody reports it.

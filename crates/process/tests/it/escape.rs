@@ -370,7 +370,7 @@ fn all_of_it_again_as_a_bare_numeric_user() {
         return;
     }
     let output = Command::new("/proc/self/exe")
-        .args(["sandbox::", "escape::", "terminal::"])
+        .args(["sandbox::", "escape::", "denial::", "terminal::"])
         .uid(NOBODY_IN_PARTICULAR)
         .gid(NOBODY_IN_PARTICULAR)
         .current_dir("/")

@@ -1,0 +1,252 @@
+//! Sees what a confined command tries that its policy refuses, so that a failure can be told from
+//! a denial by evidence.
+//!
+//! The kernel stops the caller of certain calls and reports it here. Refused calls are answered
+//! with an error. Calls that write files go on, and mounts and Landlock decide about them: what
+//! is read here may change before the kernel reads it again, so it is evidence and no defence.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
+use std::path::{Component, Path, PathBuf};
+
+use nix::fcntl::{AtFlags, OFlag, open, renameat};
+use nix::sys::stat::{Mode, fstatat};
+
+use super::wire;
+use crate::cage::{Cage, PathArgument, REFUSED_AND_TOLD, WRITES};
+use crate::limits::{DENIAL_BYTES_MAX, DENIALS_MAX};
+use crate::roots::WritableRoots;
+
+/// Directories in which every write is to a device or a process, not to a file.
+const NO_FILES: [&str; 2] = ["/dev", "/proc"];
+
+pub(super) struct Witness {
+    listener: Option<OwnedFd>,
+    roots: WritableRoots,
+    /// Nothing can be mounted over these, so they may appear.
+    absent: Vec<Absent>,
+    denials: Vec<String>,
+}
+
+impl Witness {
+    /// `listeners` is where the command's process has sent its listener, if it got one.
+    pub fn new(cage: Cage, listeners: &OwnedFd) -> Self {
+        Self {
+            listener: wire::receive_listener(listeners.as_fd()),
+            absent: cage
+                .protected
+                .iter()
+                .filter_map(|it| Absent::find(it))
+                .collect(),
+            roots: cage.into(),
+            denials: Vec::new(),
+        }
+    }
+
+    /// Readable when a call waits for [`Witness::hear`].
+    pub fn listener(&self) -> Option<BorrowedFd<'_>> {
+        self.listener.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Takes a reported call and answers it.
+    pub fn hear(&mut self) {
+        let Some(listener) = &self.listener else {
+            return;
+        };
+        let call = match Call::receive(listener) {
+            Ok(call) => call,
+            // The caller was killed meanwhile.
+            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => return,
+            // Nobody is left who could be reported.
+            Err(_) => return self.listener = None,
+        };
+        let (answer, denial) = match call.kind() {
+            Kind::Write(paths) => (Answer::GoOn, self.refused_path(&call, paths)),
+            Kind::Refused(what) => (Answer::Refuse, Some(what)),
+        };
+        call.answer(listener, answer);
+        if let Some(denial) = denial {
+            self.note(denial);
+        }
+    }
+
+    /// What was seen. Protected paths that have appeared are moved aside, where nothing looks
+    /// for hooks or configuration.
+    pub fn testify(&mut self) -> Vec<String> {
+        for absent in std::mem::take(&mut self.absent) {
+            if absent.has_appeared() && absent.move_aside().is_ok() {
+                self.note(format!(
+                    "creation of {} (moved aside)",
+                    absent.path.display()
+                ));
+            }
+        }
+        std::mem::take(&mut self.denials)
+    }
+
+    /// Saves looking at the disk for nearly every write.
+    fn is_plainly_writable(&self, path: &Path) -> bool {
+        let below = |roots: &[PathBuf]| roots.iter().any(|root| path.starts_with(root));
+        let goes_up = path.components().any(|part| part == Component::ParentDir);
+        !goes_up && below(&self.roots.writable) && !below(&self.roots.protected)
+    }
+
+    fn note(&mut self, mut denial: String) {
+        let end = denial.floor_char_boundary(DENIAL_BYTES_MAX);
+        denial.truncate(end);
+        if self.denials.len() < DENIALS_MAX && !self.denials.contains(&denial) {
+            self.denials.push(denial);
+        }
+    }
+
+    fn refused_path(&self, call: &Call, paths: &[PathArgument]) -> Option<String> {
+        let paths = paths.iter().filter_map(|argument| call.path(*argument));
+        let refused = paths.into_iter().find(|path| {
+            let is_file = !NO_FILES.iter().any(|directory| path.starts_with(directory));
+            is_file && !self.is_plainly_writable(path) && !self.roots.permits(path)
+        });
+        Some(format!("write to {}", refused?.display()))
+    }
+}
+
+/// A protected path that did not exist when the command started. Its directory is held open: a
+/// command that could put another in its place could make us rename what is not its own.
+struct Absent {
+    path: PathBuf,
+    directory: OwnedFd,
+    name: OsString,
+}
+
+impl Absent {
+    /// None if the path exists, or could not come to exist.
+    fn find(path: &Path) -> Option<Self> {
+        let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        let absent = Self {
+            directory: open(path.parent()?, flags, Mode::empty()).ok()?,
+            name: path.file_name()?.to_owned(),
+            path: path.to_path_buf(),
+        };
+        (!absent.has_appeared()).then_some(absent)
+    }
+
+    fn has_appeared(&self) -> bool {
+        self.exists(&self.name)
+    }
+
+    fn exists(&self, name: &OsStr) -> bool {
+        fstatat(&self.directory, name, AtFlags::AT_SYMLINK_NOFOLLOW).is_ok()
+    }
+
+    /// Renames to a free name beside it.
+    fn move_aside(&self) -> nix::Result<()> {
+        let name = self.name.to_string_lossy();
+        let aside = (1..=DENIALS_MAX)
+            .map(|number| OsString::from(format!("{name}.refused-{number}")))
+            .find(|aside| !self.exists(aside));
+        let aside = aside.ok_or(nix::Error::EEXIST)?;
+        let (name, aside) = (self.name.as_os_str(), aside.as_os_str());
+        renameat(&self.directory, name, &self.directory, aside)
+    }
+}
+
+/// A call that waits for an answer.
+struct Call(libc::seccomp_notif);
+
+enum Kind {
+    Write(&'static [PathArgument]),
+    Refused(String),
+}
+
+enum Answer {
+    GoOn,
+    Refuse,
+}
+
+const NOTIF_RECV: libc::c_ulong = request_code::<libc::seccomp_notif>(0);
+const NOTIF_SEND: libc::c_ulong = request_code::<libc::seccomp_notif_resp>(1);
+
+/// `_IOWR('!', number, T)`.
+const fn request_code<T>(number: libc::c_ulong) -> libc::c_ulong {
+    const READ_AND_WRITE: libc::c_ulong = 3 << 30;
+    READ_AND_WRITE | (size_of::<T>() as libc::c_ulong) << 16 | (b'!' as libc::c_ulong) << 8 | number
+}
+
+impl Call {
+    fn receive(listener: &OwnedFd) -> io::Result<Self> {
+        // SAFETY: all zeroes is valid, and what the kernel wants to find there.
+        let mut call: libc::seccomp_notif = unsafe { std::mem::zeroed() };
+        // SAFETY: the request's code has the size of the struct that the kernel fills.
+        match unsafe { libc::ioctl(listener.as_raw_fd(), NOTIF_RECV, &raw mut call) } {
+            0 => Ok(Self(call)),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    fn answer(&self, listener: &OwnedFd, answer: Answer) {
+        // SECCOMP_USER_NOTIF_FLAG_CONTINUE, whose type in libc is not that of the field.
+        const GO_ON: u32 = 1;
+        let (error, flags) = match answer {
+            Answer::GoOn => (0, GO_ON),
+            Answer::Refuse => (-libc::EPERM, 0),
+        };
+        let mut response = libc::seccomp_notif_resp {
+            id: self.0.id,
+            val: 0,
+            error,
+            flags,
+        };
+        // SAFETY: the request's code has the size of the struct that the kernel reads.
+        // It fails only if the caller was killed meanwhile.
+        let _ = unsafe { libc::ioctl(listener.as_raw_fd(), NOTIF_SEND, &raw mut response) };
+    }
+
+    fn kind(&self) -> Kind {
+        let number = libc::c_long::from(self.0.data.nr);
+        if let Some(write) = WRITES.iter().find(|write| write.call == number) {
+            return Kind::Write(write.paths);
+        }
+        if number == libc::SYS_socket {
+            return Kind::Refused(family_name(self.0.data.args[0]));
+        }
+        let told = REFUSED_AND_TOLD.iter().find(|(call, _)| *call == number);
+        Kind::Refused(told.map_or("a new namespace", |(_, name)| name).to_owned())
+    }
+
+    /// The path that an argument points to, absolute.
+    fn path(&self, argument: PathArgument) -> Option<PathBuf> {
+        let pid = self.0.pid;
+        let mut bytes = [0_u8; libc::PATH_MAX as usize];
+        let memory = File::open(format!("/proc/{pid}/mem")).ok()?;
+        let address = self.0.data.args[usize::from(argument.path)];
+        let length = memory.read_at(&mut bytes, address).ok()?;
+        let end = bytes[..length].iter().position(|byte| *byte == 0)?;
+        let path = Path::new(OsStr::from_bytes(&bytes[..end]));
+        if path.is_absolute() {
+            return Some(path.to_path_buf());
+        }
+        let directory = argument
+            .directory
+            .map(|index| self.0.data.args[usize::from(index)]);
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "the kernel reads an int as well"
+        )]
+        let link = match directory.map(|value| value as i32) {
+            None | Some(libc::AT_FDCWD) => format!("/proc/{pid}/cwd"),
+            Some(fd) => format!("/proc/{pid}/fd/{fd}"),
+        };
+        Some(std::fs::read_link(link).ok()?.join(path))
+    }
+}
+
+fn family_name(family: u64) -> String {
+    match i32::try_from(family) {
+        Ok(libc::AF_INET) => "network access (IPv4)".to_owned(),
+        Ok(libc::AF_INET6) => "network access (IPv6)".to_owned(),
+        _ => format!("network access (address family {family})"),
+    }
+}
