@@ -2,6 +2,7 @@
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::bench;
 use crate::commands::{
     apply_patch, completion, config, demo, doctor, exec, mock_model, proto, sessions,
 };
@@ -52,6 +53,8 @@ pub enum Command {
     ApplyPatch(apply_patch::ApplyPatchArguments),
     /// Serve a screenplay as a model over HTTP.
     MockModel(mock_model::MockModelArguments),
+    /// Measure start, turns, shell calls, text and resume on this machine.
+    Bench(bench::BenchArguments),
     /// Print a completion script for a shell.
     Completion(completion::CompletionArguments),
 }

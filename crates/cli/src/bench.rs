@@ -54,9 +54,9 @@ pub fn run(arguments: BenchArguments) -> Outcome {
         .enable_all()
         .build()
         .map_err(Failure::not_started)?;
-    let stage = runtime
-        .block_on(Stage::set_up())
-        .map_err(|error| Failure::internal(format!("the bench could not be set up: {error}")))?;
+    let stage = runtime.block_on(Stage::set_up()).map_err(|error| {
+        Failure::failed(anyhow::anyhow!("the bench could not be set up: {error}"))
+    })?;
     let mut report = Report::new(arguments.runs);
     report.floor(&stage, arguments.runs).map_err(failed)?;
     for workload in workloads {
@@ -77,7 +77,7 @@ pub fn run(arguments: BenchArguments) -> Outcome {
 }
 
 fn failed(error: io::Error) -> Failure {
-    Failure::internal(format!("a measurement failed: {error}"))
+    Failure::failed(anyhow::Error::new(error).context("a measurement failed"))
 }
 
 fn subjects(arguments: &BenchArguments) -> Result<Vec<Subject>, Failure> {

@@ -37,6 +37,7 @@ pub fn run(cli: Cli) -> Outcome {
         Some(Command::Config(arguments)) => config::run(arguments, overrides, layers),
         Some(Command::ApplyPatch(arguments)) => apply_patch::run(arguments),
         Some(Command::MockModel(arguments)) => mock_model::run(arguments),
+        Some(Command::Bench(arguments)) => crate::bench::run(arguments),
         Some(Command::Completion(arguments)) => completion::run(&arguments),
     }
 }

@@ -9,6 +9,7 @@
 //! new session, no schema without a configuration file.
 
 mod arguments;
+mod bench;
 mod commands;
 mod exec;
 mod failure;

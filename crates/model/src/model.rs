@@ -47,6 +47,15 @@ impl ModelStream {
     }
 }
 
+impl ModelStream {
+    /// Lets go of a response whose final event was taken. The end of the server's answer is
+    /// read in the background, so that the connection can carry the next request; a server
+    /// that does not come to an end within [`DRAIN_TIMEOUT_MS`](crate::limits) loses it.
+    pub fn release(mut self) {
+        tokio::spawn(async move { while self.next_batch().await.is_some() {} });
+    }
+}
+
 impl fmt::Debug for ModelStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ModelStream").finish_non_exhaustive()

@@ -46,7 +46,12 @@ impl Report {
         let fork = (0..runs)
             .map(|_| measure(&mut Command::new("true"), ""))
             .collect::<io::Result<Vec<_>>>()?;
-        self.push("fork + exec of `true`", "floor", median(fork), String::new());
+        self.push(
+            "fork + exec of `true`",
+            "floor",
+            median(fork),
+            String::new(),
+        );
         let mut trips: Vec<Duration> = (0..runs)
             .map(|_| http_round_trip(stage))
             .collect::<io::Result<_>>()?;
@@ -75,10 +80,14 @@ impl Report {
         }
         if subject.is_troupe() {
             let goal = goal(workload);
-            notes.push(format!("goal {}{}", time(goal.cpu), match goal.rss {
-                Some(rss) => format!(", {}", size(rss)),
-                None => String::new(),
-            }));
+            notes.push(format!(
+                "goal {}{}",
+                time(goal.cpu),
+                match goal.rss {
+                    Some(rss) => format!(", {}", size(rss)),
+                    None => String::new(),
+                }
+            ));
         }
         self.push(workload.title(), &subject.name, cost, notes.join("; "));
     }
@@ -98,9 +107,17 @@ impl Report {
         self.rows.push(Row {
             what: what.to_owned(),
             who: who.to_owned(),
-            cpu: if cost.cpu.is_zero() { "-".to_owned() } else { time(cost.cpu) },
+            cpu: if cost.cpu.is_zero() {
+                "-".to_owned()
+            } else {
+                time(cost.cpu)
+            },
             wall: time(cost.wall),
-            rss: if cost.rss == 0 { "-".to_owned() } else { size(cost.rss) },
+            rss: if cost.rss == 0 {
+                "-".to_owned()
+            } else {
+                size(cost.rss)
+            },
             note,
         });
     }
@@ -130,9 +147,7 @@ fn goal(workload: Workload) -> Goal {
 fn http_round_trip(stage: &Stage) -> io::Result<Duration> {
     let started = Instant::now();
     let mut stream = TcpStream::connect(stage.address())?;
-    stream.write_all(
-        b"GET /v1/models HTTP/1.1\r\nhost: bench\r\nconnection: close\r\n\r\n",
-    )?;
+    stream.write_all(b"GET /v1/models HTTP/1.1\r\nhost: bench\r\nconnection: close\r\n\r\n")?;
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer)?;
     Ok(started.elapsed())

@@ -229,4 +229,3 @@ async fn long_session(home: &std::path::Path) -> Result<SessionId, Box<dyn std::
 pub fn rollout_megabytes() -> f64 {
     ROLLOUT_BYTES as f64 / (1024.0 * 1024.0)
 }
-

@@ -32,7 +32,8 @@ impl Conversation {
             return Ok(());
         };
         match std::mem::replace(&mut task.phase, Phase::Starting) {
-            Phase::Sampling { response, .. } => {
+            Phase::Sampling { stream, response } => {
+                stream.release();
                 self.cycle_answered(out, response, response_id, usage).await
             }
             Phase::Compacting(compacting) => self.compacted(out, compacting).await,
