@@ -15,3 +15,4 @@ pub mod prompt;
 pub mod request;
 pub mod run;
 pub mod signals;
+mod target;

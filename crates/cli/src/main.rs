@@ -17,6 +17,7 @@ mod git;
 mod home;
 mod layers;
 mod limits;
+mod provider;
 mod settings;
 mod style;
 mod wiring;

@@ -1,7 +1,6 @@
 //! Builds what a session runs on: the one place that knows every crate, the environment
 //! and the home.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::{env, fs, io};
@@ -12,8 +11,8 @@ use troupe_config::{Config, Layer};
 use troupe_engine::{
     Configurator, ConfigureError, Instructions, Origin, ProjectDocSettings, Setup, WindowSettings,
 };
+use troupe_model::Model;
 use troupe_model::cassette::{Player, Recorder};
-use troupe_model::{ConnectError, Model, ProviderConfig};
 use troupe_process::{Launcher, LauncherOptions};
 use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::session::{SessionSource, TurnContext, TurnOverrides};
@@ -25,13 +24,11 @@ use crate::failure::Failure;
 use crate::git;
 use crate::home::{repository_root, user_home};
 use crate::layers::{ConfigSource, Loaded};
+use crate::provider::{ModelTrouble, connect, secret_variables};
 use crate::settings::Settings;
 
 /// Names the program that drives us, for SDKs that set it.
 const ORIGINATOR_VARIABLE: &str = "CODEX_INTERNAL_ORIGINATOR_OVERRIDE";
-
-/// Read before the key of the provider's own variable, for the provider `openai`.
-const CODEX_KEY_VARIABLE: &str = "CODEX_API_KEY";
 
 /// Everything that sessions of this process are opened with.
 #[derive(Debug)]
@@ -323,64 +320,6 @@ impl Prepared {
 fn provider_id<'a>(settings: &'a Settings, request: &'a ConfigureSession) -> &'a str {
     let requested = request.model_provider.as_deref();
     requested.unwrap_or(&settings.model.model_provider)
-}
-
-/// Finds a provider among the configured and the built-in ones.
-pub fn provider(settings: &Settings, id: &str) -> Option<ProviderConfig> {
-    let mut provider = settings.model.model_providers.get(id)?.clone();
-    if id == "openai"
-        && let Some(base_url) = &settings.model.openai_base_url
-    {
-        provider.base_url.clone_from(base_url);
-    }
-    Some(provider)
-}
-
-/// Returns the name of the variable that holds the provider's key, if it is set.
-pub fn key_variable(provider: &ProviderConfig, id: &str) -> Option<String> {
-    let codex = (id == "openai").then(|| CODEX_KEY_VARIABLE.to_owned());
-    codex
-        .into_iter()
-        .chain(provider.env_key.clone())
-        .find(|name| env::var_os(name).is_some_and(|value| !value.is_empty()))
-}
-
-/// Why there is no model to ask.
-#[derive(Debug, thiserror::Error)]
-pub enum ModelTrouble {
-    #[error("there is no model provider {id:?}; known are {}", known.join(", "))]
-    UnknownProvider { id: String, known: Vec<String> },
-    #[error(transparent)]
-    Connect(#[from] ConnectError),
-    #[error("cannot use the cassette {}: {error}", path.display())]
-    Cassette { path: PathBuf, error: io::Error },
-}
-
-fn connect(settings: &Settings, id: &str) -> Result<Arc<dyn Model>, ModelTrouble> {
-    let provider = provider(settings, id).ok_or_else(|| ModelTrouble::UnknownProvider {
-        id: id.to_owned(),
-        known: settings.model.model_providers.keys().cloned().collect(),
-    })?;
-    let key = key_variable(&provider, id).and_then(|name| env::var(name).ok());
-    Ok(provider
-        .with_env(|name| env::var(name).ok())
-        .connect(id, key)?)
-}
-
-/// Variables that commands never see.
-fn secret_variables(settings: &Settings) -> Vec<String> {
-    let providers: &BTreeMap<String, ProviderConfig> = &settings.model.model_providers;
-    providers
-        .values()
-        .flat_map(|provider| {
-            provider
-                .env_key
-                .iter()
-                .chain(provider.env_http_headers.values())
-        })
-        .cloned()
-        .chain([CODEX_KEY_VARIABLE.to_owned()])
-        .collect()
 }
 
 fn shell_name() -> String {

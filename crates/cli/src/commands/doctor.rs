@@ -17,9 +17,9 @@ use crate::failure::{Exit, Failure, Outcome};
 use crate::home::{Home, repository_root};
 use crate::layers::{ConfigSource, Loaded};
 use crate::limits::DOCTOR_CONNECT_MS_MAX;
+use crate::provider::{key_variable, provider};
 use crate::settings::Settings;
 use crate::style::{ColorChoice, Style};
-use crate::wiring;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Exit codes: 0 everything essential works, 1 something essential does not.")]
@@ -164,7 +164,7 @@ fn check_configuration(source: &ConfigSource, cwd: &Path) -> (Vec<Check>, Option
 fn check_model(settings: &Settings, offline: bool) -> Vec<Check> {
     let id = &settings.model.model_provider;
     let check = |name, state, text: String| Check { name, state, text };
-    let Some(provider) = wiring::provider(settings, id) else {
+    let Some(provider) = provider(settings, id) else {
         let text = format!("model_provider {id:?} is not configured");
         return vec![check("model", State::Bad, text)];
     };
@@ -174,7 +174,7 @@ fn check_model(settings: &Settings, offline: bool) -> Vec<Check> {
         format!("{} at {id} ({})", settings.model.model, provider.base_url),
     )];
     let needs_key = provider.requires_key.unwrap_or(provider.env_key.is_some());
-    checks.push(match wiring::key_variable(&provider, id) {
+    checks.push(match key_variable(&provider, id) {
         Some(name) => check("key", State::Good, format!("{name} is set")),
         None if needs_key => {
             let name = provider.env_key.as_deref().unwrap_or("env_key");

@@ -9,20 +9,20 @@ use troupe_engine::{Deps, EventStream, SessionHandle, spawn};
 use troupe_model::ConnectError;
 use troupe_protocol::approval::{ReviewDecision, UserInputResponse};
 use troupe_protocol::input::UserInput;
-use troupe_protocol::op::{ConfigureSession, ElicitationDecision, ForkPoint};
-use troupe_protocol::rollout::RolloutRecord;
+use troupe_protocol::op::{ConfigureSession, ElicitationDecision};
 use troupe_protocol::session::{SessionSource, TurnOverrides};
-use troupe_protocol::{EventMsg, Op, SessionId, Submission, SubmissionId};
-use troupe_store::{ListQuery, Position, Store};
+use troupe_protocol::{EventMsg, Op, Submission, SubmissionId};
 
 use crate::commands::tell;
 use crate::exec::no_model::HOW_TO_CONFIGURE;
 use crate::exec::print::Printer;
-use crate::exec::request::{Continue, Request};
+use crate::exec::request::Request;
 use crate::exec::signals::StopRequests;
+use crate::exec::target::configure_session;
 use crate::failure::{Exit, Failure, Outcome};
+use crate::provider::ModelTrouble;
 use crate::settings::HeadlessApprovals;
-use crate::wiring::{ModelTrouble, Wiring};
+use crate::wiring::Wiring;
 
 /// Runs a request to its end.
 pub async fn run(request: Request) -> Outcome {
@@ -261,101 +261,6 @@ fn no_model(trouble: ModelTrouble) -> Failure {
         ),
         other => Failure::not_started(other),
     }
-}
-
-async fn configure_session(
-    wiring: &Wiring,
-    cwd: &Path,
-    continues: Continue,
-    ephemeral: bool,
-) -> Result<ConfigureSession, Failure> {
-    let new = ConfigureSession {
-        source: Some(SessionSource::Exec),
-        ephemeral,
-        ..ConfigureSession::default()
-    };
-    if ephemeral && continues != Continue::New {
-        return Err(Failure::usage(
-            "--ephemeral writes nothing, so it cannot continue a session",
-        ));
-    }
-    if continues == Continue::New {
-        return Ok(new);
-    }
-    let store = wiring.store()?;
-    let store = store.as_ref();
-    let (origin, resume, fork) = match continues {
-        Continue::New => return Ok(new),
-        Continue::Resume(text) => {
-            let id = resolve(store, &text).await?;
-            (id, Some(id), None)
-        }
-        Continue::Last { any_directory } => {
-            let id = last(store, (!any_directory).then_some(cwd)).await?;
-            (id, Some(id), None)
-        }
-        Continue::Fork { session, at } => {
-            let session_id = resolve(store, &session).await?;
-            let fork = ForkPoint {
-                session_id,
-                last_response_id: at,
-            };
-            (session_id, None, Some(fork))
-        }
-    };
-    // The model's name is the session's, so it must be asked where the session asked it.
-    let model_provider = match wiring.explicit_provider() {
-        Some(id) => Some(id),
-        None => stored_provider(store, origin).await?,
-    };
-    Ok(ConfigureSession {
-        overrides: wiring.explicit()?,
-        model_provider,
-        resume,
-        fork,
-        ..new
-    })
-}
-
-/// Returns the provider that a session was begun with, as its first line says.
-async fn stored_provider(store: &dyn Store, id: SessionId) -> Result<Option<String>, Failure> {
-    let batch = store
-        .read_all(id, Position::default())
-        .await
-        .map_err(Failure::not_started)?;
-    let first = batch.lines.first().and_then(|line| line.record().ok());
-    Ok(match first.map(|line| line.record) {
-        Some(RolloutRecord::SessionMeta(meta)) => Some(meta.model_provider),
-        // The engine will say what is wrong with the file.
-        _ => None,
-    })
-}
-
-async fn resolve(store: &dyn Store, text: &str) -> Result<SessionId, Failure> {
-    // A full id needs no index.
-    if let Ok(id) = text.parse() {
-        return Ok(id);
-    }
-    store.resolve(text).await.map_err(Failure::not_started)
-}
-
-/// Finds the session that changed last, in one directory or in all.
-async fn last(store: &dyn Store, cwd: Option<&Path>) -> Result<SessionId, Failure> {
-    let page = store
-        .list(&ListQuery {
-            cwd: cwd.map(Path::to_owned),
-            limit: Some(1),
-            ..ListQuery::default()
-        })
-        .await
-        .map_err(Failure::not_started)?;
-    let newest = page.sessions.first().map(|session| session.id);
-    newest.ok_or_else(|| {
-        Failure::not_started(anyhow::Error::msg(match cwd {
-            Some(cwd) => format!("no session has worked in {} yet; try --all", cwd.display()),
-            None => "there is no session yet".to_owned(),
-        }))
-    })
 }
 
 fn write_last_message(path: &Path, message: Option<&str>) -> Result<(), Failure> {

@@ -1,0 +1,109 @@
+//! Which conversation a run belongs to.
+
+use std::path::Path;
+
+use troupe_protocol::SessionId;
+use troupe_protocol::op::{ConfigureSession, ForkPoint};
+use troupe_protocol::rollout::RolloutRecord;
+use troupe_protocol::session::SessionSource;
+use troupe_store::{ListQuery, Position, Store};
+
+use crate::exec::request::Continue;
+use crate::failure::Failure;
+use crate::wiring::Wiring;
+
+/// Finds the session that is meant and says how it is to be opened.
+pub async fn configure_session(
+    wiring: &Wiring,
+    cwd: &Path,
+    continues: Continue,
+    ephemeral: bool,
+) -> Result<ConfigureSession, Failure> {
+    let new = ConfigureSession {
+        source: Some(SessionSource::Exec),
+        ephemeral,
+        ..ConfigureSession::default()
+    };
+    if ephemeral && continues != Continue::New {
+        return Err(Failure::usage(
+            "--ephemeral writes nothing, so it cannot continue a session",
+        ));
+    }
+    if continues == Continue::New {
+        return Ok(new);
+    }
+    let store = wiring.store()?;
+    let store = store.as_ref();
+    let (origin, resume, fork) = match continues {
+        Continue::New => return Ok(new),
+        Continue::Resume(text) => {
+            let id = resolve(store, &text).await?;
+            (id, Some(id), None)
+        }
+        Continue::Last { any_directory } => {
+            let id = last(store, (!any_directory).then_some(cwd)).await?;
+            (id, Some(id), None)
+        }
+        Continue::Fork { session, at } => {
+            let session_id = resolve(store, &session).await?;
+            let fork = ForkPoint {
+                session_id,
+                last_response_id: at,
+            };
+            (session_id, None, Some(fork))
+        }
+    };
+    // The model's name is the session's, so it must be asked where the session asked it.
+    let model_provider = match wiring.explicit_provider() {
+        Some(id) => Some(id),
+        None => stored_provider(store, origin).await?,
+    };
+    Ok(ConfigureSession {
+        overrides: wiring.explicit()?,
+        model_provider,
+        resume,
+        fork,
+        ..new
+    })
+}
+
+/// Returns the provider that a session was begun with, as its first line says.
+async fn stored_provider(store: &dyn Store, id: SessionId) -> Result<Option<String>, Failure> {
+    let batch = store
+        .read_all(id, Position::default())
+        .await
+        .map_err(Failure::not_started)?;
+    let first = batch.lines.first().and_then(|line| line.record().ok());
+    Ok(match first.map(|line| line.record) {
+        Some(RolloutRecord::SessionMeta(meta)) => Some(meta.model_provider),
+        // The engine will say what is wrong with the file.
+        _ => None,
+    })
+}
+
+async fn resolve(store: &dyn Store, text: &str) -> Result<SessionId, Failure> {
+    // A full id needs no index.
+    if let Ok(id) = text.parse() {
+        return Ok(id);
+    }
+    store.resolve(text).await.map_err(Failure::not_started)
+}
+
+/// Finds the session that changed last, in one directory or in all.
+async fn last(store: &dyn Store, cwd: Option<&Path>) -> Result<SessionId, Failure> {
+    let page = store
+        .list(&ListQuery {
+            cwd: cwd.map(Path::to_owned),
+            limit: Some(1),
+            ..ListQuery::default()
+        })
+        .await
+        .map_err(Failure::not_started)?;
+    let newest = page.sessions.first().map(|session| session.id);
+    newest.ok_or_else(|| {
+        Failure::not_started(anyhow::Error::msg(match cwd {
+            Some(cwd) => format!("no session has worked in {} yet; try --all", cwd.display()),
+            None => "there is no session yet".to_owned(),
+        }))
+    })
+}
