@@ -19,8 +19,10 @@
 //! environment.
 
 mod cage;
+mod hardening;
 mod holder;
 mod holders;
+mod intersection;
 mod launcher;
 pub mod limits;
 mod login;
@@ -31,6 +33,8 @@ mod report;
 mod roots;
 mod spec;
 
+pub use hardening::harden_engine;
+pub use intersection::intersect;
 pub use launcher::{BackendChoice, Launcher, LauncherOptions, SpawnError};
 pub use login::{LoginError, login_environment};
 pub use output::OutputBuffer;

@@ -9,6 +9,8 @@ mod support;
 mod denial;
 #[path = "it/escape.rs"]
 mod escape;
+#[path = "it/ownership.rs"]
+mod ownership;
 #[path = "it/process.rs"]
 mod process;
 #[path = "it/sandbox.rs"]

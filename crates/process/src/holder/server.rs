@@ -62,6 +62,7 @@ pub(super) fn serve(socket: &OwnedFd) -> io::Result<()> {
 
 /// Leaves the engine's session and descriptors behind; returns where the ends of children show.
 fn isolate() -> io::Result<SignalFd> {
+    prctl::set_name(c"troupe-holder")?;
     // Fails only for the leader of a process group, whom no terminal's ctrl-C reaches either way.
     let _ = setsid();
     // SAFETY: nothing here owns a descriptor above the socket, which is stdin.

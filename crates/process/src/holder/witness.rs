@@ -14,6 +14,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Component, Path, PathBuf};
 
 use nix::fcntl::{AtFlags, OFlag, open, renameat};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::stat::{Mode, fstatat};
 
 use super::wire;
@@ -57,12 +58,13 @@ impl Witness {
         let Some(listener) = &self.listener else {
             return;
         };
-        let call = match Call::receive(listener) {
-            Ok(call) => call,
-            // The caller was killed meanwhile.
-            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => return,
-            // Nobody is left who could be reported.
-            Err(_) => return self.listener = None,
+        let Ok(call) = Call::receive(listener) else {
+            // The caller was killed meanwhile; or nobody is left who could be reported, of which
+            // the kernel would go on to remind us.
+            if has_hung_up(listener) {
+                self.listener = None;
+            }
+            return;
         };
         let (answer, denial) = match call.kind() {
             Kind::Write(paths) => (Answer::GoOn, self.refused_path(&call, paths)),
@@ -111,6 +113,16 @@ impl Witness {
         });
         Some(format!("write to {}", refused?.display()))
     }
+}
+
+fn has_hung_up(listener: &OwnedFd) -> bool {
+    let mut ready = [PollFd::new(listener.as_fd(), PollFlags::POLLIN)];
+    let polled = poll(&mut ready, PollTimeout::ZERO);
+    let hung_up = |it: &PollFd| {
+        it.revents()
+            .is_some_and(|it| it.contains(PollFlags::POLLHUP))
+    };
+    polled.is_err() || ready.iter().any(hung_up)
 }
 
 /// A protected path that did not exist when the command started. Its directory is held open: a

@@ -370,7 +370,13 @@ fn all_of_it_again_as_a_bare_numeric_user() {
         return;
     }
     let output = Command::new("/proc/self/exe")
-        .args(["sandbox::", "escape::", "denial::", "terminal::"])
+        .args([
+            "sandbox::",
+            "escape::",
+            "denial::",
+            "ownership::",
+            "terminal::",
+        ])
         .uid(NOBODY_IN_PARTICULAR)
         .gid(NOBODY_IN_PARTICULAR)
         .current_dir("/")

@@ -1,0 +1,125 @@
+//! No process outlives its owner, however the owner ends.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use troupe_process::{Confinement, harden_engine};
+use troupe_protocol::policy::SandboxPolicy;
+
+use crate::support::{
+    BACKENDS, bash, confined, finish, gone, is_alive, launcher, launcher_with, read_until, scratch,
+    workspace_only,
+};
+
+/// Set in the copy of this program that plays an engine of its own.
+const ROLE: &str = "TROUPE_TEST_ROLE";
+
+fn play_engine(test: &str) -> Child {
+    Command::new("/proc/self/exe")
+        .args([test, "--exact", "--nocapture", "--test-threads=1"])
+        .env(ROLE, "engine")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+const COMMANDS: usize = 50;
+
+/// Starts commands that have daemons of their own, and prints the process ids as this engine
+/// sees them.
+async fn run_commands_forever() {
+    let script =
+        "(setsid bash -c 'sleep 1000; true' </dev/null >/dev/null 2>&1 &); echo up; sleep 1000";
+    let place = scratch();
+    let mut running = Vec::new();
+    for number in 0..COMMANDS {
+        let mut spec = confined(script, workspace_only(), place.path());
+        let launcher = match number % 3 {
+            0 => launcher_with(BACKENDS[0]),
+            1 => launcher_with(BACKENDS[1]),
+            _ => {
+                spec.confinement = Confinement::Unconfined;
+                launcher()
+            }
+        };
+        let mut process = launcher.spawn(spec).await.unwrap();
+        read_until(&mut process, |it| it == "up\n").await;
+        running.push(process);
+    }
+    println!("\nrunning");
+    std::future::pending::<()>().await;
+}
+
+/// Every process below the given one, by a walk of `/proc`.
+fn descendants(root: u32) -> Vec<i32> {
+    let mut found = Vec::new();
+    let mut open = vec![root.cast_signed()];
+    while let Some(pid) = open.pop() {
+        let children = std::fs::read_dir(format!("/proc/{pid}/task"))
+            .unwrap()
+            .flatten();
+        for thread in children {
+            let list = std::fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+            let pids = list
+                .split_whitespace()
+                .map(|pid| pid.parse::<i32>().unwrap());
+            found.extend(pids.clone());
+            open.extend(pids);
+        }
+    }
+    found
+}
+
+#[tokio::test]
+async fn nothing_is_left_of_an_engine_that_was_killed() {
+    if std::env::var_os(ROLE).is_some() {
+        return run_commands_forever().await;
+    }
+    let foreign = launcher().spawn(bash("sleep 1000")).await.unwrap();
+    let mut engine = play_engine("ownership::nothing_is_left_of_an_engine_that_was_killed");
+    let output = BufReader::new(engine.stdout.take().unwrap());
+    assert!(
+        output
+            .lines()
+            .map_while(Result::ok)
+            .any(|line| line == "running")
+    );
+    let processes = descendants(engine.id());
+    // A command, its sleep, its daemon and the daemon's sleep, and a keeper for all of them.
+    assert!(processes.len() >= 4 * COMMANDS, "only {}", processes.len());
+    engine.kill().unwrap();
+    engine.wait().unwrap();
+    for pid in processes {
+        gone(pid).await;
+    }
+    assert!(is_alive(foreign.pid().cast_signed()));
+}
+
+#[tokio::test]
+async fn a_hardened_engine_still_starts_commands() {
+    if std::env::var_os(ROLE).is_none() {
+        let mut engine = play_engine("ownership::a_hardened_engine_still_starts_commands");
+        assert!(engine.wait().unwrap().success());
+        return;
+    }
+    harden_engine().unwrap();
+    // What only release builds do.
+    nix::sys::prctl::set_dumpable(false).unwrap();
+    assert_eq!(
+        nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_CORE)
+            .unwrap()
+            .0,
+        0
+    );
+    for backend in BACKENDS {
+        let place = scratch();
+        let spec = confined(
+            "echo x > f && cat f",
+            SandboxPolicy::workspace_write(),
+            place.path(),
+        );
+        let mut process = launcher_with(backend).spawn(spec).await.unwrap();
+        assert_eq!(finish(&mut process).await.stdout, "x\n");
+    }
+}
