@@ -15,8 +15,5 @@ pub const SHOWN_DIFF_LINES_MAX: usize = 40;
 /// Characters of one shown line.
 pub const SHOWN_LINE_CHARS_MAX: usize = 200;
 
-/// Refused lines of a `proto` client that wait to be told of; then its input waits.
-pub const REFUSALS_WAITING_MAX: usize = 64;
-
 /// How long `doctor` waits for a server.
 pub const DOCTOR_CONNECT_MS_MAX: u64 = 3000;

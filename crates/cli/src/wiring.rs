@@ -7,6 +7,7 @@ use std::{env, fs, io};
 
 use anyhow::Context as _;
 use async_trait::async_trait;
+use jiff::tz::TimeZone;
 use troupe_config::{Config, Layer};
 use troupe_engine::{
     Configurator, ConfigureError, Instructions, Origin, ProjectDocSettings, Setup, WindowSettings,
@@ -265,6 +266,7 @@ impl Wiring {
                 fallback_filenames: conversation.project_doc_fallback_filenames.clone(),
             },
             shell: shell_name(),
+            time_zone: time_zone(),
         })
     }
 }
@@ -328,4 +330,19 @@ fn shell_name() -> String {
         Some(name) => name.to_owned(),
         None => "sh".to_owned(),
     }
+}
+
+/// Returns the machine's time zone. Asking the library for it would list the whole zone
+/// database to find the name; the link tells it, and the file behind it is the zone.
+fn time_zone() -> TimeZone {
+    const LOCAL: &str = "/etc/localtime";
+    if env::var_os("TZ").is_some() {
+        return TimeZone::system();
+    }
+    let zone = || {
+        let link = std::fs::read_link(LOCAL).ok()?;
+        let (_, name) = link.to_str()?.rsplit_once("zoneinfo/")?;
+        TimeZone::tzif(name, &std::fs::read(LOCAL).ok()?).ok()
+    };
+    zone().unwrap_or(TimeZone::UTC)
 }

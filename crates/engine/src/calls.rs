@@ -192,12 +192,16 @@ impl Calls {
         self.asks.remove(call_id)
     }
 
+    pub(crate) fn open_asks(&self) -> Vec<CallId> {
+        self.asks.keys().cloned().collect()
+    }
+
     pub(crate) fn has_ask(&self, call_id: &CallId) -> bool {
         self.asks.contains_key(call_id)
     }
 
-    pub(crate) fn item_started(&mut self, item: &TurnItem) {
-        self.open_items.insert(item.id().clone(), item.clone());
+    pub(crate) fn item_started(&mut self, item: TurnItem) {
+        self.open_items.insert(item.id().clone(), item);
     }
 
     pub(crate) fn item_completed(&mut self, item: &TurnItem) {

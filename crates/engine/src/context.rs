@@ -58,7 +58,11 @@ pub(crate) fn instructions(base: Option<&str>, personality: Option<Personality>)
 
 /// Returns the message that describes the surroundings. It is sent at the start and again
 /// whenever it changes.
-pub(crate) fn environment(context: &TurnContext, shell: &str, clock: &Clock) -> String {
+pub(crate) fn environment(
+    context: &TurnContext,
+    instructions: &Instructions,
+    clock: &Clock,
+) -> String {
     let mut text = format!("{ENVIRONMENT_OPEN}\n");
     let mut line = |tag: &str, value: &str| {
         writeln!(text, "  <{tag}>{value}</{tag}>").expect("writing to a string does not fail");
@@ -72,8 +76,8 @@ pub(crate) fn environment(context: &TurnContext, shell: &str, clock: &Clock) -> 
             line("writable_root", &root.display().to_string());
         }
     }
-    line("shell", shell);
-    let zone = jiff::tz::TimeZone::system();
+    line("shell", &instructions.shell);
+    let zone = &instructions.time_zone;
     let now = clock.now().to_zoned(zone.clone());
     line("current_date", &now.date().to_string());
     line("timezone", zone.iana_name().unwrap_or("UTC"));

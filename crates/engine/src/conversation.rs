@@ -41,6 +41,8 @@ pub(crate) use preparing::From;
 pub(crate) struct Conversation {
     pub tools: Arc<Registry>,
     pub task: Option<Task>,
+    /// Nobody is left to answer: what would be asked is refused.
+    unattended: bool,
     meta: SessionMeta,
     store: Arc<dyn Store>,
     model: Arc<dyn Model>,
@@ -111,16 +113,14 @@ impl Conversation {
                 collaboration_mode: Some(context.collaboration_mode),
                 personality: context.personality,
             },
+            model_provider: Some(self.meta.model_provider.clone()),
+            base_instructions: self.meta.base_instructions.clone(),
             fork: Some(point),
             ..ConfigureSession::default()
         }
     }
 
-    pub(crate) fn is_fork_of(&self, session: SessionId) -> bool {
-        self.meta.forked_from_id == Some(session)
-    }
-
-    fn id(&self) -> SessionId {
+    pub(crate) fn id(&self) -> SessionId {
         self.meta.id
     }
 
@@ -183,7 +183,7 @@ impl Conversation {
     }
 
     fn environment_text(&self) -> String {
-        context::environment(&self.context, &self.instructions.shell, &self.clock)
+        context::environment(&self.context, &self.instructions, &self.clock)
     }
 
     /// Returns what the model must be told about its surroundings and does not know yet.

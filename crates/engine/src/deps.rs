@@ -58,7 +58,7 @@ pub struct Setup {
     pub warnings: Vec<String>,
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Instructions {
     /// Replaces the built-in instructions.
     pub base: Option<String>,
@@ -67,6 +67,20 @@ pub struct Instructions {
     pub project: ProjectDocSettings,
     /// The name of the user's shell, for the environment context.
     pub shell: String,
+    /// Where the user's clock stands, for the environment context.
+    pub time_zone: jiff::tz::TimeZone,
+}
+
+impl Default for Instructions {
+    fn default() -> Self {
+        Self {
+            base: None,
+            user: None,
+            project: ProjectDocSettings::default(),
+            shell: "bash".to_owned(),
+            time_zone: jiff::tz::TimeZone::UTC,
+        }
+    }
 }
 
 /// Where project instructions are looked for.

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use troupe_protocol::event::{ErrorEvent, EventMsg};
+use troupe_protocol::item::TurnItem;
 use troupe_protocol::rollout::{EventRecord, RolloutRecord};
 use troupe_protocol::{Event, SessionId, SubmissionId};
 use troupe_store::{Error, Log, Position, Store};
@@ -21,6 +22,16 @@ pub(crate) struct Emitter {
     reserved_until: u64,
     /// Published together at the end of each step of the actor.
     outbox: Vec<Event>,
+}
+
+/// Where an emitter wrote before it was attached to another log.
+#[derive(Debug)]
+pub(crate) struct Before {
+    pub log: Option<Box<dyn Log>>,
+    next_seq: u64,
+    reserved_until: u64,
+    /// How much was in the outbox.
+    said: usize,
 }
 
 impl Emitter {
@@ -47,15 +58,25 @@ impl Emitter {
         self.publisher.follow_rollout(store, session);
     }
 
-    /// Writes to `log` from now on. Returns the log written to before.
-    pub(crate) fn attach(
-        &mut self,
-        log: Box<dyn Log>,
-        reserved_until: u64,
-    ) -> Option<Box<dyn Log>> {
+    /// Writes to `log` from now on. Returns what [`Emitter::restore`] needs.
+    pub(crate) fn attach(&mut self, log: Box<dyn Log>, reserved_until: u64) -> Before {
+        let before = Before {
+            log: self.log.replace(log),
+            next_seq: self.next_seq,
+            reserved_until: self.reserved_until,
+            said: self.outbox.len(),
+        };
         self.next_seq = self.next_seq.max(reserved_until);
         self.reserved_until = 0;
-        self.log.replace(log)
+        before
+    }
+
+    /// Undoes an attachment. What was said since then is taken back: nobody has heard it.
+    pub(crate) fn restore(&mut self, before: Before) {
+        self.log = before.log;
+        self.next_seq = before.next_seq;
+        self.reserved_until = before.reserved_until;
+        self.outbox.truncate(before.said);
     }
 
     pub(crate) fn detach(&mut self) -> Option<Box<dyn Log>> {
@@ -88,7 +109,8 @@ impl Emitter {
         self.write(id, Vec::new(), msgs)
     }
 
-    /// Appends records, then events, in one write, and tells clients of the events.
+    /// Appends records, then events, in one write, and tells clients of the events. When that
+    /// fails they are told only what is over: no item that they saw begin stays open.
     pub(crate) fn write(
         &mut self,
         id: &SubmissionId,
@@ -110,7 +132,10 @@ impl Emitter {
         }
         let reservation = self.reservation(seq);
         records.extend(reservation.map(|until| RolloutRecord::SeqReserved { until }));
-        self.record(&records)?;
+        if let Err(error) = self.record(&records) {
+            self.tell_unrecorded(id, ends(records));
+            return Err(error);
+        }
         self.reserved_until = reservation.unwrap_or(self.reserved_until);
         self.next_seq = seq;
         self.outbox.append(&mut events);
@@ -130,7 +155,14 @@ impl Emitter {
     /// Tells clients what could not be recorded, because recording is what failed.
     pub(crate) fn tell_unrecorded(&mut self, id: &SubmissionId, msgs: Vec<EventMsg>) {
         for msg in msgs {
-            self.push(id, msg);
+            let record = EventRecord {
+                id: id.clone(),
+                seq: self.next_seq,
+                msg,
+            };
+            let events = expand(record);
+            self.next_seq += events.len() as u64;
+            self.outbox.extend(events);
         }
     }
 
@@ -170,4 +202,21 @@ impl Emitter {
     fn reservation(&self, next: u64) -> Option<u64> {
         (self.log.is_some() && next > self.reserved_until).then_some(next + SEQ_BLOCK)
     }
+}
+
+/// Returns the ends of items among the records. A user's message begins and ends in one
+/// write, so nobody waits for its end.
+fn ends(records: Vec<RolloutRecord>) -> Vec<EventMsg> {
+    let end = |record| match record {
+        RolloutRecord::EventMsg(EventRecord { msg, .. }) => match msg {
+            EventMsg::ItemCompleted {
+                item: TurnItem::UserMessage(_),
+                ..
+            } => None,
+            EventMsg::ItemCompleted { .. } => Some(msg),
+            _ => None,
+        },
+        _ => None,
+    };
+    records.into_iter().filter_map(end).collect()
 }

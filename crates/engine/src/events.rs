@@ -26,7 +26,7 @@ pub(crate) struct Publisher {
 pub struct EventStream {
     shared: Arc<Shared>,
     published: watch::Receiver<u64>,
-    /// The last `seq` that was handed out.
+    /// The `seq` up to which events were handed out or are in the backlog.
     seen: u64,
     /// Events fetched from the rollout that wait to be handed out.
     backlog: VecDeque<Arc<Event>>,
@@ -43,13 +43,14 @@ struct Ring {
     events: VecDeque<Arc<Event>>,
     /// The newest event that fell out.
     evicted: u64,
+    /// The texts that were being streamed when the newest event fell out.
     open_texts: Vec<OpenText>,
     /// Where evicted events can be read again.
     rollout: Option<(Arc<dyn Store>, SessionId)>,
     closed: bool,
 }
 
-/// The text so far of an item that is being streamed.
+/// What fell out of the ring of the text of an item that was not complete by then.
 #[derive(Debug)]
 struct OpenText {
     id: SubmissionId,
@@ -130,10 +131,11 @@ impl Shared {
 
 impl Ring {
     fn push(&mut self, event: Event) {
-        self.track_open_text(&event);
         if self.events.len() == EVENT_RING_MAX
             && let Some(oldest) = self.events.pop_front()
         {
+            // Only of what fell out: the ring still tells the rest.
+            self.track_open_text(&oldest);
             self.evicted = oldest.seq;
         }
         self.events.push_back(Arc::new(event));
@@ -219,7 +221,6 @@ impl EventStream {
     pub async fn next(&mut self) -> Option<Arc<Event>> {
         loop {
             if let Some(event) = self.backlog.pop_front() {
-                self.seen = self.seen.max(event.seq);
                 return Some(event);
             }
             let next = self.shared.lock().next_after(self.seen);
@@ -259,9 +260,7 @@ impl EventStream {
             }
         }
         self.backlog.extend(snapshots);
-        if self.backlog.is_empty() {
-            self.seen = evicted;
-        }
+        self.seen = evicted;
     }
 }
 
@@ -308,3 +307,6 @@ pub fn expand(record: EventRecord) -> Vec<Event> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,6 @@
 //! What the model knows: the items of the live branch, with the places one can go back to.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use troupe_model::HistoryItem;
@@ -93,8 +94,7 @@ impl History {
     pub(crate) fn truncate(&mut self, len: usize) {
         self.items.truncate(len);
         self.bookmarks.retain(|bookmark| bookmark.len <= len);
-        self.turns
-            .retain(|turn| turn.len < len || (turn.len == 0 && len == 0));
+        self.turns.retain(|turn| turn.len < len);
     }
 
     /// Replaces everything. Places in what was replaced cannot be gone back to from here;
@@ -122,6 +122,14 @@ impl History {
         }
         open.into_iter()
             .filter_map(|call| output_for(call, answer.into()))
+            .collect()
+    }
+
+    /// Returns the ids of all calls.
+    pub(crate) fn call_ids(&self) -> HashSet<CallId> {
+        self.responses()
+            .filter_map(ResponseItem::open_call)
+            .cloned()
             .collect()
     }
 
@@ -169,9 +177,10 @@ pub(crate) fn output_for(call: &ResponseItem, output: ToolOutputBody) -> Option<
     }
 }
 
-/// Makes the ids of calls unique within a response: a model that repeats one would leave a
-/// call without an answer.
-pub(crate) fn distinct_call_id(wanted: &CallId, taken: &[CallId]) -> CallId {
+/// Makes the id of a call unique in its conversation: a model that repeats one would leave a
+/// call without an answer, and an approval could meet another call than the one it was
+/// given for.
+pub(crate) fn distinct_call_id(wanted: &CallId, taken: &HashSet<CallId>) -> CallId {
     if !taken.contains(wanted) && !wanted.0.is_empty() {
         return wanted.clone();
     }

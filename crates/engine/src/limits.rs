@@ -29,6 +29,9 @@ pub const IMAGE_BYTES_MAX: u64 = 20 * 1024 * 1024;
 /// User messages that survive a compaction, newest first, in tokens.
 pub const COMPACTION_KEPT_TOKENS_MAX: u64 = 20_000;
 
+/// The part of a window, or of a history that was too large for one, that they may take.
+pub const COMPACTION_KEPT_PERCENT: u64 = 25;
+
 /// How often the oldest half of the history is left out when even the compaction request
 /// does not fit.
 pub const COMPACTION_ATTEMPTS_MAX: u32 = 5;

@@ -3,6 +3,7 @@
 use troupe_protocol::SubmissionId;
 use troupe_protocol::event::EventMsg;
 use troupe_protocol::history::{ResponseItem, Role};
+use troupe_protocol::item::TurnItem;
 use troupe_protocol::rollout::{CarriedState, RolloutRecord};
 use troupe_protocol::session::TurnContext;
 use troupe_protocol::usage::TokenUsage;
@@ -81,8 +82,16 @@ impl Folded {
             }
             EventMsg::TurnComplete(_) | EventMsg::TurnAborted(_) => self.unfinished_task = None,
             EventMsg::ResponseCompleted { response_id, .. } => {
+                // As it was done live, so that the bookmark covers the same items.
+                self.history.drop_dangling_reasoning();
                 self.history.set_bookmark(response_id, after);
             }
+            // A compaction is always part of a task, whose beginning lies before what is
+            // read here.
+            EventMsg::ItemCompleted {
+                item: TurnItem::ContextCompaction(_),
+                ..
+            } => self.unfinished_task = Some(id),
             EventMsg::TokenCount {
                 info: Some(info), ..
             } => self.total_usage = info.total_token_usage,

@@ -39,6 +39,7 @@ pub fn spawn(deps: Deps) -> (SessionHandle, EventStream) {
         emitter: Emitter::new(publisher.clone()),
         conversation: None,
         deferred: VecDeque::new(),
+        audience: Audience::Present,
     };
     tokio::spawn(supervise(actor, publisher));
     let handle = SessionHandle {
@@ -89,12 +90,33 @@ impl SessionHandle {
             .await
             .map_err(|_| Closed)
     }
+
+    /// Has the session answer something that never became a submission.
+    pub async fn refuse(&self, id: SubmissionId, error: ErrorEvent) -> Result<(), Closed> {
+        self.mailbox
+            .send(Input::Refused { id, error })
+            .await
+            .map_err(|_| Closed)
+    }
+
+    /// Says that nobody will submit anything more. The session does what it was asked,
+    /// refuses what it would have to ask, and ends.
+    pub async fn finish(&self) -> Result<(), Closed> {
+        self.mailbox.send(Input::LastWord).await.map_err(|_| Closed)
+    }
 }
 
 /// Everything that can happen to a session.
 #[derive(Debug)]
 pub(crate) enum Input {
     Submission(Submission),
+    /// Something that was meant to be a submission.
+    Refused {
+        id: SubmissionId,
+        error: ErrorEvent,
+    },
+    /// No submission comes any more.
+    LastWord,
     /// A piece of the model's answer.
     Model(Vec<ModelEvent>),
     Call {
@@ -118,6 +140,15 @@ struct Actor {
     conversation: Option<Conversation>,
     /// What waits for the running task to stop.
     deferred: VecDeque<Deferred>,
+    audience: Audience,
+}
+
+/// Whether anybody is there to submit and to be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Audience {
+    Present,
+    /// The session ends when it has nothing more to do.
+    Gone,
 }
 
 #[derive(Debug)]
@@ -170,8 +201,9 @@ impl Actor {
         tokio::select! {
             biased;
             () = owner.cancelled() => Input::Abandoned,
-            Some(input) = inputs.recv() => input,
+            // Before what tools say: one that neither stops nor falls silent is dropped too.
             () = stop_deadline => Input::StopDeadline,
+            Some(input) = inputs.recv() => input,
             batch = next_batch => Input::Model(batch),
         }
     }
@@ -182,13 +214,32 @@ impl Actor {
             Ok(Flow::Continue(())) => (),
             Err(error) => self.storage_failed(&error),
         }
-        self.resume_deferred().await
+        match self.resume_deferred().await {
+            Flow::Continue(()) => self.leave_if_done().await,
+            flow @ Flow::Break(()) => flow,
+        }
+    }
+
+    /// Ends a session that has nothing more to do and nobody to do it for.
+    async fn leave_if_done(&mut self) -> Flow {
+        let busy = self.conversation.as_ref().is_some_and(|c| c.task.is_some());
+        if self.audience == Audience::Present || busy {
+            return Flow::Continue(());
+        }
+        self.shutdown(SubmissionId::default()).await
     }
 
     async fn handle(&mut self, input: Input) -> Result<Flow, Error> {
         match input {
             Input::Submission(submission) => return self.submission(submission).await,
-            Input::Abandoned => return self.abandoned().await,
+            Input::Abandoned => return Ok(self.abandoned().await),
+            Input::Refused { id, error } => self.emitter.error(&id, error)?,
+            Input::LastWord => {
+                self.audience = Audience::Gone;
+                if let Some(conversation) = &mut self.conversation {
+                    conversation.refuse_questions(&mut self.emitter).await?;
+                }
+            }
             Input::Model(batch) => {
                 if let Some(conversation) = &mut self.conversation {
                     conversation.model(&mut self.emitter, batch).await?;
@@ -248,7 +299,7 @@ impl Actor {
         let Submission { id, op } = submission;
         match op {
             Op::ConfigureSession(request) => self.configure(id, request).await?,
-            Op::Shutdown => return self.shutdown(id).await,
+            Op::Shutdown => return Ok(self.shutdown(id).await),
             op => match &self.conversation {
                 Some(_) => self.operate(id, op).await?,
                 None => self.refuse(
@@ -344,15 +395,11 @@ impl Actor {
             return Ok(());
         }
         if let From::Elsewhere(point) = &prepared.from {
-            let source = point.session_id;
+            let left = conversation.id();
             let request = conversation.fork_request(point.clone());
             self.configure(id.clone(), request).await?;
             // What kept the fork from being opened has been told.
-            if !self
-                .conversation
-                .as_ref()
-                .is_some_and(|c| c.is_fork_of(source))
-            {
+            if self.conversation.as_ref().is_some_and(|c| c.id() == left) {
                 return Ok(());
             }
         }
@@ -418,37 +465,55 @@ impl Actor {
         .await;
         match opened {
             Ok(conversation) => {
-                if let Some(old) = self.conversation.replace(conversation) {
+                let old = self.conversation.take();
+                if let Some(old) = &old {
                     old.tools.shutdown().await;
                 }
+                self.conversation = Some(match &old {
+                    Some(old) => conversation.after(old),
+                    None => conversation,
+                });
                 Ok(())
             }
             Err(error) => self.refuse(&id, error_info(&error), &describe(&error)),
         }
     }
 
-    async fn shutdown(&mut self, id: SubmissionId) -> Result<Flow, Error> {
+    /// Ends the session, also when the disk fails meanwhile: that is told, and nobody is
+    /// kept waiting.
+    async fn shutdown(&mut self, id: SubmissionId) -> Flow {
         if let Some(conversation) = &mut self.conversation {
             if conversation.task.is_some() {
-                conversation
+                let stopped = conversation
                     .stop(&mut self.emitter, Stop::quietly(AbortReason::Shutdown))
-                    .await?;
+                    .await;
+                if let Err(error) = stopped {
+                    self.storage_failed(&error);
+                }
                 self.deferred.push_front(Deferred::Submission(Submission {
                     id,
                     op: Op::Shutdown,
                 }));
-                return Ok(Flow::Continue(()));
+                return Flow::Continue(());
             }
             conversation.tools.shutdown().await;
         }
-        self.emitter.emit(&id, vec![EventMsg::ShutdownComplete])?;
-        if let Some(log) = self.emitter.detach() {
-            log.close().await?;
+        if let Err(error) = self.emitter.commit().await {
+            self.storage_failed(&error);
         }
-        Ok(Flow::Break(()))
+        let complete = vec![EventMsg::ShutdownComplete];
+        if let Err(error) = self.emitter.emit(&id, complete.clone()) {
+            self.storage_failed(&error);
+            self.emitter.tell_unrecorded(&id, complete);
+        }
+        if let Some(log) = self.emitter.detach() {
+            // Everything but the last line is on disk, and that line says nothing new.
+            log.close().await.ok();
+        }
+        Flow::Break(())
     }
 
-    async fn abandoned(&mut self) -> Result<Flow, Error> {
+    async fn abandoned(&mut self) -> Flow {
         // From now on the deferred shutdown decides; the token stays cancelled.
         self.owner = CancellationToken::new();
         self.deferred.clear();
@@ -481,20 +546,25 @@ impl Actor {
     /// Tells that the conversation cannot be kept, and ends the task: going on would lose
     /// what it does.
     fn storage_failed(&mut self, error: &Error) {
-        let task = self.conversation.as_mut().and_then(|c| c.task.take());
-        let id = task
-            .as_ref()
-            .map(|task| task.id.clone())
-            .unwrap_or_default();
-        let mut msgs = vec![EventMsg::Error(ErrorEvent {
-            message: describe(error),
-            fatal: task.is_some(),
-            error_info: Some(ErrorInfo::StorageFailed),
-        })];
-        if let Some(task) = task {
-            msgs.push(EventMsg::TurnAborted(task.aborted(AbortReason::Error)));
+        let error = |fatal| {
+            EventMsg::Error(ErrorEvent {
+                message: describe(error),
+                fatal,
+                error_info: Some(ErrorInfo::StorageFailed),
+            })
+        };
+        let given_up = self.conversation.as_mut().and_then(Conversation::give_up);
+        let Some((mut task, mut msgs)) = given_up else {
+            let nobody = SubmissionId::default();
+            return self.emitter.tell_unrecorded(&nobody, vec![error(false)]);
+        };
+        for (steer, undelivered) in task.take_undelivered() {
+            self.emitter
+                .tell_unrecorded(&steer, vec![EventMsg::Error(undelivered)]);
         }
-        self.emitter.tell_unrecorded(&id, msgs);
+        msgs.push(error(true));
+        msgs.push(EventMsg::TurnAborted(task.aborted(AbortReason::Error)));
+        self.emitter.tell_unrecorded(&task.id, msgs);
     }
 }
 

@@ -152,6 +152,23 @@ impl Task {
         }
     }
 
+    /// Returns what nobody will tell the model any more, with what its senders are told.
+    pub(crate) fn take_undelivered(&mut self) -> Vec<(SubmissionId, ErrorEvent)> {
+        let undelivered = |steered: Steered| {
+            let error = ErrorEvent {
+                message: format!(
+                    "task {} ended before this message was delivered; send it again",
+                    self.id
+                ),
+                fatal: false,
+                error_info: Some(ErrorInfo::ActiveTurnNotSteerable),
+            };
+            (steered.submission, error)
+        };
+        let steered = std::mem::take(&mut self.steered);
+        steered.into_iter().map(undelivered).collect()
+    }
+
     pub(crate) fn is_stopping(&self) -> bool {
         matches!(self.phase, Phase::Stopping(_))
     }

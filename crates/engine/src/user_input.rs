@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use base64::Engine as _;
+use tokio::io::AsyncReadExt as _;
 use troupe_protocol::ResponseItem;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::ErrorEvent;
@@ -56,18 +57,25 @@ pub(crate) async fn to_history(items: &[UserInput]) -> Result<ResponseItem, Erro
 
 async fn data_url(path: &Path) -> Result<String, ErrorEvent> {
     let shown = path.display();
-    let size = tokio::fs::metadata(path)
+    let unreadable =
+        |error: std::io::Error| refusal(&format!("image {shown} cannot be read: {error}"));
+    let metadata = tokio::fs::metadata(path).await.map_err(unreadable)?;
+    // Asked before it is opened: opening a pipe waits for its other end.
+    if !metadata.is_file() {
+        return Err(refusal(&format!("image {shown} is not a regular file")));
+    }
+    let file = tokio::fs::File::open(path).await.map_err(unreadable)?;
+    let mut bytes = Vec::new();
+    file.take(IMAGE_BYTES_MAX + 1)
+        .read_to_end(&mut bytes)
         .await
-        .map_err(|error| refusal(&format!("image {shown} cannot be read: {error}")))?
-        .len();
-    if size > IMAGE_BYTES_MAX {
+        .map_err(unreadable)?;
+    if bytes.len() as u64 > IMAGE_BYTES_MAX {
         return Err(refusal(&format!(
-            "image {shown} has {size} bytes; at most {IMAGE_BYTES_MAX} are taken"
+            "image {shown} has {} bytes; at most {IMAGE_BYTES_MAX} are taken",
+            metadata.len()
         )));
     }
-    let bytes = tokio::fs::read(path)
-        .await
-        .map_err(|error| refusal(&format!("image {shown} cannot be read: {error}")))?;
     let kind = image_kind(&bytes).ok_or_else(|| {
         refusal(&format!(
             "{shown} is not a PNG, JPEG, GIF or WebP image, by its first bytes"

@@ -22,7 +22,7 @@ use troupe_store::{EmbeddedStore, Store};
 use troupe_tools::{EnvironmentPolicy, Registry, ToolDeps};
 
 /// How long a scenario waits for an event before it says what it got instead.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(8);
 
 /// A home, a working directory, and a model that follows a screenplay.
 #[derive(Debug)]
@@ -30,6 +30,8 @@ pub struct Stage {
     dir: TempDir,
     server: MockServer,
     settings: StageSettings,
+    /// Takes the place of the files in the home.
+    store: Option<Arc<dyn Store>>,
 }
 
 #[derive(Debug, Clone)]
@@ -39,6 +41,7 @@ struct StageSettings {
     window: WindowSettings,
     retries: u32,
     idle_timeout_ms: u64,
+    warnings: Vec<String>,
 }
 
 impl Stage {
@@ -58,7 +61,9 @@ impl Stage {
                 window: WindowSettings::default(),
                 retries: 2,
                 idle_timeout_ms: 10_000,
+                warnings: Vec::new(),
             },
+            store: None,
         }
     }
 
@@ -79,6 +84,18 @@ impl Stage {
 
     pub fn idle_timeout_ms(mut self, milliseconds: u64) -> Self {
         self.settings.idle_timeout_ms = milliseconds;
+        self
+    }
+
+    /// Lets the configuration warn about something.
+    pub fn warning(mut self, message: &str) -> Self {
+        self.settings.warnings.push(message.to_owned());
+        self
+    }
+
+    /// Keeps sessions in this store.
+    pub fn keeping_in(mut self, store: Arc<dyn Store>) -> Self {
+        self.store = Some(store);
         self
     }
 
@@ -112,6 +129,9 @@ impl Stage {
     }
 
     pub fn store(&self) -> Arc<dyn Store> {
+        if let Some(store) = &self.store {
+            return Arc::clone(store);
+        }
         Arc::new(EmbeddedStore::open(&self.home()).expect("the stage has a writable home"))
     }
 
@@ -203,7 +223,7 @@ impl Configurator for StageConfigurator {
                 source: SessionSource::Cli,
                 git: None,
             },
-            warnings: Vec::new(),
+            warnings: self.settings.warnings.clone(),
         })
     }
 }
@@ -283,6 +303,16 @@ impl Actor {
                 return passed;
             }
         }
+    }
+
+    /// Says that nothing more comes, and returns what the session says until it ends.
+    pub async fn finish(mut self) -> Vec<EventMsg> {
+        self.handle
+            .finish()
+            .await
+            .expect("the session takes a last word");
+        self.until(|msg| matches!(msg, EventMsg::ShutdownComplete))
+            .await
     }
 
     /// Returns every event so far.

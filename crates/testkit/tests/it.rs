@@ -7,5 +7,7 @@ mod it {
     mod diagrams;
     mod durability;
     mod faults;
+    mod review;
+    mod storage;
     mod tasks;
 }

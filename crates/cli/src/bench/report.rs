@@ -19,8 +19,8 @@ struct Goal {
 pub struct Report {
     runs: usize,
     rows: Vec<Row>,
-    /// The cost of one turn by subject, which is taken off where calls or deltas are counted.
-    turns: Vec<(String, Cost)>,
+    /// What was measured so far, to be taken off where calls or deltas are counted.
+    costs: Vec<(Workload, String, Cost)>,
 }
 
 struct Row {
@@ -37,7 +37,7 @@ impl Report {
         Self {
             runs,
             rows: Vec::new(),
-            turns: Vec::new(),
+            costs: Vec::new(),
         }
     }
 
@@ -65,13 +65,12 @@ impl Report {
     }
 
     pub fn add(&mut self, workload: Workload, subject: &Subject, cost: Cost) {
-        if workload == Workload::Turn {
-            self.turns.push((subject.name.clone(), cost));
-        }
+        self.costs.push((workload, subject.name.clone(), cost));
         let mut notes = Vec::new();
-        if let Some((count, unit)) = workload.units() {
-            let turn = self.turn_of(&subject.name);
-            let each = cost.cpu.saturating_sub(turn.cpu) / count;
+        if let Some((count, unit, without)) = workload.units()
+            && let Some(base) = self.cost_of(without, &subject.name)
+        {
+            let each = cost.cpu.saturating_sub(base.cpu) / count;
             notes.push(format!("{} CPU per {unit}", time(each)));
         }
         if workload == Workload::Reindex {
@@ -122,9 +121,12 @@ impl Report {
         });
     }
 
-    fn turn_of(&self, name: &str) -> Cost {
-        let turn = self.turns.iter().find(|(who, _)| who == name);
-        turn.map(|(_, cost)| *cost).unwrap_or_default()
+    fn cost_of(&self, workload: Workload, name: &str) -> Option<Cost> {
+        let found = self
+            .costs
+            .iter()
+            .find(|(what, who, _)| *what == workload && who == name);
+        found.map(|(_, _, cost)| *cost)
     }
 }
 
@@ -136,6 +138,7 @@ fn goal(workload: Workload) -> Goal {
     match workload {
         Workload::Version => goal(3_000, None),
         Workload::Turn => goal(29_000, Some(20 * 1024 * 1024)),
+        Workload::FirstCall => goal(32_000, None),
         Workload::Shell => goal(150_000 + 29_000, None),
         Workload::Deltas => goal(60_000 + 29_000, None),
         Workload::Resume => goal(30_000, None),

@@ -1,6 +1,5 @@
 //! What is measured, and the stage it is played on.
 
-use std::fmt::Write as _;
 use std::io;
 use std::path::PathBuf;
 
@@ -26,6 +25,7 @@ const TURNS_AFTER_COMPACTION: usize = 50;
 pub enum Workload {
     Version,
     Turn,
+    FirstCall,
     Shell,
     Deltas,
     Resume,
@@ -40,9 +40,10 @@ pub struct Stage {
 }
 
 impl Workload {
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Version,
         Self::Turn,
+        Self::FirstCall,
         Self::Shell,
         Self::Deltas,
         Self::Resume,
@@ -53,6 +54,7 @@ impl Workload {
         match self {
             Self::Version => "version",
             Self::Turn => "turn",
+            Self::FirstCall => "call",
             Self::Shell => "shell",
             Self::Deltas => "deltas",
             Self::Resume => "resume",
@@ -64,6 +66,7 @@ impl Workload {
         match self {
             Self::Version => "--version",
             Self::Turn => "one headless turn, cold",
+            Self::FirstCall => "a turn with one shell call",
             Self::Shell => "50 sequential shell calls",
             Self::Deltas => "20,000 text deltas",
             Self::Resume => "resume of a 60 MB rollout",
@@ -71,12 +74,14 @@ impl Workload {
         }
     }
 
-    /// How many of the smallest things a run consists of, and their name.
-    pub fn units(self) -> Option<(u32, &'static str)> {
+    /// How many more of the smallest things a run consists of than the workload it is
+    /// compared with, their name, and that workload.
+    pub fn units(self) -> Option<(u32, &'static str, Self)> {
         match self {
-            Self::Shell => Some((SHELL_CALLS, "call")),
-            Self::Deltas => Some((DELTAS, "delta")),
-            Self::Version | Self::Turn | Self::Resume | Self::Reindex => None,
+            // The first call of a session also captures the user's login environment.
+            Self::Shell => Some((SHELL_CALLS - 1, "call", Self::FirstCall)),
+            Self::Deltas => Some((DELTAS, "delta", Self::Turn)),
+            Self::Version | Self::Turn | Self::FirstCall | Self::Resume | Self::Reindex => None,
         }
     }
 
@@ -101,6 +106,7 @@ impl Workload {
         match self {
             Self::Version => measure(&mut subject.version(), ""),
             Self::Turn => stage.exec(subject, "say hello"),
+            Self::FirstCall => stage.exec(subject, "run one command"),
             Self::Shell => stage.exec(subject, "run commands"),
             Self::Deltas => stage.exec(subject, "talk at length"),
             Self::Resume => stage.resume(subject),
@@ -150,21 +156,19 @@ impl Stage {
 }
 
 fn screenplay() -> String {
-    let mut text = String::from("[[scene]]\nwhen = \"run commands\"\n");
-    for _ in 0..SHELL_CALLS {
-        text.push_str(
-            "[[scene.turn]]\nsteps = [{ call = \"exec_command\", arguments = { cmd = \"true\" } }]\n",
-        );
-    }
-    text.push_str("[[scene.turn]]\nsteps = [{ say = \"done\" }]\n");
-    write!(
-        text,
-        "[[scene]]\nwhen = \"talk at length\"\n[[scene.turn]]\n\
-         steps = [{{ say = \"word \", deltas = {DELTAS} }}]\n"
+    const CALL: &str =
+        "[[scene.turn]]\nsteps = [{ call = \"exec_command\", arguments = { cmd = \"true\" } }]\n";
+    const HELLO: &str = "[[scene.turn]]\nsteps = [{ say = \"hello\" }]\n";
+    let calls = CALL.repeat(SHELL_CALLS as usize);
+    // A session that is resumed again and again plays on in its scene.
+    let hellos = HELLO.repeat(1_000);
+    format!(
+        "[[scene]]\nwhen = \"run commands\"\n{calls}{HELLO}\
+         [[scene]]\nwhen = \"run one command\"\n{CALL}{HELLO}\
+         [[scene]]\nwhen = \"talk at length\"\n[[scene.turn]]\n\
+         steps = [{{ say = \"word \", deltas = {DELTAS} }}]\n\
+         [[scene]]\n{hellos}"
     )
-    .expect("writing to a string does not fail");
-    text.push_str("[[scene]]\n[[scene.turn]]\nsteps = [{ say = \"hello\" }]\n");
-    text
 }
 
 /// Writes a session of 60 MB whose last compaction lies 50 turns before its end.

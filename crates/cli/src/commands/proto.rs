@@ -4,25 +4,23 @@ use std::env;
 use std::sync::Arc;
 
 use clap::Args;
-use futures_util::{StreamExt as _, stream};
+use futures_util::stream;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::mpsc;
 use troupe_engine::{Deps, EventStream, SessionHandle, spawn};
 use troupe_protocol::session::SessionSource;
-use troupe_protocol::{Event, EventMsg, Op, Submission, SubmissionId};
-use troupe_transport::{EventWriter, Frame, Refusal, SubmissionReader};
+use troupe_transport::{EventWriter, Frame, SubmissionReader};
 
 use crate::arguments::{Layers, Overrides};
 use crate::commands::block_on;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::layers::ConfigSource;
-use crate::limits::REFUSALS_WAITING_MAX;
 use crate::wiring::Wiring;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The first submission must be configure_session. End of input shuts the session down.
+    after_help = "The first submission must be configure_session. At the end of input the session does what it
+was asked, refuses what it would have to ask, and ends.
 
 Example:
   printf '%s\\n' '{\"id\":\"1\",\"op\":{\"type\":\"configure_session\"}}' \\
@@ -56,13 +54,13 @@ async fn serve(
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin,
 ) -> Outcome {
-    // A client that floods us with nonsense waits for its own refusals to be read.
-    let (refuse, refusals) = mpsc::channel(REFUSALS_WAITING_MAX);
     let mut writer = EventWriter::new(output);
-    let written = writer.forward(merged(events, refusals));
+    let written = writer.forward(stream::unfold(events, async |mut events| {
+        Some((events.next().await?, events))
+    }));
     // The handle lives until the last event is written: without it the session would end
     // before it has done what it was asked.
-    let read = read(&handle, refuse, SubmissionReader::new(input));
+    let read = read(&handle, SubmissionReader::new(input));
     let mut written = std::pin::pin!(written);
     tokio::select! {
         // The session may end while the client still holds its end open.
@@ -75,61 +73,25 @@ async fn serve(
     Ok(Exit::Success)
 }
 
-/// Hands submissions to the session. At the end of input the session is shut down, and
-/// what it still has to say is written.
+/// Hands submissions to the session. At the end of input it does what it was asked, refuses
+/// what it would have to ask, and ends.
 async fn read(
     handle: &SessionHandle,
-    refuse: mpsc::Sender<Refusal>,
     mut reader: SubmissionReader<impl AsyncRead + Unpin>,
 ) -> Result<(), Failure> {
     while let Some(frame) = reader.next().await? {
         let taken = match frame {
-            Frame::Submission(submission) => handle.submit(*submission).await.is_ok(),
-            Frame::Refused(refusal) => refuse.send(refusal).await.is_ok(),
+            Frame::Submission(submission) => handle.submit(*submission).await,
+            Frame::Refused(refusal) => {
+                let id = refusal.id.clone().unwrap_or_default();
+                handle.refuse(id, refusal.into()).await
+            }
         };
-        if !taken {
+        if taken.is_err() {
             return Ok(());
         }
     }
-    let shutdown = Submission {
-        id: SubmissionId::from("end-of-input"),
-        op: Op::Shutdown,
-    };
-    // A session that has already ended needs no shutdown.
-    let _ = handle.submit(shutdown).await;
+    // A session that has already ended needs no last word.
+    handle.finish().await.ok();
     Ok(())
-}
-
-/// Merges the session's events and the refusals of lines that never became submissions.
-/// A refusal is no event of the session, so it takes no number of its own but repeats the
-/// last one: a client that counts them misses nothing.
-fn merged(
-    events: EventStream,
-    refusals: mpsc::Receiver<Refusal>,
-) -> impl futures_util::Stream<Item = Arc<Event>> {
-    struct State {
-        events: EventStream,
-        refusals: mpsc::Receiver<Refusal>,
-        seq: u64,
-    }
-    let state = State {
-        events,
-        refusals,
-        seq: 0,
-    };
-    stream::unfold(state, async |mut state| {
-        let event = tokio::select! {
-            // A refusal comes before what later lines cause.
-            biased;
-            Some(refusal) = state.refusals.recv() => Arc::new(Event {
-                id: refusal.id.clone().unwrap_or_default(),
-                seq: state.seq,
-                msg: EventMsg::Error(refusal.into()),
-            }),
-            event = state.events.next() => event?,
-        };
-        state.seq = event.seq;
-        Some((event, state))
-    })
-    .fuse()
 }

@@ -106,7 +106,7 @@ fn a_stop_answers_what_ran_and_what_waited() {
 
 #[test]
 fn a_call_id_that_is_taken_gets_a_number() {
-    let taken = ["a".into(), "a_2".into()];
+    let taken = ["a".into(), "a_2".into()].into();
     assert_eq!(
         crate::history::distinct_call_id(&"a".into(), &taken),
         "a_3".into()
@@ -116,7 +116,7 @@ fn a_call_id_that_is_taken_gets_a_number() {
         "b".into()
     );
     assert_eq!(
-        crate::history::distinct_call_id(&"".into(), &[]),
+        crate::history::distinct_call_id(&"".into(), &Default::default()),
         "_2".into()
     );
 }

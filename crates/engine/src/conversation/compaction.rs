@@ -1,6 +1,7 @@
 //! Making the history smaller: the model writes a hand-over for itself, which takes the
 //! place of everything but the newest user messages.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use troupe_model::{HistoryItem, ModelEvent, ModelRequest, ToolSet};
@@ -8,13 +9,13 @@ use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::AbortReason;
 use troupe_protocol::item::{ContextCompactionItem, TurnItem};
 use troupe_protocol::rollout::{Compacted, RolloutRecord};
-use troupe_protocol::{ItemId, ResponseItem, SubmissionId};
+use troupe_protocol::{CallId, ItemId, ResponseItem, SubmissionId};
 use troupe_store::Error;
 
 use super::Conversation;
 use crate::context;
 use crate::emit::Emitter;
-use crate::limits::{COMPACTION_ATTEMPTS_MAX, COMPACTION_KEPT_TOKENS_MAX};
+use crate::limits::{COMPACTION_ATTEMPTS_MAX, COMPACTION_KEPT_PERCENT, COMPACTION_KEPT_TOKENS_MAX};
 use crate::task::{AfterCompaction, Compacting, Phase, Stop};
 
 const PROMPT: &str = include_str!("../prompts/compact.md");
@@ -87,7 +88,9 @@ impl Conversation {
         compacting.attempt += 1;
         compacting.summary.clear();
         let attempt = compacting.attempt;
-        if attempt > COMPACTION_ATTEMPTS_MAX {
+        let all = self.history.items().len();
+        let kept = all >> attempt;
+        if attempt > COMPACTION_ATTEMPTS_MAX || kept == 0 {
             let stop = Stop::fatal(
                 AbortReason::Error,
                 "the conversation does not fit in the model's context window, and could not be \
@@ -101,7 +104,15 @@ impl Conversation {
         if let Some(compacting) = self.compacting() {
             compacting.stream = stream;
         }
-        Ok(())
+        let Some(id) = self.task_id() else {
+            return Ok(());
+        };
+        let message = format!(
+            "the conversation is too long even to be summarised; the oldest {} of its {all} items \
+             are left out of the summary",
+            all - kept
+        );
+        out.warn(&id, message)
     }
 
     pub(super) fn compacting(&mut self) -> Option<&mut Compacting> {
@@ -117,7 +128,7 @@ impl Conversation {
     fn compaction_request(&self, attempt: u32) -> ModelRequest {
         let items = self.history.items();
         let kept = items.len() >> attempt;
-        let mut input = from_boundary(&items[items.len() - kept..]);
+        let mut input = without_orphans(&items[items.len() - kept..]);
         input.push(Arc::new(HistoryItem::new(ResponseItem::user_text(PROMPT))));
         ModelRequest {
             model: self.context.model.clone(),
@@ -153,7 +164,7 @@ impl Conversation {
             );
             return self.stop(out, stop).await;
         }
-        let replacement = self.replacement(&compacting.summary);
+        let replacement = self.replacement(&compacting.summary, compacting.then);
         let record = Compacted {
             message: compacting.summary,
             replacement_history: replacement.clone(),
@@ -167,39 +178,63 @@ impl Conversation {
         if let Some(task) = &mut self.task {
             task.just_compacted = true;
         }
+        let steered = self
+            .task
+            .as_ref()
+            .is_some_and(|task| !task.steered.is_empty());
         match compacting.then {
-            AfterCompaction::Sample => Box::pin(self.sample(out)).await,
-            AfterCompaction::Finish => self.complete_task(out).await,
+            AfterCompaction::Finish if !steered => self.complete_task(out).await,
+            AfterCompaction::Sample | AfterCompaction::Finish => Box::pin(self.sample(out)).await,
         }
     }
 
     /// Surroundings, the newest user messages that fit, then the summary.
-    fn replacement(&self, summary: &str) -> Vec<ResponseItem> {
+    fn replacement(&self, summary: &str, then: AfterCompaction) -> Vec<ResponseItem> {
         let doc = context::project_doc(&self.context.cwd, &self.instructions);
         let mut items: Vec<ResponseItem> = doc.message.into_iter().collect();
         items.push(ResponseItem::user_text(self.environment_text()));
-        items.extend(newest_user_messages(self.history.user_messages()));
+        let messages = self.history.user_messages();
+        items.extend(newest_user_messages(messages, self.kept_tokens_max(then)));
         items.push(ResponseItem::user_text(format!(
             "{SUMMARY_PREFIX}{summary}"
         )));
         items
     }
+
+    /// Returns how much of the user's messages is kept. In a small window the general bound
+    /// would keep all that was too much.
+    fn kept_tokens_max(&self, then: AfterCompaction) -> u64 {
+        let too_much = match then {
+            // The window is smaller than this, whether anybody knows its size or not.
+            AfterCompaction::Sample => Some(self.context_tokens()),
+            AfterCompaction::Finish => None,
+        };
+        let room = self.context_window().into_iter().chain(too_much).min();
+        room.map_or(COMPACTION_KEPT_TOKENS_MAX, |room| {
+            (room.saturating_mul(COMPACTION_KEPT_PERCENT) / 100).min(COMPACTION_KEPT_TOKENS_MAX)
+        })
+    }
 }
 
-/// Returns the items from the first one that does not answer a call which was left out.
-fn from_boundary(items: &[Arc<HistoryItem>]) -> Vec<Arc<HistoryItem>> {
-    let dangling = items
+/// Returns the items without the answers to calls that were left out.
+fn without_orphans(items: &[Arc<HistoryItem>]) -> Vec<Arc<HistoryItem>> {
+    let calls: HashSet<&CallId> = items
         .iter()
-        .take_while(|item| item.item().answered_call().is_some())
-        .count();
-    items[dangling..].to_vec()
+        .filter_map(|item| item.item().open_call())
+        .collect();
+    let belongs = |item: &&Arc<HistoryItem>| {
+        let answered = item.item().answered_call();
+        answered.is_none_or(|call| calls.contains(call))
+    };
+    items.iter().filter(belongs).cloned().collect()
 }
 
 /// Returns the user's own messages, newest first until the budget is used, oldest first.
 fn newest_user_messages<'a>(
     messages: impl DoubleEndedIterator<Item = &'a ResponseItem>,
+    tokens_max: u64,
 ) -> Vec<ResponseItem> {
-    let mut left = COMPACTION_KEPT_TOKENS_MAX;
+    let mut left = tokens_max;
     let mut kept = Vec::new();
     let own = messages.rev().filter(|message| {
         context::text_of(message)

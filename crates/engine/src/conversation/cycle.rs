@@ -15,7 +15,7 @@ use troupe_tools::ToolEvent;
 use super::{Conversation, Counted};
 use crate::calls::{self, CallSignal, Calls, SessionChannel};
 use crate::emit::Emitter;
-use crate::history::distinct_call_id;
+use crate::history::{History, distinct_call_id};
 use crate::response::Response;
 use crate::task::{AfterCompaction, Phase, Stop, Task};
 
@@ -62,7 +62,7 @@ impl Conversation {
         task.cycles += 1;
         task.just_compacted = false;
         let finished = response.finish();
-        let items = with_distinct_calls(finished.history);
+        let items = with_distinct_calls(finished.history, &self.history);
         let records = items
             .iter()
             .cloned()
@@ -96,6 +96,7 @@ impl Conversation {
         let too_long = error.kind == ModelErrorKind::ContextWindowExceeded;
         match &task.phase {
             Phase::Sampling { .. } if too_long && !task.just_compacted => {
+                self.drop_response(out)?;
                 return self.start_compaction(out, AfterCompaction::Sample);
             }
             Phase::Compacting(_) if too_long => return self.shrink_compaction(out).await,
@@ -210,10 +211,12 @@ impl Conversation {
     }
 
     pub(super) async fn complete_task(&mut self, out: &mut Emitter) -> Result<(), Error> {
-        let Some(task) = self.task.take() else {
+        let Some(task) = &self.task else {
             return Ok(());
         };
         out.emit(&task.id, vec![EventMsg::TurnComplete(task.completed())])?;
+        // Only now: a task whose end is not recorded is ended by who takes the error.
+        self.task = None;
         out.commit().await
     }
 
@@ -228,11 +231,12 @@ impl Conversation {
         };
         match event {
             ToolEvent::Started(item) => {
+                let event = self.started_event(&id, item.clone());
+                out.emit(&id, vec![event])?;
                 if let Some(calls) = self.calls() {
-                    calls.item_started(&item);
+                    calls.item_started(item);
                 }
-                let event = self.started_event(&id, item);
-                out.emit(&id, vec![event])
+                Ok(())
             }
             ToolEvent::Completed(item) => {
                 if let Some(calls) = self.calls() {
@@ -274,14 +278,17 @@ impl Conversation {
 }
 
 /// Gives every call of a response an id of its own.
-fn with_distinct_calls(mut items: Vec<ResponseItem>) -> Vec<ResponseItem> {
-    let mut taken = Vec::new();
+fn with_distinct_calls(mut items: Vec<ResponseItem>, history: &History) -> Vec<ResponseItem> {
+    if !items.iter().any(|item| item.open_call().is_some()) {
+        return items;
+    }
+    let mut taken = history.call_ids();
     for item in &mut items {
         if let ResponseItem::FunctionCall { call_id, .. }
         | ResponseItem::CustomToolCall { call_id, .. } = item
         {
             *call_id = distinct_call_id(call_id, &taken);
-            taken.push(call_id.clone());
+            taken.insert(call_id.clone());
         }
     }
     items

@@ -8,13 +8,14 @@ use troupe_protocol::SubmissionId;
 use troupe_protocol::event::{AbortReason, EventMsg, SessionConfigured, TurnAborted};
 use troupe_protocol::op::{ConfigureSession, ForkPoint};
 use troupe_protocol::rollout::{EventRecord, RolloutRecord, SessionMeta};
+use troupe_protocol::usage::TokenUsage;
 use troupe_store::{Error, LiveHistory, Log, Store};
 
 use super::{Conversation, Usage};
 use crate::deps::{Deps, Setup};
 use crate::emit::Emitter;
 use crate::resume::{Folded, fold};
-use crate::session::Input;
+use crate::session::{Input, describe};
 
 /// What a call that the engine did not survive is answered with.
 const CRASH_ANSWER: &str =
@@ -37,32 +38,66 @@ impl Conversation {
         request: ConfigureSession,
         setup: Setup,
     ) -> Result<Self, Error> {
+        let warnings = setup.warnings.clone();
         let opened = match (&request.resume, &request.fork) {
             (Some(session), _) => resume(&*setup.store, *session).await?,
             (None, Some(fork_point)) => fork(&setup, deps, &request, fork_point).await?,
             (None, None) => create(&setup, deps, &request).await?,
         };
-        let path = opened.log.path().map(std::path::Path::to_owned);
-        let old = out.attach(opened.log, opened.folded.reserved_until);
-        if let Some(old) = old {
-            old.close().await?;
-        }
-        out.follow_rollout(Arc::clone(&setup.store), opened.meta.id);
-        let mut folded = opened.folded;
+        let Opened {
+            log,
+            mut meta,
+            mut folded,
+            warnings: read,
+        } = opened;
+        meta.model_provider.clone_from(&setup.provider_id);
+        meta.base_instructions = request.base_instructions.or(meta.base_instructions);
         let unfinished = folded.unfinished_task.take();
-        let mut conversation = Self::assemble(deps, mailbox, setup, opened.meta, folded);
+        let before = out.attach(log, folded.reserved_until);
+        let mut conversation = Self::assemble(deps, mailbox, setup, meta, folded);
         conversation.context = conversation.context.with(request.overrides);
-        let unfinished = conversation.repair(out, unfinished)?;
-        let configured = conversation.configured(path);
-        out.write(
-            id,
-            vec![RolloutRecord::TurnContext(conversation.context.clone())],
-            vec![EventMsg::SessionConfigured(Box::new(configured))],
-        )?;
-        for message in opened.warnings.into_iter().chain(unfinished) {
-            out.warn(id, message)?;
+        let warnings = warnings.into_iter().chain(read).collect();
+        if let Err(error) = conversation.introduce(out, id, unfinished, warnings) {
+            // The session that was open goes on, in its own log.
+            out.restore(before);
+            return Err(error);
+        }
+        out.follow_rollout(Arc::clone(&conversation.store), conversation.id());
+        if let Some(old) = before.log
+            && let Err(error) = old.close().await
+        {
+            let message = format!("the session before was not closed: {}", describe(&error));
+            out.tell_unrecorded(id, vec![EventMsg::Warning { message }]);
         }
         Ok(conversation)
+    }
+
+    /// Makes the first lines of an opened session.
+    fn introduce(
+        &mut self,
+        out: &mut Emitter,
+        id: &SubmissionId,
+        unfinished: Option<SubmissionId>,
+        warnings: Vec<String>,
+    ) -> Result<(), Error> {
+        let unfinished = self.repair(out, unfinished)?;
+        self.tell_configured(out, id)?;
+        for message in warnings.into_iter().chain(unfinished) {
+            out.warn(id, message)?;
+        }
+        Ok(())
+    }
+
+    fn tell_configured(&self, out: &mut Emitter, id: &SubmissionId) -> Result<(), Error> {
+        let path = out
+            .log()
+            .and_then(|log| log.path().map(std::path::Path::to_owned));
+        let configured = self.configured(path);
+        out.write(
+            id,
+            vec![RolloutRecord::TurnContext(self.context.clone())],
+            vec![EventMsg::SessionConfigured(Box::new(configured))],
+        )
     }
 
     fn assemble(
@@ -76,6 +111,7 @@ impl Conversation {
             toolset: Arc::new(ToolSet::new(setup.tools.specs())),
             tools: Arc::new(setup.tools),
             task: None,
+            unattended: false,
             meta,
             store: setup.store,
             model: setup.model,
@@ -102,14 +138,7 @@ impl Conversation {
         out: &mut Emitter,
         unfinished: Option<SubmissionId>,
     ) -> Result<Option<String>, Error> {
-        let answers = self.history.answers_for_open_calls(CRASH_ANSWER);
-        let records = answers
-            .iter()
-            .cloned()
-            .map(RolloutRecord::ResponseItem)
-            .collect();
-        out.write(&SubmissionId::default(), records, Vec::new())?;
-        self.history.extend(answers);
+        self.answer_open_calls(out, CRASH_ANSWER)?;
         let Some(task) = unfinished else {
             return Ok(None);
         };
@@ -145,15 +174,18 @@ impl Conversation {
         self.instructions = setup.instructions;
         self.window = setup.window;
         self.context = setup.context.with(request.overrides);
-        let path = out
-            .log()
-            .and_then(|log| log.path().map(std::path::Path::to_owned));
-        let configured = self.configured(path);
-        out.write(
-            id,
-            vec![RolloutRecord::TurnContext(self.context.clone())],
-            vec![EventMsg::SessionConfigured(Box::new(configured))],
-        )
+        self.tell_configured(out, id)?;
+        for message in setup.warnings {
+            out.warn(id, message)?;
+        }
+        Ok(())
+    }
+
+    /// Counts tasks on from another conversation of this process, so that a late signal of
+    /// one of its calls is not taken for one of ours.
+    pub(crate) fn after(mut self, other: &Self) -> Self {
+        self.epoch = other.epoch;
+        self
     }
 
     fn configured(&self, rollout_path: Option<std::path::PathBuf>) -> SessionConfigured {
@@ -177,7 +209,7 @@ async fn create(setup: &Setup, deps: &Deps, request: &ConfigureSession) -> Resul
         log,
         meta,
         folded: Folded::default(),
-        warnings: setup.warnings.clone(),
+        warnings: Vec::new(),
     })
 }
 
@@ -210,7 +242,7 @@ async fn fork(
         .records
         .iter()
         .filter(|(_, line)| belongs_to_fork(&line.record))
-        .map(|(_, line)| line.record.clone())
+        .map(|(_, line)| uncounted(line.record.clone()))
         .collect();
     copied.extend(end_of_task(fold(live)));
     let mut log = setup.store.create(&meta).await?;
@@ -271,6 +303,14 @@ fn belongs_to_fork(record: &RolloutRecord) -> bool {
         RolloutRecord::SessionMeta(_) | RolloutRecord::Rewind(_) => false,
         _ => true,
     }
+}
+
+/// Returns the record without the tokens that the source has counted.
+fn uncounted(mut record: RolloutRecord) -> RolloutRecord {
+    if let RolloutRecord::Compacted(compacted) = &mut record {
+        compacted.carried.total_token_usage = TokenUsage::default();
+    }
+    record
 }
 
 fn new_meta(setup: &Setup, deps: &Deps, request: &ConfigureSession) -> SessionMeta {

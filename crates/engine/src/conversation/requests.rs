@@ -74,7 +74,22 @@ impl Conversation {
         };
         out.emit(&task.id, vec![event])?;
         calls.asked(call_id, reply);
+        if self.unattended {
+            return self.refuse_questions(out).await;
+        }
         out.commit().await
+    }
+
+    /// Answers every open question with no, and all that will be asked.
+    pub(crate) async fn refuse_questions(&mut self, out: &mut Emitter) -> Result<(), Error> {
+        self.unattended = true;
+        let open = self.calls().map(|calls| calls.open_asks());
+        for call_id in open.unwrap_or_default() {
+            let nobody = SubmissionId::default();
+            self.decide(out, &nobody, call_id, ReviewDecision::Denied)
+                .await?;
+        }
+        Ok(())
     }
 
     /// Takes the user's word on a call. It is on disk before the call hears it.

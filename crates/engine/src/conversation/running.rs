@@ -18,6 +18,10 @@ use crate::limits::CYCLES_MAX;
 use crate::response::{Response, Said};
 use crate::task::{AfterCompaction, Phase, Stop, Task};
 
+/// What a call is answered with whose own answer was lost with the disk.
+const UNRECORDED_ANSWER: &str =
+    "aborted: the answer could not be recorded; what the call did is not known";
+
 impl Conversation {
     /// Starts the task. Nothing runs when this is called.
     pub(crate) async fn begin(
@@ -43,7 +47,8 @@ impl Conversation {
         id: SubmissionId,
         output_schema: Option<serde_json::Value>,
     ) -> Result<(), Error> {
-        self.history.begin_turn(out.position());
+        self.answer_open_calls(out, UNRECORDED_ANSWER)?;
+        let position = out.position();
         self.epoch += 1;
         let task = Task::new(id, self.epoch, output_schema);
         out.write(
@@ -56,7 +61,28 @@ impl Conversation {
                 collaboration_mode_kind: self.context.collaboration_mode,
             })],
         )?;
+        self.history.begin_turn(position);
         self.task = Some(task);
+        Ok(())
+    }
+
+    /// Answers the calls that an end without a record left open, here and in the log.
+    pub(super) fn answer_open_calls(
+        &mut self,
+        out: &mut Emitter,
+        answer: &str,
+    ) -> Result<(), Error> {
+        let answers = self.history.answers_for_open_calls(answer);
+        if answers.is_empty() {
+            return Ok(());
+        }
+        let records = answers
+            .iter()
+            .cloned()
+            .map(RolloutRecord::ResponseItem)
+            .collect::<Vec<_>>();
+        out.record(&records)?;
+        self.history.extend(answers);
         Ok(())
     }
 

@@ -19,7 +19,7 @@ use crate::context::INTERRUPTED_NOTE;
 use crate::emit::Emitter;
 use crate::limits::STOP_GRACE_MS;
 use crate::response::Response;
-use crate::task::{Phase, Stop, Stopping};
+use crate::task::{Phase, Stop, Stopping, Task};
 
 impl Conversation {
     pub(crate) async fn interrupt(
@@ -98,13 +98,29 @@ impl Conversation {
 
     /// Ends the task for good. Calls that still run are dropped, their processes with them.
     pub(crate) async fn finish_stop(&mut self, out: &mut Emitter) -> Result<(), Error> {
-        let Some(mut task) = self.task.take() else {
+        let Some(mut task) = self.task.take_if(|task| task.is_stopping()) else {
             return Ok(());
         };
-        let Phase::Stopping(stopping) = &mut task.phase else {
+        if let Err(error) = self.record_end(out, &mut task).await {
+            // A task whose end is not recorded is ended by who takes the error.
             self.task = Some(task);
+            return Err(error);
+        }
+        out.commit().await
+    }
+
+    async fn record_end(&mut self, out: &mut Emitter, task: &mut Task) -> Result<(), Error> {
+        let undelivered = task.take_undelivered();
+        let Phase::Stopping(stopping) = &mut task.phase else {
             return Ok(());
         };
+        if stopping.why.reason == AbortReason::Interrupted {
+            // What earlier calls left running in the background ends too.
+            self.tools.shutdown().await;
+        }
+        for (steer, error) in undelivered {
+            out.error(&steer, error)?;
+        }
         stopping.calls.answer_rest();
         let mut answers = stopping.calls.take_recordable();
         if stopping.why.reason == AbortReason::Interrupted {
@@ -123,7 +139,40 @@ impl Conversation {
         let msgs = error.map(EventMsg::Error).into_iter().chain([aborted]);
         out.write(&task.id, records, msgs.collect())?;
         self.history.extend(answers);
-        out.commit().await
+        Ok(())
+    }
+
+    /// Takes the task away without a record, because recording is what failed. Returns it
+    /// with the ends of the items that people saw begin.
+    pub(crate) fn give_up(&mut self) -> Option<(Task, Vec<EventMsg>)> {
+        let mut task = self.task.take()?;
+        let items = match std::mem::replace(&mut task.phase, Phase::Starting) {
+            Phase::Sampling { response, .. } => response.abandon().items,
+            Phase::Calling(mut calls) => calls.take_open_items(),
+            Phase::Compacting(compacting) => vec![super::compaction::item(compacting.item)],
+            Phase::Stopping(mut stopping) => stopping.calls.take_open_items(),
+            Phase::Starting => Vec::new(),
+        };
+        let items = items.into_iter().map(as_failed).collect();
+        let ends = self.completed_events(&task.id, items);
+        Some((task, ends))
+    }
+
+    /// Ends what was shown of a response that will be asked for again.
+    pub(super) fn drop_response(&mut self, out: &mut Emitter) -> Result<(), Error> {
+        let Some(task) = &mut self.task else {
+            return Ok(());
+        };
+        let id = task.id.clone();
+        match std::mem::replace(&mut task.phase, Phase::Starting) {
+            Phase::Sampling { response, .. } => {
+                self.complete_items(out, &id, response.abandon().items)
+            }
+            phase => {
+                task.phase = phase;
+                Ok(())
+            }
+        }
     }
 
     /// Keeps what people have read of a response that will not be finished.

@@ -137,3 +137,29 @@ async fn an_interrupt_withdraws_the_question() {
     assert!(resolved, "{msgs:?}");
     assert!(!stage.cwd().join("made").exists());
 }
+
+#[tokio::test]
+async fn when_nobody_is_left_questions_are_refused_and_the_task_is_finished() {
+    let stage = stage().await;
+    let mut actor = stage.start().await;
+    actor.say("go").await;
+    actor
+        .until(|msg| matches!(msg, EventMsg::ExecApprovalRequest(_)))
+        .await;
+    let msgs = actor.finish().await;
+    let refused = msgs.iter().filter(|msg| {
+        matches!(
+            msg,
+            EventMsg::ApprovalResolved {
+                decision: ReviewDecision::Denied,
+                ..
+            }
+        )
+    });
+    assert_eq!(refused.count(), 2, "{msgs:?}");
+    let complete = msgs
+        .iter()
+        .any(|msg| matches!(msg, EventMsg::TurnComplete(_)));
+    assert!(complete, "{msgs:?}");
+    assert!(!stage.cwd().join("made").exists());
+}

@@ -99,7 +99,8 @@ async fn a_basic_flow_with_an_approval() {
         response_completed resp_2
         agent_message "done"
         response_completed resp_3
-        task_complete Some("resp_3") Some("done")"#]].assert_eq(&important(&passed));
+        task_complete Some("resp_3") Some("done")"#]]
+    .assert_eq(&important(&passed));
 }
 
 const INTERRUPTED: &str = r#"

@@ -1,0 +1,96 @@
+use troupe_protocol::event::TextDelta;
+use troupe_protocol::item::{AgentMessageItem, TurnItem};
+use troupe_protocol::{Event, EventMsg, ItemId, SessionId, SubmissionId};
+
+use super::{EventStream, Publisher};
+use crate::limits::EVENT_RING_MAX;
+
+fn delta(seq: u64) -> Event {
+    event(
+        seq,
+        EventMsg::AgentMessageContentDelta(TextDelta {
+            thread_id: SessionId(uuid::Uuid::nil()),
+            turn_id: SubmissionId::default(),
+            item_id: ItemId::from("msg_1"),
+            delta: format!("{seq} "),
+            snapshot: false,
+        }),
+    )
+}
+
+fn completed(seq: u64) -> Event {
+    event(
+        seq,
+        EventMsg::ItemCompleted {
+            thread_id: SessionId(uuid::Uuid::nil()),
+            turn_id: SubmissionId::default(),
+            item: TurnItem::AgentMessage(AgentMessageItem {
+                id: ItemId::from("msg_1"),
+                text: String::new(),
+            }),
+            completed_at_ms: 0,
+        },
+    )
+}
+
+fn event(seq: u64, msg: EventMsg) -> Event {
+    Event {
+        id: SubmissionId::default(),
+        seq,
+        msg,
+    }
+}
+
+/// Puts together what a client shows that follows deltas and snapshots.
+async fn shown(stream: &mut EventStream) -> String {
+    let mut text = String::new();
+    let mut last_seq = 0;
+    while let Some(event) = stream.next().await {
+        assert!(event.seq >= last_seq, "the numbers grow");
+        last_seq = event.seq;
+        if let EventMsg::AgentMessageContentDelta(delta) = &event.msg {
+            if delta.snapshot {
+                text.clear();
+            }
+            text.push_str(&delta.delta);
+        }
+    }
+    text
+}
+
+fn texts(upto: u64) -> String {
+    (1..=upto).map(|seq| format!("{seq} ")).collect()
+}
+
+#[tokio::test]
+async fn a_reader_that_fell_behind_sees_each_piece_of_text_once() {
+    let (publisher, mut stream) = Publisher::new();
+    let last = EVENT_RING_MAX as u64 + 10;
+    publisher.publish((1..=last).map(delta));
+    publisher.close();
+    assert_eq!(shown(&mut stream).await, texts(last));
+}
+
+#[tokio::test]
+async fn a_text_whose_end_is_still_in_the_ring_is_whole_for_a_reader_that_fell_behind() {
+    let (publisher, mut stream) = Publisher::new();
+    let last = EVENT_RING_MAX as u64 + 10;
+    publisher.publish((1..=last).map(delta));
+    publisher.publish([completed(last + 1)]);
+    publisher.close();
+    assert_eq!(shown(&mut stream).await, texts(last));
+}
+
+#[tokio::test]
+async fn a_text_that_ended_before_is_not_told_again() {
+    let (publisher, mut stream) = Publisher::new();
+    publisher.publish([delta(1), completed(2)]);
+    let last = EVENT_RING_MAX as u64 + 10;
+    let warning = |seq| {
+        let message = String::new();
+        event(seq, EventMsg::Warning { message })
+    };
+    publisher.publish((3..=last).map(warning));
+    publisher.close();
+    assert_eq!(shown(&mut stream).await, "");
+}

@@ -1,0 +1,291 @@
+//! A disk that fails in the middle of things.
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use troupe_protocol::error::ErrorInfo;
+use troupe_protocol::item::TurnItem;
+use troupe_protocol::op::{ConfigureSession, ForkPoint, Op};
+use troupe_protocol::rollout::{RolloutRecord, SessionMeta};
+use troupe_protocol::{EventMsg, ResponseId, ResponseItem, SessionId};
+use troupe_store::{
+    Batch, Bookmark, Error, ListPage, ListQuery, LiveHistory, Log, MemoryStore, Position,
+    ReindexProgress, ReindexReport, Store,
+};
+use troupe_testkit::Stage;
+
+/// Keeps everything but what it is told to refuse.
+#[derive(Debug, Clone, Default)]
+struct Faulty {
+    inner: MemoryStore,
+    refused: Arc<Mutex<Option<fn(&RolloutRecord) -> bool>>>,
+}
+
+impl Faulty {
+    /// Refuses appends that hold such a record from now on.
+    fn refuse(&self, refused: fn(&RolloutRecord) -> bool) {
+        *self.refused.lock().unwrap() = Some(refused);
+    }
+
+    fn heal(&self) {
+        *self.refused.lock().unwrap() = None;
+    }
+
+    fn wrap(&self, inner: Box<dyn Log>) -> Box<dyn Log> {
+        Box::new(FaultyLog {
+            inner,
+            store: self.clone(),
+        })
+    }
+}
+
+#[derive(Debug)]
+struct FaultyLog {
+    inner: Box<dyn Log>,
+    store: Faulty,
+}
+
+#[async_trait]
+impl Log for FaultyLog {
+    fn session(&self) -> SessionId {
+        self.inner.session()
+    }
+
+    fn position(&self) -> Position {
+        self.inner.position()
+    }
+
+    fn path(&self) -> Option<&std::path::Path> {
+        self.inner.path()
+    }
+
+    fn append(&mut self, records: &[RolloutRecord]) -> Result<Position, Error> {
+        let refused = *self.store.refused.lock().unwrap();
+        if refused.is_some_and(|refused| records.iter().any(refused)) {
+            return Err(Error::Full {
+                path: "memory".into(),
+                source: std::io::ErrorKind::StorageFull.into(),
+            });
+        }
+        self.inner.append(records)
+    }
+
+    async fn commit(&mut self) -> Result<(), Error> {
+        self.inner.commit().await
+    }
+
+    async fn close(self: Box<Self>) -> Result<(), Error> {
+        self.inner.close().await
+    }
+}
+
+#[async_trait]
+impl Store for Faulty {
+    async fn create(&self, meta: &SessionMeta) -> Result<Box<dyn Log>, Error> {
+        Ok(self.wrap(self.inner.create(meta).await?))
+    }
+
+    async fn open(&self, id: SessionId) -> Result<(Box<dyn Log>, LiveHistory), Error> {
+        let (log, live) = self.inner.open(id).await?;
+        Ok((self.wrap(log), live))
+    }
+
+    async fn read_live(&self, id: SessionId) -> Result<LiveHistory, Error> {
+        self.inner.read_live(id).await
+    }
+
+    async fn read_live_at(&self, id: SessionId, upto: Position) -> Result<LiveHistory, Error> {
+        self.inner.read_live_at(id, upto).await
+    }
+
+    async fn read_all(&self, id: SessionId, from: Position) -> Result<Batch, Error> {
+        self.inner.read_all(id, from).await
+    }
+
+    async fn find_bookmark(&self, id: &ResponseId) -> Result<Option<Bookmark>, Error> {
+        self.inner.find_bookmark(id).await
+    }
+
+    async fn resolve(&self, text: &str) -> Result<SessionId, Error> {
+        self.inner.resolve(text).await
+    }
+
+    async fn list(&self, query: &ListQuery) -> Result<ListPage, Error> {
+        self.inner.list(query).await
+    }
+
+    async fn archive(&self, id: SessionId) -> Result<(), Error> {
+        self.inner.archive(id).await
+    }
+
+    async fn unarchive(&self, id: SessionId) -> Result<(), Error> {
+        self.inner.unarchive(id).await
+    }
+
+    async fn reindex(
+        &self,
+        progress: &mut (dyn FnMut(ReindexProgress) + Send),
+    ) -> Result<ReindexReport, Error> {
+        self.inner.reindex(progress).await
+    }
+}
+
+const CALL_AND_ANSWER: &str = r#"
+[[scene]]
+[[scene.turn]]
+response_id = "resp_1"
+steps = [{ call = "shell_command", call_id = "a", arguments = { command = "echo one" } }]
+[[scene.turn]]
+steps = [{ say = "two" }]
+[[scene.turn]]
+steps = [{ say = "three" }]
+"#;
+
+async fn stage() -> (Stage, Faulty) {
+    let store = Faulty::default();
+    let stage = Stage::new(CALL_AND_ANSWER).await;
+    (stage.keeping_in(Arc::new(store.clone())), store)
+}
+
+fn event(record: &RolloutRecord) -> Option<&EventMsg> {
+    match record {
+        RolloutRecord::EventMsg(event) => Some(&event.msg),
+        _ => None,
+    }
+}
+
+fn assert_ends_with_storage_failure(msgs: &[EventMsg]) {
+    let [.., EventMsg::Error(error), EventMsg::TurnAborted(_)] = msgs else {
+        panic!("the task ends with an error: {msgs:?}");
+    };
+    assert!(error.fatal);
+    assert_eq!(error.error_info, Some(ErrorInfo::StorageFailed));
+}
+
+#[tokio::test]
+async fn a_task_whose_end_is_not_recorded_ends_all_the_same() {
+    let (stage, store) = stage().await;
+    let mut actor = stage.start().await;
+    store.refuse(|record| matches!(event(record), Some(EventMsg::TurnComplete(_))));
+    let msgs = actor.turn("hello").await;
+    assert_ends_with_storage_failure(&msgs);
+}
+
+#[tokio::test]
+async fn a_stop_that_is_not_recorded_ends_the_task_all_the_same() {
+    let (stage, store) = stage().await;
+    let mut actor = stage.start().await;
+    store.refuse(|record| {
+        matches!(
+            event(record),
+            Some(EventMsg::TurnAborted(_) | EventMsg::ResponseCompleted { .. })
+        )
+    });
+    let msgs = actor.turn("hello").await;
+    assert_ends_with_storage_failure(&msgs);
+    let aborted = |msg: &&EventMsg| matches!(msg, EventMsg::TurnAborted(_));
+    assert_eq!(msgs.iter().filter(aborted).count(), 1);
+}
+
+#[tokio::test]
+async fn a_call_whose_answer_is_not_recorded_is_answered_in_the_next_request() {
+    let (stage, store) = stage().await;
+    let mut actor = stage.start().await;
+    let session = actor.session_id();
+    store.refuse(|record| {
+        matches!(
+            record,
+            RolloutRecord::ResponseItem(ResponseItem::FunctionCallOutput { .. })
+        )
+    });
+    assert_ends_with_storage_failure(&actor.turn("hello").await);
+    store.heal();
+    actor.turn("again").await;
+    let calls = |n: usize| -> Vec<String> {
+        let input = stage.input_of(n);
+        let items = input.iter().filter(|item| item["call_id"] == "a");
+        items.map(|item| item["type"].to_string()).collect()
+    };
+    let answered = ["\"function_call\"", "\"function_call_output\""];
+    assert_eq!(calls(1), answered);
+    actor.shut_down().await;
+
+    let mut actor = stage.resume(session).await;
+    actor.turn("once more").await;
+    assert_eq!(calls(2), answered, "memory and log tell the same");
+}
+
+#[tokio::test]
+async fn an_item_whose_end_is_not_recorded_is_ended_for_people() {
+    let (stage, store) = stage().await;
+    let mut actor = stage.start().await;
+    store.refuse(|record| {
+        matches!(
+            event(record),
+            Some(EventMsg::ItemCompleted {
+                item: TurnItem::CommandExecution(_),
+                ..
+            })
+        )
+    });
+    let msgs = actor.turn("hello").await;
+    assert_ends_with_storage_failure(&msgs);
+    let count = |is_it: fn(&EventMsg) -> bool| msgs.iter().filter(|msg| is_it(msg)).count();
+    assert_eq!(count(|msg| matches!(msg, EventMsg::ExecCommandBegin(_))), 1);
+    assert_eq!(count(|msg| matches!(msg, EventMsg::ExecCommandEnd(_))), 1);
+}
+
+#[tokio::test]
+async fn a_full_disk_does_not_keep_a_session_from_ending() {
+    let (stage, store) = stage().await;
+    let actor = stage.start().await;
+    store.refuse(|_| true);
+    let msgs = actor.shut_down().await;
+    assert!(
+        msgs.iter().any(|msg| matches!(msg, EventMsg::Error(_))),
+        "{msgs:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_full_disk_does_not_keep_an_abandoned_session_alive() {
+    let (stage, store) = stage().await;
+    let mut actor = stage.start().await;
+    let session = actor.session_id();
+    actor.say("hello").await;
+    actor
+        .until(|msg| matches!(msg, EventMsg::ExecCommandBegin(_)))
+        .await;
+    store.refuse(|_| true);
+    drop(actor);
+    while let Err(error) = store.inner.open(session).await {
+        assert!(matches!(error, Error::Owned { .. }), "{error}");
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_fork_that_cannot_be_kept_leaves_the_session_as_it_was() {
+    let (stage, store) = stage().await;
+    let mut actor = stage.start().await;
+    let session = actor.session_id();
+    store.refuse(|record| matches!(event(record), Some(EventMsg::SessionConfigured(_))));
+    actor
+        .submit(Op::ConfigureSession(ConfigureSession {
+            fork: Some(ForkPoint {
+                session_id: session,
+                last_response_id: None,
+            }),
+            ..ConfigureSession::default()
+        }))
+        .await;
+    actor.until(|msg| matches!(msg, EventMsg::Error(_))).await;
+    store.heal();
+    actor.turn("hello").await;
+    let live = store.read_live(session).await.unwrap();
+    let said = live
+        .records
+        .iter()
+        .filter(|(_, line)| matches!(event(&line.record), Some(EventMsg::TurnComplete(_))));
+    assert_eq!(said.count(), 1, "the task is in the log of its session");
+}
