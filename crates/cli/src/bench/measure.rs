@@ -29,8 +29,8 @@ pub fn measure(command: &mut Command, stdin: &str) -> io::Result<Cost> {
     let wall = started.elapsed();
     if status != 0 {
         return Err(io::Error::other(format!(
-            "{:?} ended with status {status}: {complaint}",
-            command.get_program()
+            "{} ended with status {status}: {complaint}",
+            command.get_program().display()
         )));
     }
     Ok(Cost {

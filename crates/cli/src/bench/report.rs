@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::measure::{Cost, measure, median};
 use super::subject::Subject;
-use super::workload::{Stage, Workload, rollout_megabytes};
+use super::workload::{ROLLOUT_MEGABYTES, Stage, Workload};
 
 /// What the figures should be; CPU of the whole process tree.
 struct Goal {
@@ -74,7 +74,7 @@ impl Report {
             notes.push(format!("{} CPU per {unit}", time(each)));
         }
         if workload == Workload::Reindex {
-            let rate = rollout_megabytes() / cost.wall.as_secs_f64();
+            let rate = f64::from(ROLLOUT_MEGABYTES) / cost.wall.as_secs_f64();
             notes.push(format!("{rate:.0} MB/s"));
         }
         if subject.is_troupe() {
@@ -168,7 +168,8 @@ fn time(duration: Duration) -> String {
 }
 
 fn size(bytes: u64) -> String {
-    format!("{:.1} MB", bytes as f64 / (1024.0 * 1024.0))
+    let tenths = bytes * 10 / (1024 * 1024);
+    format!("{}.{} MB", tenths / 10, tenths % 10)
 }
 
 impl fmt::Display for Report {

@@ -18,7 +18,7 @@ use super::subject::Subject;
 
 pub const SHELL_CALLS: u32 = 50;
 pub const DELTAS: u32 = 20_000;
-const ROLLOUT_BYTES: usize = 60 * 1024 * 1024;
+pub const ROLLOUT_MEGABYTES: u32 = 60;
 const TURNS_AFTER_COMPACTION: usize = 50;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -204,7 +204,7 @@ async fn long_session(home: &std::path::Path) -> Result<SessionId, Box<dyn std::
         ]
     };
     let old = turn(1_000);
-    while log.position().0 < ROLLOUT_BYTES as u64 {
+    while log.position().0 < u64::from(ROLLOUT_MEGABYTES) * 1024 * 1024 {
         log.append(&old)?;
     }
     log.append(&[
@@ -227,9 +227,4 @@ async fn long_session(home: &std::path::Path) -> Result<SessionId, Box<dyn std::
     }
     log.close().await?;
     Ok(meta.id)
-}
-
-/// The bytes that an index of the long session is rebuilt from.
-pub fn rollout_megabytes() -> f64 {
-    ROLLOUT_BYTES as f64 / (1024.0 * 1024.0)
 }
