@@ -184,8 +184,8 @@ pub(crate) fn distinct_call_id(wanted: &CallId, taken: &HashSet<CallId>) -> Call
     if !taken.contains(wanted) && !wanted.0.is_empty() {
         return wanted.clone();
     }
-    (2..)
+    (2..=taken.len() + 2)
         .map(|n| CallId(format!("{wanted}_{n}")))
         .find(|id| !taken.contains(id))
-        .expect("an unbounded range has a number that is not taken")
+        .expect("of more numbers than are taken, one is free")
 }

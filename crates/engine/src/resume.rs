@@ -38,7 +38,6 @@ pub(crate) fn fold(live: LiveHistory) -> Folded {
 impl Folded {
     fn apply(&mut self, record: RolloutRecord, before: Position, after: Position) {
         match record {
-            RolloutRecord::SessionMeta(_) => (),
             RolloutRecord::TurnContext(context) => self.context = Some(context),
             RolloutRecord::ResponseItem(item) => {
                 if matches!(
@@ -69,7 +68,8 @@ impl Folded {
                 self.reserved_until = self.reserved_until.max(event.seq + 1);
                 self.event(event.id, event.msg, before, after);
             }
-            // A record of a later version: the store has warned about it.
+            // The meta line is handed over by itself; a record of a later version is one that
+            // the store has warned about.
             _ => (),
         }
     }

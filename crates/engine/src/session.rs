@@ -153,7 +153,7 @@ enum Audience {
 
 #[derive(Debug)]
 enum Deferred {
-    Submission(Submission),
+    Submission(Box<Submission>),
     Reconfigure {
         id: SubmissionId,
         request: Box<ConfigureSession>,
@@ -272,7 +272,7 @@ impl Actor {
                 break;
             };
             let done = match deferred {
-                Deferred::Submission(submission) => self.submission(submission).await,
+                Deferred::Submission(submission) => self.submission(*submission).await,
                 Deferred::Reconfigure { id, request, setup } => self
                     .reconfigure(id, *request, *setup)
                     .await
@@ -314,7 +314,8 @@ impl Actor {
 
     fn defer(&mut self, submission: Submission) -> Result<Flow, Error> {
         if self.deferred.len() < DEFERRED_MAX {
-            self.deferred.push_back(Deferred::Submission(submission));
+            self.deferred
+                .push_back(Deferred::Submission(Box::new(submission)));
         } else {
             self.refuse(
                 &submission.id,
@@ -366,7 +367,7 @@ impl Actor {
             Op::ExecApproval { id: call, decision } | Op::PatchApproval { id: call, decision } => {
                 conversation.decide(out, &id, CallId(call), decision).await
             }
-            Op::Compact => conversation.compact(out, id).await,
+            Op::Compact => conversation.compact(out, id),
             Op::ThreadRollback { num_turns } => conversation.roll_back(out, &id, num_turns).await,
             Op::SetThreadName { name } => conversation.set_name(out, &id, &name),
             Op::SetThreadNote { note } => conversation.set_note(out, &id, &note),
@@ -391,7 +392,7 @@ impl Actor {
                 .await?;
             let op = task.into_op();
             self.deferred
-                .push_front(Deferred::Submission(Submission { id, op }));
+                .push_front(Deferred::Submission(Box::new(Submission { id, op })));
             return Ok(());
         }
         if let From::Elsewhere(point) = &prepared.from {
@@ -490,10 +491,9 @@ impl Actor {
                 if let Err(error) = stopped {
                     self.storage_failed(&error);
                 }
-                self.deferred.push_front(Deferred::Submission(Submission {
-                    id,
-                    op: Op::Shutdown,
-                }));
+                let op = Op::Shutdown;
+                self.deferred
+                    .push_front(Deferred::Submission(Box::new(Submission { id, op })));
                 return Flow::Continue(());
             }
             conversation.tools.shutdown().await;

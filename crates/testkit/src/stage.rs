@@ -15,14 +15,14 @@ use troupe_model::scripted::{MockServer, RecordedRequest, Screenplay};
 use troupe_process::{Launcher, LauncherOptions};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::op::{ConfigureSession, Op, Submission};
-use troupe_protocol::policy::{ApprovalPolicy, SandboxPolicy};
+use troupe_protocol::policy::{ApprovalPolicy, CollaborationMode, ReasoningSummary, SandboxPolicy};
 use troupe_protocol::session::{SessionSource, TurnContext};
 use troupe_protocol::{Event, EventMsg, SessionId, SubmissionId};
 use troupe_store::{EmbeddedStore, Store};
 use troupe_tools::{EnvironmentPolicy, Registry, ToolDeps};
 
 /// How long a scenario waits for an event before it says what it got instead.
-const PATIENCE: Duration = Duration::from_secs(8);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A home, a working directory, and a model that follows a screenplay.
 #[derive(Debug)]
@@ -208,8 +208,8 @@ impl Configurator for StageConfigurator {
                 sandbox_policy: self.settings.sandbox_policy.clone(),
                 model: "scripted-1".to_owned(),
                 effort: None,
-                summary: Default::default(),
-                collaboration_mode: Default::default(),
+                summary: ReasoningSummary::default(),
+                collaboration_mode: CollaborationMode::default(),
                 personality: None,
             },
             instructions: Instructions {

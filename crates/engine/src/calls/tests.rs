@@ -1,4 +1,5 @@
 use async_trait::async_trait;
+use std::collections::HashSet;
 use troupe_protocol::tool::ToolSpec;
 use troupe_tools::{Call, Tool};
 
@@ -116,7 +117,7 @@ fn a_call_id_that_is_taken_gets_a_number() {
         "b".into()
     );
     assert_eq!(
-        crate::history::distinct_call_id(&"".into(), &Default::default()),
+        crate::history::distinct_call_id(&"".into(), &HashSet::default()),
         "_2".into()
     );
 }

@@ -41,11 +41,7 @@ pub(super) fn item(id: ItemId) -> TurnItem {
 
 impl Conversation {
     /// Compacts because the user asked for it: a task of its own.
-    pub(crate) async fn compact(
-        &mut self,
-        out: &mut Emitter,
-        id: SubmissionId,
-    ) -> Result<(), Error> {
+    pub(crate) fn compact(&mut self, out: &mut Emitter, id: SubmissionId) -> Result<(), Error> {
         if self.task.is_some() {
             return out.warn(
                 &id,

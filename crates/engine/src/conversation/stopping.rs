@@ -10,6 +10,7 @@ use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{AbortReason, EventMsg};
 use troupe_protocol::item::TurnItem;
 use troupe_protocol::rollout::RolloutRecord;
+use troupe_protocol::usage::TokenUsage;
 use troupe_protocol::{ResponseId, ResponseItem};
 use troupe_store::Error;
 
@@ -200,7 +201,7 @@ impl Conversation {
 
 /// A stop outside of a cycle has no calls to wait for.
 fn no_calls() -> Calls {
-    Calls::new(ResponseId::default(), Default::default(), &[])
+    Calls::new(ResponseId::default(), TokenUsage::default(), &[])
 }
 
 fn as_failed(mut item: TurnItem) -> TurnItem {

@@ -59,7 +59,8 @@ async fn shown(stream: &mut EventStream) -> String {
 }
 
 fn texts(upto: u64) -> String {
-    (1..=upto).map(|seq| format!("{seq} ")).collect()
+    let texts: Vec<String> = (1..=upto).map(|seq| format!("{seq} ")).collect();
+    texts.concat()
 }
 
 #[tokio::test]

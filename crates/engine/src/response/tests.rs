@@ -18,38 +18,38 @@ fn check(events: Vec<ModelEvent>, expected: &Expect) {
             event => response.apply(event, &mut said),
         }
     }
-    let mut text = String::new();
+    let mut lines = Vec::new();
     for said in said {
-        text.push_str(&match said {
-            Said::Started(item) => format!("started {}\n", short(item.id())),
+        lines.push(match said {
+            Said::Started(item) => format!("started {}", short(item.id())),
             Said::Delta(EventMsg::AgentMessageContentDelta(delta)) => format!(
-                "{} {}{:?}\n",
+                "{} {}{:?}",
                 short(&delta.item_id),
                 if delta.snapshot { "= " } else { "+ " },
                 delta.delta
             ),
             Said::Delta(EventMsg::ReasoningContentDelta(delta)) => {
-                format!("{} ~ {:?}\n", short(&delta.item_id), delta.delta)
+                format!("{} ~ {:?}", short(&delta.item_id), delta.delta)
             }
-            Said::Delta(other) => format!("{other:?}\n"),
+            Said::Delta(other) => format!("{other:?}"),
         });
     }
     let finished = response.finish();
     for item in &finished.items {
         match item {
             TurnItem::AgentMessage(item) => {
-                text.push_str(&format!("completed {} {:?}\n", short(&item.id), item.text));
+                lines.push(format!("completed {} {:?}", short(&item.id), item.text));
             }
-            TurnItem::Reasoning(item) => text.push_str(&format!(
-                "completed {} {:?}\n",
+            TurnItem::Reasoning(item) => lines.push(format!(
+                "completed {} {:?}",
                 short(&item.id),
                 item.summary_text
             )),
-            other => text.push_str(&format!("{other:?}\n")),
+            other => lines.push(format!("{other:?}")),
         }
     }
-    text.push_str(&format!("{} items of history\n", finished.history.len()));
-    expected.assert_eq(&text);
+    lines.push(format!("{} items of history", finished.history.len()));
+    expected.assert_eq(&(lines.join("\n") + "\n"));
 }
 
 fn short(id: &ItemId) -> String {
