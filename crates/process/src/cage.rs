@@ -4,6 +4,7 @@
 //! works: Landlock and seccomp both need `no_new_privs`, and the seccomp filter must come last
 //! because it forbids some of the calls which the other steps make.
 
+mod assembler;
 mod calls;
 mod capabilities;
 mod landlock;

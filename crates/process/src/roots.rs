@@ -6,6 +6,8 @@
 //! | `read-only` | nothing | – | as the policy says |
 //! | `workspace-write` | cwd, listed roots, `/tmp`, `$TMPDIR` | `.git`, `.troupe` of each root | as the policy says |
 //!
+//! A protected path that is itself listed as a root is writable: somebody has asked for it.
+//!
 //! A `.git` that is a file stands for a repository elsewhere; the directory that it names and
 //! the repository which that one shares are protected as well. Reading those pointers is the
 //! only thing here that touches the disk.
@@ -82,13 +84,21 @@ pub fn writable_roots(
 }
 
 impl WritableRoots {
-    /// Says whether the table lets `path`, which must be absolute, be written. Symlinks in its
-    /// existing part are resolved, but between this answer and a write they may change: this is
-    /// for deciding whom to ask, the kernel enforces.
+    /// Says whether the table lets `path`, which must be absolute, be written: the innermost root
+    /// or protected path that contains it decides. Symlinks in its existing part are resolved, but
+    /// between this answer and a write they may change: this is for deciding whom to ask, the
+    /// kernel enforces.
     pub fn permits(&self, path: &Path) -> bool {
         let path = resolve(path);
-        self.writable.iter().any(|root| path.starts_with(root))
-            && !self.protected.iter().any(|root| path.starts_with(root))
+        let innermost = |roots: &[PathBuf]| {
+            let around = roots.iter().filter(|root| path.starts_with(root));
+            around.map(|root| root.components().count()).max()
+        };
+        match (innermost(&self.writable), innermost(&self.protected)) {
+            (None, _) => false,
+            (Some(_), None) => true,
+            (Some(writable), Some(protected)) => writable >= protected,
+        }
     }
 }
 

@@ -1,6 +1,10 @@
 //! Commands in the real kernel.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+#![expect(
+    clippy::print_stdout,
+    reason = "a test that plays an engine talks to the one that started it"
+)]
 
 #[path = "it/support.rs"]
 mod support;

@@ -168,3 +168,15 @@ fn a_write_is_permitted_where_the_kernel_would_arrive() {
     assert!(!permits(".troupe"));
     assert!(permits(".gitignore"));
 }
+
+#[test]
+fn what_is_asked_for_by_name_is_writable() {
+    let scratch = Scratch::new();
+    let work = scratch.directory("work");
+    let table = writable_roots(&workspace(&[".git"]), &work, &BTreeMap::new());
+    assert!(table.permits(&work.join(".git/index")));
+    assert!(!table.permits(&work.join(".troupe/config.toml")));
+    let table = writable_roots(&workspace(&[".git/worktrees/w"]), &work, &BTreeMap::new());
+    assert!(table.permits(&work.join(".git/worktrees/w/index")));
+    assert!(!table.permits(&work.join(".git/config")));
+}

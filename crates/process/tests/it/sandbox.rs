@@ -79,6 +79,24 @@ async fn a_workspace_that_was_deleted_and_made_again_is_writable() {
     }
 }
 
+#[tokio::test]
+async fn a_protected_directory_is_writable_when_asked_for_by_name() {
+    for backend in BACKENDS {
+        let place = scratch();
+        let work = place.path().join("work");
+        write(work.join(".git/config"), "");
+        let policy = SandboxPolicy::WorkspaceWrite {
+            writable_roots: vec![".git".into()],
+            network_access: false,
+            exclude_tmpdir_env_var: true,
+            exclude_slash_tmp: true,
+        };
+        let spec = confined("echo x > .git/config && echo y > file", policy, &work);
+        let done = run_with(&launcher_with(backend), spec).await;
+        assert!(done.exit.is_success(), "{done:?}");
+    }
+}
+
 /// Tries TCP and UDP to listeners of this test.
 async fn reaches_network(backend: BackendChoice, policy: SandboxPolicy) -> String {
     let tcp = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -1,8 +1,7 @@
 //! The file system as the commands of one policy see it.
 //!
-//! Everything is read-only; the writable roots are mounted over themselves as they were; then
-//! what is protected inside them, read-only again. In this order, each layer covers the one
-//! before it.
+//! Everything is read-only. On top of that, from the outside in, the writable roots are mounted
+//! over themselves as they were, and what is protected inside them, read-only again.
 
 use std::ffi::CString;
 use std::io;
@@ -22,23 +21,15 @@ pub(super) fn confine(cage: &Cage) -> io::Result<()> {
         MsFlags::MS_REC | MsFlags::MS_PRIVATE,
         None,
     )?;
-    let roots = Roots::take(&cage.writable)?;
-    if !roots.is_everything {
+    let layers = Layer::of(cage)?;
+    if !cage.writable.iter().any(|root| is_everything(root)) {
         Tree::at(Path::new("/")).restrict(libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID)?;
     }
     private_devices()?;
     for hidden in &cage.hidden {
         hide(hidden, &cage.writable)?;
     }
-    roots.put_back()?;
-    for path in &cage.protected {
-        if path.exists() {
-            let tree = Tree::copy(path)?;
-            tree.restrict(libc::MOUNT_ATTR_RDONLY)?;
-            tree.attach(path)?;
-        }
-    }
-    Ok(())
+    layers.into_iter().try_for_each(Layer::put)
 }
 
 /// Covers a path with nothing, whatever it is.
@@ -46,38 +37,53 @@ pub(super) fn cover(path: &Path) -> io::Result<()> {
     Tree::copy(Path::new("/dev/null"))?.attach(path)
 }
 
-/// Copies of the writable roots, made while they are still as the host has them.
-struct Roots {
-    copies: Vec<(PathBuf, Tree)>,
-    is_everything: bool,
+enum Layer {
+    Protected(PathBuf),
+    /// With a copy that was made while the root was still as the host has it.
+    Writable(PathBuf, Tree),
 }
 
-impl Roots {
-    fn take(writable: &[PathBuf]) -> io::Result<Self> {
-        // Outer roots first, so that an inner one is mounted on top.
-        let mut sorted: Vec<_> = writable.iter().filter(|root| root.exists()).collect();
-        sorted.sort();
-        let is_everything = sorted.iter().any(|root| root.parent().is_none());
-        let mut copies = Vec::new();
-        for root in sorted {
-            if root.parent().is_some() {
+impl Layer {
+    /// The layers of what exists, outer ones first. A root that is also protected was asked for,
+    /// and comes on top.
+    fn of(cage: &Cage) -> io::Result<Vec<Self>> {
+        let mut layers = Vec::new();
+        for path in cage.protected.iter().filter(|path| path.exists()) {
+            layers.push(Self::Protected(path.clone()));
+        }
+        for root in cage.writable.iter().filter(|root| root.exists()) {
+            if !is_everything(root) {
                 let tree = Tree::copy(root)?;
                 tree.restrict(libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV)?;
-                copies.push((root.clone(), tree));
+                layers.push(Self::Writable(root.clone(), tree));
             }
         }
-        Ok(Self {
-            copies,
-            is_everything,
-        })
+        // Stable: of two layers for one path, the protected one stays first.
+        layers.sort_by(|a, b| a.path().cmp(b.path()));
+        Ok(layers)
     }
 
-    fn put_back(self) -> io::Result<()> {
-        for (path, tree) in self.copies {
-            tree.attach(&path)?;
+    fn path(&self) -> &Path {
+        match self {
+            Self::Protected(path) | Self::Writable(path, _) => path,
         }
-        Ok(())
     }
+
+    fn put(self) -> io::Result<()> {
+        match self {
+            Self::Protected(path) => {
+                let tree = Tree::copy(&path)?;
+                tree.restrict(libc::MOUNT_ATTR_RDONLY)?;
+                tree.attach(&path)
+            }
+            Self::Writable(path, tree) => tree.attach(&path),
+        }
+    }
+}
+
+/// A root that needs no mount of its own, because everything stays writable.
+fn is_everything(root: &Path) -> bool {
+    root.parent().is_none()
 }
 
 /// Terminals and shared memory of our own: those of the host belong to other programs.
