@@ -9,15 +9,17 @@ use troupe_protocol::policy::SandboxPolicy;
 use crate::cage::Cage;
 use crate::holder::{Holder, HolderError, Request, Stage, TerminalUse};
 use crate::holders::{Holders, Key};
-use crate::process::{Process, StartFailure};
+use crate::process::{Owners, Process, StartFailure};
 use crate::report::{Backend, EnforcementReport, Kernel};
 use crate::roots::writable_roots;
 use crate::spec::{CommandSpec, Confinement};
+use crate::sweep::{EngineId, MARK, Record};
 
 #[derive(Debug, Clone, Default)]
 pub struct LauncherOptions {
     pub backend: BackendChoice,
-    /// Holds tokens and conversations, so confined commands cannot read the files in it.
+    /// Holds tokens and conversations, so confined commands cannot read the files in it. A record
+    /// of this engine is kept there for [`sweep`](crate::sweep).
     pub troupe_home: Option<PathBuf>,
 }
 
@@ -62,6 +64,9 @@ struct Shared {
     /// Found out by the first command that needs to know, or by the first report.
     kernel: OnceLock<Kernel>,
     holders: Holders,
+    /// Written for the first command. Without one, commands end with the engine all the same; only
+    /// the sweep after it would miss them.
+    record: OnceLock<Option<Arc<Record>>>,
 }
 
 /// Where a command is started, and what it is held to there.
@@ -76,6 +81,7 @@ impl Launcher {
             options,
             kernel: OnceLock::new(),
             holders: Holders::default(),
+            record: OnceLock::new(),
         }))
     }
 
@@ -93,18 +99,25 @@ impl Launcher {
     pub async fn spawn(&self, spec: CommandSpec) -> Result<Process, SpawnError> {
         validate(&spec)?;
         let (place, holder) = self.place(&spec).await?;
+        let mut env = spec.env;
+        env.extend(self.mark());
         let request = Request {
             argv: spec.argv,
             cwd: spec.cwd,
-            env: spec.env,
+            env,
             cage: place.cage,
             terminal: match spec.terminal {
                 Some(_) => TerminalUse::Controlling,
                 None => TerminalUse::None,
             },
         };
-        let start =
-            async |holder| Process::start(holder, &request, spec.terminal, spec.stdin).await;
+        let start = async |holder| {
+            let owners = Owners {
+                holder,
+                _record: self.record(),
+            };
+            Process::start(owners, &request, spec.terminal, spec.stdin).await
+        };
         let started = match start(Arc::clone(&holder)).await {
             Err(StartFailure::Holder(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
                 // Somebody has killed the holder. A new one serves as well.
@@ -115,6 +128,22 @@ impl Launcher {
             started => started,
         };
         started.map_err(|failure| spawn_error(failure, request))
+    }
+
+    fn record(&self) -> Option<Arc<Record>> {
+        let write = || {
+            let home = self.0.options.troupe_home.as_ref()?;
+            Record::write(home, EngineId::current().ok()?)
+                .ok()
+                .map(Arc::new)
+        };
+        self.0.record.get_or_init(write).clone()
+    }
+
+    /// What tells the commands of a recorded engine from any other process.
+    fn mark(&self) -> Option<(String, String)> {
+        self.0.options.troupe_home.as_ref()?;
+        Some((MARK.to_owned(), EngineId::current().ok()?.to_string()))
     }
 
     /// Finds the holder for a command; refuses one whose policy could not be enforced.

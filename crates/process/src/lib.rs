@@ -32,6 +32,7 @@ mod process;
 mod report;
 mod roots;
 mod spec;
+mod sweep;
 
 pub use hardening::harden_engine;
 pub use intersection::intersect;
@@ -42,3 +43,4 @@ pub use process::{Denial, Exit, KillOutcome, Killer, LeftBehind, Process, Proces
 pub use report::{Backend, Enforcement, EnforcementReport, EnforcementState};
 pub use roots::{NetworkAccess, WritableRoots, writable_roots};
 pub use spec::{CommandSpec, Confinement, StdinMode, TerminalSize};
+pub use sweep::sweep;

@@ -25,6 +25,7 @@ use crate::limits::{
     OUTPUT_ASIDE_BYTES_MAX, START_WAIT_MS, STDIN_STALL_MS, SWEEP_WAIT_MS, TERMINATE_GRACE_MS,
 };
 use crate::spec::{StdinMode, TerminalSize};
+use crate::sweep::Record;
 
 /// What happens to a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,7 +96,14 @@ pub struct Process {
     watch: Watch,
     input: Input,
     aside: Aside,
-    _holder: Arc<Holder>,
+    _owners: Owners,
+}
+
+/// What must stay as long as a command runs.
+#[derive(Debug, Clone)]
+pub(crate) struct Owners {
+    pub holder: Arc<Holder>,
+    pub _record: Option<Arc<Record>>,
 }
 
 /// Events that were met while the caller was writing or killing.
@@ -115,7 +123,7 @@ pub(crate) enum StartFailure {
 
 impl Process {
     pub(crate) async fn start(
-        holder: Arc<Holder>,
+        owners: Owners,
         request: &Request,
         terminal: Option<TerminalSize>,
         stdin: StdinMode,
@@ -126,7 +134,7 @@ impl Process {
             theirs,
         } = Streams::open(terminal, stdin).map_err(StartFailure::Holder)?;
         let starting = async {
-            let control = Control::new(holder.request(request, &theirs).await?)?;
+            let control = Control::new(owners.holder.request(request, &theirs).await?)?;
             let started = started(&control).await;
             io::Result::Ok((control, started))
         };
@@ -142,7 +150,7 @@ impl Process {
             control,
             input,
             aside: Aside::default(),
-            _holder: holder,
+            _owners: owners,
         })
     }
 

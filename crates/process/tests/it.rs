@@ -13,6 +13,8 @@ mod support;
 mod denial;
 #[path = "it/escape.rs"]
 mod escape;
+#[path = "it/fallback.rs"]
+mod fallback;
 #[path = "it/ownership.rs"]
 mod ownership;
 #[path = "it/process.rs"]

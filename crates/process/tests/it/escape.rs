@@ -374,6 +374,7 @@ fn all_of_it_again_as_a_bare_numeric_user() {
             "sandbox::",
             "escape::",
             "denial::",
+            "fallback::",
             "ownership::",
             "terminal::",
         ])

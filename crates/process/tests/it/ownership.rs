@@ -1,9 +1,13 @@
 //! No process outlives its owner, however the owner ends.
 
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use troupe_process::{Confinement, harden_engine};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use troupe_process::{Confinement, Launcher, LauncherOptions, harden_engine, sweep};
 use troupe_protocol::policy::SandboxPolicy;
 
 use crate::support::{
@@ -15,9 +19,13 @@ use crate::support::{
 const ROLE: &str = "TROUPE_TEST_ROLE";
 
 fn play_engine(test: &str) -> Child {
+    play_engine_as(test, OsStr::new("engine"))
+}
+
+fn play_engine_as(test: &str, role: &OsStr) -> Child {
     Command::new("/proc/self/exe")
         .args([test, "--exact", "--nocapture", "--test-threads=1"])
-        .env(ROLE, "engine")
+        .env(ROLE, role)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
@@ -122,4 +130,67 @@ async fn a_hardened_engine_still_starts_commands() {
         let mut process = launcher_with(backend).spawn(spec).await.unwrap();
         assert_eq!(finish(&mut process).await.stdout, "x\n");
     }
+}
+
+/// Starts a daemon, prints its process id and that of its keeper, and waits to be killed.
+async fn run_a_daemon_forever(home: PathBuf) {
+    let launcher = Launcher::new(LauncherOptions {
+        troupe_home: Some(home),
+        ..LauncherOptions::default()
+    });
+    let script = "setsid sleep 1000 </dev/null >/dev/null 2>&1 & \
+                  echo $PPID $(ps -o ppid= $PPID) $!; sleep 1000";
+    let mut process = launcher.spawn(bash(script)).await.unwrap();
+    let pids = read_until(&mut process, |it| it.ends_with('\n')).await;
+    println!("\nprocesses {pids}");
+    std::future::pending::<()>().await;
+}
+
+#[tokio::test]
+async fn a_sweep_ends_what_even_the_keepers_could_not_and_only_that() {
+    if let Some(home) = std::env::var_os(ROLE) {
+        return run_a_daemon_forever(home.into()).await;
+    }
+    let home = scratch();
+    let launcher = Launcher::new(LauncherOptions {
+        troupe_home: Some(home.path().to_path_buf()),
+        ..LauncherOptions::default()
+    });
+    let of_a_living_engine = launcher.spawn(bash("sleep 1000")).await.unwrap();
+    let unmarked = crate::support::launcher()
+        .spawn(bash("sleep 1000"))
+        .await
+        .unwrap();
+
+    let test = "ownership::a_sweep_ends_what_even_the_keepers_could_not_and_only_that";
+    let mut engine = play_engine_as(test, home.path().as_os_str());
+    let output = BufReader::new(engine.stdout.take().unwrap());
+    let mut lines = output.lines().map_while(Result::ok);
+    let line = lines.find(|line| line.starts_with("processes ")).unwrap();
+    let pids: Vec<i32> = line
+        .split_whitespace()
+        .skip(1)
+        .map(|pid| pid.parse().unwrap())
+        .collect();
+    let [keeper, holder, daemon] = pids[..] else {
+        panic!("{line}");
+    };
+    // Everybody who could clean up, stopped so that none sees the others die.
+    let everybody = [keeper, holder, engine.id().cast_signed()].map(Pid::from_raw);
+    for signal in [Signal::SIGSTOP, Signal::SIGKILL] {
+        for pid in everybody {
+            kill(pid, signal).unwrap();
+        }
+    }
+    engine.wait().unwrap();
+    assert!(is_alive(daemon));
+
+    assert!(sweep(home.path()).unwrap() >= 1);
+    gone(daemon).await;
+    assert!(is_alive(of_a_living_engine.pid().cast_signed()));
+    assert!(is_alive(unmarked.pid().cast_signed()));
+    assert_eq!(sweep(home.path()).unwrap(), 0);
+    assert_eq!(home.path().join("run").read_dir().unwrap().count(), 1);
+    drop((of_a_living_engine, launcher));
+    assert_eq!(home.path().join("run").read_dir().unwrap().count(), 0);
 }
