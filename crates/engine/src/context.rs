@@ -1,6 +1,8 @@
 //! Context fragments: what the model is told about where it works, before the user speaks.
 
 use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use troupe_protocol::ResponseItem;
@@ -125,8 +127,8 @@ pub(crate) fn project_doc(cwd: &Path, instructions: &Instructions) -> ProjectDoc
     let mut text = instructions.user.clone().unwrap_or_default();
     let mut left = instructions.project.bytes_max;
     for path in project_files(cwd, &instructions.project) {
-        let content = match std::fs::read_to_string(&path) {
-            Ok(content) => content,
+        let (content, bytes) = match read_beginning(&path, left) {
+            Ok(read) => read,
             Err(error) => {
                 doc.warnings
                     .push(format!("{} was not read: {error}", path.display()));
@@ -134,12 +136,11 @@ pub(crate) fn project_doc(cwd: &Path, instructions: &Instructions) -> ProjectDoc
             }
         };
         let kept = cut_at(&content, left);
-        if kept.len() < content.len() {
+        if (kept.len() as u64) < bytes {
             doc.warnings.push(format!(
-                "{} was cut: only {} of its {} bytes fit in project_doc_max_bytes = {}",
+                "{} was cut: only {} of its {bytes} bytes fit in project_doc_max_bytes = {}",
                 path.display(),
                 kept.len(),
-                content.len(),
                 instructions.project.bytes_max
             ));
         }
@@ -180,6 +181,29 @@ fn project_files(cwd: &Path, settings: &ProjectDocSettings) -> Vec<PathBuf> {
                 .find(|path| path.is_file())
         })
         .collect()
+}
+
+/// Reads what may be used of a file, and how long the whole is. The file is somebody else's:
+/// it may be of any size, and the session waits meanwhile.
+fn read_beginning(path: &Path, bytes_max: usize) -> io::Result<(String, u64)> {
+    let mut file = File::open(path)?;
+    let whole = file.metadata()?.len();
+    let mut bytes = Vec::new();
+    // A character that the bound cuts is at most three bytes longer.
+    let wanted = bytes_max as u64 + 3;
+    file.by_ref().take(wanted).read_to_end(&mut bytes)?;
+    let whole = whole.max(bytes.len() as u64);
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok((text, whole)),
+        Err(error) if error.utf8_error().error_len().is_none() && whole > wanted => {
+            let valid = error.utf8_error().valid_up_to();
+            let mut bytes = error.into_bytes();
+            bytes.truncate(valid);
+            let text = String::from_utf8(bytes).map_err(io::Error::other)?;
+            Ok((text, whole))
+        }
+        Err(error) => Err(io::Error::new(io::ErrorKind::InvalidData, error)),
+    }
 }
 
 /// Returns at most `bytes_max` bytes of the text, cut between characters.

@@ -49,6 +49,7 @@ pub(crate) struct Conversation {
     toolset: Arc<ToolSet>,
     instructions: Instructions,
     window: WindowSettings,
+    /// The settings of the tasks to come.
     context: TurnContext,
     history: History,
     usage: Usage,
@@ -124,11 +125,17 @@ impl Conversation {
         self.meta.id
     }
 
+    /// Returns the settings of the running task; without one, those of the next.
+    fn turn_context(&self) -> &TurnContext {
+        let task = self.task.as_ref();
+        task.map_or(&self.context, |task| &task.context)
+    }
+
     /// Returns the model's context window in tokens, if anybody knows it.
     fn context_window(&self) -> Option<u64> {
-        self.window
-            .context_window
-            .or_else(|| catalogue::lookup(&self.context.model).map(|model| model.context_window))
+        self.window.context_window.or_else(|| {
+            catalogue::lookup(&self.turn_context().model).map(|model| model.context_window)
+        })
     }
 
     /// Returns how full the context may be before it is compacted.
@@ -179,18 +186,18 @@ impl Conversation {
             .base_instructions
             .as_deref()
             .or(self.instructions.base.as_deref());
-        context::instructions(base, self.context.personality).into()
+        context::instructions(base, self.turn_context().personality).into()
     }
 
     fn environment_text(&self) -> String {
-        context::environment(&self.context, &self.instructions, &self.clock)
+        context::environment(self.turn_context(), &self.instructions, &self.clock)
     }
 
     /// Returns what the model must be told about its surroundings and does not know yet.
     fn missing_context(&self, warnings: &mut Vec<String>) -> Vec<ResponseItem> {
         let mut items = Vec::new();
         if !self.knows(context::is_project_doc) {
-            let doc = context::project_doc(&self.context.cwd, &self.instructions);
+            let doc = context::project_doc(&self.turn_context().cwd, &self.instructions);
             warnings.extend(doc.warnings);
             items.extend(doc.message);
         }
@@ -217,10 +224,10 @@ impl Conversation {
     fn call_context(&self, task: &Task) -> Arc<CallContext> {
         Arc::new(CallContext {
             turn_id: task.id.clone(),
-            cwd: self.context.cwd.clone(),
-            approval_policy: self.context.approval_policy,
-            sandbox_policy: self.context.sandbox_policy.clone(),
-            collaboration_mode: self.context.collaboration_mode,
+            cwd: task.context.cwd.clone(),
+            approval_policy: task.context.approval_policy,
+            sandbox_policy: task.context.sandbox_policy.clone(),
+            collaboration_mode: task.context.collaboration_mode,
         })
     }
 }

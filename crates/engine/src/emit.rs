@@ -3,16 +3,14 @@
 //! Deltas are only published. Everything else is on disk before anybody hears of it, so
 //! that what a client saw is there after a crash.
 
-use std::sync::Arc;
-
 use troupe_protocol::event::{ErrorEvent, EventMsg};
 use troupe_protocol::item::TurnItem;
 use troupe_protocol::rollout::{EventRecord, RolloutRecord};
-use troupe_protocol::{Event, SessionId, SubmissionId};
-use troupe_store::{Error, Log, Position, Store};
+use troupe_protocol::{Event, SubmissionId};
+use troupe_store::{Error, Log, Position};
 
-use crate::events::{Publisher, expand};
-use crate::limits::SEQ_BLOCK;
+use crate::events::{Followed, Publisher, expand};
+use crate::limits::{SEQ_BLOCK, SEQ_SPARE};
 
 #[derive(Debug)]
 pub(crate) struct Emitter {
@@ -54,8 +52,8 @@ impl Emitter {
         }
     }
 
-    pub(crate) fn follow_rollout(&self, store: Arc<dyn Store>, session: SessionId) {
-        self.publisher.follow_rollout(store, session);
+    pub(crate) fn follow_rollout(&self, followed: Followed) {
+        self.publisher.follow_rollout(followed);
     }
 
     /// Writes to `log` from now on. Returns what [`Emitter::restore`] needs.
@@ -198,9 +196,11 @@ impl Emitter {
         self.next_seq += 1;
     }
 
-    /// Returns the new reservation if `next` is not covered by the old one.
+    /// Returns the new reservation if the old one does not cover `next` and what has to be
+    /// told when nothing can be written any more.
     fn reservation(&self, next: u64) -> Option<u64> {
-        (self.log.is_some() && next > self.reserved_until).then_some(next + SEQ_BLOCK)
+        let needed = next + SEQ_SPARE;
+        (self.log.is_some() && needed > self.reserved_until).then_some(next + SEQ_BLOCK)
     }
 }
 

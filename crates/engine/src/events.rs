@@ -46,8 +46,17 @@ struct Ring {
     /// The texts that were being streamed when the newest event fell out.
     open_texts: Vec<OpenText>,
     /// Where evicted events can be read again.
-    rollout: Option<(Arc<dyn Store>, SessionId)>,
+    rollout: Option<Followed>,
     closed: bool,
+}
+
+/// The part of a log that holds the events of this queue. What lies before was told to
+/// others, or was copied from another session.
+#[derive(Debug, Clone)]
+pub(crate) struct Followed {
+    pub store: Arc<dyn Store>,
+    pub session: SessionId,
+    pub from: Position,
 }
 
 /// What fell out of the ring of the text of an item that was not complete by then.
@@ -93,8 +102,8 @@ impl Publisher {
         (Self { shared }, stream)
     }
 
-    pub(crate) fn follow_rollout(&self, store: Arc<dyn Store>, session: SessionId) {
-        self.shared.lock().rollout = Some((store, session));
+    pub(crate) fn follow_rollout(&self, followed: Followed) {
+        self.shared.lock().rollout = Some(followed);
     }
 
     pub(crate) fn publish(&self, events: impl IntoIterator<Item = Event>) {
@@ -247,8 +256,8 @@ impl EventStream {
             let ring = self.shared.lock();
             (ring.evicted, ring.rollout.clone(), ring.snapshots())
         };
-        if let Some((store, session)) = rollout {
-            match read_events(&*store, session, self.seen, evicted).await {
+        if let Some(followed) = rollout {
+            match read_events(&followed, self.seen, evicted).await {
                 Ok(events) => self.backlog.extend(events),
                 Err(error) => self.backlog.push_back(Arc::new(Event {
                     id: SubmissionId::default(),
@@ -266,15 +275,14 @@ impl EventStream {
 
 /// Reads the recorded events with `after < seq <= upto`, with their older names.
 async fn read_events(
-    store: &dyn Store,
-    session: SessionId,
+    followed: &Followed,
     after: u64,
     upto: u64,
 ) -> Result<Vec<Arc<Event>>, troupe_store::Error> {
     let mut events = Vec::new();
-    let mut from = Position(0);
+    let mut from = followed.from;
     loop {
-        let batch = store.read_all(session, from).await?;
+        let batch = followed.store.read_all(followed.session, from).await?;
         let records = batch.lines.iter().filter_map(|line| line.record().ok());
         for line in records {
             if let RolloutRecord::EventMsg(record) = line.record {

@@ -19,6 +19,7 @@ use troupe_model::{ModelEvent, ModelStream};
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{AbortReason, ErrorEvent, TurnAborted, TurnComplete};
 use troupe_protocol::input::UserInput;
+use troupe_protocol::session::TurnContext;
 use troupe_protocol::{ItemId, ResponseId, ResponseItem, SubmissionId};
 
 use crate::calls::Calls;
@@ -29,6 +30,8 @@ pub(crate) struct Task {
     pub id: SubmissionId,
     /// Tells signals of this task from late ones of an earlier task.
     pub epoch: u64,
+    /// What the model was told of its surroundings holds until the task is over.
+    pub context: TurnContext,
     pub started: Instant,
     pub phase: Phase,
     pub steered: VecDeque<Steered>,
@@ -119,10 +122,16 @@ impl Stop {
 }
 
 impl Task {
-    pub(crate) fn new(id: SubmissionId, epoch: u64, output_schema: Option<Value>) -> Self {
+    pub(crate) fn new(
+        id: SubmissionId,
+        epoch: u64,
+        context: TurnContext,
+        output_schema: Option<Value>,
+    ) -> Self {
         Self {
             id,
             epoch,
+            context,
             started: Instant::now(),
             phase: Phase::Starting,
             steered: VecDeque::new(),

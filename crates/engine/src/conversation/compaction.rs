@@ -126,14 +126,15 @@ impl Conversation {
         let kept = items.len() >> attempt;
         let mut input = without_orphans(&items[items.len() - kept..]);
         input.push(Arc::new(HistoryItem::new(ResponseItem::user_text(PROMPT))));
+        let context = self.turn_context();
         ModelRequest {
-            model: self.context.model.clone(),
+            model: context.model.clone(),
             instructions: self.instructions_text(),
             input,
             tools: Arc::new(ToolSet::new(Vec::new())),
             parallel_tool_calls: false,
-            effort: self.context.effort,
-            summary: self.context.summary,
+            effort: context.effort,
+            summary: context.summary,
             output_schema: None,
             previous: None,
             prompt_cache_key: Some(self.id().to_string()),
@@ -186,7 +187,7 @@ impl Conversation {
 
     /// Surroundings, the newest user messages that fit, then the summary.
     fn replacement(&self, summary: &str, then: AfterCompaction) -> Vec<ResponseItem> {
-        let doc = context::project_doc(&self.context.cwd, &self.instructions);
+        let doc = context::project_doc(&self.turn_context().cwd, &self.instructions);
         let mut items: Vec<ResponseItem> = doc.message.into_iter().collect();
         items.push(ResponseItem::user_text(self.environment_text()));
         let messages = self.history.user_messages();

@@ -14,6 +14,7 @@ use troupe_store::{Error, LiveHistory, Log, Store};
 use super::{Conversation, Usage};
 use crate::deps::{Deps, Setup};
 use crate::emit::Emitter;
+use crate::events::Followed;
 use crate::resume::{Folded, fold};
 use crate::session::{Input, describe};
 
@@ -53,6 +54,7 @@ impl Conversation {
         meta.model_provider.clone_from(&setup.provider_id);
         meta.base_instructions = request.base_instructions.or(meta.base_instructions);
         let unfinished = folded.unfinished_task.take();
+        let from = log.position();
         let before = out.attach(log, folded.reserved_until);
         let mut conversation = Self::assemble(deps, mailbox, setup, meta, folded);
         conversation.context = conversation.context.with(request.overrides);
@@ -62,7 +64,11 @@ impl Conversation {
             out.restore(before);
             return Err(error);
         }
-        out.follow_rollout(Arc::clone(&conversation.store), conversation.id());
+        out.follow_rollout(Followed {
+            store: Arc::clone(&conversation.store),
+            session: conversation.id(),
+            from,
+        });
         if let Some(old) = before.log
             && let Err(error) = old.close().await
         {

@@ -50,7 +50,7 @@ impl Conversation {
         self.answer_open_calls(out, UNRECORDED_ANSWER)?;
         let position = out.position();
         self.epoch += 1;
-        let task = Task::new(id, self.epoch, output_schema);
+        let task = Task::new(id, self.epoch, self.context.clone(), output_schema);
         out.write(
             &task.id,
             vec![RolloutRecord::TurnContext(self.context.clone())],
@@ -159,13 +159,13 @@ impl Conversation {
 
     fn request(&self, task: &Task) -> ModelRequest {
         ModelRequest {
-            model: self.context.model.clone(),
+            model: task.context.model.clone(),
             instructions: self.instructions_text(),
             input: self.history.items().to_vec(),
             tools: Arc::clone(&self.toolset),
             parallel_tool_calls: true,
-            effort: self.context.effort,
-            summary: self.context.summary,
+            effort: task.context.effort,
+            summary: task.context.summary,
             output_schema: task.output_schema.clone(),
             previous: self.history.last_bookmark().map(|bookmark| Previous {
                 response_id: bookmark.response_id.clone(),

@@ -41,7 +41,7 @@ async fn turn_from(actor: &mut Actor, text: &str, bookmark: &str) -> Vec<EventMs
 }
 
 fn input_text(stage: &Stage, n: usize) -> String {
-    serde_json::to_string(&stage.input_of(n)).unwrap()
+    serde_json::to_string(&stage.input_of(n)).expect("JSON is written as JSON")
 }
 
 #[tokio::test]

@@ -7,6 +7,8 @@ use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{AbortReason, SteerReceipt};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::op::{ConfigureSession, ForkPoint, Op};
+use troupe_protocol::rollout::RolloutRecord;
+use troupe_protocol::session::TurnOverrides;
 use troupe_protocol::{EventMsg, ItemId, ResponseId, SessionId};
 use troupe_testkit::{Actor, Stage};
 
@@ -440,4 +442,120 @@ async fn warnings_of_the_configuration_are_told_however_a_session_is_opened() {
     actor.shut_down().await;
     let mut resumed = stage.resume(session).await;
     resumed.until(is_it).await;
+}
+
+#[tokio::test]
+async fn settings_that_change_in_mid_task_hold_from_the_next_one() {
+    let stage = Stage::new(
+        r#"
+[[scene]]
+[[scene.turn]]
+steps = [{ call = "shell_command", arguments = { command = "while ! test -e go; do sleep 0.01; done" } }]
+[[scene.turn]]
+steps = [{ call = "shell_command", arguments = { command = "touch here" } }]
+[[scene.turn]]
+steps = [{ say = "done" }]
+[[scene.turn]]
+steps = [{ call = "shell_command", arguments = { command = "touch there" } }]
+[[scene.turn]]
+steps = [{ say = "done" }]
+"#,
+    )
+    .await;
+    let mut actor = stage.start().await;
+    let elsewhere = stage.cwd().join("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    actor.say("one").await;
+    actor
+        .until(|msg| matches!(msg, EventMsg::ExecCommandBegin(_)))
+        .await;
+    actor
+        .submit(Op::OverrideTurnContext {
+            overrides: TurnOverrides {
+                cwd: Some(elsewhere.clone()),
+                model: Some("scripted-2".to_owned()),
+                ..TurnOverrides::default()
+            },
+        })
+        .await;
+    actor
+        .until(|msg| matches!(msg, EventMsg::TurnContextUpdated(_)))
+        .await;
+    stage.write("go", "");
+    actor.until_task_ends().await;
+    assert!(
+        stage.cwd().join("here").exists(),
+        "where the model was told"
+    );
+    actor.turn("two").await;
+    assert!(elsewhere.join("there").exists());
+    let model = |n: usize| {
+        let body: serde_json::Value = serde_json::from_slice(&stage.requests()[n].body).unwrap();
+        body["model"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(
+        (model(2).as_str(), model(3).as_str()),
+        ("scripted-1", "scripted-2")
+    );
+}
+
+#[tokio::test]
+async fn a_reader_that_fell_behind_is_told_of_its_own_queue_only() {
+    let stage = Stage::new(
+        r#"
+[[scene]]
+[[scene.turn]]
+steps = [{ say = "old" }]
+[[scene.turn]]
+steps = [{ say = "x", deltas = 9000 }]
+"#,
+    )
+    .await;
+    let mut actor = stage.start().await;
+    let session = actor.session_id();
+    actor.turn("one").await;
+    let last = actor.seen().last().unwrap().seq;
+    actor.shut_down().await;
+
+    let mut actor = stage.enter();
+    actor
+        .submit(Op::ConfigureSession(ConfigureSession {
+            resume: Some(session),
+            ..ConfigureSession::default()
+        }))
+        .await;
+    actor.say("two").await;
+    let store = stage.store();
+    let ends = async || {
+        let live = store.read_live(session).await.unwrap();
+        let is_end = |record: &RolloutRecord| matches!(record, RolloutRecord::EventMsg(event) if matches!(event.msg, EventMsg::TurnComplete(_)));
+        live.records
+            .iter()
+            .filter(|(_, line)| is_end(&line.record))
+            .count()
+    };
+    while ends().await < 2 {
+        tokio::task::yield_now().await;
+    }
+    let msgs = actor.until_task_ends().await;
+    assert!(
+        actor.seen().iter().all(|event| event.seq > last),
+        "told before"
+    );
+    assert!(actor.seen().is_sorted_by_key(|event| event.seq));
+    assert!(
+        matches!(msgs[0], EventMsg::SessionConfigured(_)),
+        "{:?}",
+        msgs[0]
+    );
+    let mut text = String::new();
+    for msg in &msgs {
+        if let EventMsg::AgentMessageContentDelta(delta) = msg {
+            if delta.snapshot {
+                text.clear();
+            }
+            text.push_str(&delta.delta);
+        }
+    }
+    assert_eq!(text.len(), 9_000);
 }

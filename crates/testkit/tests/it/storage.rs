@@ -1,6 +1,6 @@
 //! A disk that fails in the middle of things.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use troupe_protocol::error::ErrorInfo;
@@ -14,21 +14,27 @@ use troupe_store::{
 };
 use troupe_testkit::Stage;
 
+type Refused = fn(&RolloutRecord) -> bool;
+
 /// Keeps everything but what it is told to refuse.
 #[derive(Debug, Clone, Default)]
 struct Faulty {
     inner: MemoryStore,
-    refused: Arc<Mutex<Option<fn(&RolloutRecord) -> bool>>>,
+    refused: Arc<Mutex<Option<Refused>>>,
 }
 
 impl Faulty {
     /// Refuses appends that hold such a record from now on.
-    fn refuse(&self, refused: fn(&RolloutRecord) -> bool) {
-        *self.refused.lock().unwrap() = Some(refused);
+    fn refuse(&self, refused: Refused) {
+        *self.lock() = Some(refused);
     }
 
     fn heal(&self) {
-        *self.refused.lock().unwrap() = None;
+        *self.lock() = None;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Refused>> {
+        self.refused.lock().expect("nobody panics with it")
     }
 
     fn wrap(&self, inner: Box<dyn Log>) -> Box<dyn Log> {
@@ -60,7 +66,7 @@ impl Log for FaultyLog {
     }
 
     fn append(&mut self, records: &[RolloutRecord]) -> Result<Position, Error> {
-        let refused = *self.store.refused.lock().unwrap();
+        let refused = *self.store.lock();
         if refused.is_some_and(|refused| records.iter().any(refused)) {
             return Err(Error::Full {
                 path: "memory".into(),
