@@ -10,6 +10,10 @@ pub const EVENT_RING_MAX: usize = 8_192;
 /// Sequence numbers that one `seq_reserved` line covers.
 pub const SEQ_BLOCK: u64 = 4_096;
 
+/// Numbers of a block that are kept back for what is told while nothing can be written. A
+/// new block is asked for when fewer are left.
+pub const SEQ_SPARE: u64 = 1_024;
+
 /// Submissions put off while a task is being stopped. Over it they are answered with an
 /// error.
 pub const DEFERRED_MAX: usize = 64;

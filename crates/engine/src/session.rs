@@ -209,10 +209,19 @@ impl Actor {
     }
 
     async fn step(&mut self, input: Input) -> Flow {
+        let asked = match &input {
+            Input::Submission(submission) => submission.id.clone(),
+            Input::Refused { id, .. } => id.clone(),
+            Input::LastWord
+            | Input::Model(_)
+            | Input::Call { .. }
+            | Input::StopDeadline
+            | Input::Abandoned => SubmissionId::default(),
+        };
         match self.handle(input).await {
             Ok(Flow::Break(())) => return Flow::Break(()),
             Ok(Flow::Continue(())) => (),
-            Err(error) => self.storage_failed(&error),
+            Err(error) => self.storage_failed(&asked, &error),
         }
         match self.resume_deferred().await {
             Flow::Continue(()) => self.leave_if_done().await,
@@ -271,6 +280,10 @@ impl Actor {
             let Some(deferred) = self.deferred.pop_front() else {
                 break;
             };
+            let asked = match &deferred {
+                Deferred::Submission(submission) => submission.id.clone(),
+                Deferred::Reconfigure { id, .. } => id.clone(),
+            };
             let done = match deferred {
                 Deferred::Submission(submission) => self.submission(*submission).await,
                 Deferred::Reconfigure { id, request, setup } => self
@@ -281,7 +294,7 @@ impl Actor {
             match done {
                 Ok(Flow::Break(())) => return Flow::Break(()),
                 Ok(Flow::Continue(())) => (),
-                Err(error) => self.storage_failed(&error),
+                Err(error) => self.storage_failed(&asked, &error),
             }
         }
         Flow::Continue(())
@@ -489,7 +502,7 @@ impl Actor {
                     .stop(&mut self.emitter, Stop::quietly(AbortReason::Shutdown))
                     .await;
                 if let Err(error) = stopped {
-                    self.storage_failed(&error);
+                    self.storage_failed(&id, &error);
                 }
                 let op = Op::Shutdown;
                 self.deferred
@@ -499,11 +512,11 @@ impl Actor {
             conversation.tools.shutdown().await;
         }
         if let Err(error) = self.emitter.commit().await {
-            self.storage_failed(&error);
+            self.storage_failed(&id, &error);
         }
         let complete = vec![EventMsg::ShutdownComplete];
         if let Err(error) = self.emitter.emit(&id, complete.clone()) {
-            self.storage_failed(&error);
+            self.storage_failed(&id, &error);
             self.emitter.tell_unrecorded(&id, complete);
         }
         if let Some(log) = self.emitter.detach() {
@@ -544,8 +557,8 @@ impl Actor {
     }
 
     /// Tells that the conversation cannot be kept, and ends the task: going on would lose
-    /// what it does.
-    fn storage_failed(&mut self, error: &Error) {
+    /// what it does. Without a task, whoever `asked` is told.
+    fn storage_failed(&mut self, asked: &SubmissionId, error: &Error) {
         let error = |fatal| {
             EventMsg::Error(ErrorEvent {
                 message: describe(error),
@@ -555,8 +568,7 @@ impl Actor {
         };
         let given_up = self.conversation.as_mut().and_then(Conversation::give_up);
         let Some((mut task, mut msgs)) = given_up else {
-            let nobody = SubmissionId::default();
-            return self.emitter.tell_unrecorded(&nobody, vec![error(false)]);
+            return self.emitter.tell_unrecorded(asked, vec![error(false)]);
         };
         for (steer, undelivered) in task.take_undelivered() {
             self.emitter
