@@ -1,0 +1,189 @@
+//! Roles: the files that say what a child is, and the strict reading of them.
+//!
+//! ```text
+//! .troupe/agents/NAME.md   nearest directory first, up to the repository's root
+//! $TROUPE_HOME/agents/     │
+//! embedded                 ▼ first hit wins, per name
+//!
+//! file ─► document ─► front_matter ─► parse ─► Role
+//!         (split)     (typed YAML)    (checks)  ├─ tools: ToolPolicy::allows
+//!                                               ├─ sandbox: read-only or inherited
+//!                                               └─ precedence: whose model and effort
+//! ```
+//!
+//! A role file is a lock as much as a prompt. One that is not understood completely refuses
+//! its name: neither a part of it is used, nor an embedded role of the same name, nor one
+//! further up. Files are read at each use, so an edit counts for the next child.
+//!
+//! Deliberately absent: the intersection with the parent's rights, the list of models, and
+//! the start of a child. A role says what it wants; the tree decides what it gets.
+
+mod cache;
+mod document;
+mod embedded;
+mod error;
+mod file;
+mod front_matter;
+pub mod limits;
+mod name;
+mod parse;
+mod places;
+mod precedence;
+mod role;
+mod template;
+mod tool_policy;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+pub use error::{Error, Fault, Invalid, Problem, SchemaProblem};
+pub use name::{BadName, Name};
+pub use places::project_directory;
+pub use precedence::{Choice, Precedence, Resolved, Source};
+pub use role::{Approvals, Budget, Isolation, Origin, Persona, Role};
+pub use template::create;
+pub use tool_policy::{BadPattern, Pattern, ToolPolicy};
+
+use self::cache::Cache;
+use self::places::{Place, places};
+
+/// All roles that can be found from some directory and one home. One per process.
+#[derive(Debug)]
+pub struct Roles {
+    home: PathBuf,
+    cache: Cache,
+}
+
+/// What there is, and what is there but cannot be used.
+#[derive(Debug, Default)]
+pub struct Catalogue {
+    /// By name; each is what [`Roles::resolve`] returns.
+    pub roles: Vec<Arc<Role>>,
+    /// Nearest first, also those that a nearer file hides.
+    pub broken: Vec<Broken>,
+}
+
+#[derive(Debug)]
+pub struct Broken {
+    /// The file, or the directory if that cannot be listed.
+    pub path: PathBuf,
+    pub error: Error,
+}
+
+impl Roles {
+    /// Roles of the home at `home` (`$TROUPE_HOME`), of projects, and embedded ones.
+    pub fn new(home: impl Into<PathBuf>) -> Self {
+        Self {
+            home: home.into(),
+            cache: Cache::default(),
+        }
+    }
+
+    /// Finds the role of this name for a working directory, as its file is now.
+    pub fn resolve(&self, cwd: &Path, name: &str) -> Result<Arc<Role>, Error> {
+        let name = Name::parse(name)?;
+        for place in places(cwd, &self.home) {
+            let mut hits: Vec<PathBuf> = place
+                .files()?
+                .into_iter()
+                .filter(|file| file.name.as_ref() == Ok(&name))
+                .map(|file| file.path)
+                .collect();
+            match hits.pop() {
+                None => {}
+                Some(path) if hits.is_empty() => return self.load(&place, path),
+                Some(last) => {
+                    hits.push(last);
+                    return Err(Error::Ambiguous { name, paths: hits });
+                }
+            }
+        }
+        embedded::find(&name).ok_or_else(|| {
+            let known = self.catalogue(cwd).roles;
+            let known = known.iter().map(|role| role.name.clone()).collect();
+            Error::Unknown { name, known }
+        })
+    }
+
+    /// Lists the roles for a working directory, and everything that is wrong.
+    pub fn catalogue(&self, cwd: &Path) -> Catalogue {
+        let mut catalogue = Catalogue::default();
+        // What each name means; `None` for names that mean nothing usable.
+        let mut meanings: BTreeMap<Name, Option<Arc<Role>>> = BTreeMap::new();
+        for place in places(cwd, &self.home) {
+            match self.survey(&place, &mut catalogue.broken) {
+                Ok(found) => {
+                    for (name, role) in found {
+                        meanings.entry(name).or_insert(role);
+                    }
+                }
+                Err(error) => {
+                    let path = place.directory().to_owned();
+                    catalogue.broken.push(Broken { path, error });
+                    // It hides whatever lies behind it.
+                    catalogue.roles = meanings.into_values().flatten().collect();
+                    return catalogue;
+                }
+            }
+        }
+        for role in embedded::all() {
+            meanings.entry(role.name.clone()).or_insert(Some(role));
+        }
+        catalogue.roles = meanings.into_values().flatten().collect();
+        catalogue
+    }
+
+    /// Reads one file, wherever it lies.
+    pub fn read(&self, path: &Path) -> Result<Arc<Role>, Error> {
+        if path.extension() != Some("md".as_ref()) {
+            return Err(Error::FileName {
+                path: path.to_owned(),
+            });
+        }
+        self.load(&Place::Project(PathBuf::new()), path.to_owned())
+    }
+
+    /// Returns what each name means in one place, and reports what is wrong there.
+    fn survey(
+        &self,
+        place: &Place,
+        broken: &mut Vec<Broken>,
+    ) -> Result<BTreeMap<Name, Option<Arc<Role>>>, Error> {
+        let mut found: BTreeMap<Name, Option<Arc<Role>>> = BTreeMap::new();
+        let mut paths: BTreeMap<Name, Vec<PathBuf>> = BTreeMap::new();
+        for file in place.files()? {
+            let role = match self.load(place, file.path.clone()) {
+                Ok(role) => Some(role),
+                Err(error) => {
+                    let path = file.path.clone();
+                    broken.push(Broken { path, error });
+                    None
+                }
+            };
+            if let Ok(name) = file.name {
+                found.insert(name.clone(), role);
+                paths.entry(name).or_default().push(file.path);
+            }
+        }
+        for (name, paths) in paths {
+            if let [path, _, ..] = paths.as_slice() {
+                found.insert(name.clone(), None);
+                let path = path.clone();
+                let error = Error::Ambiguous { name, paths };
+                broken.push(Broken { path, error });
+            }
+        }
+        Ok(found)
+    }
+
+    fn load(&self, place: &Place, path: PathBuf) -> Result<Arc<Role>, Error> {
+        match places::name_of(&path) {
+            Ok(name) => self.cache.load(name, place, path),
+            Err(_) => Err(Error::FileName { path }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,84 @@
+//! Role files that were read before.
+//!
+//! A file is read again at each use and parsed only if it changed. Reading costs less than
+//! it takes to explain when times and sizes of files can be trusted, and the children of one
+//! role share one copy of its prompt.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::error::{Error, Invalid, SchemaProblem};
+use super::file;
+use super::limits::CACHED_ROLES_MAX;
+use super::name::Name;
+use super::parse::parse;
+use super::places::Place;
+use super::role::{Origin, Role};
+
+#[derive(Debug, Default)]
+pub(super) struct Cache {
+    parsed: Mutex<HashMap<PathBuf, Parsed>>,
+}
+
+/// A role and every byte that it was made of.
+#[derive(Debug)]
+struct Parsed {
+    role: Arc<Role>,
+    text: Vec<u8>,
+    schema: Option<Schema>,
+}
+
+#[derive(Debug)]
+struct Schema {
+    path: String,
+    text: Vec<u8>,
+}
+
+impl Cache {
+    /// Returns the role in a file as the file is now.
+    pub fn load(&self, name: Name, place: &Place, path: PathBuf) -> Result<Arc<Role>, Error> {
+        let origin = place.origin(path.clone());
+        let text = file::read(&path).map_err(|source| Error::Read {
+            path: path.clone(),
+            source,
+        })?;
+        if let Some(role) = self.unchanged(&origin, &path, &text) {
+            return Ok(role);
+        }
+        let mut schema = None;
+        let mut read_schema = |path: &str| -> Result<Vec<u8>, SchemaProblem> {
+            let text = file::read_schema(&origin, path)?;
+            schema = Some(Schema {
+                path: path.to_owned(),
+                text: text.clone(),
+            });
+            Ok(text)
+        };
+        let role = match parse(name, origin.clone(), &text, &mut read_schema) {
+            Ok(role) => Arc::new(role),
+            Err(fault) => return Err(Error::Invalid(Box::new(Invalid { path, fault }))),
+        };
+        let mut parsed = self.parsed.lock().unwrap_or_else(PoisonError::into_inner);
+        if parsed.len() >= CACHED_ROLES_MAX {
+            parsed.clear();
+        }
+        let entry = Parsed {
+            role: Arc::clone(&role),
+            text,
+            schema,
+        };
+        parsed.insert(path, entry);
+        Ok(role)
+    }
+
+    fn unchanged(&self, origin: &Origin, path: &Path, text: &[u8]) -> Option<Arc<Role>> {
+        let parsed = self.parsed.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = parsed.get(path)?;
+        let same_schema = known.schema.as_ref().is_none_or(|schema| {
+            file::read_schema(origin, &schema.path).is_ok_and(|text| text == schema.text)
+        });
+        let same = known.text == text && known.role.origin == *origin && same_schema;
+        same.then(|| Arc::clone(&known.role))
+    }
+}

@@ -1,0 +1,165 @@
+//! The parts of a role file: front matter, prompt, and the blocks of personas. Pure.
+
+use super::error::{Fault, Problem};
+use super::name::Name;
+
+/// A role file, taken apart but not read yet.
+#[derive(Debug)]
+pub(super) struct Document<'a> {
+    /// The YAML; it begins in line 2.
+    pub front_matter: &'a str,
+    pub prompt: &'a str,
+    /// Counted from 1.
+    pub prompt_line: u64,
+    pub blocks: Vec<Block<'a>>,
+}
+
+/// What follows a line `<!-- agent_name: NAME -->`.
+#[derive(Debug)]
+pub(super) struct Block<'a> {
+    pub name: Name,
+    pub line: u64,
+    pub prompt: &'a str,
+}
+
+/// The line number of the front matter's first line, less one.
+pub(super) const FRONT_MATTER_OFFSET: u64 = 1;
+
+const FENCE: &str = "---";
+
+/// Takes a role file apart.
+pub(super) fn split(text: &str) -> Result<Document<'_>, Fault> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut lines = Lines::of(text);
+    match lines.next() {
+        Some(first) if first.is_fence() => {}
+        _ => return Err(Fault::at_line(1, Problem::NoFrontMatter)),
+    }
+    let begin = lines.at;
+    let Some(fence) = lines.find(Line::is_fence) else {
+        return Err(Fault::at_line(1, Problem::Unclosed));
+    };
+    let front_matter = &text[begin..fence.at];
+    one_document(front_matter)?;
+    let prompt_line = lines.number + 1;
+    let body = lines.at;
+
+    let mut markers: Vec<(Line<'_>, Name, usize)> = Vec::new();
+    while let Some(line) = lines.next() {
+        let name = match marker(line.text) {
+            None => continue,
+            Some(Err(problem)) => return Err(Fault::at_line(line.number, problem)),
+            Some(Ok(name)) => name,
+        };
+        if markers.iter().any(|(_, other, _)| *other == name) {
+            return Err(Fault::at_line(line.number, Problem::BlockTwice(name)));
+        }
+        markers.push((line, name, lines.at));
+    }
+    let prompt_end = markers.first().map_or(text.len(), |(line, ..)| line.at);
+    let ends: Vec<usize> = markers.iter().skip(1).map(|(line, ..)| line.at).collect();
+    let ends = ends.into_iter().chain([text.len()]);
+    let blocks = markers
+        .into_iter()
+        .zip(ends)
+        .map(|((line, name, begin), end)| Block {
+            name,
+            line: line.number,
+            prompt: text[begin..end].trim(),
+        })
+        .collect();
+    Ok(Document {
+        front_matter,
+        prompt: text[body..prompt_end].trim(),
+        prompt_line,
+        blocks,
+    })
+}
+
+/// Refuses what would let the YAML end before the front matter does: a parser may stop there
+/// without a look at the rest, and a lock in the rest would be none. A lone carriage return
+/// is a line break to YAML and to hardly anybody else.
+fn one_document(front_matter: &str) -> Result<(), Fault> {
+    for line in Lines::of(front_matter) {
+        let text = line.text.trim_end_matches('\n');
+        let text = text.strip_suffix('\r').unwrap_or(text);
+        let marks = ["...", FENCE].iter().any(|mark| {
+            let rest = text.strip_prefix(mark);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t']))
+        });
+        let problem = if marks {
+            Problem::Unsupported("further documents")
+        } else if text.contains('\r') {
+            Problem::Unsupported("carriage returns inside a line")
+        } else {
+            continue;
+        };
+        return Err(Fault::at_line(line.number + FRONT_MATTER_OFFSET, problem));
+    }
+    Ok(())
+}
+
+/// Reads `<!-- agent_name: NAME -->`, which begins a line. `None` for any other text, an
+/// error for what only looks like it.
+fn marker(line: &str) -> Option<Result<Name, Problem>> {
+    let inside = line.strip_prefix("<!--")?.trim_start();
+    let rest = inside.strip_prefix("agent_name")?;
+    // `agent_names` and the like are ordinary comments.
+    if rest.starts_with(|next: char| next.is_alphanumeric() || next == '_') {
+        return None;
+    }
+    let name = rest
+        .trim_end()
+        .strip_suffix("-->")
+        .and_then(|rest| rest.trim_start().strip_prefix(':'));
+    Some(match name {
+        None => Err(Problem::Marker),
+        Some(name) => Name::parse(name.trim()).map_err(Problem::Name),
+    })
+}
+
+/// Lines with their numbers and places.
+struct Lines<'a> {
+    text: &'a str,
+    at: usize,
+    number: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Line<'a> {
+    text: &'a str,
+    at: usize,
+    number: u64,
+}
+
+impl Line<'_> {
+    fn is_fence(&self) -> bool {
+        self.text.trim_end() == FENCE
+    }
+}
+
+impl<'a> Lines<'a> {
+    fn of(text: &'a str) -> Self {
+        Self {
+            text,
+            at: 0,
+            number: 0,
+        }
+    }
+}
+
+impl<'a> Iterator for Lines<'a> {
+    type Item = Line<'a>;
+
+    fn next(&mut self) -> Option<Line<'a>> {
+        let text = self.text[self.at..].split_inclusive('\n').next()?;
+        let at = self.at;
+        self.at += text.len();
+        self.number += 1;
+        Some(Line {
+            text,
+            at,
+            number: self.number,
+        })
+    }
+}

@@ -1,0 +1,112 @@
+//! Where role files lie, nearest first.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::error::Error;
+use super::limits::PLACE_FILES_MAX;
+use super::name::{BadName, Name};
+use super::role::Origin;
+
+/// A directory of role files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Place {
+    Project(PathBuf),
+    Home(PathBuf),
+}
+
+/// A file in a place, and the role that it holds if its name is one.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub name: Result<Name, BadName>,
+    pub path: PathBuf,
+}
+
+/// Returns the places for a working directory: `.troupe/agents` in it and in the directories
+/// above it, up to the repository's root, then `agents` in the home.
+///
+/// Outside a repository only the working directory itself counts: what lies further up may be
+/// anybody's.
+pub(super) fn places(cwd: &Path, home: &Path) -> Vec<Place> {
+    let home = home.join("agents");
+    let in_repository = cwd
+        .ancestors()
+        .position(|ancestor| ancestor.join(".git").exists());
+    let mut places: Vec<Place> = cwd
+        .ancestors()
+        .take(in_repository.unwrap_or(0) + 1)
+        .map(project_directory)
+        .filter(|directory| *directory != home)
+        .map(Place::Project)
+        .collect();
+    places.push(Place::Home(home));
+    places
+}
+
+/// Returns where the roles of the project in `directory` lie.
+pub fn project_directory(directory: &Path) -> PathBuf {
+    directory.join(".troupe").join("agents")
+}
+
+impl Place {
+    pub fn directory(&self) -> &Path {
+        match self {
+            Self::Project(directory) | Self::Home(directory) => directory,
+        }
+    }
+
+    pub fn origin(&self, path: PathBuf) -> Origin {
+        match self {
+            Self::Project(_) => Origin::Project(path),
+            Self::Home(_) => Origin::Home(path),
+        }
+    }
+
+    /// Lists the role files, by path. A place that is not there is empty; one that cannot
+    /// be listed is an error, because it may hold a stricter role than the next place.
+    pub fn files(&self) -> Result<Vec<Found>, Error> {
+        let directory = self.directory();
+        let failed = |source: io::Error| Error::Place {
+            path: directory.to_owned(),
+            source,
+        };
+        let entries = match fs::read_dir(directory) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(failed(error)),
+        };
+        let mut found = Vec::new();
+        for entry in entries {
+            let path = entry.map_err(failed)?.path();
+            if !is_role_file(&path) {
+                continue;
+            }
+            if found.len() == PLACE_FILES_MAX {
+                return Err(Error::Crowded {
+                    path: directory.to_owned(),
+                });
+            }
+            let name = name_of(&path);
+            found.push(Found { name, path });
+        }
+        found.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(found)
+    }
+}
+
+/// Tells whether a file in a place is meant to be a role. What begins with a dot is an
+/// editor's or the system's.
+fn is_role_file(path: &Path) -> bool {
+    let hidden = path
+        .file_name()
+        .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+    !hidden && path.extension() == Some(OsStr::new("md"))
+}
+
+/// Returns the name of the role that a file holds.
+pub(super) fn name_of(path: &Path) -> Result<Name, BadName> {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    Name::parse(&stem)
+}

@@ -1,0 +1,170 @@
+//! Whose word counts for model and effort: the call's, the persona's, the role's, or that of
+//! the turn that spawns. Pure, and each answer says why it is so.
+
+use std::fmt;
+
+use serde::Serialize;
+use troupe_protocol::policy::ReasoningEffort;
+
+/// What one level says. Nothing, usually.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Choice {
+    pub model: Option<String>,
+    pub reasoning_effort: Option<ReasoningEffort>,
+}
+
+/// Who decided. Earlier ones win.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    Call,
+    Persona,
+    Role,
+    Inherited,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Call => "asked for in the call",
+            Self::Persona => "set by the persona",
+            Self::Role => "set by the role",
+            Self::Inherited => "inherited",
+        })
+    }
+}
+
+/// A value, and who decided it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Resolved<T> {
+    pub value: T,
+    pub source: Source,
+}
+
+/// The levels above what is inherited.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Precedence<'a> {
+    pub call: Option<&'a Choice>,
+    pub persona: Option<&'a Choice>,
+    pub role: Option<&'a Choice>,
+}
+
+impl Precedence<'_> {
+    pub fn model(&self, inherited: &str) -> Resolved<String> {
+        self.first(|choice| choice.model.clone())
+            .unwrap_or_else(|| Resolved {
+                value: inherited.to_owned(),
+                source: Source::Inherited,
+            })
+    }
+
+    /// `None` leaves the choice to the model.
+    pub fn reasoning_effort(
+        &self,
+        inherited: Option<ReasoningEffort>,
+    ) -> Resolved<Option<ReasoningEffort>> {
+        // Decided apart from the model: whether the two go together is checked by whoever
+        // knows the models, with both sources at hand.
+        self.first(|choice| choice.reasoning_effort.map(Some))
+            .unwrap_or(Resolved {
+                value: inherited,
+                source: Source::Inherited,
+            })
+    }
+
+    fn first<T>(&self, said: impl Fn(&Choice) -> Option<T>) -> Option<Resolved<T>> {
+        let levels = [
+            (self.call, Source::Call),
+            (self.persona, Source::Persona),
+            (self.role, Source::Role),
+        ];
+        levels.into_iter().find_map(|(choice, source)| {
+            let value = said(choice?)?;
+            Some(Resolved { value, source })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+    use troupe_protocol::policy::ReasoningEffort::{self, High, Low, Medium, Minimal};
+
+    use super::{Choice, Precedence};
+
+    fn says(model: &str, reasoning_effort: Option<ReasoningEffort>) -> Choice {
+        Choice {
+            model: Some(model.to_owned()).filter(|model| !model.is_empty()),
+            reasoning_effort,
+        }
+    }
+
+    /// Every combination of the three levels that speak and those that do not.
+    fn matrix() -> String {
+        let call = says("of-call", Some(High));
+        let persona = says("of-persona", Some(Medium));
+        let role = says("of-role", Some(Low));
+        let line = |bits: u8| {
+            let levels = Precedence {
+                call: (bits & 4 != 0).then_some(&call),
+                persona: (bits & 2 != 0).then_some(&persona),
+                role: (bits & 1 != 0).then_some(&role),
+            };
+            let model = levels.model("of-parent");
+            let effort = levels.reasoning_effort(Some(Minimal));
+            assert_eq!(model.source, effort.source);
+            let effort = effort.value.unwrap().as_str();
+            format!("{bits:03b}: {} {effort} ({})\n", model.value, model.source)
+        };
+        (0..8).map(line).collect::<Vec<_>>().concat()
+    }
+
+    #[test]
+    fn call_then_persona_then_role_then_inherited() {
+        expect![[r#"
+            000: of-parent minimal (inherited)
+            001: of-role low (set by the role)
+            010: of-persona medium (set by the persona)
+            011: of-persona medium (set by the persona)
+            100: of-call high (asked for in the call)
+            101: of-call high (asked for in the call)
+            110: of-call high (asked for in the call)
+            111: of-call high (asked for in the call)
+        "#]]
+        .assert_eq(&matrix());
+    }
+
+    fn check(call: &Choice, persona: &Choice, role: &Choice, expected: Expect) {
+        let levels = Precedence {
+            call: Some(call),
+            persona: Some(persona),
+            role: Some(role),
+        };
+        let model = serde_json::to_value(levels.model("parent")).unwrap();
+        let effort = serde_json::to_value(levels.reasoning_effort(None)).unwrap();
+        expected.assert_eq(&format!("{model}\n{effort}\n"));
+    }
+
+    #[test]
+    fn each_field_is_decided_apart() {
+        let nothing = Choice::default();
+        check(
+            &says("fast", None),
+            &says("", Some(High)),
+            &says("deep", Some(Low)),
+            expect![[r#"
+                {"source":"call","value":"fast"}
+                {"source":"persona","value":"high"}
+            "#]],
+        );
+        check(
+            &nothing,
+            &nothing,
+            &nothing,
+            expect![[r#"
+                {"source":"inherited","value":"parent"}
+                {"source":"inherited","value":null}
+            "#]],
+        );
+    }
+}

@@ -1,0 +1,155 @@
+//! What a role is, once its file is understood.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use troupe_protocol::policy::SandboxPolicy;
+
+use super::error::Error;
+use super::name::Name;
+use super::precedence::{Choice, Precedence};
+use super::tool_policy::ToolPolicy;
+
+/// A template for children: prompt, model, effort, tools, rights and shape of the result.
+///
+/// What a role leaves open is inherited. A role only ever narrows: whoever spawns takes the
+/// intersection with the parent's rights.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Role {
+    pub name: Name,
+    pub origin: Origin,
+    pub description: String,
+    pub choice: Choice,
+    pub read_only: bool,
+    pub tools: ToolPolicy,
+    pub approvals: Option<Approvals>,
+    pub isolation: Option<Isolation>,
+    /// A JSON Schema that the result must fit; always an object.
+    pub output_schema: Option<Value>,
+    pub budget: Budget,
+    /// The MCP servers that a child may use, by name; `None` for all of its parent's.
+    pub mcp_servers: Option<Vec<String>>,
+    pub prompt: String,
+    pub personas: Vec<Persona>,
+}
+
+impl Role {
+    /// Returns the most that a child may do to the machine, if the role limits it.
+    pub fn sandbox(&self) -> Option<SandboxPolicy> {
+        self.read_only.then(SandboxPolicy::read_only)
+    }
+
+    /// Finds a persona by name.
+    pub fn persona(&self, name: &str) -> Result<&Persona, Error> {
+        let found = Name::parse(name)
+            .ok()
+            .and_then(|name| self.personas.iter().find(|persona| persona.name == name));
+        found.ok_or_else(|| Error::UnknownPersona {
+            role: self.name.clone(),
+            name: name.to_owned(),
+            known: self
+                .personas
+                .iter()
+                .map(|known| known.name.clone())
+                .collect(),
+        })
+    }
+
+    /// Returns the instructions of a child. A persona speaks in place of the role.
+    pub fn prompt<'a>(&'a self, persona: Option<&'a Persona>) -> &'a str {
+        persona.map_or(&self.prompt, |persona| &persona.prompt)
+    }
+
+    /// Lines up who has a say about model and effort.
+    pub fn precedence<'a>(
+        &'a self,
+        call: &'a Choice,
+        persona: Option<&'a Persona>,
+    ) -> Precedence<'a> {
+        Precedence {
+            call: Some(call),
+            persona: persona.map(|persona| &persona.choice),
+            role: Some(&self.choice),
+        }
+    }
+}
+
+/// A variant of a role: the same rights, another voice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Persona {
+    pub name: Name,
+    pub description: Option<String>,
+    pub choice: Choice,
+    pub prompt: String,
+}
+
+/// Where a role was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// In `.troupe/agents` between the working directory and the repository's root.
+    Project(PathBuf),
+    /// In `agents` of the home.
+    Home(PathBuf),
+    Embedded,
+}
+
+impl Origin {
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Project(path) | Self::Home(path) => Some(path),
+            Self::Embedded => None,
+        }
+    }
+
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Project(_) => "project",
+            Self::Home(_) => "home",
+            Self::Embedded => "embedded",
+        }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.path() {
+            Some(path) => write!(f, "{}", path.display()),
+            None => f.write_str("built in"),
+        }
+    }
+}
+
+/// What happens to a child's requests for approval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Approvals {
+    /// They are refused.
+    Never,
+    /// They go to the root of the tree.
+    Route,
+    /// They go to the parent's current turn.
+    Parent,
+}
+
+/// Where a child works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Isolation {
+    /// In its parent's directory.
+    Shared,
+    /// In a git worktree of its own.
+    Worktree,
+}
+
+/// What a child and its descendants may use at most; `None` for no limit of the role's own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Budget {
+    pub tokens: Option<u64>,
+    /// Millionths of a dollar, so that sums are exact.
+    pub money_micro_usd: Option<u64>,
+    pub wall_time_s: Option<u64>,
+    /// How many descendants; 0 for none.
+    pub agents: Option<u32>,
+}
