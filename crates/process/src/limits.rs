@@ -43,4 +43,4 @@ pub const HOLDERS_MAX: usize = 16;
 pub const DENIALS_MAX: usize = 8;
 
 /// Text about one of them, which can name a path of any length.
-pub const DENIAL_BYTES_MAX: usize = 512;
+pub const DENIAL_BYTES_MAX: usize = 256;

@@ -110,9 +110,14 @@ fn temporary_directory(env: &BTreeMap<String, String>) -> Option<PathBuf> {
 }
 
 fn protected_below(root: &Path) -> Vec<PathBuf> {
-    let mut protected: Vec<_> = PROTECTED_NAMES.iter().map(|name| root.join(name)).collect();
-    protected.extend(git_directories(root));
-    protected
+    let named = PROTECTED_NAMES.map(|name| root.join(name));
+    // Where a symlink leads is protected as well.
+    let targets = named.iter().map(|path| resolve(path)).collect::<Vec<_>>();
+    named
+        .into_iter()
+        .chain(targets)
+        .chain(git_directories(root))
+        .collect()
 }
 
 /// The directories behind a `.git` pointer file: `gitdir: <path>` names the worktree's own,

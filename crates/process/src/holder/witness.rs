@@ -13,9 +13,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Component, Path, PathBuf};
 
-use nix::fcntl::{AtFlags, OFlag, open, renameat};
+use nix::fcntl::{AtFlags, OFlag, open, readlinkat, renameat};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::stat::{Mode, fstatat};
+use nix::unistd::symlinkat;
 
 use super::wire;
 use crate::cage::{Cage, PathArgument, REFUSED_AND_TOLD, WRITES};
@@ -28,8 +29,7 @@ const NO_FILES: [&str; 2] = ["/dev", "/proc"];
 pub(super) struct Witness {
     listener: Option<OwnedFd>,
     roots: WritableRoots,
-    /// Nothing can be mounted over these, so they may appear.
-    absent: Vec<Absent>,
+    loose: Vec<Loose>,
     denials: Vec<String>,
 }
 
@@ -38,10 +38,10 @@ impl Witness {
     pub fn new(cage: Cage, listeners: &OwnedFd) -> Self {
         Self {
             listener: wire::receive_listener(listeners.as_fd()),
-            absent: cage
+            loose: cage
                 .protected
                 .iter()
-                .filter_map(|it| Absent::find(it))
+                .filter_map(|it| Loose::find(it))
                 .collect(),
             roots: cage.into(),
             denials: Vec::new(),
@@ -72,18 +72,18 @@ impl Witness {
         };
         call.answer(listener, answer);
         if let Some(denial) = denial {
-            self.note(denial);
+            self.note(&denial);
         }
     }
 
-    /// What was seen. Protected paths that have appeared are moved aside, where nothing looks
-    /// for hooks or configuration.
+    /// What was seen. Protected paths that have come or changed are moved aside, where nothing
+    /// looks for hooks or configuration.
     pub fn testify(&mut self) -> Vec<String> {
-        for absent in std::mem::take(&mut self.absent) {
-            if absent.has_appeared() && absent.move_aside().is_ok() {
-                self.note(format!(
+        for loose in std::mem::take(&mut self.loose) {
+            if loose.has_changed() && loose.put_back().is_ok() {
+                self.note(&format!(
                     "creation of {} (moved aside)",
-                    absent.path.display()
+                    loose.path.display()
                 ));
             }
         }
@@ -97,9 +97,10 @@ impl Witness {
         !goes_up && below(&self.roots.writable) && !below(&self.roots.protected)
     }
 
-    fn note(&mut self, mut denial: String) {
-        let end = denial.floor_char_boundary(DENIAL_BYTES_MAX);
-        denial.truncate(end);
+    /// Paths are chosen by the command and will be shown: they must not steer a terminal.
+    fn note(&mut self, denial: &str) {
+        let mut denial = denial.replace(char::is_control, "\u{fffd}");
+        denial.truncate(denial.floor_char_boundary(DENIAL_BYTES_MAX));
         if self.denials.len() < DENIALS_MAX && !self.denials.contains(&denial) {
             self.denials.push(denial);
         }
@@ -125,43 +126,61 @@ fn has_hung_up(listener: &OwnedFd) -> bool {
     polled.is_err() || ready.iter().any(hung_up)
 }
 
-/// A protected path that did not exist when the command started. Its directory is held open: a
-/// command that could put another in its place could make us rename what is not its own.
-struct Absent {
+/// A protected path that nothing can be mounted over, because it does not exist or is a symlink.
+/// Its directory is held open: a command that could put another in its place could make us rename
+/// what is not its own.
+struct Loose {
     path: PathBuf,
     directory: OwnedFd,
     name: OsString,
+    /// Where the symlink leads, if it is one.
+    target: Option<OsString>,
 }
 
-impl Absent {
-    /// None if the path exists, or could not come to exist.
+impl Loose {
+    /// None if the path can be mounted over, or could not come to exist.
     fn find(path: &Path) -> Option<Self> {
         let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-        let absent = Self {
+        let mut loose = Self {
             directory: open(path.parent()?, flags, Mode::empty()).ok()?,
             name: path.file_name()?.to_owned(),
             path: path.to_path_buf(),
+            target: None,
         };
-        (!absent.has_appeared()).then_some(absent)
+        loose.target = loose.link();
+        let is_loose = loose.target.is_some() || !loose.exists(&loose.name);
+        is_loose.then_some(loose)
     }
 
-    fn has_appeared(&self) -> bool {
-        self.exists(&self.name)
+    fn has_changed(&self) -> bool {
+        match &self.target {
+            Some(target) => self.link().as_ref() != Some(target),
+            None => self.exists(&self.name),
+        }
+    }
+
+    /// Renames what is there now to a free name beside it, and makes the symlink again.
+    fn put_back(&self) -> nix::Result<()> {
+        let name = self.name.as_os_str();
+        if self.exists(name) {
+            let aside = (1..=DENIALS_MAX)
+                .map(|number| format!("{}.refused-{number}", name.display()))
+                .find(|aside| !self.exists(OsStr::new(aside)));
+            let aside = aside.ok_or(nix::Error::EEXIST)?;
+            renameat(&self.directory, name, &self.directory, aside.as_str())?;
+        }
+        match &self.target {
+            Some(target) => symlinkat(target.as_os_str(), &self.directory, name),
+            None => Ok(()),
+        }
+    }
+
+    fn link(&self) -> Option<OsString> {
+        readlinkat(&self.directory, self.name.as_os_str()).ok()
     }
 
     fn exists(&self, name: &OsStr) -> bool {
         fstatat(&self.directory, name, AtFlags::AT_SYMLINK_NOFOLLOW).is_ok()
-    }
-
-    /// Renames to a free name beside it.
-    fn move_aside(&self) -> nix::Result<()> {
-        let name = self.name.to_string_lossy();
-        let aside = (1..=DENIALS_MAX)
-            .map(|number| OsString::from(format!("{name}.refused-{number}")))
-            .find(|aside| !self.exists(aside));
-        let aside = aside.ok_or(nix::Error::EEXIST)?;
-        let (name, aside) = (self.name.as_os_str(), aside.as_os_str());
-        renameat(&self.directory, name, &self.directory, aside)
     }
 }
 

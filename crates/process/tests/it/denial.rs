@@ -82,6 +82,45 @@ async fn a_repository_cannot_be_planted_where_none_was() {
 }
 
 #[tokio::test]
+async fn a_repository_behind_a_symlink_stays_where_it_is() {
+    for backend in BACKENDS {
+        let place = scratch();
+        let work = place.path().canonicalize().unwrap().join("work");
+        let config = write(work.join("store/config"), "precious");
+        std::os::unix::fs::symlink("store", work.join(".git")).unwrap();
+        let script = "echo evil > .git/config; rm .git; mkdir .git; echo evil > .git/config";
+        let told = denial(backend, script, &work).await;
+        assert!(told.contains("/.git (moved aside)"), "{told}");
+        assert_eq!(
+            std::fs::read_link(work.join(".git")).unwrap(),
+            Path::new("store")
+        );
+        if backend == BackendChoice::Namespaces {
+            assert_eq!(std::fs::read_to_string(config).unwrap(), "precious");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_denial_can_be_shown_whatever_the_path_is() {
+    for backend in BACKENDS {
+        let place = scratch();
+        let told = denial(
+            backend,
+            r"for i in 1 2 3 4 5 6 7 8 9; do \
+            : > $'/\e[31m\x01\xff'$i$(printf '\x02%.0s' {1..240}); done",
+            place.path(),
+        )
+        .await;
+        assert!(
+            told.starts_with("write to /\u{fffd}[31m\u{fffd}\u{fffd}1"),
+            "{told:?}"
+        );
+        assert!(told.len() <= 8 * 260, "{}", told.len());
+    }
+}
+
+#[tokio::test]
 async fn moving_aside_cannot_be_turned_against_another_repository() {
     for backend in BACKENDS {
         let place = scratch();

@@ -6,8 +6,8 @@ use troupe_process::{Backend, BackendChoice, Launcher, LauncherOptions, LeftBehi
 use troupe_protocol::policy::SandboxPolicy;
 
 use crate::support::{
-    BACKENDS, bash, confined, is_alive, launcher, launcher_with, run_with, scratch, workspace_only,
-    write,
+    BACKENDS, bash, confined, is_alive, launcher, launcher_with, read_until, run_with, scratch,
+    workspace_only, write,
 };
 
 #[test]
@@ -171,10 +171,11 @@ async fn a_confined_daemon_does_not_outlive_its_command() {
 async fn the_process_id_is_that_of_the_host() {
     for backend in BACKENDS {
         let place = scratch();
-        let spec = confined("sleep 1000", workspace_only(), place.path());
-        let process = launcher_with(backend).spawn(spec).await.unwrap();
+        let spec = confined("echo up; sleep 1000; true", workspace_only(), place.path());
+        let mut process = launcher_with(backend).spawn(spec).await.unwrap();
+        read_until(&mut process, |it| it == "up\n").await;
         let command = std::fs::read(format!("/proc/{}/cmdline", process.pid())).unwrap();
-        assert!(command.ends_with(b"1000\0"), "{command:?}");
+        assert_eq!(command, b"bash\0-c\0echo up; sleep 1000; true\0");
     }
 }
 

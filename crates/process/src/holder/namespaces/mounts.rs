@@ -44,11 +44,15 @@ enum Layer {
 }
 
 impl Layer {
-    /// The layers of what exists, outer ones first. A root that is also protected was asked for,
+    /// The layers of what exists and is no symlink, outer ones first. A root that is also protected was asked for,
     /// and comes on top.
     fn of(cage: &Cage) -> io::Result<Vec<Self>> {
         let mut layers = Vec::new();
-        for path in cage.protected.iter().filter(|path| path.exists()) {
+        for path in cage
+            .protected
+            .iter()
+            .filter(|path| path.exists() && !path.is_symlink())
+        {
             layers.push(Self::Protected(path.clone()));
         }
         for root in cage.writable.iter().filter(|root| root.exists()) {
