@@ -25,7 +25,7 @@ use troupe_protocol::session::{TurnContext, TurnOverrides};
 use troupe_protocol::usage::{RateLimitSnapshot, TokenUsage, TokenUsageInfo};
 use troupe_protocol::{ResponseId, ResponseItem, SessionId};
 use troupe_store::Store;
-use troupe_tools::{CallContext, Registry};
+use troupe_tools::Registry;
 
 use crate::context;
 use crate::deps::{Clock, Ids, Instructions, WindowSettings};
@@ -219,15 +219,5 @@ impl Conversation {
             .user_messages()
             .filter_map(context::text_of)
             .any(is_it)
-    }
-
-    fn call_context(&self, task: &Task) -> Arc<CallContext> {
-        Arc::new(CallContext {
-            turn_id: task.id.clone(),
-            cwd: task.context.cwd.clone(),
-            approval_policy: task.context.approval_policy,
-            sandbox_policy: task.context.sandbox_policy.clone(),
-            collaboration_mode: task.context.collaboration_mode,
-        })
     }
 }

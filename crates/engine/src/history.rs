@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use troupe_model::HistoryItem;
+use troupe_model::{HistoryItem, Previous};
 use troupe_protocol::history::{ResponseItem, Role, ToolOutputBody};
 use troupe_protocol::{CallId, ResponseId};
 use troupe_store::Position;
@@ -76,9 +76,27 @@ impl History {
             .find(|bookmark| bookmark.response_id == *response_id)
     }
 
-    /// Returns the newest bookmark. What it covers is known to a provider that keeps state.
     pub(crate) fn last_bookmark(&self) -> Option<&Bookmark> {
         self.bookmarks.last()
+    }
+
+    /// Returns the newest response with what a provider that keeps state holds by it: what it
+    /// was sent and what it said, but not the answers to its calls.
+    pub(crate) fn previous(&self) -> Option<Previous> {
+        let [earlier @ .., bookmark] = &self.bookmarks[..] else {
+            return None;
+        };
+        let sent = earlier.last().map_or(0, |bookmark| bookmark.len);
+        let cycle = self.items.get(sent..bookmark.len).unwrap_or_default();
+        let answers = cycle
+            .iter()
+            .rev()
+            .take_while(|item| item.item().answered_call().is_some())
+            .count();
+        Some(Previous {
+            response_id: bookmark.response_id.clone(),
+            covers: bookmark.len - answers,
+        })
     }
 
     /// Returns the beginning of the task `count` tasks ago, and how many can be gone back.

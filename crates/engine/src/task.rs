@@ -21,6 +21,7 @@ use troupe_protocol::event::{AbortReason, ErrorEvent, TurnAborted, TurnComplete}
 use troupe_protocol::input::UserInput;
 use troupe_protocol::session::TurnContext;
 use troupe_protocol::{ItemId, ResponseId, ResponseItem, SubmissionId};
+use troupe_tools::CallContext;
 
 use crate::calls::Calls;
 use crate::response::Response;
@@ -140,6 +141,16 @@ impl Task {
             last_response: None,
             cycles: 0,
             just_compacted: false,
+        }
+    }
+
+    pub(crate) fn call_context(&self) -> CallContext {
+        CallContext {
+            turn_id: self.id.clone(),
+            cwd: self.context.cwd.clone(),
+            approval_policy: self.context.approval_policy,
+            sandbox_policy: self.context.sandbox_policy.clone(),
+            collaboration_mode: self.context.collaboration_mode,
         }
     }
 

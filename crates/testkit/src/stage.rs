@@ -41,6 +41,7 @@ struct StageSettings {
     window: WindowSettings,
     retries: u32,
     idle_timeout_ms: u64,
+    stateful: bool,
     warnings: Vec<String>,
 }
 
@@ -61,6 +62,7 @@ impl Stage {
                 window: WindowSettings::default(),
                 retries: 2,
                 idle_timeout_ms: 10_000,
+                stateful: false,
                 warnings: Vec::new(),
             },
             store: None,
@@ -84,6 +86,12 @@ impl Stage {
 
     pub fn idle_timeout_ms(mut self, milliseconds: u64) -> Self {
         self.settings.idle_timeout_ms = milliseconds;
+        self
+    }
+
+    /// Has the provider keep what it was sent.
+    pub fn stateful(mut self) -> Self {
+        self.settings.stateful = true;
         self
     }
 
@@ -191,6 +199,7 @@ impl Configurator for StageConfigurator {
             request_max_retries: Some(self.settings.retries),
             stream_max_retries: Some(self.settings.retries),
             stream_idle_timeout_ms: Some(self.settings.idle_timeout_ms),
+            stateful: self.settings.stateful,
             ..ProviderConfig::default()
         };
         let refuse = |message: String| ConfigureError { message };

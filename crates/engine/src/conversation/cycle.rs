@@ -111,7 +111,7 @@ impl Conversation {
         let Some(task) = &self.task else {
             return;
         };
-        let context = self.call_context(task);
+        let context = Arc::new(task.call_context());
         let epoch = task.epoch;
         while let Some(Phase::Calling(calls)) = self.task.as_mut().map(|task| &mut task.phase) {
             let Some(startable) = calls.next_startable(&self.tools) else {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use troupe_model::{ModelError, ModelEvent, ModelRequest, Previous};
+use troupe_model::{ModelError, ModelEvent, ModelRequest};
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{AbortReason, EventMsg, SteerReceipt, StreamErrorEvent, TurnStarted};
 use troupe_protocol::input::UserInput;
@@ -167,10 +167,7 @@ impl Conversation {
             effort: task.context.effort,
             summary: task.context.summary,
             output_schema: task.output_schema.clone(),
-            previous: self.history.last_bookmark().map(|bookmark| Previous {
-                response_id: bookmark.response_id.clone(),
-                covers: bookmark.len,
-            }),
+            previous: self.history.previous(),
             prompt_cache_key: Some(self.id().to_string()),
         }
     }

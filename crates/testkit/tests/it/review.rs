@@ -559,3 +559,46 @@ steps = [{ say = "x", deltas = 9000 }]
     }
     assert_eq!(text.len(), 9_000);
 }
+
+#[tokio::test]
+async fn a_provider_that_keeps_state_is_sent_what_it_does_not_have() {
+    let stage = Stage::new(
+        r#"
+[[scene]]
+[[scene.turn]]
+response_id = "resp_1"
+steps = [{ call = "shell_command", call_id = "a", arguments = { command = "echo one" } }]
+[[scene.turn]]
+response_id = "resp_2"
+steps = []
+[[scene.turn]]
+steps = [{ say = "done" }]
+"#,
+    )
+    .await
+    .stateful();
+    let mut actor = stage.start().await;
+    let session = actor.session_id();
+    actor.turn("go").await;
+    actor.shut_down().await;
+    let mut actor = stage.resume(session).await;
+    actor.turn("and on").await;
+    let sent = |n: usize| {
+        let body: serde_json::Value = serde_json::from_slice(&stage.requests()[n].body).unwrap();
+        let kinds: Vec<String> = stage
+            .input_of(n)
+            .iter()
+            .map(|item| item["type"].as_str().unwrap().to_owned())
+            .collect();
+        (
+            body["previous_response_id"].as_str().map(str::to_owned),
+            kinds,
+        )
+    };
+    let (previous, kinds) = sent(1);
+    assert_eq!(previous.as_deref(), Some("resp_1"));
+    assert_eq!(kinds, ["function_call_output"]);
+    let (previous, kinds) = sent(2);
+    assert_eq!(previous.as_deref(), Some("resp_2"));
+    assert_eq!(kinds, ["message"]);
+}
