@@ -35,8 +35,9 @@ use crate::wire::fault::{Complaint, capped};
 use crate::wire::pieces::Pieces;
 use crate::wire::{Decoder, Wire};
 
-/// Names the conversation to servers whose request body has no field for it.
-pub(crate) const CONVERSATION_HEADER: &str = "x-conversation-id";
+/// Names the conversation to servers whose request body has no field for it. The name is
+/// our own: `x-conversation-id` makes llama.cpp finish an answer whose reader has gone.
+pub(crate) const CONVERSATION_HEADER: &str = "x-troupe-conversation-id";
 
 /// A configured provider.
 pub(crate) struct HttpModel {
