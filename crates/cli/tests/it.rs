@@ -7,14 +7,26 @@
     reason = "expectations are written by the tool in this form"
 )]
 
+#[path = "it/client.rs"]
+mod client;
 #[path = "it/config.rs"]
 mod config;
+#[path = "it/diagrams.rs"]
+mod diagrams;
+#[path = "it/disk.rs"]
+mod disk;
 #[path = "it/exec.rs"]
 mod exec;
+#[path = "it/faults.rs"]
+mod faults;
+#[path = "it/kill.rs"]
+mod kill;
 #[path = "it/machine.rs"]
 mod machine;
 #[path = "it/proto.rs"]
 mod proto;
+#[path = "it/roles.rs"]
+mod roles;
 #[path = "it/sessions.rs"]
 mod sessions;
 #[path = "it/start.rs"]

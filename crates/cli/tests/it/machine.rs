@@ -125,7 +125,7 @@ pub struct Run {
 }
 
 impl Run {
-    fn of(output: &Output) -> Self {
+    pub fn of(output: &Output) -> Self {
         Self {
             code: output.status.code(),
             stdout: String::from_utf8(output.stdout.clone()).unwrap(),
