@@ -20,6 +20,9 @@ pub(crate) struct Emitter {
     reserved_until: u64,
     /// Published together at the end of each step of the actor.
     outbox: Vec<Event>,
+    /// The end of a task that clients heard of and the log did not. It goes with the next
+    /// write that succeeds, so that no later reader takes the task for one that crashed.
+    owed: Option<EventRecord>,
 }
 
 /// Where an emitter wrote before it was attached to another log.
@@ -30,6 +33,7 @@ pub(crate) struct Before {
     reserved_until: u64,
     /// How much was in the outbox.
     said: usize,
+    owed: Option<EventRecord>,
 }
 
 impl Emitter {
@@ -40,6 +44,7 @@ impl Emitter {
             next_seq: 1,
             reserved_until: 0,
             outbox: Vec::new(),
+            owed: None,
         }
     }
 
@@ -63,6 +68,7 @@ impl Emitter {
             next_seq: self.next_seq,
             reserved_until: self.reserved_until,
             said: self.outbox.len(),
+            owed: self.owed.take(),
         };
         self.next_seq = self.next_seq.max(reserved_until);
         self.reserved_until = 0;
@@ -75,6 +81,7 @@ impl Emitter {
         self.next_seq = before.next_seq;
         self.reserved_until = before.reserved_until;
         self.outbox.truncate(before.said);
+        self.owed = before.owed;
     }
 
     pub(crate) fn detach(&mut self) -> Option<Box<dyn Log>> {
@@ -96,9 +103,20 @@ impl Emitter {
 
     /// Appends records that no client hears of.
     pub(crate) fn record(&mut self, records: &[RolloutRecord]) -> Result<(), Error> {
-        if let Some(log) = &mut self.log {
-            log.append(records)?;
-        }
+        let Some(log) = &mut self.log else {
+            return Ok(());
+        };
+        match &self.owed {
+            None => log.append(records)?,
+            Some(owed) => {
+                let owed = RolloutRecord::EventMsg(owed.clone());
+                let all: Vec<_> = std::iter::once(owed)
+                    .chain(records.iter().cloned())
+                    .collect();
+                log.append(&all)?
+            }
+        };
+        self.owed = None;
         Ok(())
     }
 
@@ -158,6 +176,9 @@ impl Emitter {
                 seq: self.next_seq,
                 msg,
             };
+            if matches!(record.msg, EventMsg::TurnAborted(_)) {
+                self.owed = Some(record.clone());
+            }
             let events = expand(record);
             self.next_seq += events.len() as u64;
             self.outbox.extend(events);

@@ -295,3 +295,31 @@ async fn a_fork_that_cannot_be_kept_leaves_the_session_as_it_was() {
         .filter(|(_, line)| matches!(event(&line.record), Some(EventMsg::TurnComplete(_))));
     assert_eq!(said.count(), 1, "the task is in the log of its session");
 }
+
+#[tokio::test]
+async fn an_end_that_was_not_recorded_is_recorded_when_the_disk_is_back() {
+    let (stage, store) = stage().await;
+    let mut actor = stage.start().await;
+    let session = actor.session_id();
+    store.refuse(|record| matches!(event(record), Some(EventMsg::TurnComplete(_))));
+    assert_ends_with_storage_failure(&actor.turn("hello").await);
+    let told = actor.seen().last().unwrap().seq;
+    store.heal();
+    actor.shut_down().await;
+    let live = store.read_live(session).await.unwrap();
+    let ends: Vec<u64> = live
+        .records
+        .iter()
+        .filter_map(|(_, line)| match &line.record {
+            RolloutRecord::EventMsg(event) if matches!(event.msg, EventMsg::TurnAborted(_)) => {
+                Some(event.seq)
+            }
+            _ => None,
+        })
+        .collect();
+    assert_eq!(ends, [told], "once, and under the number that was told");
+
+    let actor = stage.resume(session).await;
+    let again = |msg: &EventMsg| matches!(msg, EventMsg::TurnAborted(_));
+    assert!(!actor.seen().iter().any(|event| again(&event.msg)));
+}
