@@ -25,8 +25,6 @@ mod kill;
 mod machine;
 #[path = "it/proto.rs"]
 mod proto;
-#[path = "it/roles.rs"]
-mod roles;
 #[path = "it/sessions.rs"]
 mod sessions;
 #[path = "it/start.rs"]
