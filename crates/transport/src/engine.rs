@@ -78,15 +78,14 @@ impl<W: AsyncWrite + Unpin> EventWriter<W> {
         S: Stream<Item = E>,
         E: Borrow<Event>,
     {
-        let mut events = pin!(events);
+        // Fused: the burst below may meet the end, and a stream need not bear being asked again.
+        let mut events = pin!(events.fuse());
         while let Some(event) = events.next().await {
             self.add(event.borrow())?;
-            let mut ended = false;
-            while !ended && !self.lines.is_full() {
+            while !self.lines.is_full() {
                 match events.next().now_or_never() {
                     Some(Some(event)) => self.add(event.borrow())?,
-                    Some(None) => ended = true,
-                    None => break,
+                    Some(None) | None => break,
                 }
             }
             self.lines.flush().await?;

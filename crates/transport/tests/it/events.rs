@@ -56,6 +56,15 @@ async fn a_burst_is_flushed_once_and_a_single_event_at_once() {
 }
 
 #[tokio::test]
+async fn a_stream_is_not_asked_again_after_its_end() {
+    let mut log = Log::default();
+    // `unfold` panics when it is polled after its end.
+    let two = stream::unfold(1, async |seq| (seq <= 2).then(|| (delta(seq), seq + 1)));
+    EventWriter::new(&mut log).forward(two).await.unwrap();
+    assert_eq!(log.flushes, 1);
+}
+
+#[tokio::test]
 async fn a_client_that_is_gone_is_told_from_other_failures() {
     let (client, engine) = UnixStream::pair().unwrap();
     drop(client);
