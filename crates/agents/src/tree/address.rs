@@ -1,0 +1,133 @@
+//! Names and addresses: every way to say which agent is meant.
+
+use thiserror::Error;
+use troupe_protocol::{AgentId, SessionId};
+
+use super::limits::{CANDIDATES_MAX, NAME_CHARS_MAX, SHORT_ID_CHARS_MIN};
+use super::memory::Memory;
+
+pub(super) const ROOT_PATH: &str = "/root";
+
+/// Words that mean an agent by its relation; no agent can have them as a name.
+const PARENT: &str = "parent";
+const ROOT: &str = "root";
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum AddressError {
+    #[error(
+        "no agent \"{0}\"; give an agent number, a path such as /root/name, a session id, \
+         \"parent\" or \"root\""
+    )]
+    Unknown(String),
+    #[error("\"{text}\" could be {}; give the full path", candidates.join(" or "))]
+    Ambiguous {
+        text: String,
+        candidates: Vec<String>,
+    },
+    #[error("this agent has no parent")]
+    NoParent,
+}
+
+impl Memory {
+    /// Finds the agent that `text` means when `from` says it.
+    pub fn resolve(&self, from: AgentId, text: &str) -> Result<AgentId, AddressError> {
+        let text = text.trim();
+        let unknown = || AddressError::Unknown(text.to_owned());
+        match text {
+            "" => return Err(unknown()),
+            ROOT => return Ok(AgentId::ROOT),
+            PARENT => {
+                let node = self.get(from).ok_or_else(unknown)?;
+                return node.parent.ok_or(AddressError::NoParent);
+            }
+            _ => {}
+        }
+        if text.starts_with('/') {
+            let path = text.trim_end_matches('/');
+            return self.paths.get(path).copied().ok_or_else(unknown);
+        }
+        if let Ok(session) = text.parse::<SessionId>() {
+            return self.sessions.get(&session).copied().ok_or_else(unknown);
+        }
+        // A short id may be all digits too; only a plain number of an agent is one.
+        if let Ok(number) = text.parse::<u32>()
+            && number.to_string() == text
+            && self.get(AgentId(number)).is_some()
+        {
+            return Ok(AgentId(number));
+        }
+        self.resolve_loosely(from, text)
+    }
+
+    /// A relative path and a short id can look alike; what fits both ways is ambiguous.
+    fn resolve_loosely(&self, from: AgentId, text: &str) -> Result<AgentId, AddressError> {
+        let mut found = Vec::new();
+        if let Some(node) = self.get(from) {
+            let path = format!("{}/{text}", node.path);
+            found.extend(self.paths.get(path.trim_end_matches('/')).copied());
+        }
+        let hexadecimal = text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if hexadecimal && text.len() >= SHORT_ID_CHARS_MIN {
+            let prefix = text.to_ascii_lowercase();
+            for agent in self.iter() {
+                let session = agent.session.0.simple().to_string();
+                if session.starts_with(&prefix) && !found.contains(&agent.id) {
+                    found.push(agent.id);
+                }
+            }
+        }
+        match found.as_slice() {
+            [] => Err(AddressError::Unknown(text.to_owned())),
+            [agent] => Ok(*agent),
+            many => Err(AddressError::Ambiguous {
+                text: text.to_owned(),
+                candidates: many
+                    .iter()
+                    .take(CANDIDATES_MAX)
+                    .filter_map(|agent| self.get(*agent))
+                    .map(|agent| agent.path.clone())
+                    .collect(),
+            }),
+        }
+    }
+
+    /// Returns the path for a new child: its name made regular and, if an agent ever had
+    /// it, numbered.
+    pub(super) fn free_path(&self, parent: &str, wanted: &str) -> String {
+        let name = regular_name(wanted);
+        let plain = format!("{parent}/{name}");
+        let reserved = name == ROOT || name == PARENT;
+        if !reserved && !self.paths.contains_key(&plain) {
+            return plain;
+        }
+        (2_u64..)
+            .map(|number| format!("{plain}_{number}"))
+            .find(|path| !self.paths.contains_key(path))
+            .expect("there are more numbers than agents")
+    }
+}
+
+/// Makes a name of lower-case letters, digits and `_`. A bare number would be read as an
+/// agent's number, so it gets a word in front.
+fn regular_name(wanted: &str) -> String {
+    let mut name = String::new();
+    for character in wanted.trim().chars() {
+        let kept = character.to_ascii_lowercase();
+        if kept.is_ascii_lowercase() || kept.is_ascii_digit() {
+            name.push(kept);
+        } else if !name.is_empty() && !name.ends_with('_') {
+            name.push('_');
+        }
+        if name.len() >= NAME_CHARS_MAX {
+            break;
+        }
+    }
+    let name = name.trim_end_matches('_');
+    if name.is_empty() {
+        "agent".to_owned()
+    } else if name.bytes().all(|byte| byte.is_ascii_digit()) {
+        format!("agent_{name}")
+    } else {
+        name.to_owned()
+    }
+}

@@ -1,0 +1,144 @@
+//! Everything that can happen to a tree.
+
+use troupe_protocol::{AgentId, SessionId, SubmissionId};
+
+use super::agent::{Bond, Genealogy};
+use super::id::{Caller, MessageId, TimeMs, WaitId};
+use super::inbox::Sender;
+use super::status::WaitingOn;
+
+/// One happening and its moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Command {
+    pub at: TimeMs,
+    pub what: What,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum What {
+    Spawn(Spawn),
+    Send(Letter),
+    /// An agent, or the user, waits for one of these agents to end.
+    Wait {
+        by: Caller,
+        on: WaitFor,
+    },
+    /// A wait's time is up.
+    TimeOut {
+        wait: WaitId,
+    },
+    /// The wait ends; the children go on.
+    StopWaiting {
+        wait: WaitId,
+    },
+    Stop(Stop),
+    /// Brings a closed or pruned agent back; an active one stays as it is.
+    Resume {
+        by: Caller,
+        agent: AgentId,
+    },
+    /// A session tells of itself. Nothing else changes the status of a task in flight.
+    Report {
+        agent: AgentId,
+        report: Report,
+    },
+    /// The process ends: every task is interrupted, to be continued later.
+    Suspend,
+    /// The process has come back: what ran is interrupted, what waited goes on.
+    Recover,
+    /// Drives again what a lost hint may have left lying.
+    Sweep,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spawn {
+    /// The parent; the user spawns below the root.
+    pub by: Caller,
+    pub session: SessionId,
+    /// The wish; the path in the answer is what became of it.
+    pub name: String,
+    pub genealogy: Genealogy,
+    pub bond: Bond,
+    pub message: MessageId,
+}
+
+/// A message without its contents.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Letter {
+    pub from: Sender,
+    pub to: AgentId,
+    pub message: MessageId,
+    pub urgency: Urgency,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Urgency {
+    /// Takes the place of the running task.
+    Interrupt,
+    Regular,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WaitFor {
+    Agents(Vec<AgentId>),
+    /// Whichever child of the caller has, or will have, something to tell first.
+    AnyChild,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stop {
+    pub by: Caller,
+    pub verb: Verb,
+    pub targets: Vec<AgentId>,
+    pub mode: StopMode,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verb {
+    /// This task of this agent.
+    Interrupt,
+    /// The subtree's tasks.
+    Cancel,
+    /// Cancel, then shut down.
+    Close,
+    /// The child goes on without a parent.
+    Release,
+    /// Takes finished agents out of the live tree; results stay.
+    Prune,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StopMode {
+    Act,
+    /// Only tells what would be touched.
+    DryRun,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Report {
+    /// A task began: the one that was asked for, or at the root a direct input.
+    Started { task: SubmissionId },
+    /// Messages went into the request of the running task.
+    Took { messages: Vec<MessageId> },
+    /// The task is blocked on this, or works with it.
+    Waiting { on: WaitingOn },
+    /// The approval or the user's answer is there. The task goes on at `Effect::Proceed`.
+    Unblocked,
+    /// The answer of a wait stands in the waiter's log.
+    WaitTaken { wait: WaitId },
+    /// The task is over, its processes are gone.
+    Ended {
+        task: SubmissionId,
+        outcome: Outcome,
+    },
+}
+
+/// How a task ended, as its session saw it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    Completed,
+    Errored,
+    Interrupted,
+    Replaced,
+    BudgetExceeded,
+}

@@ -1,0 +1,192 @@
+//! Everything that a tree makes happen. The supervisor performs effects in their order;
+//! each is safe to repeat.
+
+use troupe_protocol::{AgentId, SubmissionId};
+
+use super::command::Verb;
+use super::id::{MessageId, WaitId};
+use super::inbox::Depth;
+use super::persist::Record;
+use super::status::{Status, WaitingOn};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Effect {
+    /// Append to the log of `record.log`, on disk before the next effect.
+    Persist(Record),
+    /// Bring the session into memory: new, or from its rollout.
+    Load {
+        agent: AgentId,
+    },
+    Unload {
+        agent: AgentId,
+    },
+    /// Begin a task with this message. Answered by `Report::Started`, or by
+    /// `Report::Ended` if it cannot.
+    StartTask {
+        agent: AgentId,
+        task: SubmissionId,
+        message: MessageId,
+    },
+    /// End the task and its processes. Answered by `Report::Ended`.
+    AbortTask {
+        agent: AgentId,
+        task: SubmissionId,
+        why: AbortWhy,
+    },
+    /// Look into the inbox at the next model request.
+    Poke {
+        agent: AgentId,
+    },
+    /// Go on after an approval or a user's answer: the slot is there.
+    Proceed {
+        agent: AgentId,
+    },
+    AnswerWait {
+        wait: WaitId,
+        answer: WaitAnswer,
+    },
+    /// End the session for good, if it is in memory.
+    Shut {
+        agent: AgentId,
+    },
+    Emit(Notice),
+    /// What the caller of the command is told.
+    Answer(Answer),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AbortWhy {
+    Interrupted,
+    Replaced,
+    Cancelled,
+    Shutdown,
+}
+
+/// What the UI hears of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Notice {
+    /// `subagent_lifecycle`, created.
+    Created { agent: AgentId },
+    /// `subagent_lifecycle`, status; with it `background_event`, final or not by the
+    /// status.
+    Status { agent: AgentId, status: Status },
+    /// `subagent_lifecycle`, deleted.
+    Deleted { agent: AgentId },
+    /// `agent_inbox`.
+    Inbox { agent: AgentId, depth: Depth },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    Spawned {
+        agent: AgentId,
+        path: String,
+        status: Status,
+    },
+    Receipt(Receipt),
+    /// The wait is open; `AnswerWait` follows, now or later.
+    Waiting {
+        wait: WaitId,
+    },
+    Plan(Plan),
+    Resumed {
+        agent: AgentId,
+        status: Status,
+    },
+}
+
+/// What became of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Receipt {
+    /// It starts a task now.
+    Delivered,
+    /// It will be taken; 1 is next.
+    Queued { position: usize },
+    /// It is in the inbox, and nothing is taken from there at present.
+    Held { why: HeldWhy },
+    /// It was not put in the inbox.
+    Dead { why: DeadWhy },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HeldWhy {
+    /// The running task cannot look until this is over.
+    Waiting(WaitingOn),
+    /// The running task is being interrupted.
+    Stopping,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeadWhy {
+    /// `resume_agent` brings it back.
+    Closed,
+    /// Only its result is left.
+    Pruned,
+    Stopping,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaitAnswer {
+    pub end: WaitEnd,
+    /// Who had reached a final status at that moment, in the order of the request.
+    pub finals: Vec<Final>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WaitEnd {
+    Final,
+    TimedOut,
+    Stopped,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Final {
+    pub agent: AgentId,
+    pub status: Status,
+    /// The last ended task, whose result record has the text.
+    pub task: Option<SubmissionId>,
+    /// The callbacks that this answer delivers; consumed by `Report::WaitTaken`.
+    pub delivers: Vec<MessageId>,
+}
+
+/// What a stop touches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    pub verb: Verb,
+    pub touched: Vec<Touch>,
+    pub skipped: Vec<Skip>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Touch {
+    pub agent: AgentId,
+    pub action: Action,
+    /// The agent whose subtree is meant.
+    pub scope: AgentId,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    Interrupt,
+    Cancel,
+    /// Cancel what runs, then shut down.
+    Close,
+    Release,
+    Prune,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Skip {
+    pub agent: AgentId,
+    pub why: SkipWhy,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SkipWhy {
+    /// Nothing runs, and nothing is about to.
+    Idle,
+    /// It, or an agent below it, is not finished.
+    Active,
+    AlreadyDone,
+    Unknown,
+}

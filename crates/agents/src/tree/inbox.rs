@@ -1,0 +1,154 @@
+//! The mail of one agent: envelopes in the order of their arrival.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+use troupe_protocol::{AgentId, SubmissionId};
+
+use super::id::MessageId;
+
+/// One message without its contents.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Envelope {
+    pub id: MessageId,
+    pub kind: MailKind,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum MailKind {
+    /// Takes the place of the running task.
+    Interrupt { from: Sender },
+    /// Joins the running task, or starts one.
+    Regular { from: Sender },
+    /// Tells of a child's ended task; starts a task when the agent is idle.
+    Callback { child: AgentId, task: SubmissionId },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sender {
+    User,
+    Agent(AgentId),
+    /// A timer that this agent set up.
+    Watchdog(AgentId),
+}
+
+impl MailKind {
+    /// Tells whether a running task may take it along.
+    pub fn joins_task(&self) -> bool {
+        match self {
+            Self::Interrupt { .. } | Self::Regular { .. } => true,
+            Self::Callback { .. } => false,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Inbox {
+    interrupts: VecDeque<Envelope>,
+    regular: VecDeque<Envelope>,
+    callbacks: VecDeque<Envelope>,
+}
+
+/// How much waits, as `agent_inbox` tells it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Depth {
+    /// Regular messages and callbacks.
+    pub messages: usize,
+    pub interrupts: usize,
+}
+
+impl Inbox {
+    /// Adds a message; one that is there already changes nothing.
+    pub fn put(&mut self, envelope: Envelope) {
+        if self.find(envelope.id).is_none() {
+            self.queue_mut(&envelope.kind).push_back(envelope);
+        }
+    }
+
+    /// Returns the message that starts the next task of an idle agent.
+    pub fn next(&self, callbacks: TakeCallbacks) -> Option<&Envelope> {
+        let callback = match callbacks {
+            TakeCallbacks::Yes => self.callbacks.front(),
+            TakeCallbacks::Held => None,
+        };
+        self.interrupts
+            .front()
+            .or_else(|| self.regular.front())
+            .or(callback)
+    }
+
+    pub fn take(&mut self, id: MessageId) -> Option<Envelope> {
+        [&mut self.interrupts, &mut self.regular, &mut self.callbacks]
+            .into_iter()
+            .find_map(|queue| {
+                let at = queue.iter().position(|envelope| envelope.id == id)?;
+                queue.remove(at)
+            })
+    }
+
+    pub fn find(&self, id: MessageId) -> Option<&Envelope> {
+        self.iter().find(|envelope| envelope.id == id)
+    }
+
+    /// Returns the place of a message among those that are taken before it; 1 is next.
+    pub fn position(&self, id: MessageId) -> Option<usize> {
+        self.iter()
+            .position(|envelope| envelope.id == id)
+            .map(|at| at + 1)
+    }
+
+    /// Returns the mail in the order in which it is taken.
+    pub fn iter(&self) -> impl Iterator<Item = &Envelope> {
+        self.interrupts
+            .iter()
+            .chain(&self.regular)
+            .chain(&self.callbacks)
+    }
+
+    /// Returns the callbacks of one child, oldest first.
+    pub fn callbacks_of(&self, agent: AgentId) -> impl Iterator<Item = MessageId> + '_ {
+        self.callbacks.iter().filter_map(move |envelope| {
+            matches!(envelope.kind, MailKind::Callback { child, .. } if child == agent)
+                .then_some(envelope.id)
+        })
+    }
+
+    /// Throws away what was sent to the agent, but keeps results that are owed to it.
+    pub fn drop_input(&mut self) {
+        self.interrupts.clear();
+        self.regular.clear();
+    }
+
+    pub fn depth(&self) -> Depth {
+        Depth {
+            messages: self.regular.len() + self.callbacks.len(),
+            interrupts: self.interrupts.len(),
+        }
+    }
+
+    /// Returns the messages that count against the bound of the inbox.
+    pub fn bounded_len(&self) -> usize {
+        self.interrupts.len() + self.regular.len()
+    }
+
+    pub fn has_input(&self) -> bool {
+        self.bounded_len() > 0
+    }
+
+    fn queue_mut(&mut self, kind: &MailKind) -> &mut VecDeque<Envelope> {
+        match kind {
+            MailKind::Interrupt { .. } => &mut self.interrupts,
+            MailKind::Regular { .. } => &mut self.regular,
+            MailKind::Callback { .. } => &mut self.callbacks,
+        }
+    }
+}
+
+/// Whether callbacks may start a task now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TakeCallbacks {
+    Yes,
+    Held,
+}

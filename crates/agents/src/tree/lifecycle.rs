@@ -1,0 +1,197 @@
+//! How an agent stands over time, and the one function that changes it.
+//!
+//! ```text
+//!  pending_init ──start──► running ──end──► ended ──shut──► shutdown
+//!       │                     ▲               │ ▲               │
+//!       │                     └────start──────┘ └────reopen─────┘
+//!       └──────────end before it started──────►
+//! ```
+//!
+//! This is the durable part. Queued and waiting are live: they follow from the slots and
+//! from what a running task does, and are joined with this in [`status`](super::status).
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use troupe_protocol::{AgentId, SubmissionId};
+
+use super::id::Caller;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum Lifecycle {
+    /// Born, never started.
+    PendingInit,
+    Running {
+        task: SubmissionId,
+    },
+    /// Idle; a new input starts it again.
+    Ended {
+        task: SubmissionId,
+        end: End,
+    },
+    /// Closed; must be resumed before it takes input.
+    Shutdown {
+        last: Option<LastTask>,
+    },
+}
+
+/// The last task of a closed agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastTask {
+    pub task: SubmissionId,
+    pub end: End,
+}
+
+/// Why a task is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "end", rename_all = "snake_case")]
+pub enum End {
+    Completed,
+    Errored,
+    /// The session could not be loaded or opened for it.
+    FailedToStart,
+    Interrupted {
+        why: Interruption,
+    },
+    Cancelled {
+        by: Caller,
+        /// The agent whose subtree was cancelled; the agent itself if it alone was meant.
+        scope: AgentId,
+    },
+    BudgetExceeded,
+    /// Newer input took the task's place and starts the next one.
+    Replaced,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Interruption {
+    User,
+    /// The parent, or an agent above it.
+    Parent,
+    /// The engine died while the task ran.
+    Crash,
+    /// The engine was shut down while the task ran.
+    Shutdown,
+}
+
+/// One step of the machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    Start {
+        task: SubmissionId,
+    },
+    End {
+        task: SubmissionId,
+        end: End,
+    },
+    /// Stopped while idle, before it took the next callback.
+    Halt {
+        end: End,
+    },
+    Shut,
+    Reopen,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("an agent that is {from} cannot {change}")]
+pub struct IllegalChange {
+    pub from: &'static str,
+    pub change: &'static str,
+}
+
+impl Lifecycle {
+    /// Returns the state after `change`, or why there is none.
+    pub fn after(&self, change: Change) -> Result<Self, IllegalChange> {
+        match (self, change) {
+            (Self::PendingInit | Self::Ended { .. }, Change::Start { task }) => {
+                Ok(Self::Running { task })
+            }
+            (Self::PendingInit, Change::End { task, end }) => Ok(Self::Ended { task, end }),
+            (Self::Running { task: running }, Change::End { task, end }) if *running == task => {
+                Ok(Self::Ended { task, end })
+            }
+            // A next task may end before it started, but none ends twice.
+            (Self::Ended { task: last, .. }, Change::End { task, end }) if *last != task => {
+                Ok(Self::Ended { task, end })
+            }
+            (Self::Ended { task, .. }, Change::Halt { end }) => Ok(Self::Ended {
+                task: task.clone(),
+                end,
+            }),
+            (Self::PendingInit, Change::Shut) => Ok(Self::Shutdown { last: None }),
+            (Self::Ended { task, end }, Change::Shut) => Ok(Self::Shutdown {
+                last: Some(LastTask {
+                    task: task.clone(),
+                    end: *end,
+                }),
+            }),
+            (Self::Shutdown { last }, Change::Reopen) => Ok(match last {
+                None => Self::PendingInit,
+                Some(last) => Self::Ended {
+                    task: last.task.clone(),
+                    end: last.end,
+                },
+            }),
+            (from, change) => Err(IllegalChange {
+                from: from.name(),
+                change: change.name(),
+            }),
+        }
+    }
+
+    /// Tells whether an idle agent in this state starts a task for a callback. After a
+    /// stop it waits for a word of its own, else stopping would stop nothing.
+    pub fn takes_callbacks(&self) -> bool {
+        match self {
+            Self::Ended { end, .. } => matches!(end, End::Completed | End::Errored),
+            Self::PendingInit | Self::Running { .. } | Self::Shutdown { .. } => false,
+        }
+    }
+
+    pub fn is_running(&self) -> bool {
+        matches!(self, Self::Running { .. })
+    }
+
+    pub fn is_shutdown(&self) -> bool {
+        matches!(self, Self::Shutdown { .. })
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Self::PendingInit => "pending_init",
+            Self::Running { .. } => "running",
+            Self::Ended { .. } => "ended",
+            Self::Shutdown { .. } => "shutdown",
+        }
+    }
+}
+
+impl Change {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Start { .. } => "start",
+            Self::End { .. } => "end this task",
+            Self::Halt { .. } => "be halted",
+            Self::Shut => "be shut down",
+            Self::Reopen => "be reopened",
+        }
+    }
+}
+
+impl End {
+    /// Tells whether the agent's caller hears of this end by a callback. It does not when
+    /// the task goes on in another form, nor when the caller, or a stop that reached the
+    /// caller too, ended it.
+    pub fn calls_back(self, agent: AgentId, target: AgentId) -> bool {
+        match self {
+            Self::Completed | Self::Errored | Self::FailedToStart | Self::BudgetExceeded => true,
+            Self::Interrupted { why } => match why {
+                Interruption::User | Interruption::Parent => true,
+                Interruption::Crash | Interruption::Shutdown => false,
+            },
+            Self::Cancelled { by, scope } => scope == agent && by != Caller::Agent(target),
+            Self::Replaced => false,
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! The durable half of the tree: every agent that ever was, and the counters.
+
+use std::collections::{BTreeMap, HashMap};
+
+use troupe_protocol::{AgentId, SessionId};
+
+use super::agent::Agent;
+use super::id::TimeMs;
+use super::persist::Misfit;
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Memory {
+    pub(super) agents: BTreeMap<AgentId, Agent>,
+    pub(super) paths: HashMap<String, AgentId>,
+    pub(super) sessions: HashMap<SessionId, AgentId>,
+    /// The number of the next child. Part of the memory, so that no number is given twice.
+    pub(super) next_agent: u32,
+    pub(super) next_order: u64,
+}
+
+impl Memory {
+    pub fn get(&self, agent: AgentId) -> Option<&Agent> {
+        self.agents.get(&agent)
+    }
+
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Agent> {
+        self.agents.values()
+    }
+
+    /// Returns the agent and all below it, each parent before its children.
+    pub fn subtree(&self, top: AgentId) -> Vec<AgentId> {
+        let mut found = Vec::new();
+        let mut open = vec![top];
+        while let Some(agent) = open.pop() {
+            if let Some(node) = self.get(agent) {
+                found.push(agent);
+                open.extend(node.children.iter().rev());
+            }
+        }
+        found
+    }
+
+    /// Tells whether `above` is the agent itself or one of its ancestors. The root is above
+    /// all, the released included.
+    pub fn is_within(&self, agent: AgentId, above: AgentId) -> bool {
+        let mut next = Some(agent);
+        while let Some(current) = next {
+            if current == above {
+                return true;
+            }
+            next = self.get(current).and_then(|node| node.parent);
+        }
+        above == AgentId::ROOT
+    }
+
+    /// Counts the births after a moment. Numbers grow with time, so the newest come first.
+    pub fn births_since(&self, moment: TimeMs) -> usize {
+        self.iter()
+            .rev()
+            .take_while(|agent| agent.id != AgentId::ROOT && agent.born_at > moment)
+            .count()
+    }
+
+    pub(super) fn insert(&mut self, agent: Agent) -> Result<(), Misfit> {
+        let id = agent.id;
+        let known = self.agents.contains_key(&id)
+            || self.paths.contains_key(&agent.path)
+            || self.sessions.contains_key(&agent.session);
+        if known {
+            return Err(Misfit::KnownAgent(id));
+        }
+        self.next_agent = self.next_agent.max(id.0.saturating_add(1));
+        self.paths.insert(agent.path.clone(), id);
+        self.sessions.insert(agent.session, id);
+        self.agents.insert(id, agent);
+        Ok(())
+    }
+}

@@ -1,0 +1,77 @@
+//! Who may do what to whom. The user and the root may reach all; an agent its own subtree.
+
+use troupe_protocol::AgentId;
+
+use super::agent::Reach;
+use super::command::{Letter, Urgency, Verb};
+use super::id::Caller;
+use super::inbox::Sender;
+use super::{Refusal, Tree};
+
+impl Tree {
+    pub(super) fn may_stop(&self, by: Caller, verb: Verb, target: AgentId) -> Result<(), Refusal> {
+        let Caller::Agent(agent) = by else {
+            return Ok(());
+        };
+        if target == AgentId::ROOT && verb == Verb::Interrupt {
+            return Err(Refusal::RootInterrupt);
+        }
+        self.must_be_within(agent, target, verb.name())
+    }
+
+    pub(super) fn may_resume(&self, by: Caller, target: AgentId) -> Result<(), Refusal> {
+        match by {
+            Caller::User => Ok(()),
+            Caller::Agent(agent) => self.must_be_within(agent, target, "resume"),
+        }
+    }
+
+    pub(super) fn may_send(&self, letter: &Letter) -> Result<(), Refusal> {
+        let (Sender::Agent(from) | Sender::Watchdog(from)) = letter.from else {
+            return Ok(());
+        };
+        let sender = self.known(from)?;
+        let to = letter.to;
+        if from == to {
+            return Err(Refusal::SelfMessage);
+        }
+        if to == AgentId::ROOT && letter.urgency == Urgency::Interrupt {
+            return Err(Refusal::RootInterrupt);
+        }
+        let is_family = match sender.parent {
+            None => false,
+            Some(parent) => to == parent || self.known(to)?.parent == Some(parent),
+        };
+        let reaches_family = sender.bond.reach == Reach::Family;
+        if is_family && reaches_family && letter.urgency == Urgency::Regular {
+            return Ok(());
+        }
+        self.must_be_within(from, to, "message")
+    }
+
+    fn must_be_within(
+        &self,
+        agent: AgentId,
+        target: AgentId,
+        verb: &'static str,
+    ) -> Result<(), Refusal> {
+        self.known(agent)?;
+        if self.memory.is_within(target, agent) {
+            Ok(())
+        } else {
+            Err(Refusal::OutsideSubtree { verb })
+        }
+    }
+}
+
+impl Verb {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Interrupt => "interrupt",
+            Self::Cancel => "cancel",
+            Self::Close => "close",
+            Self::Release => "release",
+            Self::Prune => "prune",
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! What is written: facts, each a line in the log of one agent, and the memory that they
+//! fold to. Nothing else changes the memory, so a restart that folds the same facts ends
+//! where the running tree was.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use troupe_protocol::{AgentId, SessionId, SubmissionId};
+
+use super::agent::{Agent, Bond, CallbackMode, Genealogy, Place, StopOrder};
+use super::id::{MessageId, TimeMs};
+use super::inbox::{Envelope, Inbox, MailKind};
+use super::lifecycle::{Change, End, IllegalChange, Lifecycle};
+use super::memory::Memory;
+
+/// A fact with its place in the order of all facts of the tree. Lines of several logs are
+/// sorted by it before they are folded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    pub order: u64,
+    pub at: TimeMs,
+    /// The agent in whose log it stands: who did it, or to whose status it belongs.
+    pub log: AgentId,
+    pub fact: Fact,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "fact", rename_all = "snake_case")]
+pub enum Fact {
+    /// The tree begins.
+    Rooted {
+        session: SessionId,
+    },
+    /// A child and its first message, in the log of the one who asked for it.
+    Born(Box<Birth>),
+    /// In the log of the sender.
+    Sent {
+        to: AgentId,
+        envelope: Envelope,
+    },
+    /// A task begins with this message, or with a direct input of the user.
+    Started {
+        agent: AgentId,
+        task: SubmissionId,
+        message: Option<MessageId>,
+    },
+    /// Messages joined the running task.
+    Took {
+        agent: AgentId,
+        messages: Vec<MessageId>,
+    },
+    /// Result, status and callback in one line.
+    Ended {
+        agent: AgentId,
+        task: SubmissionId,
+        end: End,
+        callback: Option<Callback>,
+    },
+    /// A stop reached the agent before it took the next callback, which stays.
+    Halted {
+        agent: AgentId,
+        end: End,
+    },
+    /// A stop found nothing that had begun; what was asked for stays in the inbox.
+    Withdrawn {
+        agent: AgentId,
+    },
+    /// Callbacks that a wait delivered.
+    Consumed {
+        agent: AgentId,
+        messages: Vec<MessageId>,
+    },
+    /// In the log of the one who asked for the stop; the status follows when the agent's
+    /// own task has ended.
+    StopAsked {
+        agent: AgentId,
+        stop: StopOrder,
+    },
+    Shut {
+        agent: AgentId,
+    },
+    Reopened {
+        agent: AgentId,
+    },
+    Released {
+        agent: AgentId,
+    },
+    Pruned {
+        agent: AgentId,
+    },
+}
+
+impl Fact {
+    /// Returns the agents whose mail it may change.
+    pub(super) fn recipients(&self) -> [Option<AgentId>; 2] {
+        match self {
+            Self::Sent { to, .. } => [Some(*to), None],
+            Self::Ended {
+                agent, callback, ..
+            } => [Some(*agent), callback.map(|callback| callback.target)],
+            Self::Started { agent, .. }
+            | Self::Took { agent, .. }
+            | Self::Halted { agent, .. }
+            | Self::Consumed { agent, .. } => [Some(*agent), None],
+            // The first message of a child is told with its creation.
+            Self::Rooted { .. }
+            | Self::Born(_)
+            | Self::Withdrawn { .. }
+            | Self::StopAsked { .. }
+            | Self::Shut { .. }
+            | Self::Reopened { .. }
+            | Self::Released { .. }
+            | Self::Pruned { .. } => [None, None],
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Birth {
+    pub agent: AgentId,
+    pub parent: AgentId,
+    pub session: SessionId,
+    pub path: String,
+    pub genealogy: Genealogy,
+    pub bond: Bond,
+    pub first: Envelope,
+}
+
+/// The message that a child's end puts in its caller's inbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Callback {
+    pub id: MessageId,
+    pub target: AgentId,
+}
+
+/// A fact that does not fit the memory: a line before it is missing or was changed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Misfit {
+    #[error("agent {0} is not known")]
+    UnknownAgent(AgentId),
+    #[error("agent {0} or its session or path is known already")]
+    KnownAgent(AgentId),
+    #[error("message {0} is not in the inbox of agent {1}")]
+    UnknownMessage(MessageId, AgentId),
+    #[error(transparent)]
+    IllegalChange(#[from] IllegalChange),
+}
+
+impl Memory {
+    /// Applies one fact, as far as it fits. Counters never go back.
+    pub fn fold(&mut self, record: &Record) -> Result<(), Misfit> {
+        self.next_order = self.next_order.max(record.order.saturating_add(1));
+        let at = record.at;
+        match &record.fact {
+            Fact::Rooted { session } => self.insert(root(*session, at)),
+            Fact::Born(birth) => self.fold_birth(birth, at),
+            Fact::Sent { to, envelope } => {
+                self.known_mut(*to)?.inbox.put(envelope.clone());
+                Ok(())
+            }
+            Fact::Started {
+                agent,
+                task,
+                message,
+            } => self.fold_start(*agent, task, *message, at),
+            Fact::Took { agent, messages } | Fact::Consumed { agent, messages } => {
+                self.fold_take(*agent, messages)
+            }
+            Fact::Ended {
+                agent,
+                task,
+                end,
+                callback,
+            } => self.fold_end(*agent, task, *end, *callback, at),
+            Fact::Halted { agent, end } => self.fold_halt(*agent, *end, at),
+            Fact::Withdrawn { agent } => {
+                self.known_mut(*agent)?.stop = None;
+                Ok(())
+            }
+            Fact::StopAsked { agent, stop } => {
+                self.known_mut(*agent)?.stop = Some(*stop);
+                Ok(())
+            }
+            Fact::Shut { agent } => self.known_mut(*agent)?.change(Change::Shut, at),
+            Fact::Reopened { agent } => self.fold_reopening(*agent, at),
+            Fact::Released { agent } => self.fold_release(*agent),
+            Fact::Pruned { agent } => {
+                self.known_mut(*agent)?.place = Place::Pruned;
+                Ok(())
+            }
+        }
+    }
+
+    fn fold_birth(&mut self, birth: &Birth, at: TimeMs) -> Result<(), Misfit> {
+        // The number is spent even when the rest of the line cannot be used.
+        self.next_agent = self.next_agent.max(birth.agent.0.saturating_add(1));
+        let depth = self.known_mut(birth.parent)?.depth + 1;
+        let mut inbox = Inbox::default();
+        inbox.put(birth.first.clone());
+        self.insert(Agent {
+            id: birth.agent,
+            session: birth.session,
+            parent: Some(birth.parent),
+            children: Vec::new(),
+            path: birth.path.clone(),
+            depth,
+            genealogy: birth.genealogy.clone(),
+            bond: birth.bond,
+            born_at: at,
+            lifecycle: Lifecycle::PendingInit,
+            since: at,
+            inbox,
+            stop: None,
+            place: Place::Live,
+        })?;
+        self.known_mut(birth.parent)?.children.push(birth.agent);
+        Ok(())
+    }
+
+    fn fold_start(
+        &mut self,
+        agent: AgentId,
+        task: &SubmissionId,
+        message: Option<MessageId>,
+        at: TimeMs,
+    ) -> Result<(), Misfit> {
+        let node = self.known_mut(agent)?;
+        node.change(Change::Start { task: task.clone() }, at)?;
+        match message {
+            None => Ok(()),
+            Some(message) => match node.inbox.take(message) {
+                Some(_) => Ok(()),
+                None => Err(Misfit::UnknownMessage(message, agent)),
+            },
+        }
+    }
+
+    fn fold_take(&mut self, agent: AgentId, messages: &[MessageId]) -> Result<(), Misfit> {
+        let node = self.known_mut(agent)?;
+        let mut missing = None;
+        for message in messages {
+            if node.inbox.take(*message).is_none() {
+                missing = Some(*message);
+            }
+        }
+        match missing {
+            None => Ok(()),
+            Some(message) => Err(Misfit::UnknownMessage(message, agent)),
+        }
+    }
+
+    fn fold_end(
+        &mut self,
+        agent: AgentId,
+        task: &SubmissionId,
+        end: End,
+        callback: Option<Callback>,
+        at: TimeMs,
+    ) -> Result<(), Misfit> {
+        let node = self.known_mut(agent)?;
+        let task = task.clone();
+        node.change(Change::End { task, end }, at)?;
+        node.stop = None;
+        if matches!(end, End::Cancelled { .. }) {
+            node.inbox.drop_input();
+        } else {
+            node.drop_input_of_ended_task();
+        }
+        let Some(Callback { id, target }) = callback else {
+            return Ok(());
+        };
+        if node.bond.callback == CallbackMode::Once {
+            node.bond.callback = CallbackMode::Off;
+        }
+        let Lifecycle::Ended { task, .. } = &node.lifecycle else {
+            return Ok(());
+        };
+        let kind = MailKind::Callback {
+            child: agent,
+            task: task.clone(),
+        };
+        self.known_mut(target)?.inbox.put(Envelope { id, kind });
+        Ok(())
+    }
+
+    fn fold_halt(&mut self, agent: AgentId, end: End, at: TimeMs) -> Result<(), Misfit> {
+        let node = self.known_mut(agent)?;
+        node.change(Change::Halt { end }, at)?;
+        node.stop = None;
+        if matches!(end, End::Cancelled { .. }) {
+            node.inbox.drop_input();
+        }
+        Ok(())
+    }
+
+    fn fold_reopening(&mut self, agent: AgentId, at: TimeMs) -> Result<(), Misfit> {
+        let node = self.known_mut(agent)?;
+        node.place = Place::Live;
+        if node.lifecycle.is_shutdown() {
+            node.change(Change::Reopen, at)?;
+        }
+        Ok(())
+    }
+
+    fn fold_release(&mut self, agent: AgentId) -> Result<(), Misfit> {
+        let Some(parent) = self.known_mut(agent)?.parent.take() else {
+            return Ok(());
+        };
+        self.known_mut(parent)?
+            .children
+            .retain(|child| *child != agent);
+        Ok(())
+    }
+
+    fn known_mut(&mut self, agent: AgentId) -> Result<&mut Agent, Misfit> {
+        self.agents
+            .get_mut(&agent)
+            .ok_or(Misfit::UnknownAgent(agent))
+    }
+}
+
+impl Agent {
+    fn change(&mut self, change: Change, at: TimeMs) -> Result<(), Misfit> {
+        self.lifecycle = self.lifecycle.after(change)?;
+        self.since = at;
+        Ok(())
+    }
+
+    /// Takes the input away whose task ended before it began.
+    fn drop_input_of_ended_task(&mut self) {
+        let Lifecycle::Ended { task, .. } = &self.lifecycle else {
+            return;
+        };
+        let left = self
+            .inbox
+            .iter()
+            .find(|mail| mail.kind.joins_task() && mail.id.task() == *task);
+        if let Some(id) = left.map(|mail| mail.id) {
+            self.inbox.take(id);
+        }
+    }
+}
+
+fn root(session: SessionId, at: TimeMs) -> Agent {
+    Agent {
+        id: AgentId::ROOT,
+        session,
+        parent: None,
+        children: Vec::new(),
+        path: super::address::ROOT_PATH.to_owned(),
+        depth: 0,
+        genealogy: Genealogy {
+            origin: troupe_protocol::agent::AgentOrigin::Spawn,
+            point: None,
+        },
+        bond: Bond {
+            callback: CallbackMode::Off,
+            ..Bond::default()
+        },
+        born_at: at,
+        lifecycle: Lifecycle::PendingInit,
+        since: at,
+        inbox: Inbox::default(),
+        stop: None,
+        place: Place::Live,
+    }
+}

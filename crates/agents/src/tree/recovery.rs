@@ -1,0 +1,111 @@
+//! The end of a process, and the next one: nothing is lost on the way.
+
+use troupe_protocol::AgentId;
+
+use super::agent::{Place, StopOrder};
+use super::effect::Answer;
+use super::id::Caller;
+use super::lifecycle::{End, Interruption, Lifecycle};
+use super::persist::{Fact, Misfit, Record};
+use super::{Agent, Limits, Out, Refusal, Tree};
+
+impl Tree {
+    /// Rebuilds a tree from its facts, in whatever order the logs were read. What does not
+    /// fit, because a line before it was lost, is returned with its reason; the rest
+    /// stands. `What::Recover` comes next.
+    pub fn restore(limits: Limits, mut records: Vec<Record>) -> (Self, Vec<(Record, Misfit)>) {
+        records.sort_by_key(|record| record.order);
+        records.dedup_by_key(|record| record.order);
+        let mut tree = Self::empty(limits);
+        let mut misfits = Vec::new();
+        for record in records {
+            if let Err(misfit) = tree.memory.fold(&record) {
+                misfits.push((record, misfit));
+            }
+        }
+        (tree, misfits)
+    }
+
+    pub(super) fn suspend(&mut self, out: &mut Out) {
+        self.live.suspended = true;
+        let in_flight: Vec<AgentId> = self.live.runs.keys().copied().collect();
+        let why = Interruption::Shutdown;
+        for agent in in_flight {
+            self.order_stop(out, agent, agent, StopOrder::Interrupt { why });
+        }
+    }
+
+    /// Settles what the last process left unfinished, then lets everyone go on who may.
+    pub(super) fn recover(&mut self, out: &mut Out) {
+        let agents: Vec<AgentId> = self.memory.iter().map(|agent| agent.id).collect();
+        for agent in &agents {
+            if !self.live.runs.contains_key(agent) {
+                self.recover_agent(out, *agent);
+            }
+        }
+        self.wake_in_order(out);
+    }
+
+    fn recover_agent(&mut self, out: &mut Out, agent: AgentId) {
+        let Some(node) = self.memory.get(agent) else {
+            return;
+        };
+        let stop = node.stop;
+        if let Lifecycle::Running { task } = &node.lifecycle {
+            let end = match stop {
+                Some(StopOrder::Cancel { by, scope } | StopOrder::Close { by, scope }) => {
+                    End::Cancelled { by, scope }
+                }
+                Some(StopOrder::Interrupt { why }) => End::Interrupted { why },
+                None => End::Interrupted {
+                    why: Interruption::Crash,
+                },
+            };
+            let fact = self.end_of_task(node, task.clone(), end);
+            self.finish(out, agent, fact);
+        } else if let Some(stop) = stop {
+            self.settle(out, agent, stop);
+        }
+    }
+
+    pub(super) fn sweep(&mut self, out: &mut Out) {
+        self.wake_in_order(out);
+        let in_flight: Vec<AgentId> = self.live.runs.keys().copied().collect();
+        for agent in in_flight {
+            self.poke_for_input(out, agent);
+        }
+    }
+
+    pub(super) fn resume(
+        &mut self,
+        out: &mut Out,
+        by: Caller,
+        agent: AgentId,
+    ) -> Result<(), Refusal> {
+        let node = self.known(agent)?;
+        self.may_resume(by, agent)?;
+        let gone = node.place == Place::Pruned || node.lifecycle.is_shutdown();
+        if gone {
+            self.must_have_room_in_tree()?;
+            self.record(out, agent, Fact::Reopened { agent });
+            self.tell_status(out, agent);
+            self.wake(out, agent);
+            self.grant_slots(out);
+        }
+        let status = self.status(agent);
+        out.answer(Answer::Resumed { agent, status });
+        Ok(())
+    }
+
+    fn wake_in_order(&mut self, out: &mut Out) {
+        let idle: Vec<AgentId> = self
+            .memory
+            .iter()
+            .filter(|node| Agent::next_input(node).is_some())
+            .map(|node| node.id)
+            .collect();
+        for agent in idle {
+            self.wake(out, agent);
+        }
+    }
+}

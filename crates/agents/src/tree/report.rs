@@ -1,0 +1,292 @@
+//! What sessions tell of their own tasks. The only way by which a task in flight changes
+//! its status.
+
+use troupe_protocol::{AgentId, SubmissionId};
+
+use super::agent::{CallbackMode, StopOrder};
+use super::command::{Outcome, Report};
+use super::id::{MessageId, WaitId};
+use super::lifecycle::{Change, End, IllegalChange, Interruption};
+use super::persist::{Callback, Fact};
+use super::run::{Due, Run, Seat, Stage};
+use super::status::WaitingOn;
+use super::{Agent, Out, Refusal, Tree};
+
+impl Tree {
+    pub(super) fn report(
+        &mut self,
+        out: &mut Out,
+        agent: AgentId,
+        report: Report,
+    ) -> Result<(), Refusal> {
+        self.known(agent)?;
+        match report {
+            Report::Started { task } => self.started(out, agent, task),
+            Report::Took { messages } => self.took(out, agent, messages),
+            Report::Waiting { on } => self.waiting(out, agent, on),
+            Report::Unblocked => self.unblocked(out, agent),
+            Report::WaitTaken { wait } => self.wait_taken(out, agent, wait),
+            Report::Ended { task, outcome } => self.ended(out, agent, task, outcome),
+        }
+    }
+
+    fn started(
+        &mut self,
+        out: &mut Out,
+        agent: AgentId,
+        task: SubmissionId,
+    ) -> Result<(), Refusal> {
+        let message = match self.live.runs.get_mut(&agent) {
+            Some(run) => match run.stage {
+                Stage::Starting { message } if run.task == task => {
+                    run.stage = Stage::Running;
+                    Some(message)
+                }
+                // The user's own input came first; what was asked for stays in the inbox.
+                Stage::Starting { .. } if agent == AgentId::ROOT => {
+                    *run = Run::running(task.clone(), Seat::Exempt);
+                    None
+                }
+                Stage::Starting { .. } | Stage::Running => {
+                    return Err(Refusal::StaleReport { agent, task });
+                }
+            },
+            None if agent == AgentId::ROOT => {
+                let change = Change::Start { task: task.clone() };
+                self.known(agent)?.lifecycle.after(change)?;
+                self.live.residents.touch(agent);
+                let run = Run::running(task.clone(), Seat::Exempt);
+                self.live.runs.insert(agent, run);
+                None
+            }
+            None => return Err(Refusal::StaleReport { agent, task }),
+        };
+        let fact = Fact::Started {
+            agent,
+            task,
+            message,
+        };
+        self.record(out, agent, fact);
+        self.tell_status(out, agent);
+        self.poke_for_input(out, agent);
+        Ok(())
+    }
+
+    fn took(
+        &mut self,
+        out: &mut Out,
+        agent: AgentId,
+        messages: Vec<MessageId>,
+    ) -> Result<(), Refusal> {
+        self.running(agent)?;
+        let inbox = &self.known(agent)?.inbox;
+        for (at, message) in messages.iter().enumerate() {
+            let joins = inbox
+                .find(*message)
+                .is_some_and(|mail| mail.kind.joins_task());
+            if !joins || messages[..at].contains(message) {
+                let message = *message;
+                return Err(Refusal::NotInInbox { agent, message });
+            }
+        }
+        if !messages.is_empty() {
+            self.record(out, agent, Fact::Took { agent, messages });
+        }
+        Ok(())
+    }
+
+    fn waiting(&mut self, out: &mut Out, agent: AgentId, on: WaitingOn) -> Result<(), Refusal> {
+        let run = self.running(agent)?;
+        match on {
+            WaitingOn::Model | WaitingOn::Tool | WaitingOn::RateLimit => run.busy_with = Some(on),
+            WaitingOn::Approval | WaitingOn::User => run.asks = Some(on),
+            // The tree knows these from waits and slots.
+            WaitingOn::Child | WaitingOn::Slot => {
+                return Err(Refusal::IllegalChange(IllegalChange {
+                    from: "running",
+                    change: "say itself that it waits on a child or a slot",
+                }));
+            }
+        }
+        self.balance(out, agent);
+        Ok(())
+    }
+
+    fn unblocked(&mut self, out: &mut Out, agent: AgentId) -> Result<(), Refusal> {
+        let run = self.running(agent)?;
+        if run.asks.take().is_none() {
+            return Err(Refusal::IllegalChange(IllegalChange {
+                from: "running",
+                change: "go on, because it had not asked",
+            }));
+        }
+        run.due.push(Due::Proceed);
+        self.balance(out, agent);
+        Ok(())
+    }
+
+    fn wait_taken(&mut self, out: &mut Out, agent: AgentId, wait: WaitId) -> Result<(), Refusal> {
+        let claimed = self.running(agent)?.claims.remove(&wait);
+        let mut messages = claimed.ok_or(Refusal::UnknownWait(wait))?;
+        let inbox = &self.known(agent)?.inbox;
+        messages.retain(|message| inbox.find(*message).is_some());
+        if !messages.is_empty() {
+            self.record(out, agent, Fact::Consumed { agent, messages });
+        }
+        Ok(())
+    }
+
+    fn ended(
+        &mut self,
+        out: &mut Out,
+        agent: AgentId,
+        task: SubmissionId,
+        outcome: Outcome,
+    ) -> Result<(), Refusal> {
+        let run = self.live.runs.get(&agent);
+        let Some(run) = run.filter(|run| run.task == task) else {
+            return Err(Refusal::StaleReport { agent, task });
+        };
+        let node = self.known(agent)?;
+        let unasked = outcome == Outcome::Interrupted && node.stop.is_none();
+        let fact = match (run.stage, outcome) {
+            (Stage::Running, _) => {
+                let end = match verdict(outcome, node.stop) {
+                    // Only the root is replaced by input that is not in its inbox.
+                    End::Replaced if agent != AgentId::ROOT && !node.inbox.has_input() => {
+                        let why = Interruption::User;
+                        End::Interrupted { why }
+                    }
+                    end => end,
+                };
+                self.end_of_task(node, task, end)
+            }
+            (Stage::Starting { message }, Outcome::Errored) if node.stop.is_none() => {
+                self.end_before_start(node, message, End::FailedToStart)
+            }
+            (
+                Stage::Starting { message },
+                Outcome::Errored | Outcome::Interrupted | Outcome::BudgetExceeded,
+            ) => self.end_before_start(node, message, verdict(outcome, node.stop)),
+            (Stage::Starting { .. }, Outcome::Completed | Outcome::Replaced) => {
+                return Err(Refusal::StaleReport { agent, task });
+            }
+        };
+        self.finish(out, agent, fact);
+        if unasked {
+            self.cancel_bound_children(out, agent);
+        }
+        Ok(())
+    }
+
+    /// Returns the fact that ends a task which has begun.
+    pub(super) fn end_of_task(&self, node: &Agent, task: SubmissionId, end: End) -> Fact {
+        Fact::Ended {
+            agent: node.id,
+            callback: self.callback(node, &task, end),
+            task,
+            end,
+        }
+    }
+
+    /// Returns the fact that ends what was to begin with this message. Nobody had asked
+    /// for the work that a callback brings, so only input that ends has a result to tell.
+    pub(super) fn end_before_start(&self, node: &Agent, message: MessageId, end: End) -> Fact {
+        let agent = node.id;
+        let shutdown = End::Interrupted {
+            why: Interruption::Shutdown,
+        };
+        let mail = node.inbox.find(message);
+        if end == shutdown {
+            Fact::Withdrawn { agent }
+        } else if mail.is_some_and(|mail| mail.kind.joins_task()) {
+            self.end_of_task(node, message.task(), end)
+        } else {
+            Fact::Halted { agent, end }
+        }
+    }
+
+    /// Ends a task, in flight or still to begin, and lets go of all that it held.
+    pub(super) fn finish(&mut self, out: &mut Out, agent: AgentId, fact: Fact) {
+        let stop = self.memory.get(agent).and_then(|node| node.stop);
+        let closes = matches!(stop, Some(StopOrder::Close { .. }));
+        let (callback, replaced) = match &fact {
+            Fact::Ended { callback, end, .. } => (*callback, *end == End::Replaced),
+            _ => (None, false),
+        };
+        let seat = self.end_run(agent).filter(|_| replaced);
+        if seat != Some(Seat::Held) {
+            self.live.slots.leave(agent);
+        }
+        self.record(out, agent, fact);
+        self.tell_status(out, agent);
+        if closes {
+            self.shut(out, agent);
+        }
+        self.answer_waits_on(out, agent);
+        self.begin_again(out, agent, seat);
+        if let Some(callback) = callback {
+            self.wake(out, callback.target);
+        }
+    }
+
+    /// Drops what lives with a task in flight, and returns the seat that it had.
+    fn end_run(&mut self, agent: AgentId) -> Option<Seat> {
+        let run = self.live.runs.remove(&agent)?;
+        for wait in &run.waits {
+            self.live.waits.remove(wait);
+        }
+        self.live.residents.touch(agent);
+        Some(run.seat)
+    }
+
+    /// Begins the next task. A replaced one does not go to the end of the line: it was
+    /// running, so its successor has the rank of one that returns.
+    fn begin_again(&mut self, out: &mut Out, agent: AgentId, kept: Option<Seat>) {
+        let next = self.memory.get(agent).and_then(Agent::next_input);
+        match (kept, next) {
+            (Some(Seat::Held), Some(message)) => self.begin(out, agent, message, Seat::Held),
+            (Some(Seat::Given | Seat::Returning), Some(_)) => self.live.slots.come_back(agent),
+            (Some(Seat::Exempt) | None, Some(_)) => self.wake(out, agent),
+            (_, None) => self.live.slots.leave(agent),
+        }
+    }
+
+    fn callback(&self, node: &Agent, task: &SubmissionId, end: End) -> Option<Callback> {
+        let target = self.memory.get(node.parent?)?;
+        let enabled = match node.bond.callback {
+            CallbackMode::Off => false,
+            CallbackMode::Once | CallbackMode::Persistent => true,
+        };
+        (enabled && end.calls_back(node.id, target.id)).then(|| Callback {
+            id: MessageId::of_callback(node.session, task, target.session),
+            target: target.id,
+        })
+    }
+
+    fn running(&mut self, agent: AgentId) -> Result<&mut Run, Refusal> {
+        let run = self.live.runs.get_mut(&agent);
+        run.filter(|run| run.stage == Stage::Running)
+            .ok_or(Refusal::NoTask(agent))
+    }
+}
+
+/// Joins what the session saw with what it had been told. A cancel stands even if the task
+/// was done a moment before it arrived; an interrupt that came too late changes nothing.
+fn verdict(outcome: Outcome, stop: Option<StopOrder>) -> End {
+    match (outcome, stop) {
+        (_, Some(StopOrder::Cancel { by, scope } | StopOrder::Close { by, scope })) => {
+            End::Cancelled { by, scope }
+        }
+        (Outcome::Interrupted | Outcome::Replaced, Some(StopOrder::Interrupt { why })) => {
+            End::Interrupted { why }
+        }
+        (Outcome::Interrupted, None) => End::Interrupted {
+            why: Interruption::User,
+        },
+        (Outcome::Completed, _) => End::Completed,
+        (Outcome::Errored, _) => End::Errored,
+        (Outcome::BudgetExceeded, _) => End::BudgetExceeded,
+        (Outcome::Replaced, None) => End::Replaced,
+    }
+}

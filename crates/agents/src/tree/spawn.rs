@@ -1,0 +1,118 @@
+//! A child is born, within the limits.
+
+use troupe_protocol::AgentId;
+
+use super::command::Spawn;
+use super::effect::{Answer, Effect, Notice};
+use super::id::{Caller, TimeMs};
+use super::inbox::{Envelope, MailKind, Sender};
+use super::limits::{OnLimit, SPAWN_WINDOW_MS};
+use super::persist::{Birth, Fact};
+use super::{Agent, Out, Refusal, Tree};
+
+impl Tree {
+    pub(super) fn spawn(&mut self, out: &mut Out, spawn: Spawn) -> Result<(), Refusal> {
+        let parent = spawn.by.log();
+        self.may_spawn(&spawn, out.at)?;
+        let agent = AgentId(self.memory.next_agent);
+        let path = self
+            .memory
+            .free_path(&self.known(parent)?.path, &spawn.name);
+        let from = match spawn.by {
+            Caller::User => Sender::User,
+            Caller::Agent(parent) => Sender::Agent(parent),
+        };
+        let birth = Birth {
+            agent,
+            parent,
+            session: spawn.session,
+            path: path.clone(),
+            genealogy: spawn.genealogy,
+            bond: spawn.bond,
+            first: Envelope {
+                id: spawn.message,
+                kind: MailKind::Regular { from },
+            },
+        };
+        self.record(out, parent, Fact::Born(Box::new(birth)));
+        out.effects.push(Effect::Emit(Notice::Created { agent }));
+        self.wake(out, agent);
+        self.grant_slots(out);
+        out.answer(Answer::Spawned {
+            agent,
+            path,
+            status: self.status(agent),
+        });
+        Ok(())
+    }
+
+    fn may_spawn(&self, spawn: &Spawn, at: TimeMs) -> Result<(), Refusal> {
+        let parent = self.known(spawn.by.log())?;
+        if let Caller::Agent(agent) = spawn.by {
+            self.must_have_task(agent)?;
+        }
+        if !parent.is_counted() {
+            return Err(Refusal::Closed(parent.id));
+        }
+        if self.memory.sessions.contains_key(&spawn.session) {
+            return Err(Refusal::KnownSession(spawn.session));
+        }
+        let limits = &self.limits;
+        if parent.depth >= limits.max_depth {
+            return Err(Refusal::TooDeep {
+                limit: limits.max_depth,
+            });
+        }
+        self.must_have_room_in_tree()?;
+        let limit = limits.max_spawns_per_minute;
+        if self.memory.births_since(TimeMs(at.0 - SPAWN_WINDOW_MS)) >= limit {
+            return Err(Refusal::TooFast {
+                limit,
+                retry_in_ms: self.spawn_window_opens_in_ms(at),
+            });
+        }
+        if limits.on_limit == OnLimit::Error && !self.live.slots.has_room() {
+            return Err(Refusal::NoSlot {
+                limit: limits.max_threads,
+            });
+        }
+        Ok(())
+    }
+
+    pub(super) fn must_have_room_in_tree(&self) -> Result<(), Refusal> {
+        let limit = self.limits.max_agents;
+        if self
+            .memory
+            .iter()
+            .filter(|agent| agent.is_counted())
+            .count()
+            >= limit
+        {
+            return Err(Refusal::TooMany { limit });
+        }
+        Ok(())
+    }
+
+    /// An agent acts through a task of its own. Afterwards, or once the task is being
+    /// stopped for good, nothing new may escape the stop.
+    pub(super) fn must_have_task(&self, agent: AgentId) -> Result<(), Refusal> {
+        let node = self.known(agent)?;
+        if node.stop.is_some() {
+            return Err(Refusal::Stopping(agent));
+        }
+        if node.lifecycle.is_running() {
+            Ok(())
+        } else {
+            Err(Refusal::NoTask(agent))
+        }
+    }
+
+    /// The window opens when the oldest birth that fills it leaves.
+    fn spawn_window_opens_in_ms(&self, at: TimeMs) -> i64 {
+        let filling = self.limits.max_spawns_per_minute.checked_sub(1);
+        let oldest: Option<&Agent> = filling.and_then(|nth| self.memory.iter().rev().nth(nth));
+        oldest.map_or(SPAWN_WINDOW_MS, |agent| {
+            agent.born_at.0 + SPAWN_WINDOW_MS - at.0
+        })
+    }
+}

@@ -1,0 +1,270 @@
+//! The verbs that stop: first a plan of what they touch, then, unless it was only asked
+//! for, the deed.
+
+use troupe_protocol::AgentId;
+
+use super::agent::{OnParentInterrupt, Place, StopOrder};
+use super::command::{Stop, StopMode, Verb};
+use super::effect::{AbortWhy, Action, Answer, Effect, Notice, Plan, Skip, SkipWhy, Touch};
+use super::id::Caller;
+use super::lifecycle::{End, Interruption};
+use super::persist::Fact;
+use super::residents::Presence;
+use super::{Agent, Out, Refusal, Tree};
+
+impl Tree {
+    pub(super) fn stop(&mut self, out: &mut Out, stop: Stop) -> Result<(), Refusal> {
+        let plan = self.plan(&stop)?;
+        if stop.mode == StopMode::Act {
+            for touch in &plan.touched {
+                self.act(out, stop.by, *touch);
+            }
+        }
+        out.answer(Answer::Plan(plan));
+        Ok(())
+    }
+
+    /// The children of an interrupted task that were made to end with it.
+    pub(super) fn cancel_bound_children(&mut self, out: &mut Out, parent: AgentId) {
+        let mut plan = Plan::of(Verb::Interrupt);
+        self.plan_bound_children(&mut plan, parent);
+        for touch in plan.touched {
+            self.act(out, Caller::Agent(parent), touch);
+        }
+    }
+
+    /// Orders a stop from a task in flight. Its session answers by ending the task.
+    pub(super) fn order_stop(
+        &mut self,
+        out: &mut Out,
+        log: AgentId,
+        agent: AgentId,
+        stop: StopOrder,
+    ) {
+        let earlier = self.memory.get(agent).and_then(|node| node.stop);
+        if !stop.exceeds(earlier) {
+            return;
+        }
+        self.record(out, log, Fact::StopAsked { agent, stop });
+        let why = match stop {
+            StopOrder::Interrupt {
+                why: Interruption::Shutdown,
+            } => AbortWhy::Shutdown,
+            StopOrder::Interrupt { .. } => AbortWhy::Interrupted,
+            StopOrder::Cancel { .. } | StopOrder::Close { .. } => AbortWhy::Cancelled,
+        };
+        if let Some(run) = self.live.runs.get(&agent) {
+            out.abort(agent, run.task.clone(), why);
+        }
+    }
+
+    pub(super) fn shut(&mut self, out: &mut Out, agent: AgentId) {
+        self.live.slots.leave(agent);
+        self.record(out, agent, Fact::Shut { agent });
+        if self.live.residents.remove(agent) == Presence::Resident {
+            out.effects.push(Effect::Shut { agent });
+        }
+        self.tell_status(out, agent);
+    }
+
+    fn plan(&self, stop: &Stop) -> Result<Plan, Refusal> {
+        let mut plan = Plan::of(stop.verb);
+        for target in &stop.targets {
+            let Some(node) = self.memory.get(*target) else {
+                plan.skip(*target, SkipWhy::Unknown);
+                continue;
+            };
+            self.may_stop(stop.by, stop.verb, *target)?;
+            match stop.verb {
+                Verb::Interrupt => self.plan_interrupt(&mut plan, *target),
+                Verb::Cancel => self.plan_cancel(&mut plan, *target, *target),
+                Verb::Close => self.plan_close(&mut plan, *target),
+                Verb::Release if node.parent.is_none() => {
+                    return Err(Refusal::NotAChild(*target));
+                }
+                Verb::Release => plan.touch(*target, Action::Release, *target),
+                Verb::Prune => self.plan_prune(&mut plan, node),
+            }
+        }
+        Ok(plan)
+    }
+
+    fn plan_interrupt(&self, plan: &mut Plan, target: AgentId) {
+        let stopping = self
+            .memory
+            .get(target)
+            .is_some_and(|node| node.stop.is_some());
+        if stopping {
+            plan.skip(target, SkipWhy::AlreadyDone);
+        } else if self.live.runs.contains_key(&target) {
+            plan.touch(target, Action::Interrupt, target);
+            self.plan_bound_children(plan, target);
+        } else {
+            plan.skip(target, SkipWhy::Idle);
+        }
+    }
+
+    fn plan_bound_children(&self, plan: &mut Plan, parent: AgentId) {
+        let children = self
+            .memory
+            .get(parent)
+            .map_or(&[][..], |node| &node.children);
+        for child in children {
+            let bound = self
+                .memory
+                .get(*child)
+                .is_some_and(|node| node.bond.on_parent_interrupt == OnParentInterrupt::Cancel);
+            if bound {
+                self.plan_cancel(plan, *child, parent);
+            }
+        }
+    }
+
+    fn plan_cancel(&self, plan: &mut Plan, target: AgentId, scope: AgentId) {
+        let before = plan.touched.len();
+        for agent in self.memory.subtree(target) {
+            if self.is_active(agent) {
+                plan.touch(agent, Action::Cancel, scope);
+            }
+        }
+        if plan.touched.len() == before {
+            plan.skip(target, SkipWhy::Idle);
+        }
+    }
+
+    fn plan_close(&self, plan: &mut Plan, target: AgentId) {
+        let before = plan.touched.len();
+        for agent in self.memory.subtree(target) {
+            if self.memory.get(agent).is_some_and(Agent::is_counted) {
+                plan.touch(agent, Action::Close, target);
+            }
+        }
+        if plan.touched.len() == before {
+            plan.skip(target, SkipWhy::AlreadyDone);
+        }
+    }
+
+    /// Prunes an agent with all below it, or not at all: nothing active loses its parent.
+    fn plan_prune(&self, plan: &mut Plan, node: &Agent) {
+        let subtree = self.memory.subtree(node.id);
+        if node.place == Place::Pruned {
+            plan.skip(node.id, SkipWhy::AlreadyDone);
+        } else if node.id == AgentId::ROOT || subtree.iter().any(|agent| self.is_unfinished(*agent))
+        {
+            plan.skip(node.id, SkipWhy::Active);
+        } else {
+            for agent in subtree {
+                let live = self
+                    .memory
+                    .get(agent)
+                    .is_some_and(|below| below.place == Place::Live);
+                if live {
+                    plan.touch(agent, Action::Prune, node.id);
+                }
+            }
+        }
+    }
+
+    fn act(&mut self, out: &mut Out, by: Caller, touch: Touch) {
+        let Touch {
+            agent,
+            action,
+            scope,
+        } = touch;
+        let log = by.log();
+        match action {
+            Action::Interrupt => {
+                let why = match by {
+                    Caller::User => Interruption::User,
+                    Caller::Agent(_) => Interruption::Parent,
+                };
+                self.order_stop(out, log, agent, StopOrder::Interrupt { why });
+            }
+            Action::Cancel => self.cancel(out, log, agent, StopOrder::Cancel { by, scope }),
+            Action::Close => self.cancel(out, log, agent, StopOrder::Close { by, scope }),
+            Action::Release => self.record(out, log, Fact::Released { agent }),
+            Action::Prune => {
+                self.record(out, log, Fact::Pruned { agent });
+                if self.live.residents.remove(agent) == Presence::Resident {
+                    out.effects.push(Effect::Unload { agent });
+                }
+                out.effects.push(Effect::Emit(Notice::Deleted { agent }));
+            }
+        }
+    }
+
+    /// Cancels what runs by an order, and what is only in line at once: no session is
+    /// there yet that could answer.
+    fn cancel(&mut self, out: &mut Out, log: AgentId, agent: AgentId, stop: StopOrder) {
+        if self.live.runs.contains_key(&agent) {
+            self.order_stop(out, log, agent, stop);
+            return;
+        }
+        self.settle(out, agent, stop);
+    }
+
+    /// Carries out an order for an agent without a task in flight.
+    pub(super) fn settle(&mut self, out: &mut Out, agent: AgentId, stop: StopOrder) {
+        let Some(node) = self.memory.get(agent) else {
+            return;
+        };
+        let end = match stop {
+            StopOrder::Interrupt { why } => End::Interrupted { why },
+            StopOrder::Cancel { by, scope } | StopOrder::Close { by, scope } => {
+                End::Cancelled { by, scope }
+            }
+        };
+        if let Some(message) = node.first_mail() {
+            let fact = self.end_before_start(node, message, end);
+            self.finish(out, agent, fact);
+        } else if node.stop.is_some() {
+            self.finish(out, agent, Fact::Withdrawn { agent });
+        }
+        let open = self
+            .memory
+            .get(agent)
+            .is_some_and(|node| !node.lifecycle.is_shutdown());
+        if open && matches!(stop, StopOrder::Close { .. }) {
+            self.shut(out, agent);
+        }
+    }
+
+    /// Tells whether a task is in flight or about to be.
+    pub(super) fn is_active(&self, agent: AgentId) -> bool {
+        self.live.runs.contains_key(&agent)
+            || self
+                .memory
+                .get(agent)
+                .is_some_and(|node| node.next_input().is_some())
+    }
+
+    fn is_unfinished(&self, agent: AgentId) -> bool {
+        self.is_active(agent) || !self.status(agent).is_final()
+    }
+}
+
+impl Plan {
+    fn of(verb: Verb) -> Self {
+        Self {
+            verb,
+            touched: Vec::new(),
+            skipped: Vec::new(),
+        }
+    }
+
+    /// Adds a touch; what two targets have in common is touched once.
+    fn touch(&mut self, agent: AgentId, action: Action, scope: AgentId) {
+        let again = |touch: &Touch| touch.agent == agent && touch.action == action;
+        if !self.touched.iter().any(again) {
+            self.touched.push(Touch {
+                agent,
+                action,
+                scope,
+            });
+        }
+    }
+
+    fn skip(&mut self, agent: AgentId, why: SkipWhy) {
+        self.skipped.push(Skip { agent, why });
+    }
+}

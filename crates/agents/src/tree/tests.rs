@@ -1,0 +1,13 @@
+//! `check` plays a short script against a tree and compares what came of it.
+
+mod addresses;
+mod callbacks;
+mod inboxes;
+mod lifecycles;
+mod limited;
+mod recoveries;
+mod residency;
+mod scene;
+mod slot_queue;
+mod stops;
+mod waits;

@@ -1,0 +1,157 @@
+use expect_test::{Expect, expect};
+use troupe_protocol::AgentId;
+
+use crate::tree::id::Caller;
+use crate::tree::lifecycle::{Change, End, Interruption, Lifecycle};
+use crate::tree::status::{Status, WaitingOn};
+
+/// Every state with every change.
+#[test]
+fn transitions() {
+    let task = |name: &str| name.into();
+    let ended = |end| Lifecycle::Ended {
+        task: task("t1"),
+        end,
+    };
+    let states = [
+        Lifecycle::PendingInit,
+        Lifecycle::Running { task: task("t1") },
+        ended(End::Completed),
+        Lifecycle::Shutdown { last: None },
+    ];
+    let changes = [
+        Change::Start { task: task("t2") },
+        Change::End {
+            task: task("t1"),
+            end: End::Errored,
+        },
+        Change::End {
+            task: task("t2"),
+            end: End::Errored,
+        },
+        Change::Halt {
+            end: End::BudgetExceeded,
+        },
+        Change::Shut,
+        Change::Reopen,
+    ];
+    let mut table = String::new();
+    for state in &states {
+        for change in &changes {
+            let after = match state.after(change.clone()) {
+                Ok(after) => format!("{after:?}"),
+                Err(illegal) => illegal.to_string(),
+            };
+            table += &format!("{after}\n");
+        }
+        table.push('\n');
+    }
+    expect![[r#"
+        Running { task: SubmissionId("t2") }
+        Ended { task: SubmissionId("t1"), end: Errored }
+        Ended { task: SubmissionId("t2"), end: Errored }
+        an agent that is pending_init cannot be halted
+        Shutdown { last: None }
+        an agent that is pending_init cannot be reopened
+
+        an agent that is running cannot start
+        Ended { task: SubmissionId("t1"), end: Errored }
+        an agent that is running cannot end this task
+        an agent that is running cannot be halted
+        an agent that is running cannot be shut down
+        an agent that is running cannot be reopened
+
+        Running { task: SubmissionId("t2") }
+        an agent that is ended cannot end this task
+        Ended { task: SubmissionId("t2"), end: Errored }
+        Ended { task: SubmissionId("t1"), end: BudgetExceeded }
+        Shutdown { last: Some(LastTask { task: SubmissionId("t1"), end: Completed }) }
+        an agent that is ended cannot be reopened
+
+        an agent that is shutdown cannot start
+        an agent that is shutdown cannot end this task
+        an agent that is shutdown cannot end this task
+        an agent that is shutdown cannot be halted
+        an agent that is shutdown cannot be shut down
+        PendingInit
+
+    "#]]
+    .assert_eq(&table);
+}
+
+#[test]
+fn who_is_called_back() {
+    let (child, parent) = (AgentId(2), AgentId(1));
+    let cancelled = |by, scope| End::Cancelled { by, scope };
+    let interrupted = |why| End::Interrupted { why };
+    let calls = |end: End| end.calls_back(child, parent);
+    assert!(calls(End::Completed));
+    assert!(calls(End::Errored));
+    assert!(calls(End::BudgetExceeded));
+    assert!(calls(interrupted(Interruption::User)));
+    assert!(calls(interrupted(Interruption::Parent)));
+    assert!(!calls(interrupted(Interruption::Crash)));
+    assert!(!calls(End::Replaced));
+    assert!(calls(cancelled(Caller::User, child)));
+    assert!(calls(cancelled(Caller::Agent(AgentId::ROOT), child)));
+    assert!(!calls(cancelled(Caller::Agent(parent), child)));
+    assert!(!calls(cancelled(Caller::User, parent)));
+}
+
+#[test]
+fn the_table_of_names() {
+    let why = Interruption::User;
+    let all = [
+        Status::PendingInit,
+        Status::Queued { position: 1 },
+        Status::Running,
+        Status::Waiting {
+            on: WaitingOn::Child,
+        },
+        Status::Completed,
+        Status::Errored,
+        Status::Interrupted { why },
+        Status::Cancelled,
+        Status::BudgetExceeded,
+        Status::Shutdown,
+        Status::NotFound,
+    ];
+    check_table(
+        &all,
+        expect![[r#"
+        pending_init    pending   queued
+        queued          pending   queued
+        running         pending   running
+        running         pending   running
+        completed       done      idle     wait wait_session subagent_await
+        errored         failed    failed   wait wait_session subagent_await
+        interrupted     cancelled canceled wait wait_session subagent_await
+        cancelled       cancelled canceled wait wait_session subagent_await
+        budget_exceeded failed    failed   wait wait_session subagent_await
+        shutdown        cancelled canceled wait wait_session subagent_await closed
+        not_found       unknown   unknown  wait subagent_await closed
+    "#]],
+    );
+}
+
+fn check_table(all: &[Status], expected: Expect) {
+    let mut table = String::new();
+    for status in all {
+        let row = status.row();
+        let ends = [
+            (row.ends_wait, "wait"),
+            (row.ends_wait_session, "wait_session"),
+            (row.ends_subagent_await, "subagent_await"),
+            (row.closed, "closed"),
+        ];
+        let ends: Vec<&str> = ends
+            .iter()
+            .filter(|(is, _)| *is)
+            .map(|(_, name)| *name)
+            .collect();
+        let (agents, sessions, subagents) = (row.agents, row.sessions, row.subagents);
+        table += format!("{agents:16}{sessions:10}{subagents:9}{}", ends.join(" ")).trim_end();
+        table.push('\n');
+    }
+    expected.assert_eq(&table);
+}

@@ -1,0 +1,288 @@
+use expect_test::expect;
+
+use super::scene::{check, check_with};
+use crate::tree::Limits;
+
+#[test]
+fn what_ran_is_interrupted_and_what_was_queued_goes_on() {
+    let limits = Limits {
+        max_threads: 1,
+        ..Limits::default()
+    };
+    check_with(
+        limits,
+        "started root t1
+         spawn root a
+         spawn root b
+         status
+         crash
+         status",
+        expect![[r#"
+            > started root t1
+            > spawn root a
+            load a
+            start a with m1
+            = 1 /root/a pending_init
+            > spawn root b
+            = 2 /root/b queued 1
+            > status
+            /root running
+            /root/a running
+            /root/b queued 1
+            > crash
+            load b
+            start b with m2
+            > status
+            /root interrupted (crash)
+            /root/a interrupted (crash)
+            /root/b running
+        "#]],
+    );
+}
+
+#[test]
+fn a_task_that_was_only_asked_for_is_asked_for_again() {
+    check(
+        "slow
+         spawn user a
+         crash
+         started a
+         status",
+        expect![[r#"
+            > slow
+            > spawn user a
+            load a
+            start a with m1
+            = 1 /root/a pending_init
+            > crash
+            load a
+            start a with m1
+            > started a
+            > status
+            /root pending_init
+            /root/a running
+        "#]],
+    );
+}
+
+#[test]
+fn numbers_and_names_are_not_given_again() {
+    check(
+        "spawn user a
+         end a completed
+         prune user a
+         crash
+         spawn user a",
+        expect![[r#"
+            > spawn user a
+            load a
+            start a with m1
+            = 1 /root/a pending_init
+            > end a completed
+            > prune user a
+            unload a
+            = Prune a
+            > crash
+            > spawn user a
+            load a_2
+            start a_2 with m2
+            = 2 /root/a_2 pending_init
+        "#]],
+    );
+}
+
+#[test]
+fn a_result_that_no_one_had_taken_is_delivered_after_the_crash() {
+    check(
+        "started root t1
+         spawn root a
+         wait root a
+         end a completed
+         crash
+         send user root
+         end root completed",
+        expect![[r#"
+            > started root t1
+            > spawn root a
+            load a
+            start a with m1
+            = 1 /root/a pending_init
+            > wait root a
+            = w0
+            > end a completed
+            answer w0: Final a completed (callback-of-a-2)
+            > crash
+            > send user root
+            load root
+            start root with m2
+            = delivered
+            > end root completed
+            start root with callback-of-a-2
+        "#]],
+    );
+}
+
+#[test]
+fn a_result_that_was_taken_is_not_delivered_again() {
+    check(
+        "started root t1
+         spawn root a
+         wait root a
+         end a completed
+         taken root w0
+         crash
+         send user root
+         end root completed
+         status",
+        expect![[r#"
+            > started root t1
+            > spawn root a
+            load a
+            start a with m1
+            = 1 /root/a pending_init
+            > wait root a
+            = w0
+            > end a completed
+            answer w0: Final a completed (callback-of-a-2)
+            > taken root w0
+            > crash
+            > send user root
+            load root
+            start root with m2
+            = delivered
+            > end root completed
+            > status
+            /root completed
+            /root/a completed
+        "#]],
+    );
+}
+
+#[test]
+fn a_stop_that_was_asked_for_stands() {
+    check(
+        "spawn user a
+         spawn user b
+         spawn user c
+         cancel user a
+         close user b
+         interrupt user c
+         crash
+         status",
+        expect![[r#"
+            > spawn user a
+            load a
+            start a with m1
+            = 1 /root/a pending_init
+            > spawn user b
+            load b
+            start b with m2
+            = 2 /root/b pending_init
+            > spawn user c
+            load c
+            start c with m3
+            = 3 /root/c pending_init
+            > cancel user a
+            abort a: Cancelled
+            = Cancel a
+            > close user b
+            abort b: Cancelled
+            = Close b
+            > interrupt user c
+            abort c: Interrupted
+            = Interrupt c
+            > crash
+            > status
+            /root pending_init
+            /root/a cancelled
+            /root/b shutdown
+            /root/c interrupted (user)
+        "#]],
+    );
+}
+
+#[test]
+fn suspend_interrupts_all_and_starts_nothing() {
+    check(
+        "show facts
+         spawn user a
+         spawn a b
+         slow
+         spawn user late
+         suspend
+         send user b
+         end b interrupted
+         end a interrupted
+         end late interrupted
+         status
+         crash",
+        expect![[r#"
+            > show facts
+            > spawn user a
+            write root: born /root/a
+            load a
+            start a with m1
+            = 1 /root/a pending_init
+            write a: started with m1
+            > spawn a b
+            write a: born /root/a/b
+            load b
+            start b with m2
+            = 2 /root/a/b pending_init
+            write b: started with m2
+            > slow
+            > spawn user late
+            write root: born /root/late
+            load late
+            start late with m3
+            = 3 /root/late pending_init
+            > suspend
+            write a: asked a: Interrupt { why: Shutdown }
+            abort a: Shutdown
+            write b: asked b: Interrupt { why: Shutdown }
+            abort b: Shutdown
+            write late: asked late: Interrupt { why: Shutdown }
+            abort late: Shutdown
+            > send user b
+            write root: sent m4 to b
+            poke b
+            = held Stopping
+            > end b interrupted
+            write b: ended Interrupted { why: Shutdown }
+            > end a interrupted
+            write a: ended Interrupted { why: Shutdown }
+            > end late interrupted
+            write late: withdrawn
+            > status
+            /root pending_init
+            /root/a interrupted (shutdown)
+            /root/a/b interrupted (shutdown)
+            /root/late pending_init
+            > crash
+            load b
+            start b with m4
+            load late
+            start late with m3
+        "#]],
+    );
+}
+
+#[test]
+fn a_sweep_repeats_hints() {
+    check(
+        "spawn user a
+         send user a
+         sweep",
+        expect![[r#"
+            > spawn user a
+            load a
+            start a with m1
+            = 1 /root/a pending_init
+            > send user a
+            poke a
+            = queued 1
+            > sweep
+            poke a
+        "#]],
+    );
+}

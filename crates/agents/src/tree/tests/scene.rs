@@ -1,0 +1,500 @@
+//! A player of scripts: one command per line in, one effect per line out.
+//!
+//! Agents are called by their names, messages `m1`, `m2`… in the order of their making,
+//! waits `w0`, `w1`…. Sessions answer `StartTask` at once unless `slow` was said. Facts and
+//! notices are shown only after `show facts` or `show notices`.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write;
+
+use expect_test::Expect;
+use troupe_protocol::agent::AgentOrigin;
+use troupe_protocol::{AgentId, SessionId, SubmissionId};
+use uuid::Uuid;
+
+use crate::tree::agent::{Bond, CallbackMode, Genealogy, OnParentInterrupt, Reach};
+use crate::tree::command::{
+    Command, Letter, Outcome, Report, Spawn, Stop, StopMode, Urgency, Verb, WaitFor, What,
+};
+use crate::tree::effect::{Answer, Effect, Notice, Plan, Receipt, WaitAnswer};
+use crate::tree::id::{Caller, MessageId, TimeMs, WaitId};
+use crate::tree::inbox::Sender;
+use crate::tree::persist::{Fact, Record};
+use crate::tree::status::{Status, WaitingOn};
+use crate::tree::{Limits, Tree};
+
+pub(super) fn check(script: &str, expected: Expect) {
+    check_with(Limits::default(), script, expected);
+}
+
+pub(super) fn check_with(limits: Limits, script: &str, expected: Expect) {
+    expected.assert_eq(&run(limits, script));
+}
+
+/// Plays a long script and hands over what was shown.
+pub(super) fn play(slots: usize, script: &str, look: impl FnOnce(&str)) {
+    let limits = Limits {
+        max_threads: slots,
+        ..Limits::default()
+    };
+    look(&run(limits, script));
+}
+
+fn run(limits: Limits, script: &str) -> String {
+    let mut scene = Scene::new(limits);
+    for line in script
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+    {
+        scene.play(line);
+    }
+    scene.shown
+}
+
+struct Scene {
+    limits: Limits,
+    tree: Tree,
+    records: Vec<Record>,
+    now: i64,
+    names: BTreeMap<String, AgentId>,
+    tasks: HashMap<AgentId, SubmissionId>,
+    messages: HashMap<MessageId, String>,
+    next_message: u128,
+    show_facts: bool,
+    show_notices: bool,
+    slow: bool,
+    shown: String,
+}
+
+impl Scene {
+    fn new(limits: Limits) -> Self {
+        let session = SessionId(Uuid::from_u128(0));
+        let (tree, effects) = Tree::new(limits.clone(), session, TimeMs(0));
+        let mut scene = Self {
+            limits,
+            tree,
+            records: Vec::new(),
+            now: 0,
+            names: BTreeMap::from([("root".to_owned(), AgentId::ROOT)]),
+            tasks: HashMap::new(),
+            messages: HashMap::new(),
+            next_message: 0,
+            show_facts: false,
+            show_notices: false,
+            slow: false,
+            shown: String::new(),
+        };
+        scene.perform(effects);
+        scene
+    }
+
+    fn play(&mut self, line: &str) {
+        writeln!(self.shown, "> {line}").unwrap();
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words.as_slice() {
+            ["show", "facts"] => self.show_facts = true,
+            ["show", "notices"] => self.show_notices = true,
+            ["slow"] => self.slow = true,
+            ["pass", seconds] => self.now += seconds.parse::<i64>().unwrap() * 1000,
+            ["status"] => self.show_status(),
+            ["counts"] => writeln!(self.shown, "{:?}", self.tree.counts()).unwrap(),
+            ["find", from, text] => self.find(from, text),
+            ["crash"] => self.crash(),
+            _ => {
+                let what = self.command(&words);
+                self.apply(what);
+            }
+        }
+    }
+
+    fn command(&mut self, words: &[&str]) -> What {
+        match *words {
+            ["spawn", by, name, ref options @ ..] => self.spawn(by, name, options),
+            ["send", from, to, ref options @ ..] => self.send(from, to, options),
+            ["wait", by, ref on @ ..] => What::Wait {
+                by: self.caller(by),
+                on: match on {
+                    ["any"] => WaitFor::AnyChild,
+                    names => WaitFor::Agents(names.iter().map(|name| self.agent(name)).collect()),
+                },
+            },
+            ["timeout", wait] => What::TimeOut {
+                wait: wait_id(wait),
+            },
+            ["unwait", wait] => What::StopWaiting {
+                wait: wait_id(wait),
+            },
+            ["resume", by, agent] => What::Resume {
+                by: self.caller(by),
+                agent: self.agent(agent),
+            },
+            ["suspend"] => What::Suspend,
+            ["sweep"] => What::Sweep,
+            ["started", agent, ref task @ ..] => {
+                let agent = self.agent(agent);
+                let task = match task {
+                    [task] => SubmissionId::from(*task),
+                    _ => self.tasks[&agent].clone(),
+                };
+                self.tasks.insert(agent, task.clone());
+                report(agent, Report::Started { task })
+            }
+            ["end", agent, ref rest @ ..] => self.end(agent, rest),
+            ["took", agent, ref messages @ ..] => {
+                let found = messages.iter().map(|label| self.message(label)).collect();
+                report(self.agent(agent), Report::Took { messages: found })
+            }
+            ["busy", agent, on] => report(self.agent(agent), Report::Waiting { on: on_what(on) }),
+            ["unblock", agent] => report(self.agent(agent), Report::Unblocked),
+            ["taken", agent, wait] => report(
+                self.agent(agent),
+                Report::WaitTaken {
+                    wait: wait_id(wait),
+                },
+            ),
+            [verb, by, ref targets @ ..] => self.stop(verb, by, targets),
+            _ => panic!("not a command: {words:?}"),
+        }
+    }
+
+    fn spawn(&mut self, by: &str, name: &str, options: &[&str]) -> What {
+        let message = self.new_message();
+        let mut session = message.0.as_u128() << 96;
+        let mut bond = Bond::default();
+        for option in options {
+            match *option {
+                "bound" => bond.on_parent_interrupt = OnParentInterrupt::Cancel,
+                "once" => bond.callback = CallbackMode::Once,
+                "silent" => bond.callback = CallbackMode::Off,
+                "family" => bond.reach = Reach::Family,
+                "abba" => session = 0xabba << 112,
+                _ => panic!("not an option: {option}"),
+            }
+        }
+        What::Spawn(Spawn {
+            by: self.caller(by),
+            session: SessionId(Uuid::from_u128(session)),
+            name: name.to_owned(),
+            genealogy: Genealogy {
+                origin: AgentOrigin::Spawn,
+                point: None,
+            },
+            bond,
+            message,
+        })
+    }
+
+    fn send(&mut self, from: &str, to: &str, options: &[&str]) -> What {
+        let from = match self.caller(from) {
+            Caller::User => Sender::User,
+            Caller::Agent(agent) => Sender::Agent(agent),
+        };
+        let (urgency, again) = match options {
+            [] => (Urgency::Regular, None),
+            ["!"] => (Urgency::Interrupt, None),
+            ["again", label] => (Urgency::Regular, Some(*label)),
+            _ => panic!("not options: {options:?}"),
+        };
+        let message = match again {
+            Some(label) => self.message(label),
+            None => self.new_message(),
+        };
+        What::Send(Letter {
+            from,
+            to: self.agent(to),
+            message,
+            urgency,
+        })
+    }
+
+    fn end(&mut self, agent: &str, rest: &[&str]) -> What {
+        let agent = self.agent(agent);
+        let (outcome, task) = match *rest {
+            [outcome] => (outcome, self.tasks[&agent].clone()),
+            [outcome, task] => (outcome, SubmissionId::from(task)),
+            _ => panic!("end AGENT OUTCOME [TASK]"),
+        };
+        let outcome = match outcome {
+            "completed" => Outcome::Completed,
+            "errored" => Outcome::Errored,
+            "interrupted" => Outcome::Interrupted,
+            "replaced" => Outcome::Replaced,
+            "budget" => Outcome::BudgetExceeded,
+            other => panic!("not an outcome: {other}"),
+        };
+        report(agent, Report::Ended { task, outcome })
+    }
+
+    fn stop(&mut self, verb: &str, by: &str, targets: &[&str]) -> What {
+        let verb = match verb {
+            "interrupt" => Verb::Interrupt,
+            "cancel" => Verb::Cancel,
+            "close" => Verb::Close,
+            "release" => Verb::Release,
+            "prune" => Verb::Prune,
+            other => panic!("not a command: {other}"),
+        };
+        let (targets, mode) = match targets {
+            [targets @ .., "dry"] => (targets, StopMode::DryRun),
+            targets => (targets, StopMode::Act),
+        };
+        What::Stop(Stop {
+            by: self.caller(by),
+            verb,
+            targets: targets.iter().map(|name| self.agent(name)).collect(),
+            mode,
+        })
+    }
+
+    fn apply(&mut self, what: What) {
+        let at = TimeMs(self.now);
+        match self.tree.apply(Command { at, what }) {
+            Ok(effects) => self.perform(effects),
+            Err(refusal) => writeln!(self.shown, "refused: {refusal}").unwrap(),
+        }
+    }
+
+    fn perform(&mut self, effects: Vec<Effect>) {
+        let mut starts = Vec::new();
+        for effect in &effects {
+            if let Effect::Persist(record) = effect {
+                self.learn(&record.fact);
+                self.records.push(record.clone());
+            }
+            if let Effect::StartTask { agent, task, .. } = effect {
+                self.tasks.insert(*agent, task.clone());
+                starts.push((*agent, task.clone()));
+            }
+        }
+        for effect in effects {
+            if let Some(line) = self.line(effect) {
+                writeln!(self.shown, "{line}").unwrap();
+            }
+        }
+        if !self.slow {
+            for (agent, task) in starts {
+                self.apply(report(agent, Report::Started { task }));
+            }
+        }
+    }
+
+    fn learn(&mut self, fact: &Fact) {
+        match fact {
+            Fact::Born(birth) => {
+                let name = birth.path.rsplit('/').next().unwrap();
+                self.names.insert(name.to_owned(), birth.agent);
+            }
+            Fact::Ended {
+                agent,
+                callback: Some(callback),
+                ..
+            } => {
+                let told = self.messages.len() + 1;
+                let label = format!("callback-of-{}-{told}", self.name(*agent));
+                self.messages.insert(callback.id, label);
+            }
+            _ => {}
+        }
+    }
+
+    fn crash(&mut self) {
+        let (tree, misfits) = Tree::restore(self.limits.clone(), self.records.clone());
+        assert_eq!(misfits, []);
+        assert_eq!(tree.memory(), self.tree.memory());
+        self.tree = tree;
+        self.apply(What::Recover);
+    }
+
+    fn line(&self, effect: Effect) -> Option<String> {
+        Some(match effect {
+            Effect::Persist(record) if self.show_facts => {
+                format!(
+                    "write {}: {}",
+                    self.name(record.log),
+                    self.fact(record.fact)
+                )
+            }
+            Effect::Emit(notice) if self.show_notices => self.notice(notice),
+            Effect::Persist(_) | Effect::Emit(_) => return None,
+            Effect::Load { agent } => format!("load {}", self.name(agent)),
+            Effect::Unload { agent } => format!("unload {}", self.name(agent)),
+            Effect::StartTask { agent, message, .. } => {
+                format!(
+                    "start {} with {}",
+                    self.name(agent),
+                    self.messages[&message]
+                )
+            }
+            Effect::AbortTask { agent, why, .. } => {
+                format!("abort {}: {why:?}", self.name(agent))
+            }
+            Effect::Poke { agent } => format!("poke {}", self.name(agent)),
+            Effect::Proceed { agent } => format!("proceed {}", self.name(agent)),
+            Effect::AnswerWait { wait, answer } => {
+                format!("answer w{}: {}", wait.0, self.wait_answer(answer))
+            }
+            Effect::Shut { agent } => format!("shut {}", self.name(agent)),
+            Effect::Answer(answer) => format!("= {}", self.answer(answer)),
+        })
+    }
+
+    fn fact(&self, fact: Fact) -> String {
+        let labels = |messages: Vec<MessageId>| {
+            let labels: Vec<&str> = messages
+                .iter()
+                .map(|message| self.messages[message].as_str())
+                .collect();
+            labels.join(" ")
+        };
+        match fact {
+            Fact::Rooted { .. } => "rooted".to_owned(),
+            Fact::Born(birth) => format!("born {}", birth.path),
+            Fact::Sent { to, envelope } => {
+                format!("sent {} to {}", self.messages[&envelope.id], self.name(to))
+            }
+            Fact::Started { message, .. } => match message {
+                Some(message) => format!("started with {}", self.messages[&message]),
+                None => "started".to_owned(),
+            },
+            Fact::Took { messages, .. } => format!("took {}", labels(messages)),
+            Fact::Consumed { messages, .. } => format!("consumed {}", labels(messages)),
+            Fact::Ended { end, callback, .. } => match callback {
+                Some(callback) => format!("ended {end:?}, {}", self.messages[&callback.id]),
+                None => format!("ended {end:?}"),
+            },
+            Fact::StopAsked { agent, stop } => format!("asked {}: {stop:?}", self.name(agent)),
+            Fact::Halted { end, .. } => format!("halted {end:?}"),
+            Fact::Withdrawn { .. } => "withdrawn".to_owned(),
+            Fact::Shut { .. } => "shut".to_owned(),
+            Fact::Reopened { .. } => "reopened".to_owned(),
+            Fact::Released { agent } => format!("released {}", self.name(agent)),
+            Fact::Pruned { agent } => format!("pruned {}", self.name(agent)),
+        }
+    }
+
+    fn notice(&self, notice: Notice) -> String {
+        match notice {
+            Notice::Created { agent } => format!("tell created {}", self.name(agent)),
+            Notice::Deleted { agent } => format!("tell deleted {}", self.name(agent)),
+            Notice::Status { agent, status } => {
+                format!("tell {} is {}", self.name(agent), shown(status))
+            }
+            Notice::Inbox { agent, depth } => format!(
+                "tell {} has {} + {} mail",
+                self.name(agent),
+                depth.messages,
+                depth.interrupts
+            ),
+        }
+    }
+
+    fn answer(&self, answer: Answer) -> String {
+        match answer {
+            Answer::Spawned {
+                agent,
+                path,
+                status,
+            } => format!("{agent} {path} {}", shown(status)),
+            Answer::Receipt(receipt) => match receipt {
+                Receipt::Delivered => "delivered".to_owned(),
+                Receipt::Queued { position } => format!("queued {position}"),
+                Receipt::Held { why } => format!("held {why:?}"),
+                Receipt::Dead { why } => format!("dead {why:?}"),
+            },
+            Answer::Waiting { wait } => format!("w{}", wait.0),
+            Answer::Plan(plan) => self.plan(plan),
+            Answer::Resumed { status, .. } => shown(status),
+        }
+    }
+
+    fn plan(&self, plan: Plan) -> String {
+        let mut parts: Vec<String> = Vec::new();
+        for touch in plan.touched {
+            parts.push(format!("{:?} {}", touch.action, self.name(touch.agent)));
+        }
+        for skip in plan.skipped {
+            parts.push(format!("skip {} ({:?})", self.name(skip.agent), skip.why));
+        }
+        parts.join(", ")
+    }
+
+    fn wait_answer(&self, answer: WaitAnswer) -> String {
+        let mut text = format!("{:?}", answer.end);
+        for told in answer.finals {
+            let (name, status) = (self.name(told.agent), shown(told.status));
+            write!(text, " {name} {status}").unwrap();
+            for message in told.delivers {
+                write!(text, " ({})", self.messages[&message]).unwrap();
+            }
+        }
+        text
+    }
+
+    fn show_status(&mut self) {
+        for agent in self.tree.memory().iter() {
+            let status = shown(self.tree.status(agent.id));
+            writeln!(self.shown, "{} {status}", agent.path).unwrap();
+        }
+    }
+
+    fn find(&mut self, from: &str, text: &str) {
+        match self.tree.resolve(self.agent(from), text) {
+            Ok(agent) => writeln!(self.shown, "{}", self.tree.get(agent).unwrap().path).unwrap(),
+            Err(error) => writeln!(self.shown, "{error}").unwrap(),
+        }
+    }
+
+    fn new_message(&mut self) -> MessageId {
+        self.next_message += 1;
+        let id = MessageId(Uuid::from_u128(self.next_message));
+        self.messages.insert(id, format!("m{}", self.next_message));
+        id
+    }
+
+    fn message(&self, label: &str) -> MessageId {
+        let mut all = self.messages.iter();
+        *all.find(|(_, known)| *known == label).expect(label).0
+    }
+
+    fn caller(&self, name: &str) -> Caller {
+        match name {
+            "user" => Caller::User,
+            name => Caller::Agent(self.agent(name)),
+        }
+    }
+
+    fn agent(&self, name: &str) -> AgentId {
+        match self.names.get(name) {
+            Some(agent) => *agent,
+            None => AgentId(name.parse().expect(name)),
+        }
+    }
+
+    fn name(&self, agent: AgentId) -> String {
+        let mut all = self.names.iter();
+        all.find(|(_, known)| **known == agent)
+            .map_or_else(|| agent.to_string(), |(name, _)| name.clone())
+    }
+}
+
+fn report(agent: AgentId, report: Report) -> What {
+    What::Report { agent, report }
+}
+
+fn wait_id(text: &str) -> WaitId {
+    WaitId(text.trim_start_matches('w').parse().unwrap())
+}
+
+fn on_what(text: &str) -> WaitingOn {
+    serde_json::from_value(text.into()).unwrap()
+}
+
+fn shown(status: Status) -> String {
+    match status {
+        Status::Queued { position } => format!("queued {position}"),
+        Status::Waiting { on } => format!("waiting on {on:?}").to_lowercase(),
+        Status::Interrupted { why } => format!("interrupted ({why:?})").to_lowercase(),
+        other => other.row().agents.to_owned(),
+    }
+}

@@ -1,0 +1,365 @@
+use expect_test::expect;
+
+use super::scene::check;
+
+#[test]
+fn the_answer_is_the_delivery() {
+    check(
+        "show facts
+         started root t1
+         spawn root a
+         wait root a
+         end a completed
+         taken root w0
+         end root completed",
+        expect![[r#"
+            > show facts
+            > started root t1
+            write root: started
+            > spawn root a
+            write root: born /root/a
+            load a
+            start a with m1
+            = 1 /root/a pending_init
+            write a: started with m1
+            > wait root a
+            = w0
+            > end a completed
+            write a: ended Completed, callback-of-a-2
+            answer w0: Final a completed (callback-of-a-2)
+            > taken root w0
+            write root: consumed callback-of-a-2
+            > end root completed
+            write root: ended Completed
+        "#]],
+    );
+}
+
+#[test]
+fn an_answer_that_was_not_taken_leaves_the_callback() {
+    check(
+        "started root t1
+         spawn root a
+         wait root a
+         end a completed
+         end root errored",
+        expect![[r#"
+            > started root t1
+            > spawn root a
+            load a
+            start a with m1
+            = 1 /root/a pending_init
+            > wait root a
+            = w0
+            > end a completed
+            answer w0: Final a completed (callback-of-a-2)
+            > end root errored
+            start root with callback-of-a-2
+        "#]],
+    );
+}
+
+#[test]
+fn a_child_that_finished_before_the_wait_satisfies_it_at_once() {
+    check(
+        "started root t1
+         spawn root a
+         spawn root b
+         end a completed
+         wait root b a
+         taken root w0
+         wait root a
+         wait root 77",
+        expect![[r#"
+            > started root t1
+            > spawn root a
+            load a
+            start a with m1
+            = 1 /root/a pending_init
+            > spawn root b
+            load b
+            start b with m2
+            = 2 /root/b pending_init
+            > end a completed
+            > wait root b a
+            = w0
+            answer w0: Final a completed (callback-of-a-3)
+            > taken root w0
+            > wait root a
+            = w1
+            answer w1: Final a completed
+            > wait root 77
+            = w2
+            answer w2: Final 77 not_found
+        "#]],
+    );
+}
+
+#[test]
+fn the_first_final_and_whoever_is_final_too() {
+    check(
+        "started root t1
+         spawn root a
+         spawn root b
+         spawn root c
+         wait root a b c
+         close user b c
+         end c interrupted
+         end b interrupted",
+        expect![[r#"
+            > started root t1
+            > spawn root a
+            load a
+            start a with m1
+            = 1 /root/a pending_init
+            > spawn root b
+            load b
+            start b with m2
+            = 2 /root/b pending_init
+            > spawn root c
+            load c
+            start c with m3
+            = 3 /root/c pending_init
+            > wait root a b c
+            = w0
+            > close user b c
+            abort b: Cancelled
+            abort c: Cancelled
+            = Close b, Close c
+            > end c interrupted
+            shut c
+            answer w0: Final c shutdown (callback-of-c-4)
+            > end b interrupted
+            shut b
+        "#]],
+    );
+}
+
+#[test]
+fn new_work_is_waited_for_not_the_old_result() {
+    check(
+        "started root t1
+         spawn root a
+         end a completed
+         send root a
+         wait root a
+         end a errored",
+        expect![[r#"
+            > started root t1
+            > spawn root a
+            load a
+            start a with m1
+            = 1 /root/a pending_init
+            > end a completed
+            > send root a
+            start a with m2
+            = delivered
+            > wait root a
+            = w0
+            > end a errored
+            answer w0: Final a errored (callback-of-a-2) (callback-of-a-4)
+        "#]],
+    );
+}
+
+#[test]
+fn two_waits_for_one_child_deliver_once() {
+    check(
+        "started root t1
+         spawn root a
+         wait root a
+         wait root a
+         end a completed
+         taken root w0
+         taken root w1
+         taken root w1
+         end root completed",
+        expect![[r#"
+            > started root t1
+            > spawn root a
+            load a
+            start a with m1
+            = 1 /root/a pending_init
+            > wait root a
+            = w0
+            > wait root a
+            = w1
+            > end a completed
+            answer w0: Final a completed (callback-of-a-2)
+            answer w1: Final a completed
+            > taken root w0
+            > taken root w1
+            > taken root w1
+            refused: no open wait 1
+            > end root completed
+        "#]],
+    );
+}
+
+#[test]
+fn timeout_and_stop_waiting_leave_the_child_alone() {
+    check(
+        "started root t1
+         spawn root a
+         wait root a
+         timeout w0
+         wait root a
+         unwait w1
+         unwait w1
+         status
+         end a completed
+         end root completed",
+        expect![[r#"
+            > started root t1
+            > spawn root a
+            load a
+            start a with m1
+            = 1 /root/a pending_init
+            > wait root a
+            = w0
+            > timeout w0
+            answer w0: TimedOut
+            > wait root a
+            = w1
+            > unwait w1
+            answer w1: Stopped
+            > unwait w1
+            refused: no open wait 1
+            > status
+            /root running
+            /root/a running
+            > end a completed
+            > end root completed
+            start root with callback-of-a-2
+        "#]],
+    );
+}
+
+#[test]
+fn any_child() {
+    check(
+        "started root t1
+         wait root any
+         spawn root a
+         spawn root b
+         end a completed
+         wait root any
+         taken root w0
+         wait root any
+         end b completed
+         taken root w1
+         wait root any",
+        expect![[r#"
+            > started root t1
+            > wait root any
+            refused: nothing to wait for: no child is active and every result was delivered
+            > spawn root a
+            load a
+            start a with m1
+            = 1 /root/a pending_init
+            > spawn root b
+            load b
+            start b with m2
+            = 2 /root/b pending_init
+            > end a completed
+            > wait root any
+            = w0
+            answer w0: Final a completed (callback-of-a-3)
+            > taken root w0
+            > wait root any
+            = w1
+            > end b completed
+            answer w1: Final b completed (callback-of-b-4)
+            > taken root w1
+            > wait root any
+            refused: nothing to wait for: no child is active and every result was delivered
+        "#]],
+    );
+}
+
+#[test]
+fn nobody_waits_in_a_circle() {
+    check(
+        "started root t1
+         spawn root a
+         spawn root b
+         wait a b
+         wait b a
+         wait b b",
+        expect![[r#"
+            > started root t1
+            > spawn root a
+            load a
+            start a with m1
+            = 1 /root/a pending_init
+            > spawn root b
+            load b
+            start b with m2
+            = 2 /root/b pending_init
+            > wait a b
+            = w0
+            > wait b a
+            refused: waiting for agent 1 would never end, because it waits for this agent; end the task instead, and it will be called back
+            > wait b b
+            refused: waiting for agent 2 would never end, because it waits for this agent; end the task instead, and it will be called back
+        "#]],
+    );
+}
+
+#[test]
+fn a_wait_dies_with_its_task() {
+    check(
+        "started root t1
+         spawn root a
+         spawn a b
+         wait a b
+         interrupt root a
+         end a interrupted
+         end b completed
+         timeout w0",
+        expect![[r#"
+            > started root t1
+            > spawn root a
+            load a
+            start a with m1
+            = 1 /root/a pending_init
+            > spawn a b
+            load b
+            start b with m2
+            = 2 /root/a/b pending_init
+            > wait a b
+            = w0
+            > interrupt root a
+            abort a: Interrupted
+            = Interrupt a
+            > end a interrupted
+            > end b completed
+            > timeout w0
+            refused: no open wait 0
+        "#]],
+    );
+}
+
+#[test]
+fn the_user_waits_without_taking_the_callback() {
+    check(
+        "started root t1
+         spawn root a
+         wait user a
+         end a completed
+         end root completed",
+        expect![[r#"
+            > started root t1
+            > spawn root a
+            load a
+            start a with m1
+            = 1 /root/a pending_init
+            > wait user a
+            = w0
+            > end a completed
+            answer w0: Final a completed
+            > end root completed
+            start root with callback-of-a-2
+        "#]],
+    );
+}
