@@ -2,7 +2,9 @@
 //! Landlock confines, one for each policy that has namespaces.
 
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 
 use tokio::sync::OnceCell;
 
@@ -31,28 +33,47 @@ pub(crate) struct Key {
     cage: Option<Cage>,
     /// Mounts hold on to the directories they were made from. One that was deleted and made again
     /// needs another holder.
-    inodes: Vec<Option<(u64, u64)>>,
+    files: Vec<Option<FileId>>,
+}
+
+/// Which file a path leads to. Numbers of deleted files are used again, times of birth are not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct FileId {
+    device: u64,
+    inode: u64,
+    /// Not every file system knows it.
+    born: Option<SystemTime>,
+}
+
+impl FileId {
+    fn of(path: &Path) -> Option<Self> {
+        let metadata = path.metadata().ok()?;
+        Some(Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            born: metadata.created().ok(),
+        })
+    }
 }
 
 impl Key {
     pub fn bare() -> Self {
         Self {
             cage: None,
-            inodes: Vec::new(),
+            files: Vec::new(),
         }
     }
 
     pub fn namespaces(cage: Cage) -> Self {
         let paths = [&cage.writable, &cage.protected, &cage.hidden];
-        let inode = |metadata: std::fs::Metadata| (metadata.dev(), metadata.ino());
-        let inodes = paths
+        let files = paths
             .into_iter()
             .flatten()
-            .map(|path| path.metadata().ok().map(inode))
+            .map(|path| FileId::of(path))
             .collect();
         Self {
             cage: Some(cage),
-            inodes,
+            files,
         }
     }
 }

@@ -36,8 +36,12 @@ pub(super) struct Witness {
 impl Witness {
     /// `listeners` is where the command's process has sent its listener, if it got one.
     pub fn new(cage: Cage, listeners: &OwnedFd) -> Self {
+        let listener = wire::receive_listener(listeners.as_fd());
+        if let Some(listener) = &listener {
+            take_turns(listener);
+        }
         Self {
-            listener: wire::receive_listener(listeners.as_fd()),
+            listener,
             loose: cage
                 .protected
                 .iter()
@@ -114,6 +118,15 @@ impl Witness {
         });
         Some(format!("write to {}", refused?.display()))
     }
+}
+
+/// Asks the kernel to hand the processor from the caller to us and back, instead of waking us like
+/// any other process: on a busy machine that is the difference between microseconds and
+/// milliseconds for every file that a command writes.
+fn take_turns(listener: &OwnedFd) {
+    const SYNC_WAKE_UP: libc::c_ulong = 1;
+    // SAFETY: the request takes a number. Kernels before 6.6 do not know it and stay slow.
+    let _ = unsafe { libc::ioctl(listener.as_raw_fd(), NOTIF_SET_FLAGS, SYNC_WAKE_UP) };
 }
 
 fn has_hung_up(listener: &OwnedFd) -> bool {
@@ -197,13 +210,16 @@ enum Answer {
     Refuse,
 }
 
-const NOTIF_RECV: libc::c_ulong = request_code::<libc::seccomp_notif>(0);
-const NOTIF_SEND: libc::c_ulong = request_code::<libc::seccomp_notif_resp>(1);
+const NOTIF_RECV: libc::c_ulong = request_code::<libc::seccomp_notif>(READ | WRITE, 0);
+const NOTIF_SEND: libc::c_ulong = request_code::<libc::seccomp_notif_resp>(READ | WRITE, 1);
+const NOTIF_SET_FLAGS: libc::c_ulong = request_code::<u64>(WRITE, 4);
 
-/// `_IOWR('!', number, T)`.
-const fn request_code<T>(number: libc::c_ulong) -> libc::c_ulong {
-    const READ_AND_WRITE: libc::c_ulong = 3 << 30;
-    READ_AND_WRITE | (size_of::<T>() as libc::c_ulong) << 16 | (b'!' as libc::c_ulong) << 8 | number
+const WRITE: libc::c_ulong = 1 << 30;
+const READ: libc::c_ulong = 2 << 30;
+
+/// `_IOC(direction, '!', number, T)`.
+const fn request_code<T>(direction: libc::c_ulong, number: libc::c_ulong) -> libc::c_ulong {
+    direction | (size_of::<T>() as libc::c_ulong) << 16 | (b'!' as libc::c_ulong) << 8 | number
 }
 
 impl Call {
