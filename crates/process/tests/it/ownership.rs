@@ -1,8 +1,7 @@
 //! No process outlives its owner, however the owner ends.
 
-use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use nix::sys::signal::{Signal, kill};
@@ -15,17 +14,14 @@ use crate::support::{
     workspace_only,
 };
 
-/// Set in the copy of this program that plays an engine of its own.
-const ROLE: &str = "TROUPE_TEST_ROLE";
+/// Set in the copy of this program that plays an engine of its own, to the directory that it may
+/// use: it is killed, so it can own none.
+const ROLE: &str = "TROUPE_TEST_ENGINE_IN";
 
-fn play_engine(test: &str) -> Child {
-    play_engine_as(test, OsStr::new("engine"))
-}
-
-fn play_engine_as(test: &str, role: &OsStr) -> Child {
+fn play_engine(test: &str, place: &Path) -> Child {
     Command::new("/proc/self/exe")
         .args([test, "--exact", "--nocapture", "--test-threads=1"])
-        .env(ROLE, role)
+        .env(ROLE, place)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
@@ -36,13 +32,12 @@ const COMMANDS: usize = 50;
 
 /// Starts commands that have daemons of their own, and prints the process ids as this engine
 /// sees them.
-async fn run_commands_forever() {
+async fn run_commands_forever(place: PathBuf) {
     let script =
         "(setsid bash -c 'sleep 1000; true' </dev/null >/dev/null 2>&1 &); echo up; sleep 1000";
-    let place = scratch();
     let mut running = Vec::new();
     for number in 0..COMMANDS {
-        let mut spec = confined(script, workspace_only(), place.path());
+        let mut spec = confined(script, workspace_only(), &place);
         let launcher = match number % 3 {
             0 => launcher_with(BACKENDS[0]),
             1 => launcher_with(BACKENDS[1]),
@@ -81,11 +76,13 @@ fn descendants(root: u32) -> Vec<i32> {
 
 #[tokio::test]
 async fn nothing_is_left_of_an_engine_that_was_killed() {
-    if std::env::var_os(ROLE).is_some() {
-        return run_commands_forever().await;
+    if let Some(place) = std::env::var_os(ROLE) {
+        return run_commands_forever(place.into()).await;
     }
+    let place = scratch();
     let foreign = launcher().spawn(bash("sleep 1000")).await.unwrap();
-    let mut engine = play_engine("ownership::nothing_is_left_of_an_engine_that_was_killed");
+    let test = "ownership::nothing_is_left_of_an_engine_that_was_killed";
+    let mut engine = play_engine(test, place.path());
     let output = BufReader::new(engine.stdout.take().unwrap());
     assert!(
         output
@@ -107,7 +104,8 @@ async fn nothing_is_left_of_an_engine_that_was_killed() {
 #[tokio::test]
 async fn a_hardened_engine_still_starts_commands() {
     if std::env::var_os(ROLE).is_none() {
-        let mut engine = play_engine("ownership::a_hardened_engine_still_starts_commands");
+        let test = "ownership::a_hardened_engine_still_starts_commands";
+        let mut engine = play_engine(test, Path::new("/"));
         assert!(engine.wait().unwrap().success());
         return;
     }
@@ -163,7 +161,7 @@ async fn a_sweep_ends_what_even_the_keepers_could_not_and_only_that() {
         .unwrap();
 
     let test = "ownership::a_sweep_ends_what_even_the_keepers_could_not_and_only_that";
-    let mut engine = play_engine_as(test, home.path().as_os_str());
+    let mut engine = play_engine(test, home.path());
     let output = BufReader::new(engine.stdout.take().unwrap());
     let mut lines = output.lines().map_while(Result::ok);
     let line = lines.find(|line| line.starts_with("processes ")).unwrap();
