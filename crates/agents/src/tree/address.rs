@@ -100,10 +100,14 @@ impl Memory {
         if !reserved && !self.paths.contains_key(&plain) {
             return plain;
         }
-        (2_u64..)
-            .map(|number| format!("{plain}_{number}"))
-            .find(|path| !self.paths.contains_key(path))
-            .expect("there are more numbers than agents")
+        let mut number = 2_u64;
+        loop {
+            let path = format!("{plain}_{number}");
+            if !self.paths.contains_key(&path) {
+                return path;
+            }
+            number += 1;
+        }
     }
 }
 

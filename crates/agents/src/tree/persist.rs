@@ -256,7 +256,18 @@ impl Memory {
         callback: Option<Callback>,
         at: TimeMs,
     ) -> Result<(), Misfit> {
+        // A result counts even if a line before it was lost, so it goes first.
+        if let Some(Callback { id, target }) = callback {
+            let kind = MailKind::Callback {
+                child: agent,
+                task: task.clone(),
+            };
+            self.known_mut(target)?.inbox.put(Envelope { id, kind });
+        }
         let node = self.known_mut(agent)?;
+        if callback.is_some() && node.bond.callback == CallbackMode::Once {
+            node.bond.callback = CallbackMode::Off;
+        }
         let task = task.clone();
         node.change(Change::End { task, end }, at)?;
         node.stop = None;
@@ -265,20 +276,6 @@ impl Memory {
         } else {
             node.drop_input_of_ended_task();
         }
-        let Some(Callback { id, target }) = callback else {
-            return Ok(());
-        };
-        if node.bond.callback == CallbackMode::Once {
-            node.bond.callback = CallbackMode::Off;
-        }
-        let Lifecycle::Ended { task, .. } = &node.lifecycle else {
-            return Ok(());
-        };
-        let kind = MailKind::Callback {
-            child: agent,
-            task: task.clone(),
-        };
-        self.known_mut(target)?.inbox.put(Envelope { id, kind });
         Ok(())
     }
 

@@ -65,6 +65,7 @@ impl Tree {
             out.effects.push(Effect::Shut { agent });
         }
         self.tell_status(out, agent);
+        self.answer_waits_on(out, agent);
     }
 
     fn plan(&self, stop: &Stop) -> Result<Plan, Refusal> {

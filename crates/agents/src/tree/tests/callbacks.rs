@@ -1,3 +1,5 @@
+use std::fmt::Write;
+
 use expect_test::expect;
 
 use super::scene::check;
@@ -294,13 +296,13 @@ fn an_ended_task_ends_once() {
 fn a_hundred_results_for_a_busy_parent() {
     let mut script = "started root t1\n".to_owned();
     for child in 0..50 {
-        script += &format!("spawn root c{child}\n");
+        writeln!(script, "spawn root c{child}").unwrap();
     }
     for child in 0..50 {
-        script += &format!("end c{child} completed\nsend root c{child}\n");
+        writeln!(script, "end c{child} completed\nsend root c{child}").unwrap();
     }
     for child in (0..50).rev() {
-        script += &format!("end c{child} completed\n");
+        writeln!(script, "end c{child} completed").unwrap();
     }
     for _ in 0..101 {
         script += "end root completed\n";

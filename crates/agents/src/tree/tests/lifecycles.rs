@@ -1,3 +1,5 @@
+use std::fmt::Write;
+
 use expect_test::{Expect, expect};
 use troupe_protocol::AgentId;
 
@@ -42,7 +44,7 @@ fn transitions() {
                 Ok(after) => format!("{after:?}"),
                 Err(illegal) => illegal.to_string(),
             };
-            table += &format!("{after}\n");
+            writeln!(table, "{after}").unwrap();
         }
         table.push('\n');
     }

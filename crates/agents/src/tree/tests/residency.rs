@@ -1,3 +1,5 @@
+use std::fmt::Write;
+
 use expect_test::expect;
 
 use super::scene::{check, play};
@@ -27,9 +29,9 @@ fn a_session_is_loaded_for_its_first_task() {
 fn idle_sessions_beyond_the_bound_are_unloaded() {
     let mut script = String::new();
     for child in 0..=RESIDENT_AGENTS_MAX {
-        script += &format!("pass 2\nspawn user c{child}\n");
+        writeln!(script, "pass 2\nspawn user c{child}").unwrap();
         if child != 1 {
-            script += &format!("end c{child} completed\n");
+            writeln!(script, "end c{child} completed").unwrap();
         }
     }
     script += "send user c0\ncounts\n";

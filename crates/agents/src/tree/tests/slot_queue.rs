@@ -1,3 +1,5 @@
+use std::fmt::Write;
+
 use expect_test::expect;
 
 use super::scene::{check_with, play};
@@ -194,18 +196,18 @@ fn twelve_waiting_parents_do_not_starve_their_children() {
     let parents: Vec<String> = (1..=12).map(|n| format!("p{n}")).collect();
     let mut script = String::new();
     for parent in &parents {
-        script += &format!("spawn user {parent}\n");
+        writeln!(script, "spawn user {parent}").unwrap();
     }
     for parent in &parents {
-        script += &format!("spawn {parent} {parent}_child\n");
-    }
-    script += "counts\n";
-    for parent in &parents {
-        script += &format!("wait {parent} {parent}_child\n");
+        writeln!(script, "spawn {parent} {parent}_child").unwrap();
     }
     script += "counts\n";
     for parent in &parents {
-        script += &format!("end {parent}_child completed\n");
+        writeln!(script, "wait {parent} {parent}_child").unwrap();
+    }
+    script += "counts\n";
+    for parent in &parents {
+        writeln!(script, "end {parent}_child completed").unwrap();
     }
     script += "counts\n";
     play(12, &script, |shown| {
@@ -226,7 +228,8 @@ fn twelve_waiting_parents_do_not_starve_their_children() {
             answer w9: Final p10_child completed (callback-of-p10_child-34)
             answer w10: Final p11_child completed (callback-of-p11_child-35)
             answer w11: Final p12_child completed (callback-of-p12_child-36)
-            Counts { running: 12, resident: 24, remembered: 25 }"#]].assert_eq(&told.join("\n"));
+            Counts { running: 12, resident: 24, remembered: 25 }"#]]
+        .assert_eq(&told.join("\n"));
     });
 }
 

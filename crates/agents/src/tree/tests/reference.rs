@@ -1,0 +1,296 @@
+//! A second, simpler telling of the same rules: no slots, no log, no effects. The driver in
+//! `model` tells it what was done; it says how every agent must stand and what must be in
+//! each inbox. It shares no code with the tree.
+
+use troupe_protocol::{AgentId, SubmissionId};
+
+use crate::tree::agent::{Bond, CallbackMode, OnParentInterrupt};
+use crate::tree::command::{Outcome, Verb};
+use crate::tree::id::{Caller, MessageId};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stand {
+    New,
+    Running,
+    Completed,
+    Errored,
+    FailedToStart,
+    Interrupted,
+    Cancelled,
+    Budget,
+    Replaced,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    Interrupt,
+    Suspend,
+    Cancel { by: Caller, scope: AgentId },
+    Close { by: Caller, scope: AgentId },
+}
+
+/// A task that the tree asked for.
+#[derive(Debug, Clone)]
+pub(super) struct Flight {
+    pub task: SubmissionId,
+    /// Set until the session has begun.
+    pub message: Option<MessageId>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Member {
+    pub id: AgentId,
+    pub parent: Option<AgentId>,
+    pub bond: Bond,
+    pub stand: Stand,
+    pub flight: Option<Flight>,
+    pub order: Option<Order>,
+    pub interrupts: Vec<MessageId>,
+    pub regular: Vec<MessageId>,
+    /// Each with the child it is from.
+    pub callbacks: Vec<(MessageId, AgentId)>,
+    pub closed: bool,
+    pub pruned: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Reference {
+    pub members: Vec<Member>,
+    /// Callbacks that an end must have made, in order, not yet matched with the tree's.
+    pub owed: Vec<(AgentId, AgentId)>,
+}
+
+impl Member {
+    pub fn new(id: AgentId, parent: Option<AgentId>, bond: Bond, first: Option<MessageId>) -> Self {
+        Self {
+            id,
+            parent,
+            bond,
+            stand: Stand::New,
+            flight: None,
+            order: None,
+            interrupts: Vec::new(),
+            regular: first.into_iter().collect(),
+            callbacks: Vec::new(),
+            closed: false,
+            pruned: false,
+        }
+    }
+
+    /// What an idle agent begins with next.
+    pub fn next(&self) -> Option<MessageId> {
+        if self.closed || self.pruned {
+            return None;
+        }
+        let input = self.interrupts.first().or(self.regular.first()).copied();
+        let open = matches!(self.stand, Stand::Completed | Stand::Errored);
+        let callback = self.callbacks.first().filter(|_| open);
+        input.or(callback.map(|(id, _)| *id))
+    }
+
+    pub fn is_active(&self) -> bool {
+        self.flight.is_some() || (self.next().is_some() && !self.ends_input())
+    }
+
+    pub fn is_final(&self) -> bool {
+        let over = !matches!(self.stand, Stand::New | Stand::Running | Stand::Replaced);
+        !self.is_active() && (over || self.closed)
+    }
+
+    pub fn ends_input(&self) -> bool {
+        matches!(self.order, Some(Order::Cancel { .. } | Order::Close { .. }))
+    }
+
+    pub fn remove(&mut self, message: MessageId) -> bool {
+        let before = self.interrupts.len() + self.regular.len() + self.callbacks.len();
+        self.interrupts.retain(|id| *id != message);
+        self.regular.retain(|id| *id != message);
+        self.callbacks.retain(|(id, _)| *id != message);
+        before > self.interrupts.len() + self.regular.len() + self.callbacks.len()
+    }
+
+    fn is_input(&self, message: MessageId) -> bool {
+        self.interrupts.contains(&message) || self.regular.contains(&message)
+    }
+}
+
+impl Reference {
+    pub fn at(&mut self, agent: AgentId) -> &mut Member {
+        &mut self.members[agent.0 as usize]
+    }
+
+    pub fn get(&self, agent: AgentId) -> &Member {
+        &self.members[agent.0 as usize]
+    }
+
+    /// Children before or after does not matter here; the set does.
+    pub fn subtree(&self, top: AgentId) -> Vec<AgentId> {
+        let mut found = vec![top];
+        for member in &self.members {
+            if member.parent.is_some_and(|parent| found.contains(&parent)) {
+                found.push(member.id);
+            }
+        }
+        found
+    }
+
+    pub fn owns(&self, above: AgentId, agent: AgentId) -> bool {
+        above == AgentId::ROOT || self.subtree(above).contains(&agent)
+    }
+
+    pub fn end(&mut self, agent: AgentId, outcome: Outcome) {
+        let member = self.at(agent);
+        let order = member.order.take();
+        let message = member.flight.take().and_then(|flight| flight.message);
+        let stand = match (order, outcome) {
+            (Some(Order::Cancel { .. } | Order::Close { .. }), _) => Stand::Cancelled,
+            (_, Outcome::Completed) => Stand::Completed,
+            (None, Outcome::Errored) if message.is_some() => Stand::FailedToStart,
+            (_, Outcome::Errored) => Stand::Errored,
+            (_, Outcome::BudgetExceeded) => Stand::Budget,
+            (_, Outcome::Interrupted) | (Some(_), Outcome::Replaced) => Stand::Interrupted,
+            (None, Outcome::Replaced) => {
+                let input = !member.interrupts.is_empty() || !member.regular.is_empty();
+                if input || agent == AgentId::ROOT {
+                    Stand::Replaced
+                } else {
+                    Stand::Interrupted
+                }
+            }
+        };
+        self.conclude(agent, message, stand, order);
+        if order.is_none() && outcome == Outcome::Interrupted {
+            self.cancel_bound(agent, Caller::Agent(agent));
+        }
+    }
+
+    /// `message` is that of a task that had not begun.
+    fn conclude(
+        &mut self,
+        agent: AgentId,
+        message: Option<MessageId>,
+        stand: Stand,
+        order: Option<Order>,
+    ) {
+        let member = self.at(agent);
+        let suspended = order == Some(Order::Suspend) && stand == Stand::Interrupted;
+        if message.is_some() && suspended {
+            return;
+        }
+        let halted = message.is_some_and(|message| !member.is_input(message));
+        member.stand = stand;
+        if let Some(message) = message.filter(|_| !halted) {
+            member.remove(message);
+        }
+        if stand == Stand::Cancelled {
+            member.interrupts.clear();
+            member.regular.clear();
+        }
+        if matches!(order, Some(Order::Close { .. })) {
+            member.closed = true;
+        }
+        let told = match (stand, order) {
+            (Stand::Cancelled, Some(Order::Cancel { by, scope } | Order::Close { by, scope })) => {
+                scope == agent && member.parent.map(Caller::Agent) != Some(by)
+            }
+            (Stand::Replaced | Stand::New | Stand::Running, _) => false,
+            _ => !suspended,
+        };
+        if let (Some(parent), true) = (member.parent, told && !halted)
+            && member.bond.callback != CallbackMode::Off
+        {
+            if member.bond.callback == CallbackMode::Once {
+                member.bond.callback = CallbackMode::Off;
+            }
+            self.owed.push((agent, parent));
+        }
+    }
+
+    fn cancel_bound(&mut self, parent: AgentId, by: Caller) {
+        let bound: Vec<AgentId> = self
+            .members
+            .iter()
+            .filter(|member| member.parent == Some(parent))
+            .filter(|member| member.bond.on_parent_interrupt == OnParentInterrupt::Cancel)
+            .map(|member| member.id)
+            .collect();
+        for child in bound {
+            let order = Order::Cancel { by, scope: parent };
+            self.cancel(child, order);
+        }
+    }
+
+    fn cancel(&mut self, top: AgentId, order: Order) {
+        for agent in self.subtree(top) {
+            let member = self.at(agent);
+            let closing = matches!(member.order, Some(Order::Close { .. }));
+            if member.flight.is_some() {
+                let weaker = matches!(order, Order::Cancel { .. }) && member.ends_input();
+                if !closing && !weaker {
+                    member.order = Some(order);
+                }
+            } else if let Some(message) = member.next() {
+                self.conclude(agent, Some(message), Stand::Cancelled, Some(order));
+            } else if matches!(order, Order::Close { .. }) && !member.pruned {
+                member.closed = true;
+            }
+        }
+    }
+
+    pub fn stop(&mut self, by: Caller, verb: Verb, target: AgentId) {
+        match verb {
+            Verb::Interrupt => {
+                let member = self.at(target);
+                if member.flight.is_some() && member.order.is_none() {
+                    member.order = Some(Order::Interrupt);
+                    self.cancel_bound(target, by);
+                }
+            }
+            Verb::Cancel => self.cancel(target, Order::Cancel { by, scope: target }),
+            Verb::Close => self.cancel(target, Order::Close { by, scope: target }),
+            Verb::Release => self.at(target).parent = None,
+            Verb::Prune => {
+                let subtree = self.subtree(target);
+                let finished = |agent: &AgentId| self.get(*agent).is_final();
+                if target != AgentId::ROOT && subtree.iter().all(finished) {
+                    for agent in subtree {
+                        self.at(agent).pruned = true;
+                    }
+                }
+            }
+        }
+    }
+
+    pub fn suspend(&mut self) {
+        for member in &mut self.members {
+            if member.flight.is_some() && member.order.is_none() {
+                member.order = Some(Order::Suspend);
+            }
+        }
+    }
+
+    /// The process died, and the next one has recovered.
+    pub fn crash(&mut self) {
+        for index in 0..self.members.len() {
+            let member = &mut self.members[index];
+            let agent = member.id;
+            let flight = member.flight.take();
+            let order = member.order.take();
+            let Some(flight) = flight else {
+                continue;
+            };
+            let stand = match order {
+                Some(Order::Cancel { .. } | Order::Close { .. }) => Stand::Cancelled,
+                Some(Order::Interrupt | Order::Suspend) | None => Stand::Interrupted,
+            };
+            if flight.message.is_none() {
+                // Nobody hears of a crash: the task can be continued.
+                let order = order.or(Some(Order::Suspend));
+                self.conclude(agent, None, stand, order);
+            } else if order.is_some() {
+                let first = self.get(agent).next();
+                self.conclude(agent, first, stand, order);
+            }
+        }
+    }
+}
