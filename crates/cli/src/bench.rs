@@ -32,7 +32,8 @@ pub struct BenchArguments {
     #[arg(long, value_name = "NAME=PATH")]
     beside: Vec<String>,
 
-    /// Only these workloads (repeatable): version, turn, shell, deltas, resume
+    /// Only these workloads (repeatable): version, turn, call, shell, sandbox, deltas, resume,
+    /// reindex
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
 }

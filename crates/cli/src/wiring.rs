@@ -14,7 +14,7 @@ use troupe_engine::{
 };
 use troupe_model::Model;
 use troupe_model::cassette::{Player, Recorder};
-use troupe_process::{Launcher, LauncherOptions};
+use troupe_process::{Launcher, LauncherOptions, harden_engine, sweep};
 use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::session::{SessionSource, TurnContext, TurnOverrides};
 use troupe_store::{EmbeddedStore, MemoryStore, Store};
@@ -60,7 +60,8 @@ impl Wiring {
         cwd: &Path,
         opened_for: SessionSource,
     ) -> Result<Self, Failure> {
-        let here = Prepared::read(&source, cwd)?;
+        let mut here = Prepared::read(&source, cwd)?;
+        here.warnings.extend(take_over(source.home.path()));
         let launcher = Launcher::new(LauncherOptions {
             troupe_home: Some(source.home.path().to_owned()),
             ..LauncherOptions::default()
@@ -345,4 +346,23 @@ fn time_zone() -> TimeZone {
         TimeZone::tzif(name, &std::fs::read(LOCAL).ok()?).ok()
     };
     zone().unwrap_or(TimeZone::UTC)
+}
+
+/// Closes the program to its neighbours, and ends what an earlier one that crashed left
+/// behind. Returns what a person should know of it.
+fn take_over(home: &Path) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if let Err(error) = harden_engine() {
+        warnings.push(format!("this process could not be hardened: {error}"));
+    }
+    match sweep(home) {
+        Ok(0) => (),
+        Ok(count) => warnings.push(format!(
+            "ended {count} processes that a crashed run had left behind"
+        )),
+        Err(error) => warnings.push(format!(
+            "what a crashed run may have left behind could not be looked for: {error}"
+        )),
+    }
+    warnings
 }

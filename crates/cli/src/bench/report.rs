@@ -49,6 +49,7 @@ impl Report {
             .collect::<io::Result<Vec<_>>>()?;
         let title = "fork + exec of `bash -c true`";
         self.push(title, FLOOR, median(shell), String::new());
+        self.bubblewrap(runs)?;
         let mut trips: Vec<Duration> = (0..runs)
             .map(|_| http_round_trip(stage))
             .collect::<io::Result<_>>()?;
@@ -61,6 +62,45 @@ impl Report {
         Ok(())
     }
 
+    /// What the usual sandbox program takes for one command, if it is installed.
+    fn bubblewrap(&mut self, runs: usize) -> io::Result<()> {
+        const CAGE: [&str; 8] = [
+            "--unshare-all",
+            "--ro-bind",
+            "/",
+            "/",
+            "--dev",
+            "/dev",
+            "--proc",
+            "/proc",
+        ];
+        let title = "bubblewrap around `bash -c true`";
+        let wrapped = || {
+            measure(
+                Command::new("bwrap")
+                    .args(CAGE)
+                    .args(["bash", "-c", "true"]),
+                "",
+            )
+        };
+        match wrapped() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.push(
+                    title,
+                    FLOOR,
+                    Cost::default(),
+                    "bwrap is not installed".to_owned(),
+                );
+            }
+            first => {
+                let costs = std::iter::once(first).chain((1..runs).map(|_| wrapped()));
+                let costs = costs.collect::<io::Result<Vec<_>>>()?;
+                self.push(title, FLOOR, median(costs), String::new());
+            }
+        }
+        Ok(())
+    }
+
     pub fn add(&mut self, workload: Workload, subject: &Subject, cost: Cost) {
         self.costs.push((workload, subject.name.clone(), cost));
         let mut notes = Vec::new();
@@ -69,6 +109,15 @@ impl Report {
         {
             let each = cost.cpu.saturating_sub(base.cpu) / count;
             notes.push(format!("{} CPU per {unit}", time(each)));
+        }
+        if workload == Workload::Sandboxed
+            && let Some(bare) = self.cost_of(Workload::Shell, &subject.name)
+        {
+            notes.push(format!(
+                "{:.2} x CPU and {:.2} x wall of unsandboxed",
+                cost.cpu.as_secs_f64() / bare.cpu.as_secs_f64(),
+                cost.wall.as_secs_f64() / bare.wall.as_secs_f64(),
+            ));
         }
         if workload == Workload::Reindex {
             let rate = f64::from(ROLLOUT_MEGABYTES) / cost.wall.as_secs_f64();
@@ -100,7 +149,11 @@ impl Report {
             } else {
                 time(cost.cpu)
             },
-            wall: time(cost.wall),
+            wall: if cost.wall.is_zero() {
+                "-".to_owned()
+            } else {
+                time(cost.wall)
+            },
             rss: if cost.rss == 0 {
                 "-".to_owned()
             } else {
@@ -127,6 +180,7 @@ fn goal(workload: Workload) -> Option<&'static str> {
         // Dominated by the user's own login profile, which is read once per session.
         Workload::FirstCall => None,
         Workload::Shell => Some("3 ms per call, the command included"),
+        Workload::Sandboxed => Some("1.5 x CPU and wall of unsandboxed"),
         Workload::Deltas => Some("3 µs per delta"),
         Workload::Resume => Some("30 ms CPU"),
         Workload::Reindex => Some("200 MB/s or more"),
@@ -163,18 +217,18 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "Medians of {} runs. CPU is of the whole process tree, the sandbox is off.\n",
+            "Medians of {} runs. CPU is of the whole process tree; the sandbox is off where not said.\n",
             self.runs
         )?;
         writeln!(
             f,
-            "{:<30} {:<8} {:>10} {:>10} {:>10}  note",
+            "{:<33} {:<8} {:>10} {:>10} {:>10}  note",
             "work", "who", "CPU", "wall", "peak RSS"
         )?;
         for row in &self.rows {
             writeln!(
                 f,
-                "{:<30} {:<8} {:>10} {:>10} {:>10}  {}",
+                "{:<33} {:<8} {:>10} {:>10} {:>10}  {}",
                 row.what, row.who, row.cpu, row.wall, row.rss, row.note
             )?;
         }

@@ -10,6 +10,22 @@ pub struct Subject {
     home_variable: &'static str,
 }
 
+/// What commands may do in a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rights {
+    Everything,
+    Workspace,
+}
+
+impl Rights {
+    fn arguments(self) -> &'static [&'static str] {
+        match self {
+            Self::Everything => &["--dangerously-bypass-approvals-and-sandbox"],
+            Self::Workspace => &["-s", "workspace-write", "-c", "approval_policy=\"never\""],
+        }
+    }
+}
+
 impl Subject {
     pub fn troupe(path: PathBuf) -> Self {
         Self {
@@ -44,7 +60,7 @@ impl Subject {
     }
 
     /// A headless run against the scripted model. The same words work for all subjects.
-    pub fn exec(&self, base_url: &str, home: &Path, cwd: &Path) -> Command {
+    pub fn exec(&self, base_url: &str, home: &Path, cwd: &Path, rights: Rights) -> Command {
         let provider = |key: &str, value: &str| format!("model_providers.bench.{key}={value}");
         let mut command = Command::new(&self.path);
         command
@@ -54,7 +70,7 @@ impl Subject {
             .arg("exec")
             .arg("--json")
             .arg("--skip-git-repo-check")
-            .arg("--dangerously-bypass-approvals-and-sandbox")
+            .args(rights.arguments())
             .args(["--model", "bench-model"])
             .args(["-c", "model_provider=\"bench\""])
             .args(["-c", &provider("name", "\"bench\"")])

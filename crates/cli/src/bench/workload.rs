@@ -14,7 +14,7 @@ use troupe_protocol::{SessionId, rollout};
 use troupe_store::{EmbeddedStore, Store as _};
 
 use super::measure::{Cost, measure};
-use super::subject::Subject;
+use super::subject::{Rights, Subject};
 
 pub const SHELL_CALLS: u32 = 50;
 pub const DELTAS: u32 = 20_000;
@@ -27,6 +27,7 @@ pub enum Workload {
     Turn,
     FirstCall,
     Shell,
+    Sandboxed,
     Deltas,
     Resume,
     Reindex,
@@ -40,11 +41,12 @@ pub struct Stage {
 }
 
 impl Workload {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Version,
         Self::Turn,
         Self::FirstCall,
         Self::Shell,
+        Self::Sandboxed,
         Self::Deltas,
         Self::Resume,
         Self::Reindex,
@@ -56,6 +58,7 @@ impl Workload {
             Self::Turn => "turn",
             Self::FirstCall => "call",
             Self::Shell => "shell",
+            Self::Sandboxed => "sandbox",
             Self::Deltas => "deltas",
             Self::Resume => "resume",
             Self::Reindex => "reindex",
@@ -68,6 +71,7 @@ impl Workload {
             Self::Turn => "one headless turn, cold",
             Self::FirstCall => "a turn with one shell call",
             Self::Shell => "50 sequential shell calls",
+            Self::Sandboxed => "the same, sandboxed",
             Self::Deltas => "20,000 text deltas",
             Self::Resume => "resume of a 60 MB rollout",
             Self::Reindex => "index of 60 MB rebuilt",
@@ -79,7 +83,7 @@ impl Workload {
     pub fn units(self) -> Option<(u32, &'static str, Self)> {
         match self {
             // The first call of a session also captures the user's login environment.
-            Self::Shell => Some((SHELL_CALLS - 1, "call", Self::FirstCall)),
+            Self::Shell | Self::Sandboxed => Some((SHELL_CALLS - 1, "call", Self::FirstCall)),
             Self::Deltas => Some((DELTAS, "delta", Self::Turn)),
             Self::Version | Self::Turn | Self::FirstCall | Self::Resume | Self::Reindex => None,
         }
@@ -105,10 +109,11 @@ impl Workload {
         let _entered = runtime.enter();
         match self {
             Self::Version => measure(&mut subject.version(), ""),
-            Self::Turn => stage.exec(subject, "say hello"),
-            Self::FirstCall => stage.exec(subject, "run one command"),
-            Self::Shell => stage.exec(subject, "run commands"),
-            Self::Deltas => stage.exec(subject, "talk at length"),
+            Self::Turn => stage.exec(subject, "say hello", Rights::Everything),
+            Self::FirstCall => stage.exec(subject, "run one command", Rights::Everything),
+            Self::Shell => stage.exec(subject, "run commands", Rights::Everything),
+            Self::Sandboxed => stage.exec(subject, "run commands", Rights::Workspace),
+            Self::Deltas => stage.exec(subject, "talk at length", Rights::Everything),
             Self::Resume => stage.resume(subject),
             Self::Reindex => stage.reindex(subject),
         }
@@ -137,15 +142,17 @@ impl Stage {
         self.dir.path().join("work")
     }
 
-    fn exec(&self, subject: &Subject, prompt: &str) -> io::Result<Cost> {
+    fn exec(&self, subject: &Subject, prompt: &str, rights: Rights) -> io::Result<Cost> {
         let home = TempDir::new_in(self.dir.path())?;
-        let mut command = subject.exec(&self.server.base_url(), home.path(), &self.work());
+        let url = self.server.base_url();
+        let mut command = subject.exec(&url, home.path(), &self.work(), rights);
         measure(&mut command, prompt)
     }
 
     fn resume(&self, subject: &Subject) -> io::Result<Cost> {
         let home = self.dir.path().join("long");
-        let mut command = subject.exec(&self.server.base_url(), &home, &self.work());
+        let url = self.server.base_url();
+        let mut command = subject.exec(&url, &home, &self.work(), Rights::Everything);
         command.args(["resume", &self.long_session.to_string()]);
         measure(&mut command, "say hello")
     }

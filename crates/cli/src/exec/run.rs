@@ -11,7 +11,7 @@ use troupe_protocol::approval::{ReviewDecision, UserInputResponse};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::op::{ConfigureSession, ElicitationDecision};
 use troupe_protocol::session::{SessionSource, TurnOverrides};
-use troupe_protocol::{EventMsg, Op, Submission, SubmissionId};
+use troupe_protocol::{Event, EventMsg, Op, Submission, SubmissionId};
 
 use crate::commands::tell;
 use crate::exec::no_model::HOW_TO_CONFIGURE;
@@ -56,6 +56,7 @@ pub async fn run(request: Request) -> Outcome {
         printer: Printer::new(output),
         approvals,
         turn: SubmissionId(uuid::Uuid::new_v4().to_string()),
+        started: false,
         interrupted: false,
         submissions: 0,
     };
@@ -95,6 +96,7 @@ struct Run {
     printer: Printer,
     approvals: HeadlessApprovals,
     turn: SubmissionId,
+    started: bool,
     interrupted: bool,
     submissions: u64,
 }
@@ -148,7 +150,7 @@ impl Run {
                     let event = event.ok_or_else(ended_early)?;
                     self.printer.show(&event).await;
                     self.answer(&event.msg).await?;
-                    if let Some(end) = self.turn_end(&event.msg) {
+                    if let Some(end) = self.turn_end(&event) {
                         return Ok(end);
                     }
                     // Nobody reads any more: there is no sense in going on.
@@ -174,8 +176,14 @@ impl Run {
         self.submit(Op::Interrupt).await
     }
 
-    fn turn_end(&self, msg: &EventMsg) -> Option<TurnEnd> {
-        match msg {
+    fn turn_end(&mut self, event: &Event) -> Option<TurnEnd> {
+        match &event.msg {
+            EventMsg::TurnStarted(started) if started.turn_id == self.turn => {
+                self.started = true;
+                None
+            }
+            // A turn that is refused never starts, so it has no other end.
+            EventMsg::Error(_) if !self.started && event.id == self.turn => Some(TurnEnd::Aborted),
             EventMsg::TurnComplete(complete) if complete.turn_id == self.turn => {
                 Some(TurnEnd::Completed {
                     message: complete.last_agent_message.clone(),

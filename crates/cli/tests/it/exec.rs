@@ -198,6 +198,25 @@ fn a_failing_model_is_told_and_exits_with_1() {
 }
 
 #[test]
+fn a_prompt_that_is_refused_ends_the_run() {
+    let machine = Machine::playing(GREETING);
+    let run = machine.run(&[
+        "exec",
+        "--json",
+        &"x".repeat(100_000),
+        "--image",
+        "missing.png",
+    ]);
+    assert_eq!(run.code, Some(1), "{run:?}");
+    let last = run.lines().pop().unwrap();
+    assert_eq!(last["type"], "error", "{last}");
+    assert!(
+        last["message"].as_str().unwrap().contains("missing.png"),
+        "{last}"
+    );
+}
+
+#[test]
 fn a_cassette_replays_the_same_events() {
     let machine = Machine::playing(GREETING);
     let tape = machine.path("tape.jsonl");
