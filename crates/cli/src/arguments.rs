@@ -4,7 +4,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::bench;
 use crate::commands::{
-    apply_patch, completion, config, demo, doctor, exec, mock_model, proto, sessions,
+    apply_patch, completion, config, demo, doctor, exec, mock_model, proto, roles, sessions,
 };
 
 /// A local coding-agent engine in which one agent can run many.
@@ -41,6 +41,8 @@ pub enum Command {
     Proto(proto::ProtoArguments),
     /// List, show, export and archive sessions.
     Sessions(sessions::SessionsArguments),
+    /// List, show, check and begin roles: the kinds of children.
+    Roles(roles::RolesArguments),
     /// Rebuild the index of sessions from their files (short for `sessions reindex`).
     Reindex,
     /// Show a real task over a scripted model; needs no key and no configuration.

@@ -8,6 +8,7 @@ pub mod doctor;
 pub mod exec;
 pub mod mock_model;
 pub mod proto;
+pub mod roles;
 pub mod sessions;
 
 use std::io::{self, Write};
@@ -31,6 +32,7 @@ pub fn run(cli: Cli) -> Outcome {
         Some(Command::Fork(command)) => exec::run(command.into_exec(), overrides, layers),
         Some(Command::Proto(arguments)) => proto::run(arguments, overrides, layers),
         Some(Command::Sessions(arguments)) => sessions::run(arguments),
+        Some(Command::Roles(arguments)) => roles::run(arguments),
         Some(Command::Reindex) => sessions::reindex(),
         Some(Command::Demo(arguments)) => demo::run(arguments),
         Some(Command::Doctor(arguments)) => doctor::run(arguments, overrides, layers),

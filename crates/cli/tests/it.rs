@@ -25,6 +25,8 @@ mod kill;
 mod machine;
 #[path = "it/proto.rs"]
 mod proto;
+#[path = "it/roles.rs"]
+mod roles;
 #[path = "it/sessions.rs"]
 mod sessions;
 #[path = "it/start.rs"]

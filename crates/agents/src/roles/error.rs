@@ -123,7 +123,7 @@ pub enum Problem {
     NotDeclared(Name),
     #[error("the block of {0} is empty; expected a prompt")]
     EmptyBlock(Name),
-    #[error("the schema {path}: {problem}")]
+    #[error("the schema {path:?}: {problem}")]
     Schema {
         path: String,
         problem: SchemaProblem,

@@ -35,8 +35,11 @@ pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
 /// Reads the schema that a role names, which lies beside or below it.
 pub(super) fn read_schema(role: &Origin, path: &str) -> Result<Vec<u8>, SchemaProblem> {
     let unreadable = |error: io::Error| SchemaProblem::Unreadable(error.to_string());
-    let directory = role.path().and_then(Path::parent);
-    let directory = directory.ok_or(SchemaProblem::Outside)?;
+    let directory = match role.path().and_then(Path::parent) {
+        None => return Err(SchemaProblem::Outside),
+        Some(here) if here.as_os_str().is_empty() => Path::new("."),
+        Some(directory) => directory,
+    };
     let plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
     if path.is_empty() || !Path::new(path).components().all(plain) {
         return Err(SchemaProblem::Outside);

@@ -180,7 +180,14 @@ fn without_place(message: &str) -> &str {
         .map_or(message, |(message, _)| message)
 }
 
-/// Cuts what a file says to what fits in a message.
+/// Cuts what a file says to what fits in a message, and takes out what drives terminals.
 fn quoted(text: &str) -> String {
-    text.chars().take(QUOTE_CHARS_MAX).collect()
+    let visible = |letter: char| {
+        if letter.is_control() {
+            '\u{fffd}'
+        } else {
+            letter
+        }
+    };
+    text.chars().take(QUOTE_CHARS_MAX).map(visible).collect()
 }

@@ -243,7 +243,7 @@ fn a_schema_beside_the_role_is_read_and_read_again() {
         "repo/.troupe/agents/miner.md",
         "---\ndescription: d\noutput_schema: schemas/ore.json\n---\nDig.\n",
     );
-    disk.check("repo", "miner", expect!["DIR/repo/.troupe/agents/miner.md:3:16: the schema schemas/ore.json: cannot be read: No such file or directory (os error 2)"]);
+    disk.check("repo", "miner", expect![[r#"DIR/repo/.troupe/agents/miner.md:3:16: the schema "schemas/ore.json": cannot be read: No such file or directory (os error 2)"#]]);
     let schema = disk.write(
         "repo/.troupe/agents/schemas/ore.json",
         r#"{"type": "object"}"#,

@@ -244,6 +244,12 @@ fn unknown_keys_are_refused_by_name() {
         expect!["3:11: unknown key `token` (did you mean `tokens`?)"],
     );
     check(
+        with("description: d\n\"\\e[2J\": red"),
+        expect![
+            "3:1: unknown key `�[2J`; expected one of description, model, reasoning_effort, read_only, allow_list, deny_list, agent_names, approvals, isolation, output_schema, budget, mcp_servers"
+        ],
+    );
+    check(
         with("description: d\nagent_names: [{ name: a, modle: m }]"),
         expect!["3:26: unknown key `modle` (did you mean `model`?)"],
     );
@@ -384,15 +390,17 @@ fn schemas_are_objects_or_files_that_hold_one() {
     );
     check(
         with("description: d\noutput_schema: list.json"),
-        expect!["3:16: the schema list.json: expected a JSON object"],
+        expect![[r#"3:16: the schema "list.json": expected a JSON object"#]],
     );
     check(
         with("description: d\noutput_schema: bad.json"),
-        expect!["3:16: the schema bad.json: not JSON at 2:3"],
+        expect![[r#"3:16: the schema "bad.json": not JSON at 2:3"#]],
     );
     check(
         with("description: d\noutput_schema: ../secret.json"),
-        expect!["3:16: the schema ../secret.json: expected a path below the directory of the role"],
+        expect![[
+            r#"3:16: the schema "../secret.json": expected a path below the directory of the role"#
+        ]],
     );
     check(
         with("description: d\noutput_schema: true"),

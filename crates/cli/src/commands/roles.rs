@@ -1,0 +1,171 @@
+//! `troupe roles`: the kinds of children that there are.
+
+mod show;
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use troupe_agents::roles::{Broken, Catalogue, Error, Name, Roles, create, project_directory};
+
+use crate::commands::{print, tell};
+use crate::failure::{Exit, Failure, Outcome};
+use crate::home::{Home, repository_root};
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "A role is a file NAME.md: YAML between two lines `---`, then a prompt. Looked for in
+.troupe/agents of this directory and those above it up to the repository's root, then in
+$TROUPE_HOME/agents, then among the built-in ones. The first one of a name counts; one that is
+not understood refuses its name.
+
+Examples:
+  troupe roles list
+  troupe roles show reviewer
+  troupe roles new data-miner
+  troupe roles check .troupe/agents/data-miner.md"
+)]
+pub struct RolesArguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// List the roles that can be used here, and the files that cannot.
+    #[command(
+        after_help = "Examples:\n  troupe roles list\n  troupe roles list --json | jq -r .name"
+    )]
+    List {
+        /// One JSON object per role and per broken file.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print what a role says, where each value comes from, and its prompt.
+    #[command(
+        after_help = "Examples:\n  troupe roles show explorer\n  troupe roles show data-miner --persona brief"
+    )]
+    Show {
+        name: String,
+        /// A variant that the role declares in `agent_names`.
+        #[arg(long, value_name = "PERSONA")]
+        persona: Option<String>,
+    },
+    /// Check role files; exits with 1 if one is not understood.
+    #[command(
+        after_help = "Examples:\n  troupe roles check                 every file that is looked for from here\n  troupe roles check agents/*.md     these files, wherever they lie"
+    )]
+    Check { files: Vec<PathBuf> },
+    /// Write a commented role file to begin with; never replaces one.
+    #[command(
+        after_help = "Examples:\n  troupe roles new data-miner           for this repository\n  troupe roles new data-miner --user    for all projects"
+    )]
+    New {
+        name: String,
+        /// Into `$TROUPE_HOME/agents` instead of `.troupe/agents` at the repository's root.
+        #[arg(long)]
+        user: bool,
+    },
+}
+
+pub fn run(arguments: RolesArguments) -> Outcome {
+    let home = Home::find()?;
+    let cwd = env::current_dir().map_err(Failure::not_started)?;
+    let roles = Roles::new(home.path());
+    match arguments.action {
+        Action::List { json } => list(&roles.catalogue(&cwd), json),
+        Action::Show { name, persona } => {
+            let role = roles.resolve(&cwd, &name).map_err(refused)?;
+            let persona = persona
+                .map(|name| role.persona(&name))
+                .transpose()
+                .map_err(refused)?;
+            print(&show::details(&role, persona))?;
+            Ok(Exit::Success)
+        }
+        Action::Check { files } if files.is_empty() => check_all(&roles.catalogue(&cwd)),
+        Action::Check { files } => check(&roles, &files),
+        Action::New { name, user } => {
+            let name = Name::parse(&name).map_err(|error| refused(error.into()))?;
+            let directory = if user {
+                home.path().join("agents")
+            } else {
+                project_directory(repository_root(&cwd).unwrap_or(&cwd))
+            };
+            new(&directory, &name)
+        }
+    }
+}
+
+fn list(catalogue: &Catalogue, json: bool) -> Outcome {
+    let Catalogue { roles, broken } = catalogue;
+    if json {
+        let roles = roles.iter().map(|role| show::json_line(role));
+        let lines: Vec<String> = roles.chain(broken.iter().map(show::broken_json)).collect();
+        print(&lines.concat())?;
+    } else {
+        print(&show::table(roles))?;
+        report(broken);
+    }
+    Ok(Exit::Success)
+}
+
+fn check_all(catalogue: &Catalogue) -> Outcome {
+    report(&catalogue.broken);
+    let (usable, broken) = (catalogue.roles.len(), catalogue.broken.len());
+    print(&format!("{usable} roles are usable, {broken} are not\n"))?;
+    Ok(verdict(broken))
+}
+
+fn check(roles: &Roles, files: &[PathBuf]) -> Outcome {
+    let mut broken = Vec::new();
+    for path in files {
+        match roles.read(path) {
+            Ok(_) => print(&format!("{}: ok\n", path.display()))?,
+            Err(error) => broken.push(Broken {
+                path: path.clone(),
+                error,
+            }),
+        }
+    }
+    report(&broken);
+    Ok(verdict(broken.len()))
+}
+
+fn report(broken: &[Broken]) {
+    for Broken { error, .. } in broken {
+        tell(&format!("broken: {error}"));
+    }
+}
+
+fn verdict(broken: usize) -> Exit {
+    match broken {
+        0 => Exit::Success,
+        _ => Exit::Failed,
+    }
+}
+
+fn new(directory: &Path, name: &Name) -> Outcome {
+    let path = create(directory, name).map_err(|error| {
+        let what = format!("cannot make a role in {}", directory.display());
+        Failure::failed(anyhow::Error::new(error).context(what))
+    })?;
+    print(&format!("{}\n", path.display()))?;
+    Ok(Exit::Success)
+}
+
+/// A name that means nothing is a mistake of the command line; a file that means nothing is
+/// a failed task.
+fn refused(error: Error) -> Failure {
+    match error {
+        Error::BadName(_) | Error::Unknown { .. } | Error::UnknownPersona { .. } => {
+            Failure::usage(error.to_string())
+        }
+        Error::Ambiguous { .. }
+        | Error::FileName { .. }
+        | Error::Place { .. }
+        | Error::Crowded { .. }
+        | Error::Read { .. }
+        | Error::Invalid(_) => Failure::failed(error),
+    }
+}

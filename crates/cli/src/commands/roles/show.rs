@@ -1,0 +1,214 @@
+//! Roles as people and programs read them.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use troupe_agents::roles::{
+    Broken, Budget, Choice, Pattern, Persona, Resolved, Role, Source, ToolPolicy,
+};
+
+/// Who has a say when the role has none.
+const PARENT: &str = "the parent's";
+
+/// One line per role.
+pub fn table(roles: &[Arc<Role>]) -> String {
+    let widest = |text: &dyn Fn(&Role) -> usize| roles.iter().map(|role| text(role)).max();
+    let width = widest(&|role| role.name.as_str().len()).unwrap_or_default();
+    let lines: Vec<String> = roles
+        .iter()
+        .map(|role| {
+            let rights = if role.read_only { "read-only" } else { "" };
+            let line = format!(
+                "{:width$}  {:8}  {rights:9}  {}",
+                role.name.as_str(),
+                role.origin.as_str(),
+                clean(&role.description).replace('\n', " ")
+            );
+            format!("{}\n", line.trim_end())
+        })
+        .collect();
+    lines.concat()
+}
+
+/// One JSON object for programs, with the keys of a role file.
+pub fn json_line(role: &Role) -> String {
+    let persona = |persona: &Persona| {
+        json!({
+            "name": persona.name,
+            "description": persona.description,
+            "model": persona.choice.model,
+            "reasoning_effort": persona.choice.reasoning_effort,
+        })
+    };
+    let Budget {
+        tokens,
+        money_micro_usd,
+        wall_time_s,
+        agents,
+    } = role.budget;
+    let object = json!({
+        "name": role.name,
+        "origin": role.origin.as_str(),
+        "path": role.origin.path(),
+        "description": role.description,
+        "model": role.choice.model,
+        "reasoning_effort": role.choice.reasoning_effort,
+        "read_only": role.read_only,
+        "allow_list": role.tools.allow,
+        "deny_list": role.tools.deny,
+        "agent_names": role.personas.iter().map(persona).collect::<Vec<Value>>(),
+        "approvals": role.approvals,
+        "isolation": role.isolation,
+        "output_schema": role.output_schema,
+        "budget": {
+            "tokens": tokens,
+            "money_usd": money_micro_usd.map(usd),
+            "wall_time_s": wall_time_s,
+            "agents": agents,
+        },
+        "mcp_servers": role.mcp_servers,
+    });
+    format!("{object}\n")
+}
+
+pub fn broken_json(broken: &Broken) -> String {
+    let object = json!({ "path": broken.path, "error": broken.error.to_string() });
+    format!("{object}\n")
+}
+
+/// Every value of a role with where it comes from, then the prompt.
+pub fn details(role: &Role, persona: Option<&Persona>) -> String {
+    let own = role.origin.to_string();
+    let of_persona = persona.map(|persona| format!("persona {} in {own}", persona.name));
+    let of_persona = of_persona.as_deref().unwrap_or(&own);
+    let place = |source: Source| match source {
+        Source::Call | Source::Persona => of_persona,
+        Source::Role => own.as_str(),
+        Source::Inherited => PARENT,
+    };
+    let no_call = Choice::default();
+    let levels = role.precedence(&no_call, persona);
+    let model = levels.model("inherited");
+    let Resolved { value, source } = levels.reasoning_effort(None);
+    let effort = value.map_or("inherited", |effort| effort.as_str());
+
+    let mut rows = Rows::default();
+    let description = persona.and_then(|persona| persona.description.as_deref());
+    match description {
+        Some(description) => rows.add("description", description, of_persona),
+        None => rows.add("description", &role.description, &own),
+    }
+    rows.add("model", &model.value, place(model.source));
+    rows.add("reasoning_effort", effort, place(source));
+    let or_parents = |value: Option<String>| match value {
+        Some(value) => (value, own.as_str()),
+        None => ("inherited".to_owned(), PARENT),
+    };
+    let sandbox = role.read_only.then(|| "read-only".to_owned());
+    rows.add_pair("sandbox", or_parents(sandbox));
+    rows.add_pair("tools", or_parents(tools(&role.tools)));
+    let servers = role.mcp_servers.as_deref().map(listed);
+    rows.add_pair("mcp_servers", or_parents(servers));
+    match role.approvals {
+        Some(approvals) => rows.add("approvals", &word(approvals), &own),
+        None => rows.add("approvals", "not set", "the tool that spawns decides"),
+    }
+    match role.isolation {
+        Some(isolation) => rows.add("isolation", &word(isolation), &own),
+        None => rows.add("isolation", "shared", "default"),
+    }
+    rows.add_pair("budget", or_parents(budget(role.budget)));
+    if let Some(schema) = &role.output_schema {
+        rows.add("output_schema", &schema.to_string(), &own);
+    }
+    for known in &role.personas {
+        let description = known.description.as_deref().unwrap_or_default();
+        rows.add(&format!("persona {}", known.name), description, &own);
+    }
+    format!("{}\n{}\n", rows.text(), clean(role.prompt(persona)))
+}
+
+/// `None` if the role has nothing to say about tools.
+fn tools(policy: &ToolPolicy) -> Option<String> {
+    let names = |patterns: &[Pattern]| {
+        let names: Vec<String> = patterns.iter().map(ToString::to_string).collect();
+        listed(&names)
+    };
+    match (&policy.allow, policy.deny.as_slice()) {
+        (None, []) => None,
+        (None, deny) => Some(format!("all but {}", names(deny))),
+        (Some(allow), []) => Some(format!("only {}", names(allow))),
+        (Some(allow), deny) => Some(format!("only {}; not {}", names(allow), names(deny))),
+    }
+}
+
+fn budget(budget: Budget) -> Option<String> {
+    let Budget {
+        tokens,
+        money_micro_usd,
+        wall_time_s,
+        agents,
+    } = budget;
+    let parts: Vec<String> = [
+        tokens.map(|tokens| format!("{tokens} tokens")),
+        money_micro_usd.map(|money| format!("${}", usd(money))),
+        wall_time_s.map(|seconds| format!("{seconds} s")),
+        agents.map(|agents| format!("{agents} agents")),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "role files hold at most a billion dollars, which are exact to the millionth"
+)]
+fn usd(micro: u64) -> f64 {
+    micro as f64 / 1e6
+}
+
+fn listed(names: &[String]) -> String {
+    if names.is_empty() {
+        "none".to_owned()
+    } else {
+        names.join(", ")
+    }
+}
+
+/// The word that stands in role files.
+fn word(value: impl serde::Serialize) -> String {
+    let value = serde_json::to_value(value).unwrap_or_default();
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+/// A role of a project is somebody else's text: it must not drive the terminal.
+fn clean(text: &str) -> String {
+    let safe = |letter: &char| !letter.is_control() || matches!(letter, '\n' | '\t');
+    text.chars().filter(safe).collect()
+}
+
+/// Keys and values in columns, each with its origin.
+#[derive(Default)]
+struct Rows(Vec<(String, String, String)>);
+
+impl Rows {
+    fn add(&mut self, key: &str, value: &str, origin: &str) {
+        let value = clean(value).replace('\n', " ");
+        self.0.push((key.to_owned(), value, origin.to_owned()));
+    }
+
+    fn add_pair(&mut self, key: &str, (value, origin): (String, &str)) {
+        self.add(key, &value, origin);
+    }
+
+    fn text(&self) -> String {
+        let width = self.0.iter().map(|(key, ..)| key.len()).max();
+        let width = width.unwrap_or_default();
+        let line = |(key, value, origin): &(String, String, String)| {
+            format!("{key:width$}  {value}  # {origin}\n")
+        };
+        self.0.iter().map(line).collect::<Vec<_>>().concat()
+    }
+}

@@ -1,0 +1,193 @@
+//! `troupe roles` over real files.
+
+use expect_test::expect;
+
+use crate::machine::Machine;
+
+const MINER: &str = "---
+description: \"Digs \\e[31mdeep.\"
+model: deep-1
+reasoning_effort: high
+read_only: true
+allow_list: [read_file, 'mcp__ore__*']
+deny_list: [mcp__ore__sell]
+budget: { tokens: 1000, money_usd: 0.25 }
+mcp_servers: [ore]
+approvals: route
+agent_names:
+  - name: brief
+    description: digs a little
+    model: quick-1
+---
+Dig.
+
+<!-- agent_name: brief -->
+Scratch.
+";
+
+fn machine() -> Machine {
+    let machine = Machine::bare();
+    machine.write("project/.troupe/agents/miner.md", MINER);
+    machine
+}
+
+#[test]
+fn the_list_shows_what_can_be_used_and_what_cannot() {
+    let machine = machine();
+    machine.write(
+        "home/agents/explorer.md",
+        "---\nread_only: yes\n---\nLook.\n",
+    );
+    let run = machine.run(&["roles", "list"]).succeeded();
+    expect![[r#"
+        architect      embedded             Designs a change before it is made; returns a plan that others can carry out.
+        default        embedded             A general assistant for one task that fits no other role.
+        linter_fixer   embedded             Makes linters and formatters pass without changing what the code does.
+        mathematician  embedded             Solves problems of mathematics, algorithms and estimation, with a checked argument.
+        miner          project   read-only  Digs [31mdeep.
+        orchestrator   embedded             Divides a large task among other agents, follows them, and answers for the whole.
+        reviewer       embedded  read-only  Reviews a change and returns findings that its author would want to fix.
+        tester         embedded             Writes strict, concise tests that can fail, and runs them.
+        worker         embedded             Implements one well-defined change in files that it owns, and shows that it works.
+    "#]].assert_eq(&run.stdout);
+    expect![[r#"
+        broken: DIR/home/agents/explorer.md:2:12: expected `true` or `false`
+    "#]]
+    .assert_eq(&machine.shown(&run.stderr));
+
+    let run = machine.run(&["roles", "list", "--json"]).succeeded();
+    let lines = run.lines();
+    let line = |name: &str| lines.iter().find(|line| line["name"] == name).unwrap();
+    assert_eq!(line("miner")["allow_list"][1], "mcp__ore__*");
+    assert_eq!(line("miner")["agent_names"][0]["model"], "quick-1");
+    assert_eq!(line("miner")["budget"]["money_usd"], 0.25);
+    assert_eq!(line("worker")["origin"], "embedded");
+    let broken = lines.last().unwrap();
+    assert!(
+        broken["error"]
+            .as_str()
+            .unwrap()
+            .contains("explorer.md:2:12")
+    );
+    assert!(!lines.iter().any(|line| line["name"] == "explorer"));
+}
+
+#[test]
+fn show_says_where_each_value_comes_from() {
+    let machine = machine();
+    let run = machine.run(&["roles", "show", "MINER"]).succeeded();
+    expect![[r#"
+        description       Digs [31mdeep.  # DIR/project/.troupe/agents/miner.md
+        model             deep-1  # DIR/project/.troupe/agents/miner.md
+        reasoning_effort  high  # DIR/project/.troupe/agents/miner.md
+        sandbox           read-only  # DIR/project/.troupe/agents/miner.md
+        tools             only read_file, mcp__ore__*; not mcp__ore__sell  # DIR/project/.troupe/agents/miner.md
+        mcp_servers       ore  # DIR/project/.troupe/agents/miner.md
+        approvals         route  # DIR/project/.troupe/agents/miner.md
+        isolation         shared  # default
+        budget            1000 tokens, $0.25  # DIR/project/.troupe/agents/miner.md
+        persona brief     digs a little  # DIR/project/.troupe/agents/miner.md
+
+        Dig.
+    "#]].assert_eq(&machine.shown(&run.stdout));
+    let run = machine
+        .run(&["roles", "show", "miner", "--persona", "brief"])
+        .succeeded();
+    expect![[r#"
+        description       digs a little  # persona brief in DIR/project/.troupe/agents/miner.md
+        model             quick-1  # persona brief in DIR/project/.troupe/agents/miner.md
+        reasoning_effort  high  # DIR/project/.troupe/agents/miner.md
+        sandbox           read-only  # DIR/project/.troupe/agents/miner.md
+        tools             only read_file, mcp__ore__*; not mcp__ore__sell  # DIR/project/.troupe/agents/miner.md
+        mcp_servers       ore  # DIR/project/.troupe/agents/miner.md
+        approvals         route  # DIR/project/.troupe/agents/miner.md
+        isolation         shared  # default
+        budget            1000 tokens, $0.25  # DIR/project/.troupe/agents/miner.md
+        persona brief     digs a little  # DIR/project/.troupe/agents/miner.md
+
+        Scratch.
+    "#]].assert_eq(&machine.shown(&run.stdout));
+    let run = machine.run(&["roles", "show", "worker"]).succeeded();
+    assert!(
+        run.stdout.contains("\nYou implement one change"),
+        "{}",
+        run.stdout
+    );
+
+    let run = machine.run(&["roles", "show", "minor"]).failed_with(2);
+    expect![[r#"
+        troupe: unknown role minor; did you mean miner?
+    "#]]
+    .assert_eq(&run.stderr);
+    let run = machine
+        .run(&["roles", "show", "miner", "--persona", "loud"])
+        .failed_with(2);
+    expect![[r#"
+        troupe: the role miner has no persona "loud"; there are brief
+    "#]]
+    .assert_eq(&run.stderr);
+}
+
+#[test]
+fn check_tells_every_error_and_fails() {
+    let machine = machine();
+    let run = machine.run(&["roles", "check"]).succeeded();
+    assert_eq!(run.stdout, "10 roles are usable, 0 are not\n");
+
+    machine.write("project/.troupe/agents/a.md", "---\ndescription: d\n");
+    machine.write(
+        "home/agents/b.md",
+        "---\ndescription: d\nmodle: m\n---\nDo it.\n",
+    );
+    let run = machine.run(&["roles", "check"]).failed_with(1);
+    expect![[r#"
+        broken: DIR/project/.troupe/agents/a.md:1:1: the front matter has no end; expected a line `---` before the prompt
+        broken: DIR/home/agents/b.md:3:1: unknown key `modle` (did you mean `model`?)
+    "#]].assert_eq(&machine.shown(&run.stderr));
+    assert_eq!(run.stdout, "10 roles are usable, 2 are not\n");
+
+    let miner = ".troupe/agents/miner.md";
+    let run = machine
+        .run(&["roles", "check", miner, ".troupe/agents/a.md", "none.md"])
+        .failed_with(1);
+    assert_eq!(run.stdout, ".troupe/agents/miner.md: ok\n");
+    expect![[r#"
+        broken: .troupe/agents/a.md:1:1: the front matter has no end; expected a line `---` before the prompt
+        broken: cannot read none.md: No such file or directory (os error 2)
+    "#]].assert_eq(&machine.shown(&run.stderr));
+    machine.write("project/ore.json", "{}");
+    machine.write(
+        "project/ore.md",
+        "---\ndescription: d\noutput_schema: ore.json\n---\nDig.\n",
+    );
+    machine
+        .run(&["roles", "check", miner, "ore.md"])
+        .succeeded();
+    let run = machine.run(&["roles", "show", "a"]).failed_with(1);
+    assert!(run.stderr.contains("a.md:1:1: "), "{}", run.stderr);
+}
+
+#[test]
+fn a_new_role_can_be_used_at_once_and_is_not_replaced() {
+    let machine = machine();
+    let run = machine.run(&["roles", "new", "Painter"]).succeeded();
+    expect![[r#"
+        DIR/project/.troupe/agents/painter.md
+    "#]]
+    .assert_eq(&machine.shown(&run.stdout));
+    machine.run(&["roles", "show", "painter"]).succeeded();
+    let run = machine.run(&["roles", "new", "painter"]).failed_with(1);
+    expect![[r#"
+        troupe: cannot make a role in DIR/project/.troupe/agents: DIR/project/.troupe/agents/painter.md is already there
+    "#]].assert_eq(&machine.shown(&run.stderr));
+
+    let run = machine
+        .run(&["roles", "new", "painter", "--user"])
+        .succeeded();
+    expect![[r#"
+        DIR/home/agents/painter.md
+    "#]]
+    .assert_eq(&machine.shown(&run.stdout));
+    machine.run(&["roles", "new", "../painter"]).failed_with(2);
+    machine.run(&["roles", "check"]).succeeded();
+}
