@@ -18,7 +18,8 @@ pub struct Agent {
     pub children: Vec<AgentId>,
     pub path: String,
     pub depth: u32,
-    pub genealogy: Genealogy,
+    /// None for the root.
+    pub genealogy: Option<Genealogy>,
     pub bond: Bond,
     pub born_at: TimeMs,
     pub lifecycle: Lifecycle,
@@ -83,7 +84,7 @@ pub enum Reach {
 
 /// A stop on its way to a running task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "order", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum StopOrder {
     Interrupt { why: Interruption },
     Cancel { by: Caller, scope: AgentId },

@@ -62,7 +62,7 @@ pub struct Spawn {
     pub message: MessageId,
 }
 
-/// A message without its contents.
+/// A message without its contents. Sent again while it waits, it is the same message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Letter {
     pub from: Sender,

@@ -11,6 +11,7 @@ use super::id::MessageId;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Envelope {
     pub id: MessageId,
+    #[serde(flatten)]
     pub kind: MailKind,
 }
 

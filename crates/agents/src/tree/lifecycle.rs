@@ -16,8 +16,7 @@ use troupe_protocol::{AgentId, SubmissionId};
 
 use super::id::Caller;
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "state", rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lifecycle {
     /// Born, never started.
     PendingInit,
@@ -36,7 +35,7 @@ pub enum Lifecycle {
 }
 
 /// The last task of a closed agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LastTask {
     pub task: SubmissionId,
     pub end: End,
@@ -44,7 +43,7 @@ pub struct LastTask {
 
 /// Why a task is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "end", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum End {
     Completed,
     Errored,

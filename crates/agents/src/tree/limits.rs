@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// What bounds one tree: the section `[agents]` of the configuration, as far as the tree
 /// decides by it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub struct Limits {
     /// Agents that run at the same time. The root is not counted: the user's own
     /// conversation never queues behind the children.

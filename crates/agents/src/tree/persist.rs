@@ -20,6 +20,7 @@ pub struct Record {
     pub at: TimeMs,
     /// The agent in whose log it stands: who did it, or to whose status it belongs.
     pub log: AgentId,
+    #[serde(flatten)]
     pub fact: Fact,
 }
 
@@ -41,6 +42,7 @@ pub enum Fact {
     Started {
         agent: AgentId,
         task: SubmissionId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<MessageId>,
     },
     /// Messages joined the running task.
@@ -53,6 +55,7 @@ pub enum Fact {
         agent: AgentId,
         task: SubmissionId,
         end: End,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         callback: Option<Callback>,
     },
     /// A stop reached the agent before it took the next callback, which stays.
@@ -203,7 +206,7 @@ impl Memory {
             children: Vec::new(),
             path: birth.path.clone(),
             depth,
-            genealogy: birth.genealogy.clone(),
+            genealogy: Some(birth.genealogy.clone()),
             bond: birth.bond,
             born_at: at,
             lifecycle: Lifecycle::PendingInit,
@@ -345,10 +348,7 @@ fn root(session: SessionId, at: TimeMs) -> Agent {
         children: Vec::new(),
         path: super::address::ROOT_PATH.to_owned(),
         depth: 0,
-        genealogy: Genealogy {
-            origin: troupe_protocol::agent::AgentOrigin::Spawn,
-            point: None,
-        },
+        genealogy: None,
         bond: Bond {
             callback: CallbackMode::Off,
             ..Bond::default()

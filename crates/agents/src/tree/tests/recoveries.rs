@@ -286,3 +286,89 @@ fn a_sweep_repeats_hints() {
         "#]],
     );
 }
+
+/// Written logs are read by later versions: a change here needs a reader for the old form.
+#[test]
+fn the_written_form() {
+    check(
+        "started root t1
+         spawn root a bound
+         spawn a b once
+         send user a !
+         end a replaced
+         send user a
+         took a m4
+         wait a b
+         end b completed
+         taken a w0
+         interrupt user a
+         end a interrupted
+         release user b
+         cancel user b
+         close user a
+         resume user a
+         prune user b
+         lines",
+        expect![[r#"
+            > started root t1
+            > spawn root a bound
+            load a
+            start a with m1
+            = 1 /root/a pending_init
+            > spawn a b once
+            load b
+            start b with m2
+            = 2 /root/a/b pending_init
+            > send user a !
+            abort a: Replaced
+            = queued 1
+            > end a replaced
+            start a with m3
+            > send user a
+            poke a
+            = queued 1
+            > took a m4
+            > wait a b
+            = w0
+            > end b completed
+            answer w0: Final b completed (callback-of-b-5)
+            > taken a w0
+            > interrupt user a
+            abort a: Interrupted
+            = Interrupt a
+            > end a interrupted
+            > release user b
+            = Release b
+            > cancel user b
+            = skip b (Idle)
+            > close user a
+            shut a
+            = Close a
+            > resume user a
+            = interrupted (user)
+            > prune user b
+            unload b
+            = Prune b
+            > lines
+            {"order":0,"at":0,"log":0,"fact":"rooted","session":"00000000-0000-0000-0000-000000000000"}
+            {"order":1,"at":0,"log":0,"fact":"started","agent":0,"task":"t1"}
+            {"order":2,"at":0,"log":0,"fact":"born","agent":1,"parent":0,"session":"00000001-0000-0000-0000-000000000000","path":"/root/a","genealogy":{"origin":"spawn"},"bond":{"callback":"persistent","on_parent_interrupt":"cancel","reach":"subtree"},"first":{"id":"00000000-0000-0000-0000-000000000001","kind":"regular","from":{"agent":0}}}
+            {"order":3,"at":0,"log":1,"fact":"started","agent":1,"task":"00000000-0000-0000-0000-000000000001","message":"00000000-0000-0000-0000-000000000001"}
+            {"order":4,"at":0,"log":1,"fact":"born","agent":2,"parent":1,"session":"00000002-0000-0000-0000-000000000000","path":"/root/a/b","genealogy":{"origin":"spawn"},"bond":{"callback":"once","on_parent_interrupt":"keep_running","reach":"subtree"},"first":{"id":"00000000-0000-0000-0000-000000000002","kind":"regular","from":{"agent":1}}}
+            {"order":5,"at":0,"log":2,"fact":"started","agent":2,"task":"00000000-0000-0000-0000-000000000002","message":"00000000-0000-0000-0000-000000000002"}
+            {"order":6,"at":0,"log":0,"fact":"sent","to":1,"envelope":{"id":"00000000-0000-0000-0000-000000000003","kind":"interrupt","from":"user"}}
+            {"order":7,"at":0,"log":1,"fact":"ended","agent":1,"task":"00000000-0000-0000-0000-000000000001","end":"replaced"}
+            {"order":8,"at":0,"log":1,"fact":"started","agent":1,"task":"00000000-0000-0000-0000-000000000003","message":"00000000-0000-0000-0000-000000000003"}
+            {"order":9,"at":0,"log":0,"fact":"sent","to":1,"envelope":{"id":"00000000-0000-0000-0000-000000000004","kind":"regular","from":"user"}}
+            {"order":10,"at":0,"log":1,"fact":"took","agent":1,"messages":["00000000-0000-0000-0000-000000000004"]}
+            {"order":11,"at":0,"log":2,"fact":"ended","agent":2,"task":"00000000-0000-0000-0000-000000000002","end":"completed","callback":{"id":"48df7015-c831-5e07-b3b2-56315f8890b3","target":1}}
+            {"order":12,"at":0,"log":1,"fact":"consumed","agent":1,"messages":["48df7015-c831-5e07-b3b2-56315f8890b3"]}
+            {"order":13,"at":0,"log":0,"fact":"stop_asked","agent":1,"stop":{"interrupt":{"why":"user"}}}
+            {"order":14,"at":0,"log":1,"fact":"ended","agent":1,"task":"00000000-0000-0000-0000-000000000003","end":{"interrupted":{"why":"user"}},"callback":{"id":"da815d7f-78d0-5e6a-8174-70fd330fd0d9","target":0}}
+            {"order":15,"at":0,"log":0,"fact":"released","agent":2}
+            {"order":16,"at":0,"log":1,"fact":"shut","agent":1}
+            {"order":17,"at":0,"log":1,"fact":"reopened","agent":1}
+            {"order":18,"at":0,"log":0,"fact":"pruned","agent":2}
+        "#]],
+    );
+}

@@ -98,6 +98,11 @@ impl Scene {
             ["slow"] => self.slow = true,
             ["pass", seconds] => self.now += seconds.parse::<i64>().unwrap() * 1000,
             ["status"] => self.show_status(),
+            ["lines"] => {
+                for record in &self.records {
+                    writeln!(self.shown, "{}", line_of(record)).unwrap();
+                }
+            }
             ["counts"] => writeln!(self.shown, "{:?}", self.tree.counts()).unwrap(),
             ["find", from, text] => self.find(from, text),
             ["crash"] => self.crash(),
@@ -299,7 +304,9 @@ impl Scene {
     }
 
     fn crash(&mut self) {
-        let (tree, misfits) = Tree::restore(self.limits.clone(), self.records.clone());
+        let lines: Vec<String> = self.records.iter().map(line_of).collect();
+        let read = lines.iter().map(|line| serde_json::from_str(line).unwrap());
+        let (tree, misfits) = Tree::restore(self.limits.clone(), read.rev().collect());
         assert_eq!(misfits, []);
         assert_eq!(tree.memory(), self.tree.memory());
         self.tree = tree;
@@ -476,6 +483,10 @@ impl Scene {
         all.find(|(_, known)| **known == agent)
             .map_or_else(|| agent.to_string(), |(name, _)| name.clone())
     }
+}
+
+fn line_of(record: &Record) -> String {
+    serde_json::to_string(record).unwrap()
 }
 
 fn report(agent: AgentId, report: Report) -> What {

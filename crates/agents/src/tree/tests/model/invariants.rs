@@ -1,0 +1,165 @@
+//! What must hold after every step.
+
+use std::collections::BTreeSet;
+
+use troupe_protocol::AgentId;
+
+use super::super::reference::{Member, Stand};
+use super::world::{World, demand, limits};
+use crate::tree::command::What;
+use crate::tree::effect::Effect;
+use crate::tree::id::MessageId;
+use crate::tree::inbox::MailKind;
+use crate::tree::persist::Fact;
+use crate::tree::status::{Status, WaitingOn};
+
+impl World {
+    /// A status stands in its own agent's log, and while a task is in flight only its own
+    /// session changes it.
+    pub(super) fn check_writers(&self, what: &What, effects: &[Effect]) -> Result<(), String> {
+        let reporter = match what {
+            What::Report { agent, .. } => Some(*agent),
+            _ => None,
+        };
+        for effect in effects {
+            let Effect::Persist(record) = effect else {
+                continue;
+            };
+            let (Fact::Started { agent, .. }
+            | Fact::Ended { agent, .. }
+            | Fact::Halted { agent, .. }
+            | Fact::Withdrawn { agent }
+            | Fact::Shut { agent }) = &record.fact
+            else {
+                continue;
+            };
+            demand(record.log == *agent, "a status is a line of its own agent")?;
+            let in_flight = self.reference.get(*agent).flight.is_some();
+            demand(
+                !in_flight || reporter == Some(*agent) || *what == What::Recover,
+                "nobody else writes the status of a running task",
+            )?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_members(&self) -> Result<(), String> {
+        let mut paths = BTreeSet::new();
+        for member in &self.reference.members {
+            let agent = self.tree.get(member.id).ok_or("an agent is remembered")?;
+            demand(paths.insert(&agent.path), "a path is given once")?;
+            demand(agent.parent == member.parent, "parents agree")?;
+            let ids = |wanted: fn(&MailKind) -> bool| -> Vec<MessageId> {
+                let mail = agent.inbox.iter().filter(|mail| wanted(&mail.kind));
+                mail.map(|mail| mail.id).collect()
+            };
+            let callbacks: Vec<MessageId> = member.callbacks.iter().map(|(id, _)| *id).collect();
+            let same = ids(|kind| matches!(kind, MailKind::Interrupt { .. })) == member.interrupts
+                && ids(|kind| matches!(kind, MailKind::Regular { .. })) == member.regular
+                && ids(|kind| matches!(kind, MailKind::Callback { .. })) == callbacks;
+            demand(same, "inboxes agree")?;
+            let status = self.tree.status(member.id);
+            if !self.fits(member, status) {
+                return Err(format!("broken: a status is {status:?} for {member:?}"));
+            }
+        }
+        demand(
+            self.tree.memory().iter().count() == self.reference.members.len(),
+            "nobody is invented",
+        )
+    }
+
+    fn fits(&self, member: &Member, status: Status) -> bool {
+        if let Some(flight) = &member.flight {
+            return match status {
+                Status::PendingInit => flight.message.is_some(),
+                Status::Running | Status::Waiting { .. } => flight.message.is_none(),
+                _ => false,
+            };
+        }
+        if member.next().is_some() {
+            let replaced = member.stand == Stand::Replaced && status == Status::PendingInit;
+            if matches!(status, Status::Queued { .. }) || replaced {
+                return true;
+            }
+            if !self.suspended {
+                return false;
+            }
+        }
+        match status {
+            Status::Shutdown => member.closed,
+            _ if member.closed => false,
+            Status::PendingInit => matches!(member.stand, Stand::New | Stand::Replaced),
+            Status::Completed => member.stand == Stand::Completed,
+            Status::Errored => matches!(member.stand, Stand::Errored | Stand::FailedToStart),
+            Status::Interrupted { .. } => member.stand == Stand::Interrupted,
+            Status::Cancelled => member.stand == Stand::Cancelled,
+            Status::BudgetExceeded => member.stand == Stand::Budget,
+            Status::Queued { .. } | Status::Running | Status::Waiting { .. } | Status::NotFound => {
+                false
+            }
+        }
+    }
+
+    pub(super) fn check_slots(&self) -> Result<(), String> {
+        let statuses: Vec<(AgentId, Status)> = self
+            .reference
+            .members
+            .iter()
+            .filter(|member| member.id != AgentId::ROOT)
+            .map(|member| (member.id, self.tree.status(member.id)))
+            .collect();
+        let in_flight = |agent: AgentId| self.reference.get(agent).flight.is_some();
+        let runs = |(agent, status): &&(AgentId, Status)| match status {
+            Status::Waiting { on } => on.keeps_slot(),
+            Status::Running => true,
+            Status::PendingInit => in_flight(*agent),
+            _ => false,
+        };
+        let running = statuses.iter().filter(runs).count();
+        demand(running <= limits().max_threads, "no more run than may")?;
+        demand(running == self.tree.counts().running, "no slot is leaked")?;
+        if self.suspended {
+            return Ok(());
+        }
+        let returning = |(agent, status): &&(AgentId, Status)| match status {
+            Status::Waiting { on } => *on == WaitingOn::Slot,
+            Status::PendingInit => !in_flight(*agent),
+            _ => false,
+        };
+        let returning = statuses.iter().filter(returning).count();
+        let mut positions: Vec<usize> = statuses
+            .iter()
+            .filter_map(|(_, status)| match status {
+                Status::Queued { position } => Some(*position),
+                _ => None,
+            })
+            .collect();
+        positions.sort_unstable();
+        let expected: Vec<usize> = (returning + 1..=returning + positions.len()).collect();
+        demand(positions == expected, "positions count from the head")?;
+        let in_line = returning + positions.len();
+        demand(
+            in_line == 0 || running == limits().max_threads,
+            "nobody waits for a slot that is free",
+        )
+    }
+
+    pub(super) fn check_waits(&self) -> Result<(), String> {
+        for (_, wait) in self.open_waits() {
+            let met = wait
+                .on
+                .iter()
+                .any(|agent| self.reference.get(*agent).is_final());
+            let status = wait.waiter.map(|waiter| self.tree.status(waiter));
+            let for_slot = Some(Status::Waiting {
+                on: WaitingOn::Slot,
+            });
+            demand(
+                !met || status == for_slot,
+                "a wait whose agent has ended is answered",
+            )?;
+        }
+        Ok(())
+    }
+}

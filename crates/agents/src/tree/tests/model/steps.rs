@@ -1,0 +1,370 @@
+//! What may happen: each number is one step, read in the light of the moment.
+
+use troupe_protocol::agent::AgentOrigin;
+use troupe_protocol::{AgentId, SessionId, SubmissionId};
+use uuid::Uuid;
+
+use super::super::reference::Flight;
+use super::world::{Waiting, World, demand, limits};
+use crate::tree::Tree;
+use crate::tree::agent::{Bond, CallbackMode, Genealogy, OnParentInterrupt, Reach};
+use crate::tree::command::{
+    Letter, Outcome, Report, Spawn, Stop, StopMode, Urgency, Verb, WaitFor, What,
+};
+use crate::tree::effect::{AbortWhy, Answer, Effect, Receipt};
+use crate::tree::id::{Caller, MessageId, WaitId};
+use crate::tree::inbox::Sender;
+use crate::tree::status::WaitingOn;
+
+/// Takes small numbers out of a big one.
+pub(super) struct Draw(pub u64);
+
+impl Draw {
+    pub fn below(&mut self, bound: usize) -> usize {
+        let bound = u64::try_from(bound.max(1)).expect("a small number");
+        let drawn = self.0 % bound;
+        self.0 /= bound;
+        usize::try_from(drawn).expect("a small number")
+    }
+
+    fn one<T: Copy>(&mut self, of: &[T]) -> Option<T> {
+        (!of.is_empty()).then(|| of[self.below(of.len())])
+    }
+}
+
+impl World {
+    pub(super) fn step(&mut self, number: u64) -> Result<(), String> {
+        let mut draw = Draw(number);
+        match draw.below(40) {
+            0..=4 => self.spawn(&mut draw),
+            5..=8 => self.send(&mut draw),
+            9..=15 => self.start(&mut draw),
+            16..=21 => self.end(&mut draw),
+            22..=24 => self.wait(&mut draw),
+            25 => self.end_wait(&mut draw),
+            26..=27 => self.take_answer(&mut draw),
+            28..=29 => self.ask(&mut draw),
+            30..=31 => self.take_mail(&mut draw),
+            32..=35 => self.stop(&mut draw),
+            36 => self.resume(&mut draw),
+            37 => self.direct_input(&mut draw),
+            38 if draw.below(4) == 0 => self.suspend(),
+            38 => self.apply(What::Sweep).map(|_| ()),
+            _ if draw.below(3) == 0 => self.crash(),
+            _ => Ok(()),
+        }
+    }
+
+    fn spawn(&mut self, draw: &mut Draw) -> Result<(), String> {
+        let by = self.someone(draw);
+        let bond = Bond {
+            callback: [
+                CallbackMode::Persistent,
+                CallbackMode::Persistent,
+                CallbackMode::Once,
+                CallbackMode::Off,
+            ][draw.below(4)],
+            on_parent_interrupt: [OnParentInterrupt::KeepRunning, OnParentInterrupt::Cancel]
+                [draw.below(2)],
+            reach: [Reach::Subtree, Reach::Family][draw.below(2)],
+        };
+        let message = self.new_message();
+        let spawned = self.apply(What::Spawn(Spawn {
+            by,
+            session: SessionId(Uuid::from_u128(message.0.as_u128())),
+            name: ["worker", "scout"][draw.below(2)].to_owned(),
+            genealogy: Genealogy {
+                origin: AgentOrigin::Spawn,
+                point: None,
+            },
+            bond,
+            message,
+        }))?;
+        if let Some(effects) = spawned {
+            let born = effects.iter().any(|effect| {
+                matches!(effect, Effect::Answer(Answer::Spawned { agent, .. })
+                    if agent.0 as usize == self.reference.members.len() - 1)
+            });
+            demand(born, "a child has the next number")?;
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, draw: &mut Draw) -> Result<(), String> {
+        let from = match self.someone(draw) {
+            Caller::User => Sender::User,
+            Caller::Agent(agent) => Sender::Agent(agent),
+        };
+        let to = self.anyone(draw);
+        let urgency = [Urgency::Regular, Urgency::Regular, Urgency::Interrupt][draw.below(3)];
+        let message = self.new_message();
+        let allowed = self.may_send(from, to, urgency);
+        let letter = Letter {
+            from,
+            to,
+            message,
+            urgency,
+        };
+        let member = self.reference.get(to);
+        let dead = member.closed || member.pruned || member.ends_input();
+        let sent = self.apply(What::Send(letter))?;
+        demand(sent.is_some() == allowed, "mail reaches whom it may reach")?;
+        let Some(effects) = sent else {
+            return Ok(());
+        };
+        let died = effects.iter().any(|effect| {
+            matches!(
+                effect,
+                Effect::Answer(Answer::Receipt(Receipt::Dead { .. }))
+            )
+        });
+        demand(died == dead, "a receipt is dead exactly for the dead")
+    }
+
+    fn may_send(&self, from: Sender, to: AgentId, urgency: Urgency) -> bool {
+        let Sender::Agent(from) = from else {
+            return true;
+        };
+        let root_interrupt = to == AgentId::ROOT && urgency == Urgency::Interrupt;
+        if from == to || root_interrupt {
+            return false;
+        }
+        let sender = self.reference.get(from);
+        let parent = sender.parent;
+        let family = parent.is_some()
+            && (parent == Some(to) || parent == self.reference.get(to).parent)
+            && sender.bond.reach == Reach::Family
+            && urgency == Urgency::Regular;
+        family || self.reference.owns(from, to)
+    }
+
+    fn start(&mut self, draw: &mut Draw) -> Result<(), String> {
+        let asked = self.flights(|flight| flight.message.is_some());
+        let Some(agent) = draw.one(&asked) else {
+            return Ok(());
+        };
+        let flight = self.reference.get(agent).flight.clone();
+        let task = flight.map(|flight| flight.task).unwrap_or_default();
+        let started = self.report(agent, Report::Started { task })?;
+        demand(started, "a task that was asked for may start")
+    }
+
+    fn end(&mut self, draw: &mut Draw) -> Result<(), String> {
+        let agents = self.flights(|_| true);
+        let Some(agent) = draw.one(&agents) else {
+            return Ok(());
+        };
+        let told = match self.aborted.get(&agent) {
+            Some(AbortWhy::Replaced) => Outcome::Replaced,
+            Some(AbortWhy::Interrupted | AbortWhy::Cancelled | AbortWhy::Shutdown) => {
+                Outcome::Interrupted
+            }
+            None => Outcome::Completed,
+        };
+        let outcome = [
+            told,
+            told,
+            told,
+            Outcome::Completed,
+            Outcome::Errored,
+            Outcome::Interrupted,
+            Outcome::BudgetExceeded,
+            Outcome::Replaced,
+        ][draw.below(8)];
+        self.end_with(agent, outcome)
+    }
+
+    fn end_with(&mut self, agent: AgentId, outcome: Outcome) -> Result<(), String> {
+        let flight = self.reference.get(agent).flight.clone();
+        let Some(Flight { task, message }) = flight else {
+            return Ok(());
+        };
+        let begun = message.is_none();
+        let ended = self.report(agent, Report::Ended { task, outcome })?;
+        let may = begun || !matches!(outcome, Outcome::Completed | Outcome::Replaced);
+        demand(ended == may, "only what has begun completes")
+    }
+
+    fn wait(&mut self, draw: &mut Draw) -> Result<(), String> {
+        let by = self.someone(draw);
+        let on = if draw.below(4) == 0 {
+            WaitFor::AnyChild
+        } else {
+            let count = 1 + draw.below(2);
+            WaitFor::Agents((0..count).map(|_| self.anyone(draw)).collect())
+        };
+        self.apply(What::Wait { by, on }).map(|_| ())
+    }
+
+    fn end_wait(&mut self, draw: &mut Draw) -> Result<(), String> {
+        let open: Vec<WaitId> = self.open_waits().map(|(wait, _)| *wait).collect();
+        let Some(wait) = draw.one(&open) else {
+            return Ok(());
+        };
+        let what = match draw.below(2) {
+            0 => What::TimeOut { wait },
+            _ => What::StopWaiting { wait },
+        };
+        self.apply(what).map(|_| ())
+    }
+
+    fn take_answer(&mut self, draw: &mut Draw) -> Result<(), String> {
+        let answered: Vec<(WaitId, AgentId)> = self
+            .waits
+            .iter()
+            .filter(|(_, wait)| wait.delivers.is_some())
+            .filter_map(|(id, wait)| Some((*id, wait.waiter?)))
+            .collect();
+        let Some((wait, waiter)) = draw.one(&answered) else {
+            return Ok(());
+        };
+        let taken = self.report(waiter, Report::WaitTaken { wait })?;
+        demand(taken, "an answer can be taken")
+    }
+
+    fn ask(&mut self, draw: &mut Draw) -> Result<(), String> {
+        let running = self.flights(|flight| flight.message.is_none());
+        let Some(agent) = draw.one(&running) else {
+            return Ok(());
+        };
+        let report = if self.asking.contains(&agent) {
+            Report::Unblocked
+        } else {
+            let on = [WaitingOn::Approval, WaitingOn::User, WaitingOn::Model][draw.below(3)];
+            Report::Waiting { on }
+        };
+        self.report(agent, report).map(|_| ())
+    }
+
+    fn take_mail(&mut self, draw: &mut Draw) -> Result<(), String> {
+        let running = self.flights(|flight| flight.message.is_none());
+        let Some(agent) = draw.one(&running) else {
+            return Ok(());
+        };
+        let member = self.reference.get(agent);
+        let messages = [member.interrupts.clone(), member.regular.clone()].concat();
+        self.report(agent, Report::Took { messages }).map(|_| ())
+    }
+
+    fn stop(&mut self, draw: &mut Draw) -> Result<(), String> {
+        let verbs = [
+            Verb::Interrupt,
+            Verb::Cancel,
+            Verb::Close,
+            Verb::Release,
+            Verb::Prune,
+        ];
+        let verb = verbs[draw.below(5)];
+        let by = self.someone(draw);
+        let target = self.anyone(draw);
+        let mode = match draw.below(5) {
+            0 => StopMode::DryRun,
+            _ => StopMode::Act,
+        };
+        let reached = match by {
+            Caller::User => true,
+            Caller::Agent(_) if verb == Verb::Interrupt && target == AgentId::ROOT => false,
+            Caller::Agent(agent) => self.reference.owns(agent, target),
+        };
+        let fits = verb != Verb::Release || self.reference.get(target).parent.is_some();
+        let stopped = self.apply(What::Stop(Stop {
+            by,
+            verb,
+            targets: vec![target],
+            mode,
+        }))?;
+        demand(
+            stopped.is_some() == (reached && fits),
+            "a stop reaches one's own subtree and nothing else",
+        )
+    }
+
+    fn resume(&mut self, draw: &mut Draw) -> Result<(), String> {
+        let by = self.someone(draw);
+        let agent = self.anyone(draw);
+        self.apply(What::Resume { by, agent }).map(|_| ())
+    }
+
+    fn direct_input(&mut self, draw: &mut Draw) -> Result<(), String> {
+        let root = self.reference.get(AgentId::ROOT);
+        let busy = root.flight.as_ref().is_some_and(|it| it.message.is_none());
+        let task = SubmissionId(format!("direct-{}", draw.0));
+        let may = !busy && !root.closed;
+        let started = self.report(AgentId::ROOT, Report::Started { task })?;
+        demand(started == may, "the user may speak to an idle root")
+    }
+
+    fn suspend(&mut self) -> Result<(), String> {
+        self.apply(What::Suspend)?;
+        for agent in self.flights(|_| true) {
+            self.end_with(agent, Outcome::Interrupted)?;
+        }
+        self.crash()
+    }
+
+    fn crash(&mut self) -> Result<(), String> {
+        let (tree, misfits) = Tree::restore(limits(), self.records.clone());
+        demand(misfits.is_empty(), "facts fit each other")?;
+        demand(
+            tree.memory() == self.tree.memory(),
+            "the facts fold to the memory of the living tree",
+        )?;
+        self.tree = tree;
+        self.apply(What::Recover).map(|_| ())
+    }
+
+    /// Lets everything come to rest; nothing may be left that cannot.
+    pub(super) fn settle(&mut self) -> Result<(), String> {
+        for _ in 0..400 {
+            if let Some(agent) = self.flights(|it| it.message.is_some()).first().copied() {
+                let task = self.reference.get(agent).flight.clone();
+                let task = task.map(|flight| flight.task).unwrap_or_default();
+                self.report(agent, Report::Started { task })?;
+                continue;
+            }
+            let Some(agent) = self.flights(|_| true).first().copied() else {
+                break;
+            };
+            self.end_with(agent, Outcome::Completed)?;
+        }
+        for member in &self.reference.members {
+            demand(!member.is_active(), "everything that was begun can end")?;
+        }
+        self.crash()
+    }
+
+    pub(super) fn open_waits(&self) -> impl Iterator<Item = (&WaitId, &Waiting)> {
+        self.waits
+            .iter()
+            .filter(|(_, wait)| wait.delivers.is_none())
+    }
+
+    fn flights(&self, wanted: impl Fn(&Flight) -> bool) -> Vec<AgentId> {
+        let members = self.reference.members.iter();
+        members
+            .filter(|member| member.flight.as_ref().is_some_and(&wanted))
+            .map(|member| member.id)
+            .collect()
+    }
+
+    fn someone(&self, draw: &mut Draw) -> Caller {
+        match draw.below(3) {
+            0 => Caller::User,
+            1 => Caller::Agent(self.anyone(draw)),
+            _ => {
+                let running = self.flights(|flight| flight.message.is_none());
+                draw.one(&running).map_or(Caller::User, Caller::Agent)
+            }
+        }
+    }
+
+    fn anyone(&self, draw: &mut Draw) -> AgentId {
+        let drawn = draw.below(self.reference.members.len());
+        self.reference.members[drawn].id
+    }
+
+    fn new_message(&mut self) -> MessageId {
+        self.next_message += 1;
+        MessageId(Uuid::from_u128(self.next_message))
+    }
+}

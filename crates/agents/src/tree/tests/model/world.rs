@@ -1,0 +1,343 @@
+//! The tree, what a supervisor and its sessions would know, and the reference, side by side.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use troupe_protocol::{AgentId, SessionId};
+use uuid::Uuid;
+
+use super::super::reference::{Flight, Member, Reference, Stand};
+use crate::tree::agent::{Bond, CallbackMode};
+use crate::tree::command::{Command, Report, StopMode, Urgency, WaitFor, What};
+use crate::tree::effect::{AbortWhy, Answer, Effect, WaitAnswer, WaitEnd};
+use crate::tree::id::{Caller, MessageId, TimeMs, WaitId};
+use crate::tree::persist::{Fact, Record};
+use crate::tree::{Limits, Tree};
+
+#[derive(Debug, Clone)]
+pub(super) struct Waiting {
+    pub waiter: Option<AgentId>,
+    pub on: Vec<AgentId>,
+    /// Set once it was answered with results.
+    pub delivers: Option<Vec<MessageId>>,
+}
+
+pub(super) struct World {
+    pub tree: Tree,
+    pub reference: Reference,
+    pub records: Vec<Record>,
+    pub waits: BTreeMap<WaitId, Waiting>,
+    /// Every callback that ever was, and whether it was delivered.
+    pub callbacks: BTreeMap<MessageId, bool>,
+    pub aborted: BTreeMap<AgentId, AbortWhy>,
+    pub asking: BTreeSet<AgentId>,
+    pub next_message: u128,
+    pub suspended: bool,
+    pub log: Option<Vec<String>>,
+}
+
+pub(super) fn limits() -> Limits {
+    Limits {
+        max_threads: 2,
+        max_agents: 9,
+        max_spawns_per_minute: 1000,
+        ..Limits::default()
+    }
+}
+
+impl World {
+    pub(super) fn new(log: Option<Vec<String>>) -> Self {
+        let session = SessionId(Uuid::from_u128(u128::MAX));
+        let (tree, effects) = Tree::new(limits(), session, TimeMs(0));
+        let mut world = Self {
+            tree,
+            reference: Reference::default(),
+            records: Vec::new(),
+            waits: BTreeMap::new(),
+            callbacks: BTreeMap::new(),
+            aborted: BTreeMap::new(),
+            asking: BTreeSet::new(),
+            next_message: 0,
+            suspended: false,
+            log,
+        };
+        let silent = Bond {
+            callback: CallbackMode::Off,
+            ..Bond::default()
+        };
+        let root = Member::new(AgentId::ROOT, None, silent, None);
+        world.reference.members.push(root);
+        for effect in effects {
+            if let Effect::Persist(record) = effect {
+                world.records.push(record);
+            }
+        }
+        world
+    }
+
+    pub(super) fn report(&mut self, agent: AgentId, report: Report) -> Result<bool, String> {
+        Ok(self.apply(What::Report { agent, report })?.is_some())
+    }
+
+    /// Applies a command and checks all that must hold afterwards.
+    pub(super) fn apply(&mut self, what: What) -> Result<Option<Vec<Effect>>, String> {
+        self.note(|| format!("{what:?}"));
+        let before = self.tree.memory().clone();
+        let command = Command {
+            at: TimeMs(0),
+            what: what.clone(),
+        };
+        let effects = match self.tree.apply(command) {
+            Ok(effects) => effects,
+            Err(refusal) => {
+                self.note(|| format!("    refused: {refusal}"));
+                demand(
+                    *self.tree.memory() == before,
+                    "a refused command changes nothing",
+                )?;
+                return Ok(None);
+            }
+        };
+        for effect in &effects {
+            if !matches!(effect, Effect::Emit(_)) {
+                self.note(|| format!("    {effect:?}"));
+            }
+        }
+        self.check_writers(&what, &effects)?;
+        self.tell(&what, &effects);
+        self.follow(&effects)?;
+        demand(
+            self.reference.owed.is_empty(),
+            "every owed callback is made",
+        )?;
+        self.check_members()?;
+        self.check_slots()?;
+        self.check_waits()?;
+        Ok(Some(effects))
+    }
+
+    fn note(&mut self, line: impl FnOnce() -> String) {
+        if let Some(log) = &mut self.log {
+            log.push(line());
+        }
+    }
+
+    fn tell(&mut self, what: &What, effects: &[Effect]) {
+        match what {
+            What::Spawn(spawn) => {
+                let id = AgentId(u32::try_from(self.reference.members.len()).unwrap_or(u32::MAX));
+                let parent = Some(spawn.by.log());
+                let member = Member::new(id, parent, spawn.bond, Some(spawn.message));
+                self.reference.members.push(member);
+            }
+            What::Send(letter) => {
+                let member = self.reference.at(letter.to);
+                if !(member.closed || member.pruned || member.ends_input()) {
+                    match letter.urgency {
+                        Urgency::Interrupt => member.interrupts.push(letter.message),
+                        Urgency::Regular => member.regular.push(letter.message),
+                    }
+                }
+            }
+            What::Stop(stop) if stop.mode == StopMode::Act => {
+                for target in &stop.targets {
+                    self.reference.stop(stop.by, stop.verb, *target);
+                }
+            }
+            What::Resume { agent, .. } => {
+                let member = self.reference.at(*agent);
+                member.closed = false;
+                member.pruned = false;
+            }
+            What::Report { agent, report } => self.tell_report(*agent, report),
+            What::Wait { by, on } => self.tell_wait(*by, on, effects),
+            What::Suspend => {
+                self.suspended = true;
+                self.reference.suspend();
+            }
+            What::Recover => {
+                self.suspended = false;
+                self.waits.clear();
+                self.asking.clear();
+                self.aborted.clear();
+                self.reference.crash();
+            }
+            What::Stop(_) | What::TimeOut { .. } | What::StopWaiting { .. } | What::Sweep => {}
+        }
+    }
+
+    fn tell_report(&mut self, agent: AgentId, report: &Report) {
+        let member = self.reference.at(agent);
+        match report {
+            Report::Started { task } => {
+                let asked = member.flight.take().filter(|flight| flight.task == *task);
+                if let Some(message) = asked.and_then(|flight| flight.message) {
+                    member.remove(message);
+                    self.deliver(message);
+                }
+                let member = self.reference.at(agent);
+                member.stand = Stand::Running;
+                member.flight = Some(Flight {
+                    task: task.clone(),
+                    message: None,
+                });
+            }
+            Report::Took { messages } => {
+                for message in messages {
+                    member.remove(*message);
+                }
+            }
+            Report::Waiting { on } => {
+                if !on.keeps_slot() {
+                    self.asking.insert(agent);
+                }
+            }
+            Report::Unblocked => {
+                self.asking.remove(&agent);
+            }
+            Report::WaitTaken { wait } => {
+                let taken = self.waits.remove(wait).and_then(|wait| wait.delivers);
+                for message in taken.unwrap_or_default() {
+                    self.reference.at(agent).remove(message);
+                    self.deliver(message);
+                }
+            }
+            Report::Ended { outcome, .. } => {
+                self.waits.retain(|_, wait| wait.waiter != Some(agent));
+                self.asking.remove(&agent);
+                self.aborted.remove(&agent);
+                self.reference.end(agent, *outcome);
+            }
+        }
+    }
+
+    fn tell_wait(&mut self, by: Caller, on: &WaitFor, effects: &[Effect]) {
+        let on = match on {
+            WaitFor::Agents(agents) => agents.clone(),
+            WaitFor::AnyChild => self
+                .reference
+                .members
+                .iter()
+                .filter(|member| member.parent == Some(by.log()) && !member.is_final())
+                .map(|member| member.id)
+                .collect(),
+        };
+        let waiter = match by {
+            Caller::User => None,
+            Caller::Agent(agent) => Some(agent),
+        };
+        for effect in effects {
+            if let Effect::Answer(Answer::Waiting { wait }) = effect {
+                let waiting = Waiting {
+                    waiter,
+                    on: on.clone(),
+                    delivers: None,
+                };
+                self.waits.insert(*wait, waiting);
+            }
+        }
+    }
+
+    /// Notes a delivery; the ledger breaks if it is the second.
+    fn deliver(&mut self, message: MessageId) {
+        if let Some(delivered) = self.callbacks.get_mut(&message) {
+            assert!(!*delivered, "a completion is delivered once");
+            *delivered = true;
+        }
+    }
+
+    /// Does what a supervisor would do, and compares each effect with the reference.
+    fn follow(&mut self, effects: &[Effect]) -> Result<(), String> {
+        for effect in effects {
+            match effect {
+                Effect::Persist(record) => self.write(record)?,
+                Effect::StartTask {
+                    agent,
+                    task,
+                    message,
+                } => {
+                    let member = self.reference.at(*agent);
+                    demand(member.flight.is_none(), "one task at a time")?;
+                    demand(
+                        member.next() == Some(*message),
+                        "mail is taken in its order",
+                    )?;
+                    member.flight = Some(Flight {
+                        task: task.clone(),
+                        message: Some(*message),
+                    });
+                }
+                Effect::AbortTask { agent, task, why } => {
+                    let member = self.reference.get(*agent);
+                    let runs = member.flight.as_ref().is_some_and(|it| it.task == *task);
+                    demand(runs, "only a task in flight is aborted")?;
+                    self.aborted.insert(*agent, *why);
+                }
+                Effect::AnswerWait { wait, answer } => self.answered(*wait, answer)?,
+                Effect::Load { .. }
+                | Effect::Unload { .. }
+                | Effect::Poke { .. }
+                | Effect::Proceed { .. }
+                | Effect::Shut { .. }
+                | Effect::Emit(_)
+                | Effect::Answer(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, record: &Record) -> Result<(), String> {
+        self.records.push(record.clone());
+        let Fact::Ended {
+            agent,
+            callback: Some(callback),
+            ..
+        } = &record.fact
+        else {
+            return Ok(());
+        };
+        let made = (*agent, callback.target);
+        let owed = self.reference.owed.iter().position(|owed| *owed == made);
+        let Some(owed) = owed else {
+            return Err("a callback is made only where one is owed".to_owned());
+        };
+        self.reference.owed.remove(owed);
+        let known = self.callbacks.insert(callback.id, false);
+        demand(known.is_none(), "each completion has a callback of its own")?;
+        let target = self.reference.at(callback.target);
+        target.callbacks.push((callback.id, *agent));
+        Ok(())
+    }
+
+    fn answered(&mut self, wait: WaitId, answer: &WaitAnswer) -> Result<(), String> {
+        let waiting = self.waits.get_mut(&wait);
+        let waiting = waiting.ok_or("an answer belongs to an open wait")?;
+        demand(waiting.delivers.is_none(), "a wait is answered once")?;
+        let finals = &answer.finals;
+        demand(
+            finals.is_empty() != (answer.end == WaitEnd::Final),
+            "a wait that was met tells by whom",
+        )?;
+        let delivers: Vec<MessageId> = finals.iter().flat_map(|it| it.delivers.clone()).collect();
+        for message in &delivers {
+            demand(
+                self.callbacks.get(message) == Some(&false),
+                "an answer delivers what was not delivered yet",
+            )?;
+        }
+        if waiting.waiter.is_none() || answer.end != WaitEnd::Final {
+            demand(delivers.is_empty(), "only the target takes a callback")?;
+            self.waits.remove(&wait);
+        } else {
+            waiting.delivers = Some(delivers);
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn demand(holds: bool, what: &str) -> Result<(), String> {
+    if holds {
+        Ok(())
+    } else {
+        Err(format!("broken: {what}"))
+    }
+}
