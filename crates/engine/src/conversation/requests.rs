@@ -165,9 +165,13 @@ impl Conversation {
         let start = match self.history.turn_start(num_turns as usize) {
             Ok(start) => start.clone(),
             Err(available) => {
-                let message = format!(
-                    "{num_turns} turns cannot be taken back; between 1 and {available} can"
-                );
+                let message = match available {
+                    0 => "there is no turn to take back since the session began or was compacted"
+                        .to_owned(),
+                    _ => format!(
+                        "{num_turns} turns cannot be taken back; between 1 and {available} can"
+                    ),
+                };
                 return out.error(id, rollback_failed(&message));
             }
         };

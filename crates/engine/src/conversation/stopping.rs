@@ -117,7 +117,12 @@ impl Conversation {
         };
         if stopping.why.reason == AbortReason::Interrupted {
             // What earlier calls left running in the background ends too.
-            self.tools.shutdown().await;
+            let grace = Duration::from_millis(STOP_GRACE_MS);
+            let ended = tokio::time::timeout(grace, self.tools.shutdown()).await;
+            if ended.is_err() {
+                let message = "a command in the background was killed and has not ended yet";
+                out.warn(&task.id, message.to_owned())?;
+            }
         }
         for (steer, error) in undelivered {
             out.error(&steer, error)?;
