@@ -4,7 +4,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::bench;
 use crate::commands::{
-    apply_patch, completion, config, demo, doctor, exec, mock_model, proto, roles, sessions,
+    apply_patch, completion, config, demo, doctor, exec, mock_model, proto, roles, rules, sessions,
 };
 
 /// A local coding-agent engine in which one agent can run many.
@@ -51,6 +51,8 @@ pub enum Command {
     Doctor(doctor::DoctorArguments),
     /// Print each effective setting with its origin.
     Config(config::ConfigArguments),
+    /// List, add, remove and check rules about commands: allow, ask, forbid.
+    Rules(rules::RulesArguments),
     /// Apply a patch in the engine's patch format to files of this directory.
     ApplyPatch(apply_patch::ApplyPatchArguments),
     /// Serve a screenplay as a model over HTTP.

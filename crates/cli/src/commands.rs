@@ -9,6 +9,7 @@ pub mod exec;
 pub mod mock_model;
 pub mod proto;
 pub mod roles;
+pub mod rules;
 pub mod sessions;
 
 use std::io::{self, Write};
@@ -37,6 +38,7 @@ pub fn run(cli: Cli) -> Outcome {
         Some(Command::Demo(arguments)) => demo::run(arguments),
         Some(Command::Doctor(arguments)) => doctor::run(arguments, overrides, layers),
         Some(Command::Config(arguments)) => config::run(arguments, overrides, layers),
+        Some(Command::Rules(arguments)) => rules::run(arguments, overrides, layers),
         Some(Command::ApplyPatch(arguments)) => apply_patch::run(arguments),
         Some(Command::MockModel(arguments)) => mock_model::run(arguments),
         Some(Command::Bench(arguments)) => crate::bench::run(arguments),

@@ -38,6 +38,11 @@ impl Home {
         self.0.join("config.toml")
     }
 
+    /// The user's rules about commands.
+    pub fn rules_file(&self) -> PathBuf {
+        self.0.join("rules.toml")
+    }
+
     /// The user's instructions for all projects.
     pub fn instructions_file(&self) -> PathBuf {
         self.0.join("AGENTS.md")

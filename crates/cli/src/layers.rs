@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use troupe_config::{Config, Flag, Sources, load};
+use troupe_tools::rules::{RuleSource, Trust};
 
 use crate::arguments::{Layers, Overrides};
 use crate::failure::Failure;
@@ -47,6 +48,49 @@ impl ConfigSource {
         let notices = config.notices().iter().map(ToString::to_string);
         let warnings = unknown.into_iter().chain(notices).collect();
         Ok(Loaded { config, warnings })
+    }
+
+    /// Returns where the rules about commands in `cwd` are written.
+    pub fn rules(&self, cwd: &Path, config: &Config) -> RuleSource {
+        let top = repository_root(cwd).unwrap_or(cwd);
+        let mut directories: Vec<&Path> = cwd
+            .ancestors()
+            .take_while(|directory| directory.starts_with(top))
+            .collect();
+        directories.reverse();
+        let user = self.home.rules_file();
+        RuleSource {
+            projects: directories
+                .iter()
+                .map(|directory| directory.join(PROJECT_RULES))
+                // The user's home directory may itself be a project.
+                .filter(|file| *file != user)
+                .collect(),
+            trust: trust(config, &directories),
+            user: Some(user),
+        }
+    }
+}
+
+/// The project's rules about commands, below each of its directories.
+const PROJECT_RULES: &str = ".troupe/rules.toml";
+
+/// Tells whether the user trusts one of these directories. A project's own files cannot say
+/// so: what they write about projects was left out.
+fn trust(config: &Config, directories: &[&Path]) -> Trust {
+    let settings = config.settings();
+    let trusts = settings.iter().any(|(key, entry)| match key.parts() {
+        [projects, directory, level] => {
+            let is_ours = directories.contains(&Path::new(directory));
+            let is_level = projects == "projects" && level == "trust_level";
+            is_ours && is_level && entry.as_str() == Some("trusted")
+        }
+        _ => false,
+    });
+    if trusts {
+        Trust::Trusted
+    } else {
+        Trust::Untrusted
     }
 }
 

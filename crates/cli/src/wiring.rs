@@ -179,7 +179,7 @@ impl Wiring {
                 .model(settings, &provider_id)
                 .map_err(Failure::not_started)?,
             provider_id,
-            tools: self.tools(settings),
+            tools: self.tools(prepared),
             context: self.context(prepared)?,
             instructions: self.instructions(settings, request)?,
             window: WindowSettings {
@@ -219,7 +219,13 @@ impl Wiring {
         }
     }
 
-    fn tools(&self, settings: &Settings) -> Registry {
+    fn tools(&self, prepared: &Prepared) -> Registry {
+        let Prepared {
+            cwd,
+            config,
+            settings,
+            ..
+        } = prepared;
         Registry::standard(ToolDeps {
             launcher: self.launcher.clone(),
             environment: settings.rights.shell_environment_policy.clone(),
@@ -230,6 +236,7 @@ impl Wiring {
                 .collect(),
             secrets: secret_variables(settings),
             troupe_home: Some(self.source.home.path().to_owned()),
+            rules: self.source.rules(cwd, config),
         })
     }
 

@@ -27,6 +27,8 @@ mod machine;
 mod proto;
 #[path = "it/roles.rs"]
 mod roles;
+#[path = "it/rules.rs"]
+mod rules;
 #[path = "it/sessions.rs"]
 mod sessions;
 #[path = "it/start.rs"]

@@ -452,7 +452,7 @@ arguments: string, call_id: CallId, }
 /**
  * A person's word on a command or a patch.
  */
-export type ReviewDecision = "approved" | "approved_for_session" | "denied" | "abort";
+export type ReviewDecision = "approved" | "approved_for_session" | "approved_always" | "denied" | "abort";
 
 export type ReviewFinding = { title: string, body: string, confidence_score: number, priority: number, code_location: CodeLocation, };
 

@@ -18,6 +18,8 @@ pub enum ReviewDecision {
     Approved,
     /// Approved, and the same thing is not asked again in this session.
     ApprovedForSession,
+    /// Approved, and a rule that allows the same words is added to the user's rules.
+    ApprovedAlways,
     /// The model is told, and goes on.
     #[serde(alias = "deny")]
     Denied,

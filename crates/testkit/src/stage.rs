@@ -1,6 +1,6 @@
 //! Where a scenario is played.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use troupe_protocol::policy::{ApprovalPolicy, CollaborationMode, ReasoningSummar
 use troupe_protocol::session::{SessionSource, TurnContext};
 use troupe_protocol::{Event, EventMsg, SessionId, SubmissionId};
 use troupe_store::{EmbeddedStore, Store};
+use troupe_tools::rules::{RuleSource, Trust};
 use troupe_tools::{EnvironmentPolicy, Registry, ToolDeps};
 
 /// How long a scenario waits for an event before it says what it got instead.
@@ -147,6 +148,7 @@ impl Stage {
     pub fn enter(&self) -> Actor {
         let configurator = StageConfigurator {
             base_url: self.server.base_url(),
+            home: self.home(),
             cwd: self.cwd(),
             store: self.store(),
             settings: self.settings.clone(),
@@ -186,6 +188,7 @@ impl Stage {
 #[derive(Debug)]
 struct StageConfigurator {
     base_url: String,
+    home: PathBuf,
     cwd: PathBuf,
     store: Arc<dyn Store>,
     settings: StageSettings,
@@ -210,7 +213,7 @@ impl Configurator for StageConfigurator {
             store: Arc::clone(&self.store),
             provider_id: "scripted".to_owned(),
             model,
-            tools: standard_tools(),
+            tools: standard_tools(&self.home, &self.cwd),
             context: TurnContext {
                 cwd: self.cwd.clone(),
                 approval_policy: self.settings.approval_policy,
@@ -237,13 +240,18 @@ impl Configurator for StageConfigurator {
     }
 }
 
-fn standard_tools() -> Registry {
+fn standard_tools(home: &Path, cwd: &Path) -> Registry {
     Registry::standard(ToolDeps {
         launcher: Launcher::new(LauncherOptions::default()),
         environment: EnvironmentPolicy::default(),
         inherited: std::env::vars().collect(),
         secrets: Vec::new(),
         troupe_home: None,
+        rules: RuleSource {
+            user: Some(home.join("rules.toml")),
+            projects: vec![cwd.join(".troupe/rules.toml")],
+            trust: Trust::Untrusted,
+        },
     })
 }
 

@@ -8,6 +8,7 @@ mod it {
     mod durability;
     mod faults;
     mod review;
+    mod rules;
     mod storage;
     mod tasks;
 }

@@ -37,25 +37,55 @@ pub(crate) enum Answer {
     Cancelled,
 }
 
+/// How long a person's word is meant to hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lasting {
+    /// As long as [`Agreements`] know it.
+    Known,
+    /// Beyond the session; who asked has to write it down.
+    Always,
+}
+
 impl Agreements {
-    /// Asks unless everything in `matter` was agreed to before.
+    /// Asks unless everything in `matter` was agreed to before. A word that is meant to hold
+    /// longer than the session is remembered as long as that.
     pub(crate) async fn obtain(&self, call: &Call, matter: Vec<Agreed>, ask: Ask) -> Answer {
-        if self.cover(&matter) {
-            return Answer::Yes;
+        let (answer, lasting) = self.obtain_lasting(call, &matter, ask).await;
+        if lasting == Lasting::Always {
+            self.remember(matter);
+        }
+        answer
+    }
+
+    /// Asks unless everything in `matter` was agreed to before.
+    pub(crate) async fn obtain_lasting(
+        &self,
+        call: &Call,
+        matter: &[Agreed],
+        ask: Ask,
+    ) -> (Answer, Lasting) {
+        if self.cover(matter) {
+            return (Answer::Yes, Lasting::Known);
         }
         let decision = tokio::select! {
             decision = call.channel.ask(ask) => decision,
-            () = call.cancel.cancelled() => return Answer::Cancelled,
+            () = call.cancel.cancelled() => return (Answer::Cancelled, Lasting::Known),
         };
         match decision {
-            ReviewDecision::Approved => Answer::Yes,
+            ReviewDecision::Approved => (Answer::Yes, Lasting::Known),
             ReviewDecision::ApprovedForSession => {
-                self.lock().extend(matter);
-                Answer::Yes
+                self.remember(matter.to_vec());
+                (Answer::Yes, Lasting::Known)
             }
+            ReviewDecision::ApprovedAlways => (Answer::Yes, Lasting::Always),
             // That an abort also interrupts the task is the engine's part.
-            ReviewDecision::Denied | ReviewDecision::Abort => Answer::No,
+            ReviewDecision::Denied | ReviewDecision::Abort => (Answer::No, Lasting::Known),
         }
+    }
+
+    /// Lets the matter run unasked for the rest of the session.
+    pub(crate) fn remember(&self, matter: Vec<Agreed>) {
+        self.lock().extend(matter);
     }
 
     fn cover(&self, matter: &[Agreed]) -> bool {

@@ -2,12 +2,13 @@
 //! the sandbox if a person says so.
 //!
 //! ```text
-//! Request ─► policy ─► (ask) ─► start ─► Terminal ─► watch ─► Run
-//!              │ environment, in parallel   ▲           │
-//!              └ refuse                     └─ (ask) ◄──┘ stopped by the sandbox
+//! Request ─► gate ─► (ask) ─► start ─► Terminal ─► watch ─► Run
+//!              │ environment, in parallel   ▲         │
+//!              └ refuse                     └─ (ask) ◄┘ stopped by the sandbox
 //! ```
 
 mod capture;
+mod gate;
 mod item;
 mod pending;
 mod table;
@@ -23,18 +24,18 @@ use serde::Deserialize;
 use troupe_process::{
     CommandSpec, Confinement, Launcher, Process, SpawnError, StdinMode, TerminalSize,
 };
-use troupe_protocol::approval::{ExecApprovalRequest, ReviewDecision};
 use troupe_protocol::command::CommandSource;
 
-use crate::approval::{Agreed, Agreements, Answer};
-use crate::blocking::aborted_text;
-use crate::call::{Ask, Call};
+use crate::approval::Agreements;
+use crate::call::Call;
 use crate::environment::{Variables, sandbox_variables};
 use crate::limits::COMMAND_BYTES_MAX;
 use crate::login::LoginEnvironment;
-use crate::policy::{self, Escalation, Sandbox, Verdict};
-use crate::safety;
+use crate::policy::{Escalation, Sandbox};
+use crate::rules::RuleBook;
 use crate::tool::ToolOutput;
+
+use gate::{Gate, Refusal};
 
 pub(crate) use capture::Capture;
 pub(crate) use item::{CommandItem, Outcome};
@@ -48,7 +49,7 @@ pub(crate) struct Commands {
     launcher: Launcher,
     shell: PathBuf,
     environment: LoginEnvironment,
-    agreements: Arc<Agreements>,
+    gate: Gate,
 }
 
 /// One command as the model asked for it.
@@ -97,12 +98,13 @@ impl Commands {
         shell: PathBuf,
         environment: LoginEnvironment,
         agreements: Arc<Agreements>,
+        rules: RuleBook,
     ) -> Self {
         Self {
             launcher,
             shell,
             environment,
-            agreements,
+            gate: Gate::new(agreements, rules),
         }
     }
 
@@ -163,7 +165,8 @@ impl Commands {
             let process = match self.spawn(call, &request, sandbox, &variables).await {
                 Ok(process) => process,
                 Err(SpawnError::Refused { why, .. })
-                    if sandbox == Sandbox::Confined && self.let_out(call, &request, &why).await =>
+                    if sandbox == Sandbox::Confined
+                        && self.gate.let_out(call, &request, &why).await =>
                 {
                     sandbox = Sandbox::Unconfined;
                     continue;
@@ -183,8 +186,10 @@ impl Commands {
             let ending = terminal.watch(call, began + patience, &mut capture).await;
             if sandbox == Sandbox::Confined
                 && let Ending::Exited(exit) = &ending
+                // What went well without it did not need it.
+                && !exit.is_success()
                 && let Some(denial) = &exit.denial
-                && self.let_out(call, &request, &denial.what).await
+                && self.gate.let_out(call, &request, &denial.what).await
             {
                 sandbox = Sandbox::Unconfined;
                 continue;
@@ -207,62 +212,11 @@ impl Commands {
         request: &Request,
     ) -> Result<(Sandbox, Arc<Variables>), Refusal> {
         let (decision, variables) = tokio::join!(
-            self.authorize(call, request),
+            self.gate.pass(call, request),
             self.environment
                 .variables(&call.context.cwd, call.channel.as_ref())
         );
         Ok((decision?, variables))
-    }
-
-    async fn authorize(&self, call: &Call, request: &Request) -> Result<Sandbox, Refusal> {
-        let context = &call.context;
-        let verdict = policy::command(
-            &safety::judge(&request.argv),
-            &request.escalation,
-            context.approval_policy,
-            &context.sandbox_policy,
-        );
-        match verdict {
-            Verdict::Allow(sandbox) => Ok(sandbox),
-            Verdict::Refuse(text) => Err(Refusal::Policy(text)),
-            Verdict::Ask { reason, then } => match self.ask(call, request, reason, then).await {
-                Answer::Yes => Ok(then),
-                Answer::No => Err(Refusal::Denied),
-                Answer::Cancelled => Err(Refusal::Cancelled),
-            },
-        }
-    }
-
-    /// Asks whether a command that the sandbox stopped may run without it, if the policy has
-    /// somebody to ask.
-    async fn let_out(&self, call: &Call, request: &Request, denial: &str) -> bool {
-        let Some(reason) = policy::after_denial(call.context.approval_policy, denial) else {
-            return false;
-        };
-        self.ask(call, request, reason, Sandbox::Unconfined).await == Answer::Yes
-    }
-
-    async fn ask(&self, call: &Call, request: &Request, reason: String, then: Sandbox) -> Answer {
-        let matter = Agreed::Command {
-            argv: request.argv.clone(),
-            cwd: request.cwd.clone(),
-            sandbox: then,
-        };
-        let ask = Ask::Exec(ExecApprovalRequest {
-            call_id: call.id.clone(),
-            turn_id: call.context.turn_id.clone(),
-            command: request.argv.clone(),
-            cwd: request.cwd.clone(),
-            reason: Some(reason),
-            parsed_cmd: safety::describe(&request.argv),
-            available_decisions: vec![
-                ReviewDecision::Approved,
-                ReviewDecision::ApprovedForSession,
-                ReviewDecision::Denied,
-                ReviewDecision::Abort,
-            ],
-        });
-        self.agreements.obtain(call, vec![matter], ask).await
     }
 
     async fn spawn(
@@ -299,26 +253,6 @@ impl Commands {
             stdin: StdinMode::Null,
         };
         self.launcher.spawn(spec).await
-    }
-}
-
-/// Why a command was not let run.
-#[derive(Debug)]
-enum Refusal {
-    Policy(String),
-    Denied,
-    Cancelled,
-}
-
-impl Refusal {
-    fn text(self, asked: Instant) -> String {
-        match self {
-            Self::Policy(text) => text,
-            Self::Denied => "the user denied this command, it was not run; do not try it again by \
-                             other means: ask the user, or go on without it"
-                .to_owned(),
-            Self::Cancelled => aborted_text(asked.elapsed()),
-        }
     }
 }
 

@@ -30,6 +30,7 @@ mod item;
 // Whether a call happens.
 mod approval;
 mod policy;
+pub mod rules;
 pub mod safety;
 
 // What calls do.
@@ -50,5 +51,6 @@ mod limits;
 
 pub use call::{Ask, Call, CallContext, Channel, ToolEvent, ToolInput};
 pub use environment::{EnvironmentPolicy, Inherit};
+pub use policy::{Sandbox, Verdict};
 pub use registry::{Registry, ToolDeps};
 pub use tool::{Concurrency, Tool, ToolOutput};

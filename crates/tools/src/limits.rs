@@ -20,6 +20,13 @@ pub(crate) const COMMAND_TIMEOUT_DEFAULT_MS: u64 = 120_000;
 pub(crate) const COMMAND_TIMEOUT_MAX_MS: u64 = 3_600_000;
 pub(crate) const COMMAND_BYTES_MAX: usize = 128 * 1024;
 
+// Rules
+pub(crate) const RULES_FILE_BYTES_MAX: u64 = 256 * 1024;
+/// Rules that one "always" adds; a longer script is asked for again.
+pub(crate) const PROPOSED_RULES_MAX: usize = 4;
+/// All words of one such rule: a longer one would never be met again.
+pub(crate) const PROPOSED_WORDS_BYTES_MAX: usize = 512;
+
 // Commands that go on in the background
 pub(crate) const TERMINALS_MAX: usize = 64;
 /// The most recently used ones are never ended to make room.

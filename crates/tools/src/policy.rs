@@ -13,18 +13,25 @@
 //! `danger-full-access` there is no sandbox to leave, and only `untrusted` asks: somebody chose
 //! to let everything happen.
 //!
+//! The user's rules change this for single commands, see [`crate::rules`]: `forbid` refuses, under
+//! every policy; `ask` asks for what would run, and refuses if nobody can be asked; `allow` treats
+//! the command as known to be safe. With `sandbox = "off"` it also leaves a `workspace-write`
+//! sandbox; a `read-only` one holds, because whoever chose it wants nothing changed.
+//!
 //! Edits: inside the writable roots they are made, outside they are asked for (`never`: refused);
 //! `untrusted` asks for all of them.
 
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use troupe_protocol::policy::{ApprovalPolicy, SandboxMode, SandboxPolicy};
 
+use crate::rules::{Ruling, SandboxUse, Wording};
 use crate::safety::Judgement;
 
 /// What is to happen with a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub enum Verdict {
     Allow(Sandbox),
     Ask {
         reason: String,
@@ -35,8 +42,9 @@ pub(crate) enum Verdict {
     Refuse(String),
 }
 
+/// How a command runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Sandbox {
+pub enum Sandbox {
     Confined,
     Unconfined,
 }
@@ -50,6 +58,70 @@ pub(crate) enum Escalation {
 
 /// Decides about a command before it runs.
 pub(crate) fn command(
+    judgement: &Judgement,
+    ruling: &Ruling,
+    escalation: &Escalation,
+    approval: ApprovalPolicy,
+    sandbox: &SandboxPolicy,
+) -> Verdict {
+    let unruled = |judgement| without_rules(judgement, escalation, approval, sandbox);
+    match (ruling, judgement) {
+        (Ruling::Forbid(rule), _) => Verdict::Refuse(format!(
+            "refused: {rule} forbids this command. Do not try it by other means: reach the goal \
+             another way, or tell the user what to run"
+        )),
+        (Ruling::Ask(rule), _) => {
+            ask_instead(unruled(judgement), &format!("{rule} says to ask"), approval)
+        }
+        (Ruling::Unreadable(error), Judgement::Unknown { .. } | Judgement::Dangerous { .. }) => {
+            ask_instead(
+                unruled(judgement),
+                &format!("the rules cannot be read ({error})"),
+                approval,
+            )
+        }
+        (
+            Ruling::Allow {
+                wording: Wording::Beginning,
+                ..
+            },
+            Judgement::Dangerous { .. },
+        )
+        | (Ruling::Silent, _)
+        | (Ruling::Unreadable(_), Judgement::KnownSafe) => unruled(judgement),
+        (Ruling::Allow { sandbox: off, .. }, _) => {
+            let leaves = *off == SandboxUse::Off && sandbox.mode() == SandboxMode::WorkspaceWrite;
+            if leaves {
+                Verdict::Allow(Sandbox::Unconfined)
+            } else {
+                unruled(&Judgement::KnownSafe)
+            }
+        }
+    }
+}
+
+/// Makes a question of what would run.
+fn ask_instead(verdict: Verdict, why: &str, approval: ApprovalPolicy) -> Verdict {
+    match verdict {
+        Verdict::Refuse(_) => verdict,
+        Verdict::Allow(_) | Verdict::Ask { .. } if approval == ApprovalPolicy::Never => {
+            Verdict::Refuse(format!(
+                "refused: {why}, and nobody can be asked under the approval policy `never`. Reach \
+                 the goal another way, or tell the user what to run"
+            ))
+        }
+        Verdict::Allow(then) => Verdict::Ask {
+            reason: why.to_owned(),
+            then,
+        },
+        Verdict::Ask { reason, then } => Verdict::Ask {
+            reason: format!("{reason}; {why}"),
+            then,
+        },
+    }
+}
+
+fn without_rules(
     judgement: &Judgement,
     escalation: &Escalation,
     approval: ApprovalPolicy,
@@ -120,17 +192,26 @@ fn leaving(justification: Option<&str>, approval: ApprovalPolicy) -> Verdict {
 /// Decides whether a person is asked to let a command that the sandbox stopped run without it.
 pub(crate) fn after_denial(approval: ApprovalPolicy, denial: &str) -> Option<String> {
     (approval == ApprovalPolicy::OnFailure)
-        .then(|| format!("the sandbox stopped it ({denial}); run it without the sandbox?"))
+        .then(|| format!("the sandbox stopped it ({denial}); run it again without the sandbox?"))
+}
+
+/// Whether a command that the sandbox stops is watched by the call that started it, which is
+/// when [`after_denial`] counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Watched {
+    FromTheStart,
+    Later,
 }
 
 /// Tells the model what it can do about a command that the sandbox stopped.
-pub(crate) fn denial_hint(approval: ApprovalPolicy) -> &'static str {
-    match approval {
-        ApprovalPolicy::Never => "it cannot leave the sandbox: reach the goal another way",
-        ApprovalPolicy::OnFailure => {
+pub(crate) fn denial_hint(approval: ApprovalPolicy, watched: Watched) -> &'static str {
+    match (approval, watched) {
+        (ApprovalPolicy::Never, _) => "it cannot leave the sandbox: reach the goal another way",
+        (ApprovalPolicy::OnFailure, Watched::FromTheStart) => {
             "the user was asked and did not let it run without the sandbox"
         }
-        ApprovalPolicy::OnRequest | ApprovalPolicy::Untrusted => {
+        (ApprovalPolicy::OnFailure, Watched::Later)
+        | (ApprovalPolicy::OnRequest | ApprovalPolicy::Untrusted, _) => {
             "if it must run outside of the sandbox, call again with sandbox_permissions \
              \"require_escalated\" and a justification"
         }
@@ -138,7 +219,7 @@ pub(crate) fn denial_hint(approval: ApprovalPolicy) -> &'static str {
 }
 
 /// Where the files of an edit lie.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Reach {
     Inside,
     /// At least this one may not be written.

@@ -27,6 +27,7 @@ use crate::environment::EnvironmentPolicy;
 use crate::file::Hidden;
 use crate::item;
 use crate::login::{self, LoginEnvironment};
+use crate::rules::{RuleBook, RuleSource};
 use crate::tool::{Concurrency, Tool, ToolOutput};
 use crate::witness::Witness;
 
@@ -49,6 +50,7 @@ pub struct ToolDeps {
     pub secrets: Vec<String>,
     /// Hidden from file tools as it is from commands.
     pub troupe_home: Option<PathBuf>,
+    pub rules: RuleSource,
 }
 
 impl Registry {
@@ -72,6 +74,7 @@ impl Registry {
             inherited,
             secrets,
             troupe_home,
+            rules,
         } = deps;
         let agreements = Arc::new(Agreements::default());
         let editor = Arc::new(Editor::new(Arc::clone(&agreements), inherited.clone()));
@@ -83,7 +86,13 @@ impl Registry {
             inherited,
             secrets,
         );
-        let commands = Arc::new(Commands::new(launcher, shell, login, agreements));
+        let commands = Arc::new(Commands::new(
+            launcher,
+            shell,
+            login,
+            agreements,
+            RuleBook::new(rules),
+        ));
         let terminals = Arc::new(Terminals::default());
         let hidden = Hidden::new(troupe_home);
         let tools: [Arc<dyn Tool>; 10] = [

@@ -19,7 +19,7 @@
 //! still confined, and a command that is not dangerous may still do harm.
 //!
 //! Deliberately absent: running or resolving anything, the file system, and the user's own
-//! rules, which are matched against [`segments`] elsewhere.
+//! rules, which are matched with the same two readings in [`crate::rules`].
 
 mod danger;
 mod describe;
@@ -27,6 +27,7 @@ mod limits;
 pub(crate) mod plain;
 mod safe;
 pub(crate) mod script;
+pub(crate) mod search;
 
 use troupe_protocol::command::ParsedCommand;
 
@@ -84,8 +85,22 @@ fn reads_only(argv: Vec<String>) -> Result<(), String> {
     all_read_only(vec![argv])
 }
 
-/// Unwraps shells in the commands and judges what remains.
 fn all_read_only(commands: Vec<Vec<String>>) -> Result<(), String> {
+    safe::all_read_only(&unwrapped(commands)?)
+}
+
+/// The words of each command that these words run, if all of them are plain; shells are
+/// replaced by what they run.
+pub(crate) fn parts(argv: &[String]) -> Option<Vec<Vec<String>>> {
+    unwrapped(vec![argv.to_vec()]).ok()
+}
+
+/// Whether commands, one after the other, only read.
+pub(crate) fn parts_read_only(parts: &[Vec<String>]) -> bool {
+    safe::all_read_only(parts).is_ok()
+}
+
+fn unwrapped(commands: Vec<Vec<String>>) -> Result<Vec<Vec<String>>, String> {
     let mut commands = commands;
     for _ in 0..limits::SHELL_DEPTH_MAX {
         let mut unwrapped = Vec::with_capacity(commands.len());
@@ -101,7 +116,7 @@ fn all_read_only(commands: Vec<Vec<String>>) -> Result<(), String> {
         }
         commands = unwrapped;
         if !shells {
-            return safe::all_read_only(&commands);
+            return Ok(commands);
         }
     }
     Err("shells are nested too deeply".to_owned())

@@ -19,5 +19,7 @@ mod images;
 mod plans;
 #[path = "it/registry.rs"]
 mod registry;
+#[path = "it/rules.rs"]
+mod rules;
 #[path = "it/terminals.rs"]
 mod terminals;

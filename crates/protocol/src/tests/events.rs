@@ -89,7 +89,7 @@ examples! { EventMsg:
     EventMsg::McpToolCallEnd { .. } =>
         r#"{"type":"mcp_tool_call_end","call_id":"call_1","invocation":{"server":"s","tool":"t"},"duration_ms":3,"result":{"content":[]}}"#,
     EventMsg::ExecApprovalRequest(_) =>
-        r#"{"type":"exec_approval_request","call_id":"call_1","turn_id":"1","command":["make"],"cwd":"/repo","reason":"needs the network","parsed_cmd":[],"available_decisions":["approved","approved_for_session","denied","abort"]}"#,
+        r#"{"type":"exec_approval_request","call_id":"call_1","turn_id":"1","command":["make"],"cwd":"/repo","reason":"needs the network","parsed_cmd":[],"available_decisions":["approved","approved_for_session","approved_always","denied","abort"]}"#,
     EventMsg::ApplyPatchApprovalRequest(_) =>
         r#"{"type":"apply_patch_approval_request","call_id":"call_1","turn_id":"1","changes":{},"reason":"outside","grant_root":"/other"}"#,
     EventMsg::RequestUserInput(_) =>

@@ -17,7 +17,7 @@ examples! { Op:
     Op::OverrideTurnContext { .. } =>
         r#"{"type":"override_turn_context","sandbox_policy":{"type":"danger-full-access"},"effort":"xhigh"}"#,
     Op::ExecApproval { .. } =>
-        r#"{"type":"exec_approval","id":"call_1","decision":"approved"}"#,
+        r#"{"type":"exec_approval","id":"call_1","decision":"approved_always"}"#,
     Op::PatchApproval { .. } =>
         r#"{"type":"patch_approval","id":"call_1","decision":"approved_for_session"}"#,
     Op::UserInputAnswer { .. } =>

@@ -19,6 +19,7 @@ use crate::edit::Editor;
 use crate::item;
 use crate::limits::{ANSWER_TOKENS_MAX, START_YIELD_DEFAULT_MS, YIELD_MAX_MS, YIELD_MIN_MS};
 use crate::patch;
+use crate::policy::Watched;
 use crate::tool::{Concurrency, Tool, ToolOutput};
 
 const NAME: &str = "exec_command";
@@ -91,6 +92,7 @@ impl ExecCommand {
             standing,
             capture: &run.capture,
             tokens_max,
+            watched: Watched::FromTheStart,
         };
         let text = look.render(call.context.approval_policy);
         run.item.completed(call, look.outcome(), text).await

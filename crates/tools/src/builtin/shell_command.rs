@@ -19,6 +19,7 @@ use crate::edit::Editor;
 use crate::item;
 use crate::limits::{ANSWER_TOKENS_MAX, COMMAND_TIMEOUT_DEFAULT_MS, COMMAND_TIMEOUT_MAX_MS};
 use crate::patch;
+use crate::policy::Watched;
 use crate::tool::{Concurrency, Tool, ToolOutput};
 
 const NAME: &str = "shell_command";
@@ -120,7 +121,7 @@ async fn answer(call: &Call, mut run: Run) -> ToolOutput {
     let (outcome, remarks, preface) = match &run.ending {
         Ending::Exited(exit) => (
             Outcome::of_exit(exit, capture, elapsed),
-            remarks(exit, call.context.approval_policy),
+            remarks(exit, call.context.approval_policy, Watched::FromTheStart),
             None,
         ),
         Ending::Running => {

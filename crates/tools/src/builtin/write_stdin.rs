@@ -18,6 +18,7 @@ use crate::limits::{
     ANSWER_TOKENS_MAX, INPUT_BYTES_MAX, POLL_MAX_MS, POLL_MIN_MS, WRITE_YIELD_DEFAULT_MS,
     YIELD_MAX_MS, YIELD_MIN_MS,
 };
+use crate::policy::Watched;
 use crate::tool::{Concurrency, Tool, ToolOutput};
 
 const NAME: &str = "write_stdin";
@@ -83,6 +84,7 @@ impl WriteStdin {
             elapsed: began.elapsed(),
             standing,
             capture: &capture,
+            watched: Watched::Later,
             tokens_max: arguments
                 .max_output_tokens
                 .unwrap_or(ANSWER_TOKENS_MAX)

@@ -12,7 +12,7 @@ use super::item::Outcome;
 use super::table::TerminalId;
 use crate::blocking::aborted_text;
 use crate::lines;
-use crate::policy;
+use crate::policy::{self, Watched};
 use crate::truncate;
 
 /// Returns the exit code as a shell would: a signal is 128 and its number.
@@ -25,10 +25,14 @@ pub(crate) fn exit_code(exit: &Exit) -> i32 {
 }
 
 /// Returns what else the model should know about a command that ended.
-pub(crate) fn remarks(exit: &Exit, approval: ApprovalPolicy) -> Vec<String> {
+pub(crate) fn remarks(exit: &Exit, approval: ApprovalPolicy, watched: Watched) -> Vec<String> {
     let mut remarks = Vec::new();
     if let Some(denial) = &exit.denial {
-        let hint = policy::denial_hint(approval);
+        let hint = if exit.is_success() {
+            "the command went on and succeeded"
+        } else {
+            policy::denial_hint(approval, watched)
+        };
         remarks.push(format!("Sandbox: stopped {}; {hint}", denial.what));
     }
     match exit.left_behind {
@@ -99,6 +103,7 @@ pub(crate) struct Look<'a> {
     pub standing: Standing<'a>,
     pub capture: &'a Capture,
     pub tokens_max: usize,
+    pub watched: Watched,
 }
 
 impl<'a> Look<'a> {
@@ -112,7 +117,7 @@ impl<'a> Look<'a> {
             Standing::Exited(exit) => {
                 let code = exit_code(exit);
                 lines::push(&mut text, format_args!("Process exited with code {code}"));
-                for remark in remarks(exit, approval) {
+                for remark in remarks(exit, approval, self.watched) {
                     lines::push(&mut text, &remark);
                 }
             }

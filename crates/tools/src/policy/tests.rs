@@ -3,6 +3,7 @@ use std::fmt::Write as _;
 use expect_test::{Expect, expect};
 
 use super::*;
+use crate::rules::{Decision, FileError, PlacedRule, Rule};
 
 const POLICIES: [ApprovalPolicy; 4] = [
     ApprovalPolicy::Untrusted,
@@ -65,13 +66,21 @@ fn commands() {
     };
     check(
         &[
-            ("safe", &|a, s| command(&Judgement::KnownSafe, &stay, a, s)),
-            ("unknown", &|a, s| command(&unknown, &stay, a, s)),
-            ("dangerous", &|a, s| command(&dangerous, &stay, a, s)),
-            ("leave", &|a, s| {
-                command(&Judgement::KnownSafe, &leave, a, s)
+            ("safe", &|a, s| {
+                command(&Judgement::KnownSafe, &Ruling::Silent, &stay, a, s)
             }),
-            ("mutely", &|a, s| command(&unknown, &leave_mutely, a, s)),
+            ("unknown", &|a, s| {
+                command(&unknown, &Ruling::Silent, &stay, a, s)
+            }),
+            ("dangerous", &|a, s| {
+                command(&dangerous, &Ruling::Silent, &stay, a, s)
+            }),
+            ("leave", &|a, s| {
+                command(&Judgement::KnownSafe, &Ruling::Silent, &leave, a, s)
+            }),
+            ("mutely", &|a, s| {
+                command(&unknown, &Ruling::Silent, &leave_mutely, a, s)
+            }),
         ],
         // Columns: untrusted, on-failure, on-request, never.
         expect![[r"
@@ -95,6 +104,132 @@ fn commands() {
               mutely     ask bare  run bare  run bare  run bare
         "]],
     );
+}
+
+fn placed(decision: Decision) -> PlacedRule {
+    PlacedRule {
+        rule: Rule {
+            prefix: vec!["git".to_owned(), "push".to_owned()],
+            decision,
+            sandbox: SandboxUse::On,
+            reason: Some("others see it".to_owned()),
+        },
+        file: "rules.toml".into(),
+        line: 3,
+    }
+}
+
+fn allow(sandbox: SandboxUse, wording: Wording) -> Ruling {
+    Ruling::Allow {
+        rule: placed(Decision::Allow),
+        sandbox,
+        wording,
+    }
+}
+
+fn unreadable() -> Ruling {
+    Ruling::Unreadable(FileError {
+        file: "rules.toml".into(),
+        line: Some(1),
+        message: "expected a rule".to_owned(),
+    })
+}
+
+#[test]
+fn commands_that_rules_are_about() {
+    let safe = Judgement::KnownSafe;
+    let unknown = Judgement::Unknown {
+        why: "because".to_owned(),
+    };
+    let dangerous = Judgement::Dangerous {
+        why: "because".to_owned(),
+    };
+    let stay = Escalation::None;
+    let leave = Escalation::Wanted {
+        justification: Some("may I?".to_owned()),
+    };
+    let forbid = Ruling::Forbid(placed(Decision::Forbid));
+    let ask = Ruling::Ask(placed(Decision::Ask));
+    let whole = allow(SandboxUse::On, Wording::Whole);
+    let begun = allow(SandboxUse::On, Wording::Beginning);
+    let off = allow(SandboxUse::Off, Wording::Beginning);
+    let broken = unreadable();
+    check(
+        &[
+            ("forbid", &|a, s| command(&safe, &forbid, &stay, a, s)),
+            ("ask", &|a, s| command(&safe, &ask, &stay, a, s)),
+            ("ask leave", &|a, s| command(&safe, &ask, &leave, a, s)),
+            ("allow", &|a, s| command(&unknown, &begun, &stay, a, s)),
+            ("leave", &|a, s| command(&unknown, &begun, &leave, a, s)),
+            ("danger", &|a, s| command(&dangerous, &begun, &stay, a, s)),
+            ("spelled", &|a, s| command(&dangerous, &whole, &stay, a, s)),
+            ("off", &|a, s| command(&unknown, &off, &stay, a, s)),
+            ("off danger", &|a, s| command(&dangerous, &off, &stay, a, s)),
+            ("broken", &|a, s| command(&unknown, &broken, &stay, a, s)),
+            ("b. safe", &|a, s| command(&safe, &broken, &stay, a, s)),
+        ],
+        expect![[r#"
+            ReadOnly
+              forbid     refuse    refuse    refuse    refuse
+              ask        ask       ask       ask       refuse
+              ask leave  ask bare  ask bare  ask bare  refuse
+              allow      run       run       run       run
+              leave      ask bare  ask bare  ask bare  refuse
+              danger     ask       ask       ask       refuse
+              spelled    run       run       run       run
+              off        run       run       run       run
+              off danger ask       ask       ask       refuse
+              broken     ask       ask       ask       refuse
+              b. safe    run       run       run       run
+            WorkspaceWrite
+              forbid     refuse    refuse    refuse    refuse
+              ask        ask       ask       ask       refuse
+              ask leave  ask bare  ask bare  ask bare  refuse
+              allow      run       run       run       run
+              leave      ask bare  ask bare  ask bare  refuse
+              danger     ask       ask       ask       refuse
+              spelled    run       run       run       run
+              off        run bare  run bare  run bare  run bare
+              off danger ask       ask       ask       refuse
+              broken     ask       ask       ask       refuse
+              b. safe    run       run       run       run
+            DangerFullAccess
+              forbid     refuse    refuse    refuse    refuse
+              ask        ask bare  ask bare  ask bare  refuse
+              ask leave  ask bare  ask bare  ask bare  refuse
+              allow      run bare  run bare  run bare  run bare
+              leave      run bare  run bare  run bare  run bare
+              danger     ask bare  run bare  run bare  run bare
+              spelled    run bare  run bare  run bare  run bare
+              off        run bare  run bare  run bare  run bare
+              off danger ask bare  run bare  run bare  run bare
+              broken     ask bare  ask bare  ask bare  refuse
+              b. safe    run bare  run bare  run bare  run bare
+        "#]],
+    );
+}
+
+#[test]
+fn rules_give_their_reasons() {
+    let text = |ruling: &Ruling, approval| {
+        let judgement = Judgement::Unknown {
+            why: "it is new".to_owned(),
+        };
+        let read_only = SandboxPolicy::read_only();
+        match command(&judgement, ruling, &Escalation::None, approval, &read_only) {
+            Verdict::Refuse(text) | Verdict::Ask { reason: text, .. } => text,
+            Verdict::Allow(_) => panic!("the rule tightens"),
+        }
+    };
+    let ask = Ruling::Ask(placed(Decision::Ask));
+    let forbid = Ruling::Forbid(placed(Decision::Forbid));
+    expect!["refused: the rule `git push` (rules.toml:3: others see it) forbids this command. Do not try it by other means: reach the goal another way, or tell the user what to run"].assert_eq(&text(&forbid, ApprovalPolicy::OnRequest));
+    expect!["the rule `git push` (rules.toml:3: others see it) says to ask"]
+        .assert_eq(&text(&ask, ApprovalPolicy::OnRequest));
+    expect!["not known to be safe: it is new; the rule `git push` (rules.toml:3: others see it) says to ask"].assert_eq(&text(&ask, ApprovalPolicy::Untrusted));
+    expect!["refused: the rule `git push` (rules.toml:3: others see it) says to ask, and nobody can be asked under the approval policy `never`. Reach the goal another way, or tell the user what to run"].assert_eq(&text(&ask, ApprovalPolicy::Never));
+    expect!["the rules cannot be read (rules.toml:1: expected a rule)"]
+        .assert_eq(&text(&unreadable(), ApprovalPolicy::OnFailure));
 }
 
 #[test]
@@ -147,6 +282,7 @@ fn refusals_tell_what_to_do() {
     expect!["say in `justification`, as a question to the user, why this command has to run outside of the sandbox, and call again"]
         .assert_eq(&text(command(
             &Judgement::KnownSafe,
+            &Ruling::Silent,
             &wanted,
             ApprovalPolicy::OnRequest,
             &read_only,

@@ -14,6 +14,7 @@ use troupe_process::{BackendChoice, Launcher, LauncherOptions};
 use troupe_protocol::approval::ReviewDecision;
 use troupe_protocol::item::{CommandExecutionItem, FileChangeItem, TurnItem};
 use troupe_protocol::policy::{ApprovalPolicy, CollaborationMode, SandboxPolicy};
+use troupe_tools::rules::{RuleSource, Trust};
 use troupe_tools::{
     Ask, Call, CallContext, Channel, EnvironmentPolicy, Registry, ToolDeps, ToolEvent, ToolInput,
     ToolOutput,
@@ -50,7 +51,12 @@ impl Bench {
             environment: EnvironmentPolicy::default(),
             inherited: environment(),
             secrets: vec!["PROVIDER".to_owned()],
-            troupe_home: Some(home),
+            troupe_home: Some(home.clone()),
+            rules: RuleSource {
+                user: Some(home.join("rules.toml")),
+                projects: vec![cwd.join(".troupe/rules.toml")],
+                trust: Trust::Untrusted,
+            },
         });
         Self {
             context: CallContext {

@@ -34,7 +34,7 @@ fn check_one_shot(output: &'static str, preface: Option<&str>, expect: Expect) {
     let answer = OneShot {
         exit_code: exit_code(&exit),
         elapsed: Duration::from_millis(1260),
-        remarks: remarks(&exit, ApprovalPolicy::Never),
+        remarks: remarks(&exit, ApprovalPolicy::Never, Watched::FromTheStart),
         preface: preface.map(str::to_owned),
         output: &captured(output).aggregated,
         tokens_max: 4,
@@ -80,6 +80,7 @@ fn a_look_at_a_command() {
             standing,
             capture: &captured("12345678"),
             tokens_max: 9,
+            watched: Watched::Later,
         };
         expect.assert_eq(&look.render(ApprovalPolicy::OnRequest));
     };

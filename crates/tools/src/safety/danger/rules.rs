@@ -1,7 +1,7 @@
 //! Which commands destroy: one rule per command, on its decoded words.
 
-use super::words::Word;
 use crate::safety::script::program_name;
+use crate::safety::search::Word;
 
 /// Why these words, taken as one command, are dangerous.
 pub fn command(words: &[Word]) -> Option<String> {

@@ -1,0 +1,224 @@
+//! `troupe rules`: the user's rules about commands.
+
+use std::env;
+use std::path::Path;
+
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::json;
+use troupe_tools::rules::{self, Decision, PlacedRule, Rule, RuleBook, Rules, Ruling, SandboxUse};
+use troupe_tools::{Sandbox, Verdict};
+
+use crate::arguments::{Layers, Overrides};
+use crate::commands::{print, tell};
+use crate::failure::{Exit, Failure, Outcome};
+use crate::home::{Home, user_home};
+use crate::layers::{ConfigSource, Loaded};
+use crate::settings::Settings;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Rules are [[rule]] tables in $TROUPE_HOME/rules.toml: prefix, decision, reason. The strictest of
+all rules and of all commands of a script wins. `allow` skips the question; the command stays in
+the sandbox unless the rule says sandbox = \"off\". A project's .troupe/rules.toml may ask and forbid;
+it may allow only if you trust the project. Changes count at once, in running sessions too.
+
+Examples:
+  troupe rules                                       all rules, with file and line
+  troupe rules add ask git push --reason \"others see it\"
+  troupe rules add forbid -- git push --force        words with dashes come after --
+  troupe rules check -- cargo test --workspace       which rule decides, and what happens"
+)]
+pub struct RulesArguments {
+    #[command(subcommand)]
+    action: Option<Action>,
+    #[command(flatten)]
+    overrides: Overrides,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// List all rules (the default).
+    List,
+    /// Add a rule to your own file.
+    Add(AddArguments),
+    /// Remove one of your own rules.
+    Remove {
+        /// Its number in the list.
+        number: usize,
+    },
+    /// Say which rule decides about a command, and what would happen to it.
+    Check {
+        /// The words of a command, or one script.
+        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+        command: Vec<String>,
+    },
+}
+
+#[derive(Debug, Args)]
+struct AddArguments {
+    decision: DecisionArgument,
+    /// The first words of the command.
+    #[arg(required = true, value_name = "WORD")]
+    words: Vec<String>,
+    /// Told to you when it asks, and to the model when it forbids.
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    /// With `allow`: run it outside of the sandbox.
+    #[arg(long)]
+    outside: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum DecisionArgument {
+    Allow,
+    Ask,
+    Forbid,
+}
+
+pub fn run(arguments: RulesArguments, overrides: Overrides, layers: Layers) -> Outcome {
+    let source = ConfigSource {
+        home: Home::find()?,
+        overrides: overrides.then(arguments.overrides),
+        layers,
+        flags: Vec::new(),
+    };
+    let file = source.home.rules_file();
+    match arguments.action.unwrap_or(Action::List) {
+        Action::List => list(&source),
+        Action::Add(arguments) => add(&file, arguments),
+        Action::Remove { number } => remove(&file, number),
+        Action::Check { command } => check(&source, command),
+    }
+}
+
+fn list(source: &ConfigSource) -> Outcome {
+    let cwd = env::current_dir().map_err(Failure::not_started)?;
+    let Loaded { config, .. } = source.load(&cwd)?;
+    let rules = RuleBook::new(source.rules(&cwd, &config)).current();
+    print(&listing(&rules, &source.home.rules_file()))?;
+    for error in &rules.broken {
+        tell(&format!("error: {error}"));
+    }
+    if !rules.broken.is_empty() {
+        tell("until this is mended, every command that is not known to be safe is asked for");
+        return Ok(Exit::Failed);
+    }
+    Ok(Exit::Success)
+}
+
+/// One line per rule. Only the user's own have numbers: only those can be removed from here.
+fn listing(rules: &Rules, own: &Path) -> String {
+    let own_rules = rules.placed.iter().filter(|placed| placed.file == own);
+    let others = rules.placed.iter().filter(|placed| placed.file != own);
+    let numbered = own_rules
+        .zip(1..)
+        .map(|(placed, number)| line(&format!("{number}"), placed));
+    let others = others.map(|placed| line("-", placed));
+    let ignored = rules.ignored.iter().map(|placed| {
+        let line = line("-", placed);
+        format!(
+            "{} (ignored: the project is not trusted)\n",
+            line.trim_end()
+        )
+    });
+    let lines: String = numbered.chain(others).chain(ignored).collect();
+    if lines.is_empty() && rules.broken.is_empty() {
+        return "no rules; `troupe rules add` makes one\n".to_owned();
+    }
+    lines
+}
+
+fn line(number: &str, placed: &PlacedRule) -> String {
+    let PlacedRule { rule, file, line } = placed;
+    let words = match rule.sandbox {
+        SandboxUse::On => rule.words(),
+        SandboxUse::Off => format!("{} (outside)", rule.words()),
+    };
+    let reason = rule.reason.as_ref().map(|reason| format!(" {reason}"));
+    format!(
+        "{number:>3}  {:<6}  {words:<32}  # {}:{line}{}\n",
+        rule.decision.as_str(),
+        file.display(),
+        reason.unwrap_or_default()
+    )
+}
+
+fn add(file: &Path, arguments: AddArguments) -> Outcome {
+    let rule = Rule {
+        prefix: arguments.words,
+        decision: match arguments.decision {
+            DecisionArgument::Allow => Decision::Allow,
+            DecisionArgument::Ask => Decision::Ask,
+            DecisionArgument::Forbid => Decision::Forbid,
+        },
+        sandbox: if arguments.outside {
+            SandboxUse::Off
+        } else {
+            SandboxUse::On
+        },
+        reason: arguments.reason,
+    };
+    rule.check().map_err(Failure::usage)?;
+    let said = format!("{} {}", rule.decision.as_str(), rule.words());
+    let added = rules::append(file, &[rule]).map_err(Failure::failed)?;
+    let what = if added == 0 {
+        "is there already"
+    } else {
+        "added"
+    };
+    print(&format!("{said}: {what} ({})\n", file.display()))?;
+    Ok(Exit::Success)
+}
+
+fn remove(file: &Path, number: usize) -> Outcome {
+    let index = number
+        .checked_sub(1)
+        .ok_or_else(|| Failure::usage("the first rule has the number 1"))?;
+    let rule = rules::remove(file, index).map_err(Failure::failed)?;
+    print(&format!(
+        "{} {}: removed ({})\n",
+        rule.decision.as_str(),
+        rule.words(),
+        file.display()
+    ))?;
+    Ok(Exit::Success)
+}
+
+fn check(source: &ConfigSource, command: Vec<String>) -> Outcome {
+    let cwd = env::current_dir().map_err(Failure::not_started)?;
+    let Loaded { config, .. } = source.load(&cwd)?;
+    let rights = Settings::read(&config)?.rights;
+    let policy = rights.sandbox_policy(&config, user_home().as_deref(), &[])?;
+    let argv = match &command[..] {
+        [script] => ["bash", "-c", script].map(str::to_owned).to_vec(),
+        _ => command,
+    };
+    let rules = RuleBook::new(source.rules(&cwd, &config)).current();
+    let rule = match rules.ruling(&argv) {
+        Ruling::Silent => "no rule decides".to_owned(),
+        Ruling::Allow { rule, .. } => format!("{rule} allows it"),
+        Ruling::Ask(rule) => format!("{rule} says to ask"),
+        Ruling::Forbid(rule) => format!("{rule} forbids it"),
+        Ruling::Unreadable(error) => format!("the rules cannot be read ({error})"),
+    };
+    let outcome = match rules.verdict(&argv, rights.approval_policy, &policy) {
+        Verdict::Allow(sandbox) => format!("it runs {}, unasked", place(sandbox)),
+        Verdict::Ask { reason, then } => {
+            format!("you are asked ({reason}), then it runs {}", place(then))
+        }
+        Verdict::Refuse(text) => text,
+    };
+    print(&format!(
+        "{rule}\nwith approval_policy {} and sandbox_mode {}: {outcome}\n",
+        json!(rights.approval_policy),
+        json!(policy.mode())
+    ))?;
+    Ok(Exit::Success)
+}
+
+fn place(sandbox: Sandbox) -> &'static str {
+    match sandbox {
+        Sandbox::Confined => "in the sandbox",
+        Sandbox::Unconfined => "outside of the sandbox",
+    }
+}

@@ -1,0 +1,180 @@
+//! Whether a command may run, and how: rules and policy, and a person where they say so.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use troupe_protocol::approval::{ExecApprovalRequest, ReviewDecision};
+use troupe_protocol::policy::SandboxMode;
+
+use super::Request;
+use crate::approval::{Agreed, Agreements, Answer, Lasting};
+use crate::blocking::{self, aborted_text};
+use crate::call::{Ask, Call, CallContext, ToolEvent};
+use crate::policy::{self, Escalation, Sandbox, Verdict};
+use crate::rules::{self, PlacedRule, Rule, RuleBook, Rules, SandboxUse};
+use crate::safety;
+
+/// Decides about the session's commands.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    agreements: Arc<Agreements>,
+    rules: RuleBook,
+}
+
+/// Why a command was not let run.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    Policy(String),
+    Denied,
+    Cancelled,
+}
+
+impl Refusal {
+    pub(crate) fn text(self, asked: Instant) -> String {
+        match self {
+            Self::Policy(text) => text,
+            Self::Denied => "the user denied this command, it was not run; do not try it again by \
+                             other means: ask the user, or go on without it"
+                .to_owned(),
+            Self::Cancelled => aborted_text(asked.elapsed()),
+        }
+    }
+}
+
+impl Gate {
+    pub(crate) fn new(agreements: Arc<Agreements>, rules: RuleBook) -> Self {
+        Self { agreements, rules }
+    }
+
+    /// Decides about a command before it runs.
+    pub(crate) async fn pass(&self, call: &Call, request: &Request) -> Result<Sandbox, Refusal> {
+        let rules = self.rules.current();
+        for warning in self.rules.warnings() {
+            call.channel.report(ToolEvent::Warning(warning)).await;
+        }
+        match verdict(&rules, request, &request.escalation, &call.context) {
+            Verdict::Allow(sandbox) => Ok(sandbox),
+            Verdict::Refuse(text) => Err(Refusal::Policy(text)),
+            Verdict::Ask { reason, then } => {
+                match self.ask(call, request, &rules, reason, then).await {
+                    Answer::Yes => Ok(then),
+                    Answer::No => Err(Refusal::Denied),
+                    Answer::Cancelled => Err(Refusal::Cancelled),
+                }
+            }
+        }
+    }
+
+    /// Asks whether a command that the sandbox stopped may run without it, if the policy has
+    /// somebody to ask.
+    pub(crate) async fn let_out(&self, call: &Call, request: &Request, denial: &str) -> bool {
+        let Some(reason) = policy::after_denial(call.context.approval_policy, denial) else {
+            return false;
+        };
+        let rules = self.rules.current();
+        let answer = self
+            .ask(call, request, &rules, reason, Sandbox::Unconfined)
+            .await;
+        answer == Answer::Yes
+    }
+
+    async fn ask(
+        &self,
+        call: &Call,
+        request: &Request,
+        rules: &Rules,
+        reason: String,
+        then: Sandbox,
+    ) -> Answer {
+        let matter = [Agreed::Command {
+            argv: request.argv.clone(),
+            cwd: request.cwd.clone(),
+            sandbox: then,
+        }];
+        let proposal = self.proposal(rules, request, &call.context, then);
+        let mut available_decisions = vec![
+            ReviewDecision::Approved,
+            ReviewDecision::ApprovedForSession,
+            ReviewDecision::ApprovedAlways,
+            ReviewDecision::Denied,
+            ReviewDecision::Abort,
+        ];
+        if proposal.is_none() {
+            available_decisions.retain(|decision| *decision != ReviewDecision::ApprovedAlways);
+        }
+        let ask = Ask::Exec(ExecApprovalRequest {
+            call_id: call.id.clone(),
+            turn_id: call.context.turn_id.clone(),
+            command: request.argv.clone(),
+            cwd: request.cwd.clone(),
+            reason: Some(reason),
+            parsed_cmd: safety::describe(&request.argv),
+            available_decisions,
+        });
+        let (answer, lasting) = self.agreements.obtain_lasting(call, &matter, ask).await;
+        if lasting == Lasting::Always
+            && let Err(problem) = self.write_down(proposal).await
+        {
+            self.agreements.remember(matter.to_vec());
+            let text = format!("{problem}; what you allowed holds for this session");
+            call.channel.report(ToolEvent::Warning(text)).await;
+        }
+        answer
+    }
+
+    /// Returns the rules after which this command would run in the same way, unasked.
+    fn proposal(
+        &self,
+        rules: &Rules,
+        request: &Request,
+        context: &CallContext,
+        then: Sandbox,
+    ) -> Option<Vec<Rule>> {
+        let file = self.rules.user_file()?;
+        let sandbox = match (then, context.sandbox_policy.mode()) {
+            (Sandbox::Unconfined, SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite) => {
+                SandboxUse::Off
+            }
+            (Sandbox::Unconfined, SandboxMode::DangerFullAccess) | (Sandbox::Confined, _) => {
+                SandboxUse::On
+            }
+        };
+        let proposed = rules.proposal(&request.argv, sandbox)?;
+        let mut amended = rules.clone();
+        amended
+            .placed
+            .extend(proposed.iter().map(|rule| PlacedRule {
+                rule: rule.clone(),
+                file: file.to_owned(),
+                line: 0,
+            }));
+        let after = verdict(&amended, request, &Escalation::None, context);
+        (after == Verdict::Allow(then)).then_some(proposed)
+    }
+
+    async fn write_down(&self, proposal: Option<Vec<Rule>>) -> Result<(), String> {
+        let (Some(rules), Some(file)) = (proposal, self.rules.user_file()) else {
+            return Err("no rule can stand for this command".to_owned());
+        };
+        let file = file.to_owned();
+        blocking::finish(move || rules::append(&file, &rules))
+            .await?
+            .map(|_| ())
+            .map_err(|error| error.to_string())
+    }
+}
+
+fn verdict(
+    rules: &Rules,
+    request: &Request,
+    escalation: &Escalation,
+    context: &CallContext,
+) -> Verdict {
+    policy::command(
+        &safety::judge(&request.argv),
+        &rules.ruling(&request.argv),
+        escalation,
+        context.approval_policy,
+        &context.sandbox_policy,
+    )
+}

@@ -1,0 +1,153 @@
+//! Changes to a rules file that keep its comments and its order.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, value};
+
+use super::parse::{FileError, parse, read_text};
+use super::{Rule, SandboxUse};
+
+/// Why a rules file was not changed.
+#[derive(Debug, thiserror::Error)]
+pub enum AmendError {
+    #[error("the rule is not usable: {0}")]
+    Rule(String),
+    #[error("{0}; mend the file first")]
+    Broken(FileError),
+    #[error("{}: its rules are not [[rule]] tables; change it by hand", file.display())]
+    Form { file: PathBuf },
+    #[error("{} has {count} rules, there is no number {}", file.display(), index + 1)]
+    NoSuchRule {
+        file: PathBuf,
+        index: usize,
+        count: usize,
+    },
+    #[error("cannot write {}: {error}", file.display())]
+    Write { file: PathBuf, error: io::Error },
+}
+
+/// Adds rules that are not there yet, at the end, and returns how many. Blocks on the disk.
+pub fn append(file: &Path, rules: &[Rule]) -> Result<usize, AmendError> {
+    for rule in rules {
+        rule.check().map_err(AmendError::Rule)?;
+    }
+    let mut added = 0;
+    amend(file, |document, known| {
+        let tables = document
+            .entry("rule")
+            .or_insert(Item::ArrayOfTables(ArrayOfTables::new()))
+            .as_array_of_tables_mut()?;
+        for rule in rules.iter().filter(|rule| !known.contains(rule)) {
+            tables.push(table(rule));
+            added += 1;
+        }
+        Some(())
+    })?;
+    Ok(added)
+}
+
+/// Removes the rule with this index, with the comments above it. Blocks on the disk.
+pub fn remove(file: &Path, index: usize) -> Result<Rule, AmendError> {
+    let mut removed = Err(0);
+    amend(file, |document, known| {
+        removed = known.get(index).cloned().ok_or(known.len());
+        if removed.is_ok() {
+            let tables = document.get_mut("rule")?.as_array_of_tables_mut()?;
+            tables.remove(index);
+        }
+        Some(())
+    })?;
+    removed.map_err(|count| AmendError::NoSuchRule {
+        file: file.to_owned(),
+        index,
+        count,
+    })
+}
+
+/// Reads, changes and replaces the file while nobody else does. `change` returns `None` if
+/// the file has a form that it cannot change.
+fn amend(
+    file: &Path,
+    change: impl FnOnce(&mut DocumentMut, &[Rule]) -> Option<()>,
+) -> Result<(), AmendError> {
+    let failed = |error| AmendError::Write {
+        file: file.to_owned(),
+        error,
+    };
+    // A link is followed: the file may live among a person's other settings.
+    let target = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    let directory = target
+        .parent()
+        .ok_or_else(|| failed(io::ErrorKind::InvalidInput.into()))?;
+    let lock = lock(directory).map_err(failed)?;
+    let text = read_text(&target)
+        .map_err(AmendError::Broken)?
+        .unwrap_or_default();
+    let known: Vec<Rule> = parse(&text, file)
+        .map_err(AmendError::Broken)?
+        .into_iter()
+        .map(|placed| placed.rule)
+        .collect();
+    let form = || AmendError::Form {
+        file: file.to_owned(),
+    };
+    let mut document: DocumentMut = text.parse().map_err(|_| form())?;
+    change(&mut document, &known).ok_or_else(form)?;
+    let changed = document.to_string();
+    if changed != text {
+        replace(&target, &lock, &changed).map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// Keeps other programs of ours from changing files of the directory until it is dropped.
+fn lock(directory: &Path) -> io::Result<File> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(directory)?;
+    let lock = File::open(directory)?;
+    lock.lock()?;
+    Ok(lock)
+}
+
+/// Puts the text in the place of the file at once: a reader sees the old or the new one.
+fn replace(target: &Path, directory: &File, text: &str) -> io::Result<()> {
+    let mut name = target.file_name().unwrap_or_default().to_owned();
+    name.push(".new");
+    let beside = target.with_file_name(name);
+    match std::fs::remove_file(&beside) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&beside)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    std::fs::rename(&beside, target)?;
+    directory.sync_all()
+}
+
+fn table(rule: &Rule) -> Table {
+    let mut table = Table::new();
+    let words: Array = rule.prefix.iter().map(String::as_str).collect();
+    table.insert("prefix", value(words));
+    table.insert("decision", value(rule.decision.as_str()));
+    if rule.sandbox == SandboxUse::Off {
+        table.insert("sandbox", value("off"));
+    }
+    if let Some(reason) = &rule.reason {
+        table.insert("reason", value(reason.as_str()));
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests;

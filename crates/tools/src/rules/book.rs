@@ -1,0 +1,161 @@
+//! The rules that hold now: read when first needed, and again when a file changed.
+
+use std::collections::BTreeSet;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::parse::{self, FileError};
+use super::{Decision, PlacedRule};
+
+/// Where rules are written.
+#[derive(Debug, Clone, Default)]
+pub struct RuleSource {
+    /// The user's file, which `always` adds to.
+    pub user: Option<PathBuf>,
+    /// The project's files, from its root down.
+    pub projects: Vec<PathBuf>,
+    pub trust: Trust,
+}
+
+/// Whether the user trusts the project.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Trust {
+    Trusted,
+    #[default]
+    Untrusted,
+}
+
+/// All rules, as they were read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rules {
+    /// Those that count, the user's first.
+    pub placed: Vec<PlacedRule>,
+    /// What a project that is not trusted would allow.
+    pub ignored: Vec<PlacedRule>,
+    pub broken: Vec<FileError>,
+}
+
+/// The rules of a session.
+#[derive(Debug)]
+pub struct RuleBook {
+    source: RuleSource,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// What the files were when they were read, in order; empty before the first look.
+    stamps: Vec<Stamp>,
+    rules: Arc<Rules>,
+    untold: Vec<String>,
+    told: BTreeSet<String>,
+}
+
+/// Tells one version of a file from the next. A file that is replaced has another inode, even
+/// within one tick of the clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stamp {
+    Absent,
+    Present {
+        inode: u64,
+        modified: (i64, i64),
+        bytes: u64,
+    },
+}
+
+impl Stamp {
+    fn of(file: &Path) -> Self {
+        // What cannot be looked at is reported when it is read.
+        match std::fs::metadata(file) {
+            Err(_) => Self::Absent,
+            Ok(metadata) => Self::Present {
+                inode: metadata.ino(),
+                modified: (metadata.mtime(), metadata.mtime_nsec()),
+                bytes: metadata.len(),
+            },
+        }
+    }
+}
+
+impl RuleBook {
+    pub fn new(source: RuleSource) -> Self {
+        Self {
+            source,
+            state: Mutex::default(),
+        }
+    }
+
+    /// The file that new rules are written to.
+    pub fn user_file(&self) -> Option<&Path> {
+        self.source.user.as_deref()
+    }
+
+    /// Returns the rules that hold now. Costs a look at each file, and no more while they stay
+    /// as they are.
+    pub fn current(&self) -> Arc<Rules> {
+        // Taken before reading: what changes meanwhile is read again next time.
+        let stamps: Vec<Stamp> = self.files().map(Stamp::of).collect();
+        let mut state = self.lock();
+        if state.stamps != stamps {
+            state.stamps = stamps;
+            state.rules = Arc::new(self.read());
+            let warnings = warnings(&state.rules);
+            let fresh: Vec<String> = warnings
+                .into_iter()
+                .filter(|text| state.told.insert(text.clone()))
+                .collect();
+            state.untold.extend(fresh);
+        }
+        Arc::clone(&state.rules)
+    }
+
+    /// Returns what a person should know about the files; each thing once.
+    pub fn warnings(&self) -> Vec<String> {
+        std::mem::take(&mut self.lock().untold)
+    }
+
+    fn files(&self) -> impl Iterator<Item = &Path> {
+        let RuleSource { user, projects, .. } = &self.source;
+        user.iter().chain(projects).map(PathBuf::as_path)
+    }
+
+    fn read(&self) -> Rules {
+        let mut rules = Rules::default();
+        for file in self.files() {
+            let is_theirs = self.source.user.as_deref() != Some(file);
+            let may_only_tighten = is_theirs && self.source.trust == Trust::Untrusted;
+            match parse::read(file) {
+                Err(error) => rules.broken.push(error),
+                Ok(read) if may_only_tighten => {
+                    let (ignored, placed) = read
+                        .into_iter()
+                        .partition(|it: &PlacedRule| it.rule.decision == Decision::Allow);
+                    rules.placed.extend::<Vec<_>>(placed);
+                    rules.ignored.extend::<Vec<_>>(ignored);
+                }
+                Ok(read) => rules.placed.extend(read),
+            }
+        }
+        rules
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn warnings(rules: &Rules) -> Vec<String> {
+    let broken = rules.broken.iter().map(|error| {
+        format!(
+            "{error}; until it is mended, every command that is not known to be safe is asked for"
+        )
+    });
+    let ignored = rules.ignored.iter().map(|placed| {
+        format!("{placed} is ignored: a project that you do not trust may only ask and forbid")
+    });
+    broken.chain(ignored).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,211 @@
+//! Which rule decides about a command.
+
+use std::slice::from_ref;
+
+use troupe_protocol::policy::{ApprovalPolicy, SandboxPolicy};
+
+use super::book::Rules;
+use super::prefix::can_leave_the_sandbox;
+use super::{Decision, FileError, PlacedRule, Rule, SandboxUse};
+use crate::limits::{PROPOSED_RULES_MAX, PROPOSED_WORDS_BYTES_MAX};
+use crate::policy::{self, Escalation, Verdict};
+use crate::safety::script::{is_of_the_system, program_name};
+use crate::safety::search::{Finding, Word, in_command};
+use crate::safety::{judge, parts, parts_read_only};
+
+/// What the rules say about a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ruling {
+    /// No rule is about it.
+    Silent,
+    Allow {
+        /// The first one that was needed.
+        rule: PlacedRule,
+        sandbox: SandboxUse,
+        wording: Wording,
+    },
+    Ask(PlacedRule),
+    /// A file cannot be read, and might forbid it.
+    Unreadable(FileError),
+    Forbid(PlacedRule),
+}
+
+/// How much of a command its rules spell out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wording {
+    Whole,
+    /// The command goes on after the words of a rule.
+    Beginning,
+}
+
+impl Rules {
+    /// Decides about a command as it will be executed: program and arguments.
+    pub fn ruling(&self, argv: &[String]) -> Ruling {
+        let strictest = self.tightening(argv);
+        match (strictest, self.broken.first()) {
+            (Some(found), _) if found.rule.decision == Decision::Forbid => {
+                Ruling::Forbid(found.clone())
+            }
+            (_, Some(broken)) => Ruling::Unreadable(broken.clone()),
+            (Some(found), None) => Ruling::Ask(found.clone()),
+            (None, None) => self.allowing(argv).unwrap_or(Ruling::Silent),
+        }
+    }
+
+    /// Foresees what happens to a command that does not ask to leave the sandbox.
+    pub fn verdict(
+        &self,
+        argv: &[String],
+        approval: ApprovalPolicy,
+        sandbox: &SandboxPolicy,
+    ) -> Verdict {
+        let ruling = self.ruling(argv);
+        policy::command(&judge(argv), &ruling, &Escalation::None, approval, sandbox)
+    }
+
+    /// Returns the rules that would let a command run unasked from now on; `None` if no sound
+    /// ones would.
+    pub(crate) fn proposal(&self, argv: &[String], sandbox: SandboxUse) -> Option<Vec<Rule>> {
+        let uncovered: Vec<Vec<String>> = parts(argv)?
+            .into_iter()
+            .filter(|part| match (sandbox, self.allow_for(part)) {
+                (SandboxUse::On, found) => found.is_none() && !parts_read_only(from_ref(part)),
+                (SandboxUse::Off, found) => {
+                    found.is_none_or(|placed| placed.rule.sandbox == SandboxUse::On)
+                }
+            })
+            .collect();
+        let proposed: Vec<Rule> = uncovered
+            .into_iter()
+            .map(|prefix| Rule {
+                prefix,
+                decision: Decision::Allow,
+                sandbox,
+                reason: None,
+            })
+            .collect();
+        let sound = !proposed.is_empty()
+            && proposed.len() <= PROPOSED_RULES_MAX
+            && proposed.iter().all(is_sound_proposal);
+        sound.then_some(proposed)
+    }
+
+    /// Finds the strictest rule that tightens, in whatever can be seen of the command.
+    fn tightening(&self, argv: &[String]) -> Option<&PlacedRule> {
+        let strict: Vec<&PlacedRule> = self
+            .placed
+            .iter()
+            .filter(|placed| placed.rule.decision > Decision::Allow)
+            .collect();
+        if strict.is_empty() {
+            return None;
+        }
+        let mut found: Option<&PlacedRule> = None;
+        // Nothing ends the search: what comes later may be forbidden.
+        in_command(argv, &mut |finding| {
+            if let Finding::Command(words) = finding {
+                let hits = strict.iter().filter(|placed| is_seen(&placed.rule, words));
+                found = found.into_iter().chain(hits.copied()).reduce(stricter);
+            }
+            None
+        });
+        found
+    }
+
+    fn allowing(&self, argv: &[String]) -> Option<Ruling> {
+        let allows = |placed: &PlacedRule| placed.rule.decision == Decision::Allow;
+        if !self.placed.iter().any(allows) {
+            return None;
+        }
+        let parts = parts(argv)?;
+        let found: Vec<Option<&PlacedRule>> =
+            parts.iter().map(|part| self.allow_for(part)).collect();
+        let first = found.iter().flatten().next()?;
+        // `git` after `cd` is not known to be safe, whoever allowed the `cd`.
+        let rest: Vec<Vec<String>> = parts
+            .iter()
+            .zip(&found)
+            .filter(|(part, rule)| rule.is_none() || part[0] == "cd")
+            .map(|(part, _)| part.clone())
+            .collect();
+        let all_found = found.iter().all(Option::is_some);
+        if !all_found && !parts_read_only(&rest) {
+            return None;
+        }
+        let mut used = found.iter().flatten();
+        let all_off = all_found && used.all(|placed| placed.rule.sandbox == SandboxUse::Off);
+        let whole = parts
+            .iter()
+            .zip(&found)
+            .all(|(part, rule)| rule.is_none_or(|placed| placed.rule.prefix.len() == part.len()));
+        Some(Ruling::Allow {
+            rule: (*first).clone(),
+            sandbox: if all_off {
+                SandboxUse::Off
+            } else {
+                SandboxUse::On
+            },
+            wording: if whole {
+                Wording::Whole
+            } else {
+                Wording::Beginning
+            },
+        })
+    }
+
+    /// Finds the rule that says most about a command; of two such the one with the sandbox.
+    fn allow_for(&self, part: &[String]) -> Option<&PlacedRule> {
+        self.placed
+            .iter()
+            .filter(|placed| placed.rule.decision == Decision::Allow)
+            .filter(|placed| is_exactly(&placed.rule, part))
+            .max_by_key(|placed| {
+                let confined = placed.rule.sandbox == SandboxUse::On;
+                (placed.rule.prefix.len(), confined)
+            })
+    }
+}
+
+/// Of two that are equally strict the one that was met first.
+fn stricter<'r>(one: &'r PlacedRule, other: &'r PlacedRule) -> &'r PlacedRule {
+    if other.rule.decision > one.rule.decision {
+        other
+    } else {
+        one
+    }
+}
+
+/// Whether visible words begin with the rule's. A program counts wherever it lies.
+fn is_seen(rule: &Rule, words: &[Word]) -> bool {
+    let mut pairs = rule.prefix.iter().zip(words);
+    let program = |(wanted, word): (&String, &Word)| {
+        word.as_deref()
+            .is_some_and(|word| word == wanted || program_name(word) == wanted)
+    };
+    words.len() >= rule.prefix.len()
+        && pairs.next().is_some_and(program)
+        && pairs.all(|(wanted, word)| word.as_ref() == Some(wanted))
+}
+
+/// Whether a command begins with the rule's words. A bare name is a program of the system:
+/// not one of that name in the work tree.
+fn is_exactly(rule: &Rule, part: &[String]) -> bool {
+    let mut pairs = rule.prefix.iter().zip(part);
+    let program = |(wanted, word): (&String, &String)| {
+        word == wanted || (is_of_the_system(word) && program_name(word) == wanted)
+    };
+    part.len() >= rule.prefix.len()
+        && pairs.next().is_some_and(program)
+        && pairs.all(|(wanted, word)| wanted == word)
+}
+
+fn is_sound_proposal(rule: &Rule) -> bool {
+    let program = rule.prefix.first().map_or("", String::as_str);
+    let is_relative = program.contains('/') && !program.starts_with('/');
+    let bytes: usize = rule.prefix.iter().map(String::len).sum();
+    // The rule would hold in every project, where the path leads elsewhere.
+    !is_relative
+        && bytes <= PROPOSED_WORDS_BYTES_MAX
+        && rule.check().is_ok()
+        && (rule.sandbox == SandboxUse::On || can_leave_the_sandbox(&rule.prefix))
+}
