@@ -35,11 +35,18 @@ pub(crate) struct Cage {
 
 impl Cage {
     pub fn new(roots: WritableRoots, hidden: Vec<PathBuf>) -> Self {
+        let WritableRoots {
+            writable,
+            mut protected,
+            network,
+        } = roots;
+        // Somebody has asked for these; one that does not exist yet may come to.
+        protected.retain(|path| !writable.contains(path));
         Self {
-            writable: roots.writable,
-            protected: roots.protected,
+            writable,
+            protected,
             hidden,
-            network: roots.network,
+            network,
         }
     }
 

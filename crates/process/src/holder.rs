@@ -30,6 +30,6 @@ mod witness;
 
 pub(crate) use self::client::{Holder, HolderError};
 pub(crate) use self::wire::{
-    Descriptors, ExitRecord, Order, Report, Request, Setup, Stage, TerminalUse, receive_report,
-    send_order,
+    Descriptors, ExitRecord, Image, Order, Report, Request, Setup, Stage, TerminalUse,
+    receive_report, send_order,
 };

@@ -7,13 +7,14 @@ use std::sync::{Arc, OnceLock};
 use troupe_protocol::policy::SandboxPolicy;
 
 use crate::cage::Cage;
-use crate::holder::{Holder, HolderError, Request, Stage, TerminalUse};
+use crate::holder::{Holder, HolderError, Image, Request, Stage, TerminalUse};
 use crate::holders::{Holders, Key};
 use crate::process::{Owners, Process, StartFailure};
 use crate::report::{Backend, EnforcementReport, Kernel};
 use crate::roots::writable_roots;
-use crate::spec::{CommandSpec, Confinement};
+use crate::spec::{CommandSpec, Confinement, StdinMode};
 use crate::sweep::{EngineId, MARK, Record};
+use crate::worker::Worker;
 
 #[derive(Debug, Clone, Default)]
 pub struct LauncherOptions {
@@ -97,12 +98,31 @@ impl Launcher {
 
     /// Starts a command. It must be called in a tokio runtime.
     pub async fn spawn(&self, spec: CommandSpec) -> Result<Process, SpawnError> {
+        self.start(spec, Image::Program).await
+    }
+
+    /// Starts work of this program, confined like a command, with a pipe as stdin. It must be
+    /// called in a tokio runtime.
+    pub async fn spawn_worker(&self, worker: Worker) -> Result<Process, SpawnError> {
+        let spec = CommandSpec {
+            argv: vec![worker.name.to_owned()],
+            cwd: PathBuf::from("/"),
+            env: worker.env,
+            confinement: worker.confinement,
+            terminal: None,
+            stdin: StdinMode::Pipe,
+        };
+        self.start(spec, Image::Worker).await
+    }
+
+    async fn start(&self, spec: CommandSpec, image: Image) -> Result<Process, SpawnError> {
         validate(&spec)?;
         let (place, holder) = self.place(&spec).await?;
         let mut env = spec.env;
         env.extend(self.mark());
         let request = Request {
             argv: spec.argv,
+            image,
             cwd: spec.cwd,
             env,
             cage: place.cage,

@@ -33,6 +33,7 @@ mod report;
 mod roots;
 mod spec;
 mod sweep;
+mod worker;
 
 pub use hardening::harden_engine;
 pub use intersection::intersect;
@@ -44,3 +45,4 @@ pub use report::{Backend, Enforcement, EnforcementReport, EnforcementState};
 pub use roots::{NetworkAccess, WritableRoots, writable_roots};
 pub use spec::{CommandSpec, Confinement, StdinMode, TerminalSize};
 pub use sweep::sweep;
+pub use worker::{Work, Worker, register_worker};

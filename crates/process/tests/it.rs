@@ -23,3 +23,5 @@ mod process;
 mod sandbox;
 #[path = "it/terminal.rs"]
 mod terminal;
+#[path = "it/worker.rs"]
+mod worker;

@@ -9,9 +9,10 @@ use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::unistd::{Pid, getppid, setsid};
 
-use super::wire::{self, Descriptors, Report, Request, Stage, TerminalUse, send_report};
+use super::wire::{self, Descriptors, Image, Report, Request, Stage, TerminalUse, send_report};
 use super::witness::Witness;
 use crate::cage::{Cage, Lock};
+use crate::worker::{self, Work};
 
 /// Why a command could not be started.
 pub(super) struct Failure {
@@ -66,6 +67,13 @@ pub(super) fn execute(
         .argv
         .split_first()
         .expect("the launcher refuses a command without a program");
+    let work = match request.image {
+        Image::Program => None,
+        Image::Worker => Some(worker::find(program).ok_or(Failure {
+            stage: Stage::Execute,
+            errno: libc::ENOENT,
+        })?),
+    };
     let mut command = Command::new(program);
     command
         .args(arguments)
@@ -76,7 +84,10 @@ pub(super) fn execute(
         .stderr(stderr);
     // SAFETY: the keeper has a single thread, so its child may do what it likes.
     unsafe {
-        command.pre_exec(move || steps.take().map_err(|error| offset(&error)));
+        command.pre_exec(move || {
+            let ready = steps.take().and_then(|()| work.map_or(Ok(()), perform));
+            ready.map_err(|error| offset(&error))
+        });
     }
     match command.spawn() {
         // The handle neither waits nor kills when dropped; the keeper reaps by itself.
@@ -137,6 +148,19 @@ impl Steps {
             None => Ok(()),
         }
     }
+}
+
+/// Does the work in this very process, which is as confined as a program would be, and ends it.
+/// Returns only if it could not begin.
+fn perform(work: Work) -> io::Result<()> {
+    // SAFETY: whatever owned these descriptors is not used any more. One of them is where the
+    // standard library waits for exec to close it, which does not come.
+    if unsafe { libc::close_range(3, libc::c_uint::MAX, 0) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let code = work();
+    // SAFETY: a fork must not run what was registered for the exit of the original.
+    unsafe { libc::_exit(code) }
 }
 
 fn close_on_exec_from(first: libc::c_uint) -> io::Result<()> {

@@ -41,10 +41,20 @@ pub(super) enum SetupReply {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Request {
     pub argv: Vec<String>,
+    pub image: Image,
     pub cwd: PathBuf,
     pub env: BTreeMap<String, String>,
     pub cage: Option<Cage>,
     pub terminal: TerminalUse,
+}
+
+/// What the first argument names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Image {
+    /// A program to be executed.
+    Program,
+    /// A [worker](crate::Worker) of this program.
+    Worker,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
