@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::call::Call;
-use crate::tool::ToolOutput;
 
 /// Says when long file work has to stop.
 #[derive(Debug, Clone)]
@@ -17,6 +16,18 @@ pub(crate) struct Stop {
 }
 
 impl Stop {
+    /// Stops by the clock alone.
+    pub(crate) fn after(time_max: Option<Duration>) -> Self {
+        Self::when(CancellationToken::new(), time_max)
+    }
+
+    fn when(cancel: CancellationToken, time_max: Option<Duration>) -> Self {
+        Self {
+            cancel,
+            deadline: time_max.map(|time| Instant::now() + time),
+        }
+    }
+
     pub(crate) fn is_due(&self) -> bool {
         self.cancel.is_cancelled() || self.deadline.is_some_and(|time| Instant::now() >= time)
     }
@@ -40,25 +51,22 @@ impl Read for Stoppable<'_> {
 
 /// Runs `work` on the blocking pool. It is expected to look at [`Stop`] between steps; the
 /// answer does not wait for it once the call is cancelled.
-pub(crate) async fn run<F>(call: &Call, time_max: Option<Duration>, work: F) -> ToolOutput
+pub(crate) async fn run<T, F>(call: &Call, time_max: Option<Duration>, work: F) -> Result<T, String>
 where
-    F: FnOnce(&Stop) -> Result<ToolOutput, String> + Send + 'static,
+    T: Send + 'static,
+    F: FnOnce(&Stop) -> Result<T, String> + Send + 'static,
 {
     let began = Instant::now();
-    let stop = Stop {
-        cancel: call.cancel.clone(),
-        deadline: time_max.map(|time| began + time),
-    };
+    let stop = Stop::when(call.cancel.clone(), time_max);
     let mut task = tokio::task::spawn_blocking(move || work(&stop));
     tokio::select! {
         done = &mut task => match done {
-            Ok(Ok(output)) => output,
-            Ok(Err(problem)) => ToolOutput::failure(problem),
+            Ok(done) => done,
             // The registry tells panics; losing this one here would hide it.
             Err(join) if join.is_panic() => std::panic::resume_unwind(join.into_panic()),
-            Err(_) => ToolOutput::failure("the engine is shutting down"),
+            Err(_) => Err("the engine is shutting down".to_owned()),
         },
-        () = call.cancel.cancelled() => ToolOutput::failure(aborted_text(began.elapsed())),
+        () = call.cancel.cancelled() => Err(aborted_text(began.elapsed())),
     }
 }
 

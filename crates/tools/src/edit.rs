@@ -4,6 +4,11 @@
 //! body ─► parse ─► plan inside the writable roots ─► policy ─► (ask) ─► apply ─► answer
 //!                        └ outside: plan anywhere, to show what is asked for
 //! ```
+//!
+//! Both looks at the files are a worker's. The second one makes the plan again and goes on only
+//! if it finds what the first one found.
+
+mod work;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,30 +25,28 @@ use crate::blocking;
 use crate::call::{Ask, Call, CallContext, ToolEvent};
 use crate::environment::Variables;
 use crate::item;
+use crate::patch::Roots;
 use crate::patch::shell::ShellPatch;
-use crate::patch::{Patch, Plan, PlanError, Roots, plan};
 use crate::policy::{self, Reach, Verdict};
 use crate::tool::ToolOutput;
+use crate::worker::{Rights, Workers};
+
+pub(crate) use work::{Applying, Planned, Planning};
 
 /// Applies patches for the session's tools.
 #[derive(Debug)]
 pub(crate) struct Editor {
     agreements: Arc<Agreements>,
+    workers: Workers,
     /// Names the temporary directory, which is writable.
     variables: Variables,
 }
 
-/// A patch that fits its files, and whether it stays where it may write.
-#[derive(Debug)]
-struct Prepared {
-    plan: Plan,
-    reach: Reach,
-}
-
 impl Editor {
-    pub(crate) fn new(agreements: Arc<Agreements>, variables: Variables) -> Self {
+    pub(crate) fn new(agreements: Arc<Agreements>, workers: Workers, variables: Variables) -> Self {
         Self {
             agreements,
+            workers,
             variables,
         }
     }
@@ -57,20 +60,28 @@ impl Editor {
         cwd: PathBuf,
     ) -> ToolOutput {
         let began = Instant::now();
-        let roots = self.roots(&call.context);
-        let prepared = blocking::finish(move || prepare(&body, &cwd, &roots)).await;
-        let Prepared { plan, reach } = match prepared.and_then(|result| result) {
-            Ok(prepared) => prepared,
+        let body: Arc<str> = body.into();
+        let planning = Planning {
+            body: Arc::clone(&body),
+            cwd: cwd.clone(),
+            roots: self.roots(&call.context),
+        };
+        let planned = match self.workers.read(call, planning).await {
+            Ok(planned) => planned,
             Err(problem) => {
                 let text = format!("the patch does not apply, nothing was changed: {problem}");
                 return item::failed(call, tool, text).await;
             }
         };
         let context = &call.context;
-        let verdict = policy::edit(&reach, context.approval_policy, &context.sandbox_policy);
+        let verdict = policy::edit(
+            &planned.reach,
+            context.approval_policy,
+            &context.sandbox_policy,
+        );
         let mut item = FileChangeItem {
             id: call.item_id(),
-            changes: plan.changes().clone(),
+            changes: planned.changes.clone(),
             status: WorkStatus::InProgress,
             auto_approved: matches!(verdict, Verdict::Allow(_)),
             stdout: String::new(),
@@ -80,8 +91,8 @@ impl Editor {
             Verdict::Allow(_) => None,
             Verdict::Refuse(text) => Some(text),
             Verdict::Ask { reason, .. } => {
-                let ask = request(call, &item.changes, reason, &reach);
-                let answer = self.agreements.obtain(call, matter(&plan), ask).await;
+                let ask = request(call, &item.changes, reason, &planned.reach);
+                let answer = self.agreements.obtain(call, matter(&planned), ask).await;
                 refusal(answer, began)
             }
         };
@@ -93,7 +104,11 @@ impl Editor {
                 item.stderr.clone_from(&text);
                 ToolOutput::failure(text)
             }
-            None => write(plan, &mut item, began).await,
+            None => written(
+                self.make(context, body, cwd, planned).await,
+                &mut item,
+                began,
+            ),
         };
         let completed = TurnItem::FileChange(item);
         call.channel.report(ToolEvent::Completed(completed)).await;
@@ -112,6 +127,28 @@ impl Editor {
         self.apply(call, tool, patch.body, cwd).await
     }
 
+    /// Makes the changes of a patch that was allowed.
+    async fn make(
+        &self,
+        context: &CallContext,
+        body: Arc<str>,
+        cwd: PathBuf,
+        planned: Planned,
+    ) -> Result<String, String> {
+        // What the kernel lets it write, and what we do.
+        let (rights, roots) = match planned.reach {
+            Reach::Inside => (Rights::Turn, self.roots(context)),
+            Reach::Outside { .. } => (Rights::Granted(planned.directories), Roots::Unrestricted),
+        };
+        let applying = Applying {
+            body,
+            cwd,
+            roots,
+            found: planned.found,
+        };
+        self.workers.write(context, rights, applying).await
+    }
+
     fn roots(&self, context: &CallContext) -> Roots {
         match &context.sandbox_policy {
             SandboxPolicy::DangerFullAccess => Roots::Unrestricted,
@@ -126,32 +163,8 @@ impl Editor {
     }
 }
 
-fn prepare(body: &str, cwd: &Path, roots: &Roots) -> Result<Prepared, String> {
-    let patch = Patch::parse(body).map_err(|error| error.to_string())?;
-    let (plan, reach) = match plan(&patch, cwd, roots) {
-        Ok(plan) => (plan, Reach::Inside),
-        Err(error) => {
-            let path = forbidden(&error, cwd).ok_or_else(|| error.to_string())?;
-            let plan = plan(&patch, cwd, &Roots::Unrestricted).map_err(|e| e.to_string())?;
-            let why = error.to_string();
-            (plan, Reach::Outside { path, why })
-        }
-    };
-    Ok(Prepared { plan, reach })
-}
-
-/// Returns the path that the roots, and nothing else, keep from being written: a person may
-/// allow it.
-fn forbidden(error: &PlanError, cwd: &Path) -> Option<PathBuf> {
-    match error {
-        PlanError::Outside { path } | PlanError::Protected { path } => Some(path.clone()),
-        PlanError::LeadsOutside { path } => Some(cwd.join(path)),
-        _ => None,
-    }
-}
-
-fn matter(plan: &Plan) -> Vec<Agreed> {
-    plan.touched().into_iter().map(Agreed::Edit).collect()
+fn matter(planned: &Planned) -> Vec<Agreed> {
+    planned.touched.iter().cloned().map(Agreed::Edit).collect()
 }
 
 fn request(call: &Call, changes: &FileChanges, reason: String, reach: &Reach) -> Ask {
@@ -180,14 +193,16 @@ fn refusal(answer: Answer, began: Instant) -> Option<String> {
     }
 }
 
-async fn write(plan: Plan, item: &mut FileChangeItem, began: Instant) -> ToolOutput {
-    // Not cancellable: it is short, and half a patch is what nobody wants.
-    let applied = blocking::finish(move || plan.apply().map_err(|error| error.to_string())).await;
+fn written(
+    applied: Result<String, String>,
+    item: &mut FileChangeItem,
+    began: Instant,
+) -> ToolOutput {
     let seconds = began.elapsed().as_secs_f64();
-    match applied.and_then(|result| result) {
-        Ok(applied) => {
+    match applied {
+        Ok(summary) => {
             item.status = WorkStatus::Completed;
-            item.stdout = applied.summary();
+            item.stdout = summary;
             ToolOutput::success(format!(
                 "Exit code: 0\nWall time: {seconds:.1} seconds\nOutput:\n{}",
                 item.stdout

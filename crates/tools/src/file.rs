@@ -7,12 +7,16 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use troupe_protocol::policy::SandboxPolicy;
 
 use crate::call::CallContext;
+use crate::limits::LINKS_MAX;
 
 /// The directory that a model's calls cannot read: the engine's own tokens and conversations.
-#[derive(Debug, Clone, Default)]
+/// The kernel keeps confined work from it; this says so in words, and covers what a weaker
+/// backend leaves open.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Hidden {
     root: Option<PathBuf>,
 }
@@ -41,6 +45,24 @@ impl Hidden {
         // Without /proc nothing can be said of the file, so it stays hidden.
         opened.map_or(true, |path| path.starts_with(root))
     }
+
+    /// Judges a name that could not be opened, because where the kernel hides the directory there
+    /// is nothing to open.
+    fn contains(&self, path: &Path) -> bool {
+        let Some(root) = &self.root else {
+            return false;
+        };
+        let root = root.canonicalize().unwrap_or_else(|_| root.clone());
+        let mut path = path.to_path_buf();
+        for _ in 0..LINKS_MAX {
+            match std::fs::read_link(&path) {
+                Ok(target) => path = path.parent().unwrap_or(Path::new("/")).join(target),
+                Err(_) => break,
+            }
+        }
+        let directory = path.parent().map(Path::canonicalize);
+        path.starts_with(&root) || matches!(directory, Some(Ok(real)) if real.starts_with(&root))
+    }
 }
 
 /// Opens a regular file and returns its size. Anything else is refused: a pipe or a device
@@ -51,16 +73,19 @@ pub(crate) fn open_regular(path: &Path, hidden: &Hidden) -> Result<(File, u64), 
         // Without it, opening a named pipe waits for a writer.
         .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
         .open(path)
-        .map_err(|error| problem("open", path, &error))?;
+        .map_err(|error| {
+            if hidden.contains(path) {
+                not_for_tools(path)
+            } else {
+                problem("open", path, &error)
+            }
+        })?;
     let metadata = file
         .metadata()
         .map_err(|error| problem("look at", path, &error))?;
     let kind = metadata.file_type();
     if hidden.covers(&file) {
-        return Err(format!(
-            "{} belongs to the engine and is not readable for tools",
-            path.display()
-        ));
+        return Err(not_for_tools(path));
     }
     if kind.is_file() {
         return Ok((file, metadata.len()));
@@ -75,6 +100,13 @@ pub(crate) fn open_regular(path: &Path, hidden: &Hidden) -> Result<(File, u64), 
         ("a device", "")
     };
     Err(format!("{} is {kind}, not a file{hint}", path.display()))
+}
+
+fn not_for_tools(path: &Path) -> String {
+    format!(
+        "{} belongs to the engine and is not readable for tools",
+        path.display()
+    )
 }
 
 /// Returns what a failed look at a file tells the model.

@@ -5,7 +5,7 @@
 //! engine ──call──► Registry ──► Tool ──► policy: allow │ ask │ refuse
 //!    ▲                           │          ask ──► Channel::ask ──► a person
 //!    └── Channel::report ◄───────┤
-//!        ToolOutput      ◄───────┘──► process (commands) · patch (edits) · files
+//!        ToolOutput      ◄───────┘──► process (commands) · worker (files, edits)
 //! ```
 //!
 //! A tool is one file in `src/builtin/` and one line in [`Registry::standard`]. A tool never
@@ -42,6 +42,7 @@ mod file;
 mod login;
 pub mod patch;
 mod walk;
+mod worker;
 
 // What is told of it.
 mod lines;

@@ -48,6 +48,8 @@ pub(crate) const READ_LINES_DEFAULT: usize = 2_000;
 pub(crate) const READ_LINE_BYTES_MAX: usize = 2_000;
 pub(crate) const READ_ANSWER_BYTES_MAX: usize = ANSWER_TOKENS_MAX * BYTES_PER_TOKEN;
 pub(crate) const READ_BUFFER_BYTES: usize = 64 * 1024;
+/// As many as the kernel follows.
+pub(crate) const LINKS_MAX: usize = 40;
 /// How much of a file is looked at to tell text from binary.
 pub(crate) const SNIFF_BYTES: usize = 8 * 1024;
 pub(crate) const LIST_ENTRIES_DEFAULT: usize = 500;
@@ -64,6 +66,14 @@ pub(crate) const GREP_LINE_BYTES_MAX: usize = 500;
 pub(crate) const GREP_CONTEXT_MAX: usize = 20;
 pub(crate) const FIND_FILES_DEFAULT: usize = 200;
 pub(crate) const FIND_FILES_MAX: usize = 2_000;
+
+// Workers
+/// What one is asked: a patch at its largest, with every line end escaped.
+pub(crate) const WORK_REQUEST_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// What one answers: the largest image as text, or what the largest patch changes.
+pub(crate) const WORK_ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// What is told of one that failed.
+pub(crate) const WORK_COMPLAINT_BYTES_MAX: usize = 2_000;
 
 // Images
 pub(crate) const IMAGE_FILE_BYTES_MAX: u64 = 20 * 1024 * 1024;

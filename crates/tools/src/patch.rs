@@ -57,7 +57,7 @@ pub use locate::Forgiven;
 pub use note::Note;
 pub use parse::{Chunk, ChunkLine, FileOp, ParseError, Parser, Patch};
 pub use place::Roots;
-pub use plan::{Plan, PlanError, plan};
+pub use plan::{Found, Plan, PlanError, plan};
 pub use standalone::{Finished, run_standalone};
 
 /// The grammar of a patch in Lark syntax, for tools that take plain text.

@@ -30,6 +30,7 @@ use crate::login::{self, LoginEnvironment};
 use crate::rules::{RuleBook, RuleSource};
 use crate::tool::{Concurrency, Tool, ToolOutput};
 use crate::witness::Witness;
+use crate::worker::Workers;
 
 /// Offers the tools to the model and runs its calls. One per session.
 #[derive(Debug)]
@@ -77,7 +78,12 @@ impl Registry {
             rules,
         } = deps;
         let agreements = Arc::new(Agreements::default());
-        let editor = Arc::new(Editor::new(Arc::clone(&agreements), inherited.clone()));
+        let workers = Workers::new(launcher.clone(), &inherited);
+        let editor = Arc::new(Editor::new(
+            Arc::clone(&agreements),
+            workers.clone(),
+            inherited.clone(),
+        ));
         let shell = login::shell(&inherited);
         let login = LoginEnvironment::new(
             launcher.clone(),
@@ -107,11 +113,11 @@ impl Registry {
             )),
             Arc::new(WriteStdin::new(Arc::clone(&terminals))),
             Arc::new(ApplyPatch::new(editor)),
-            Arc::new(ReadFile::new(hidden.clone())),
-            Arc::new(ListDir::new()),
-            Arc::new(GrepFiles::new(hidden.clone())),
-            Arc::new(FindFiles::new()),
-            Arc::new(ViewImage::new(hidden)),
+            Arc::new(ReadFile::new(workers.clone(), hidden.clone())),
+            Arc::new(ListDir::new(workers.clone())),
+            Arc::new(GrepFiles::new(workers.clone(), hidden.clone())),
+            Arc::new(FindFiles::new(workers.clone())),
+            Arc::new(ViewImage::new(workers, hidden)),
             Arc::new(UpdatePlan::new()),
         ];
         Self {

@@ -52,6 +52,14 @@ impl ToolOutput {
         }
     }
 
+    /// Answers with what came out, or with what went wrong.
+    pub(crate) fn of(result: Result<impl Into<ToolOutputBody>, String>) -> Self {
+        match result {
+            Ok(body) => Self::success(body),
+            Err(problem) => Self::failure(problem),
+        }
+    }
+
     /// Returns the answer's text; `None` if it has parts that are not text.
     pub fn text(&self) -> Option<&str> {
         match &self.body {

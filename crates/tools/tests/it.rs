@@ -11,6 +11,8 @@ mod arguments;
 mod commands;
 #[path = "it/edits.rs"]
 mod edits;
+#[path = "it/escape.rs"]
+mod escape;
 #[path = "it/files.rs"]
 mod files;
 #[path = "it/images.rs"]

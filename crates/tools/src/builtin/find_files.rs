@@ -1,20 +1,22 @@
 //! `find_files`: paths by glob.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use troupe_protocol::tool::ToolSpec;
 
 use crate::arguments;
-use crate::blocking::{self, Stop};
+use crate::blocking::Stop;
 use crate::call::Call;
 use crate::item;
 use crate::limits::{FIND_FILES_DEFAULT, FIND_FILES_MAX, SEARCH_TIME_MAX};
 use crate::lines;
 use crate::tool::{Concurrency, Tool, ToolOutput};
 use crate::walk::{self, Ended, Glob};
+use crate::worker::{FileWork, Workers};
 
 const NAME: &str = "find_files";
 
@@ -32,16 +34,17 @@ struct Arguments {
 #[derive(Debug)]
 pub(crate) struct FindFiles {
     spec: ToolSpec,
+    workers: Workers,
 }
 
 impl FindFiles {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(workers: Workers) -> Self {
         let spec = arguments::function::<Arguments>(
             NAME,
             "Finds files by name. Returns one path per line, relative to the searched \
              directory and sorted; files that git ignores are left out.",
         );
-        Self { spec }
+        Self { spec, workers }
     }
 }
 
@@ -60,7 +63,7 @@ impl Tool for FindFiles {
             Ok(arguments) => arguments,
             Err(output) => return output,
         };
-        let search = Search {
+        let finding = Finding {
             root: call
                 .context
                 .resolve(arguments.path.as_deref().unwrap_or(".")),
@@ -70,22 +73,29 @@ impl Tool for FindFiles {
                 .unwrap_or(FIND_FILES_DEFAULT)
                 .clamp(1, FIND_FILES_MAX),
         };
-        let work = blocking::run(&call, Some(SEARCH_TIME_MAX), move |stop| {
-            search.run(stop).map(ToolOutput::success)
-        });
+        let work = async { ToolOutput::of(self.workers.read(&call, finding).await) };
         item::shown(&call, NAME, work).await
     }
 }
 
-#[derive(Debug)]
-struct Search {
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Finding {
     root: PathBuf,
     pattern: String,
     files_max: usize,
 }
 
-impl Search {
-    fn run(&self, stop: &Stop) -> Result<String, String> {
+impl FileWork for Finding {
+    type Answer = String;
+    const TIME_MAX: Option<Duration> = Some(SEARCH_TIME_MAX);
+
+    fn run(self, stop: &Stop) -> Result<String, String> {
+        self.find(stop)
+    }
+}
+
+impl Finding {
+    fn find(&self, stop: &Stop) -> Result<String, String> {
         walk::check_directory(&self.root)?;
         let glob = Glob::new(&self.root, &self.pattern)?;
         let mut answer = String::new();

@@ -1,15 +1,16 @@
 //! `grep_files`: lines by regular expression.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use regex::bytes::{Regex, RegexBuilder};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use troupe_protocol::tool::ToolSpec;
 
 use crate::arguments;
-use crate::blocking::{self, Stop};
+use crate::blocking::Stop;
 use crate::call::Call;
 use crate::file::{self, Hidden};
 use crate::item;
@@ -20,6 +21,7 @@ use crate::limits::{
 use crate::lines;
 use crate::tool::{Concurrency, Tool, ToolOutput};
 use crate::walk::{self, Ended, Glob};
+use crate::worker::{FileWork, Workers};
 
 mod hits;
 
@@ -27,7 +29,7 @@ use hits::{Hits, Room};
 
 const NAME: &str = "grep_files";
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
     /// A regular expression in Rust syntax, matched line by line; `(?i)` in front ignores case.
@@ -45,18 +47,23 @@ struct Arguments {
 #[derive(Debug)]
 pub(crate) struct GrepFiles {
     spec: ToolSpec,
+    workers: Workers,
     hidden: Hidden,
 }
 
 impl GrepFiles {
-    pub(crate) fn new(hidden: Hidden) -> Self {
+    pub(crate) fn new(workers: Workers, hidden: Hidden) -> Self {
         let spec = arguments::function::<Arguments>(
             NAME,
             "Searches the text of files. Returns `path:line:text` for each matching line and \
              `path-line-text` for lines around it; binary files and files that git ignores are \
              left out.",
         );
-        Self { spec, hidden }
+        Self {
+            spec,
+            workers,
+            hidden,
+        }
     }
 }
 
@@ -75,16 +82,31 @@ impl Tool for GrepFiles {
             Ok(arguments) => arguments,
             Err(output) => return output,
         };
-        let root = call
-            .context
-            .resolve(arguments.path.as_deref().unwrap_or("."));
-        let hidden = self.hidden.during(&call.context);
-        let work = blocking::run(&call, Some(SEARCH_TIME_MAX), move |stop| {
-            Search::new(root, hidden, arguments)?
-                .run(stop)
-                .map(ToolOutput::success)
-        });
+        let searching = Searching {
+            root: call
+                .context
+                .resolve(arguments.path.as_deref().unwrap_or(".")),
+            hidden: self.hidden.during(&call.context),
+            arguments,
+        };
+        let work = async { ToolOutput::of(self.workers.read(&call, searching).await) };
         item::shown(&call, NAME, work).await
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Searching {
+    root: PathBuf,
+    hidden: Hidden,
+    arguments: Arguments,
+}
+
+impl FileWork for Searching {
+    type Answer = String;
+    const TIME_MAX: Option<Duration> = Some(SEARCH_TIME_MAX);
+
+    fn run(self, stop: &Stop) -> Result<String, String> {
+        Search::new(self.root, self.hidden, self.arguments)?.run(stop)
     }
 }
 

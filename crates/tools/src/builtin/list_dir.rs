@@ -1,15 +1,16 @@
 //! `list_dir`: the entries of a directory, to a given depth.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use ignore::{DirEntry, WalkBuilder};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use troupe_protocol::tool::ToolSpec;
 
 use crate::arguments;
-use crate::blocking::{self, Stop};
+use crate::blocking::Stop;
 use crate::call::Call;
 use crate::item;
 use crate::limits::{
@@ -18,6 +19,7 @@ use crate::limits::{
 use crate::lines;
 use crate::tool::{Concurrency, Tool, ToolOutput};
 use crate::walk;
+use crate::worker::{FileWork, Workers};
 
 const NAME: &str = "list_dir";
 
@@ -35,16 +37,17 @@ struct Arguments {
 #[derive(Debug)]
 pub(crate) struct ListDir {
     spec: ToolSpec,
+    workers: Workers,
 }
 
 impl ListDir {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(workers: Workers) -> Self {
         let spec = arguments::function::<Arguments>(
             NAME,
             "Lists a directory: one path per line, relative to it; directories end in `/`, \
              links show their target. Beyond depth 1, entries that git ignores are left out.",
         );
-        Self { spec }
+        Self { spec, workers }
     }
 }
 
@@ -76,22 +79,29 @@ impl Tool for ListDir {
                 .unwrap_or(LIST_ENTRIES_DEFAULT)
                 .clamp(1, LIST_ENTRIES_MAX),
         };
-        let work = blocking::run(&call, Some(SEARCH_TIME_MAX), move |stop| {
-            listing.run(stop).map(ToolOutput::success)
-        });
+        let work = async { ToolOutput::of(self.workers.read(&call, listing).await) };
         item::shown(&call, NAME, work).await
     }
 }
 
-#[derive(Debug)]
-struct Listing {
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Listing {
     root: PathBuf,
     depth: usize,
     entries_max: usize,
 }
 
+impl FileWork for Listing {
+    type Answer = String;
+    const TIME_MAX: Option<Duration> = Some(SEARCH_TIME_MAX);
+
+    fn run(self, stop: &Stop) -> Result<String, String> {
+        self.list(stop)
+    }
+}
+
 impl Listing {
-    fn run(&self, stop: &Stop) -> Result<String, String> {
+    fn list(&self, stop: &Stop) -> Result<String, String> {
         walk::check_directory(&self.root)?;
         let mut answer = String::new();
         let mut count = 0;

@@ -1,15 +1,16 @@
 //! `read_file`: a slice of a text file with line numbers.
 
 use std::io::{BufRead, BufReader, Seek};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use troupe_protocol::tool::ToolSpec;
 
 use crate::arguments;
-use crate::blocking::{self, Stop, Stoppable};
+use crate::blocking::{Stop, Stoppable};
 use crate::call::Call;
 use crate::file::{self, Hidden};
 use crate::item;
@@ -19,6 +20,7 @@ use crate::limits::{
 };
 use crate::lines;
 use crate::tool::{Concurrency, Tool, ToolOutput};
+use crate::worker::{FileWork, Workers};
 
 const NAME: &str = "read_file";
 
@@ -36,17 +38,22 @@ struct Arguments {
 #[derive(Debug)]
 pub(crate) struct ReadFile {
     spec: ToolSpec,
+    workers: Workers,
     hidden: Hidden,
 }
 
 impl ReadFile {
-    pub(crate) fn new(hidden: Hidden) -> Self {
+    pub(crate) fn new(workers: Workers, hidden: Hidden) -> Self {
         let spec = arguments::function::<Arguments>(
             NAME,
             "Reads a text file and returns its lines with their numbers. Long files come in \
              slices: the answer says where to go on.",
         );
-        Self { spec, hidden }
+        Self {
+            spec,
+            workers,
+            hidden,
+        }
     }
 }
 
@@ -65,20 +72,36 @@ impl Tool for ReadFile {
             Ok(arguments) => arguments,
             Err(output) => return output,
         };
-        let path = call.context.resolve(&arguments.path);
-        let slice = Slice {
-            first: arguments.offset.unwrap_or(1).max(1),
-            count: arguments.limit.unwrap_or(READ_LINES_DEFAULT).max(1),
+        let reading = Reading {
+            path: call.context.resolve(&arguments.path),
+            slice: Slice {
+                first: arguments.offset.unwrap_or(1).max(1),
+                count: arguments.limit.unwrap_or(READ_LINES_DEFAULT).max(1),
+            },
+            hidden: self.hidden.during(&call.context),
         };
-        let hidden = self.hidden.during(&call.context);
-        let work = blocking::run(&call, Some(SEARCH_TIME_MAX), move |stop| {
-            read(&path, slice, &hidden, stop).map(ToolOutput::success)
-        });
+        let work = async { ToolOutput::of(self.workers.read(&call, reading).await) };
         item::shown(&call, NAME, work).await
     }
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Reading {
+    path: PathBuf,
+    slice: Slice,
+    hidden: Hidden,
+}
+
+impl FileWork for Reading {
+    type Answer = String;
+    const TIME_MAX: Option<Duration> = Some(SEARCH_TIME_MAX);
+
+    fn run(self, stop: &Stop) -> Result<String, String> {
+        read(&self.path, self.slice, &self.hidden, stop)
+    }
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Slice {
     first: usize,
     count: usize,

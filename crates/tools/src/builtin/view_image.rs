@@ -1,7 +1,8 @@
 //! `view_image`: puts a picture before the model's eyes.
 
 use std::io::{Cursor, Read as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use base64::Engine as _;
@@ -9,17 +10,18 @@ use base64::engine::general_purpose::STANDARD;
 use image::imageops::FilterType;
 use image::{ImageFormat, ImageReader, Limits};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use troupe_protocol::history::{ContentItem, ToolOutputBody};
 use troupe_protocol::item::{ImageViewItem, TurnItem};
 use troupe_protocol::tool::ToolSpec;
 
 use crate::arguments;
-use crate::blocking::{self, Stop};
+use crate::blocking::Stop;
 use crate::call::{Call, ToolEvent};
 use crate::file::{self, Hidden};
 use crate::limits::{IMAGE_DECODE_BYTES_MAX, IMAGE_FILE_BYTES_MAX, IMAGE_SIDE_MAX_PX};
 use crate::tool::{Concurrency, Tool, ToolOutput};
+use crate::worker::{FileWork, Workers};
 
 const NAME: &str = "view_image";
 
@@ -33,16 +35,21 @@ struct Arguments {
 #[derive(Debug)]
 pub(crate) struct ViewImage {
     spec: ToolSpec,
+    workers: Workers,
     hidden: Hidden,
 }
 
 impl ViewImage {
-    pub(crate) fn new(hidden: Hidden) -> Self {
+    pub(crate) fn new(workers: Workers, hidden: Hidden) -> Self {
         let spec = arguments::function::<Arguments>(
             NAME,
             "Shows you an image file. Pictures with a side over 2048 pixels are scaled down.",
         );
-        Self { spec, hidden }
+        Self {
+            spec,
+            workers,
+            hidden,
+        }
     }
 }
 
@@ -68,10 +75,26 @@ impl Tool for ViewImage {
         });
         call.channel.report(ToolEvent::Started(item.clone())).await;
         let hidden = self.hidden.during(&call.context);
-        let work = move |_: &Stop| load(&path, &hidden).map(as_output);
-        let output = blocking::run(&call, None, work).await;
+        let loaded = self.workers.read(&call, Viewing { path, hidden }).await;
+        let output = ToolOutput::of(loaded.map(as_body));
         call.channel.report(ToolEvent::Completed(item)).await;
         output
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Viewing {
+    path: PathBuf,
+    hidden: Hidden,
+}
+
+impl FileWork for Viewing {
+    /// The picture as a `data:` address.
+    type Answer = String;
+    const TIME_MAX: Option<Duration> = None;
+
+    fn run(self, _: &Stop) -> Result<String, String> {
+        load(&self.path, &self.hidden).map(Picture::into_url)
     }
 }
 
@@ -82,13 +105,11 @@ struct Picture {
     bytes: Vec<u8>,
 }
 
-fn as_output(picture: Picture) -> ToolOutput {
-    let mut image_url = format!("data:{};base64,", picture.format.to_mime_type());
-    STANDARD.encode_string(&picture.bytes, &mut image_url);
-    ToolOutput::success(ToolOutputBody::Parts(vec![ContentItem::InputImage {
+fn as_body(image_url: String) -> ToolOutputBody {
+    ToolOutputBody::Parts(vec![ContentItem::InputImage {
         image_url,
         detail: None,
-    }]))
+    }])
 }
 
 fn load(path: &Path, hidden: &Hidden) -> Result<Picture, String> {
@@ -121,6 +142,12 @@ fn load(path: &Path, hidden: &Hidden) -> Result<Picture, String> {
 }
 
 impl Picture {
+    fn into_url(self) -> String {
+        let mut url = format!("data:{};base64,", self.format.to_mime_type());
+        STANDARD.encode_string(&self.bytes, &mut url);
+        url
+    }
+
     fn reader(&self) -> ImageReader<Cursor<&[u8]>> {
         let mut limits = Limits::default();
         limits.max_alloc = Some(IMAGE_DECODE_BYTES_MAX);

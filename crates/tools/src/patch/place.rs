@@ -14,12 +14,14 @@ use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, OpenHow, ResolveFlag, openat, openat2, readlinkat};
 use nix::libc;
 use nix::sys::stat::{FileStat, Mode, SFlag, fstat, fstatat};
+use serde::{Deserialize, Serialize};
 
 use super::limits::{FILE_BYTES_MAX, RESOLVE_ATTEMPTS_MAX};
 use super::plan::PlanError;
 
 /// Which files a patch may touch.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Roots {
     /// Files below `writable`, but not below `protected`.
     Within {
@@ -43,7 +45,7 @@ pub struct Place {
 }
 
 /// What tells one file, and one state of it, from another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stamp {
     device: libc::dev_t,
     inode: libc::ino_t,
@@ -315,10 +317,15 @@ impl Place {
         Ok((own.st_dev, own.st_ino) == (others.st_dev, others.st_ino))
     }
 
+    /// Where the open directory lies, without symbolic links.
+    pub fn real_directory(&self) -> io::Result<PathBuf> {
+        use std::os::fd::AsRawFd;
+        std::fs::read_link(format!("/proc/self/fd/{}", self.dir.as_raw_fd()))
+    }
+
     /// The path that leads here without symbolic links.
     fn real_path(&self) -> io::Result<PathBuf> {
-        use std::os::fd::AsRawFd;
-        let mut path = std::fs::read_link(format!("/proc/self/fd/{}", self.dir.as_raw_fd()))?;
+        let mut path = self.real_directory()?;
         path.extend(&self.missing);
         path.push(&self.name);
         Ok(path)

@@ -1,5 +1,7 @@
 //! From a patch to the contents that it makes of the files that exist.
 
+mod found;
+
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,6 +15,8 @@ use super::limits::{DIFF_MS_MAX, FILE_BYTES_MAX, SHOWN_BYTES_MAX};
 use super::note::Note;
 use super::parse::{Chunk, FileOp, Patch};
 use super::place::{Attributes, Entry, Place, Resolver, Roots, Stamp};
+
+pub use found::Found;
 
 /// Why a patch cannot be applied to the files as they are; nothing was written.
 #[derive(Debug, thiserror::Error)]

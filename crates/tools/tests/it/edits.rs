@@ -169,3 +169,25 @@ async fn untrusted_asks_for_every_edit() {
     assert_eq!(bench.channel.asks().len(), 1);
     assert_eq!(bench.read("a.txt"), "new\n");
 }
+
+#[tokio::test]
+async fn what_a_person_allows_is_made_and_no_more() {
+    let bench = Bench::new();
+    bench.write(".git/config", "[core]\n");
+    // Protected, and the second does not exist yet.
+    for path in [".git/hooks/pre-commit", ".troupe/config.toml"] {
+        bench.channel.will_answer(ReviewDecision::Approved);
+        let text = patch(&bench, &add(path)).await;
+        assert!(text.starts_with("Exit code: 0"), "{path}: {text}");
+        assert_eq!(bench.read(path), "new\n");
+        // The next one is asked for again.
+        bench.channel.will_answer(ReviewDecision::Denied);
+        let text = patch(&bench, &add(path)).await;
+        assert!(text.starts_with("the user denied"), "{path}: {text}");
+    }
+    let bench = bench.sandbox(SandboxPolicy::read_only());
+    bench.channel.will_answer(ReviewDecision::Approved);
+    let text = patch(&bench, &add("src/a.txt")).await;
+    assert!(text.starts_with("Exit code: 0"), "{text}");
+    assert_eq!(bench.read("src/a.txt"), "new\n");
+}

@@ -5,8 +5,9 @@ use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::time::SystemTime;
 
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, RenameFlags, openat, renameat, renameat2};
@@ -28,11 +29,16 @@ pub struct Spot {
 impl Spot {
     /// A new name for a temporary file beside this one.
     pub fn staged(&self) -> Self {
+        // Not the process id: each confined patch has the same one, in a namespace of its own.
+        static BEGAN: LazyLock<u128> = LazyLock::new(|| {
+            let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+            now.unwrap_or_default().as_nanos()
+        });
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         Self {
             dir: Arc::clone(&self.dir),
-            name: format!(".troupe-patch.{}.{number}", std::process::id()).into(),
+            name: format!(".troupe-patch.{:x}.{number}", *BEGAN).into(),
             path: self.path.clone(),
         }
     }
@@ -53,7 +59,7 @@ pub fn create_staged(target: &Spot, mode: u32) -> io::Result<(File, Spot)> {
         let staged = target.staged();
         match openat(&*staged.dir, staged.name.as_os_str(), flags, mode) {
             Ok(fd) => return Ok((File::from(fd), staged)),
-            // Left by a process of the same id that was killed.
+            // Begun by another process in the same instant.
             Err(Errno::EEXIST) if attempts < STAGE_ATTEMPTS_MAX => attempts += 1,
             Err(errno) => return Err(errno.into()),
         }
@@ -72,7 +78,8 @@ pub fn keep_owner(file: &File, attributes: Attributes) -> io::Result<bool> {
     );
     match fchown(file, Some(user), Some(group)) {
         Ok(()) => Ok(true),
-        Err(Errno::EPERM) => Ok(false),
+        // The second if the owner has no name in the namespace that the patch is confined to.
+        Err(Errno::EPERM | Errno::EINVAL) => Ok(false),
         Err(errno) => Err(errno.into()),
     }
 }

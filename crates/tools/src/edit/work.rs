@@ -1,0 +1,105 @@
+//! The two looks at a patch that touch files: what it would do, and doing it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use troupe_protocol::command::FileChanges;
+
+use crate::blocking::Stop;
+use crate::patch::{Found, Patch, Plan, PlanError, Roots, plan};
+use crate::policy::Reach;
+use crate::worker::FileWork;
+
+/// A patch to be tried against its files. Writes nothing.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Planning {
+    pub body: Arc<str>,
+    pub cwd: PathBuf,
+    pub roots: Roots,
+}
+
+/// A patch that fits its files, and whether it stays where it may write.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Planned {
+    pub changes: FileChanges,
+    /// Every absolute path that is written or removed.
+    pub touched: Vec<PathBuf>,
+    pub reach: Reach,
+    /// The directories that it has to write in.
+    pub directories: Vec<PathBuf>,
+    pub found: Vec<Found>,
+}
+
+/// A patch to be applied, if its files are still as they were when it was planned.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Applying {
+    pub body: Arc<str>,
+    pub cwd: PathBuf,
+    pub roots: Roots,
+    pub found: Vec<Found>,
+}
+
+impl FileWork for Planning {
+    type Answer = Planned;
+    const TIME_MAX: Option<Duration> = None;
+
+    fn run(self, _: &Stop) -> Result<Planned, String> {
+        let patch = Patch::parse(&self.body).map_err(|error| error.to_string())?;
+        let (plan, reach) = match plan(&patch, &self.cwd, &self.roots) {
+            Ok(plan) => (plan, Reach::Inside),
+            Err(error) => {
+                let path = forbidden(&error, &self.cwd).ok_or_else(|| error.to_string())?;
+                let plan = plan(&patch, &self.cwd, &Roots::Unrestricted);
+                let why = error.to_string();
+                (
+                    plan.map_err(|error| error.to_string())?,
+                    Reach::Outside { path, why },
+                )
+            }
+        };
+        Planned::new(&plan, reach).map_err(|error| format!("its files cannot be found: {error}"))
+    }
+}
+
+impl Planned {
+    fn new(plan: &Plan, reach: Reach) -> std::io::Result<Self> {
+        Ok(Self {
+            changes: plan.changes().clone(),
+            touched: plan.touched(),
+            reach,
+            directories: plan.directories()?.into_iter().collect(),
+            found: plan.found()?,
+        })
+    }
+}
+
+/// Returns the path that the roots, and nothing else, keep from being written: a person may
+/// allow it.
+fn forbidden(error: &PlanError, cwd: &Path) -> Option<PathBuf> {
+    match error {
+        PlanError::Outside { path } | PlanError::Protected { path } => Some(path.clone()),
+        PlanError::LeadsOutside { path } => Some(cwd.join(path)),
+        _ => None,
+    }
+}
+
+impl FileWork for Applying {
+    /// The summary for the model.
+    type Answer = String;
+    const TIME_MAX: Option<Duration> = None;
+
+    fn run(self, _: &Stop) -> Result<String, String> {
+        let patch = Patch::parse(&self.body).map_err(|error| error.to_string())?;
+        let plan = plan(&patch, &self.cwd, &self.roots)
+            .map_err(|error| format!("{error}; nothing was changed"))?;
+        plan.expect(&self.found)
+            .and_then(|()| plan.apply())
+            .map(|applied| applied.summary())
+            .map_err(|error| error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests;
