@@ -30,13 +30,14 @@ pub(crate) fn is_environment(text: &str) -> bool {
     text.starts_with(ENVIRONMENT_OPEN)
 }
 
-pub(crate) fn is_project_doc(text: &str) -> bool {
-    text.starts_with(PROJECT_DOC_OPEN)
+/// Returns how the message with the instructions for this directory begins.
+pub(crate) fn project_doc_title(cwd: &Path) -> String {
+    format!("{PROJECT_DOC_OPEN}{}\n", cwd.display())
 }
 
 /// Tells whether a user message is one of the engine's own.
 pub(crate) fn is_fragment(text: &str) -> bool {
-    is_environment(text) || is_project_doc(text) || text.starts_with("<turn_aborted>")
+    is_environment(text) || text.starts_with(PROJECT_DOC_OPEN) || text.starts_with("<turn_aborted>")
 }
 
 /// Returns the first text of a message.
@@ -154,8 +155,8 @@ pub(crate) fn project_doc(cwd: &Path, instructions: &Instructions) -> ProjectDoc
     }
     if !text.trim().is_empty() {
         doc.message = Some(ResponseItem::user_text(format!(
-            "{PROJECT_DOC_OPEN}{}\n\n<INSTRUCTIONS>\n{}\n</INSTRUCTIONS>",
-            cwd.display(),
+            "{}\n<INSTRUCTIONS>\n{}\n</INSTRUCTIONS>",
+            project_doc_title(cwd),
             text.trim_end()
         )));
     }

@@ -196,8 +196,11 @@ impl Conversation {
     /// Returns what the model must be told about its surroundings and does not know yet.
     fn missing_context(&self, warnings: &mut Vec<String>) -> Vec<ResponseItem> {
         let mut items = Vec::new();
-        if !self.knows(context::is_project_doc) {
-            let doc = context::project_doc(&self.turn_context().cwd, &self.instructions);
+        let cwd = &self.turn_context().cwd;
+        let title = context::project_doc_title(cwd);
+        let mut told = self.history.user_messages().filter_map(context::text_of);
+        if !told.any(|text| text.starts_with(&title)) {
+            let doc = context::project_doc(cwd, &self.instructions);
             warnings.extend(doc.warnings);
             items.extend(doc.message);
         }
@@ -212,12 +215,5 @@ impl Conversation {
             items.push(ResponseItem::user_text(environment));
         }
         items
-    }
-
-    fn knows(&self, is_it: fn(&str) -> bool) -> bool {
-        self.history
-            .user_messages()
-            .filter_map(context::text_of)
-            .any(is_it)
     }
 }

@@ -129,7 +129,10 @@ impl History {
     }
 
     /// Returns what has to be added so that every call is answered, as providers demand.
-    pub(crate) fn answers_for_open_calls(&self, answer: &str) -> Vec<ResponseItem> {
+    pub(crate) fn answers_for_open_calls(
+        &self,
+        answer: impl Fn(&CallId) -> String,
+    ) -> Vec<ResponseItem> {
         let mut open: Vec<&ResponseItem> = Vec::new();
         for item in self.responses() {
             if let Some(answered) = item.answered_call() {
@@ -139,7 +142,7 @@ impl History {
             }
         }
         open.into_iter()
-            .filter_map(|call| output_for(call, answer.into()))
+            .filter_map(|call| output_for(call, answer(call.open_call()?).into()))
             .collect()
     }
 

@@ -1,12 +1,14 @@
 //! A session's state, folded from its recorded lines.
 
-use troupe_protocol::SubmissionId;
+use std::collections::HashMap;
+
 use troupe_protocol::event::EventMsg;
 use troupe_protocol::history::{ResponseItem, Role};
 use troupe_protocol::item::TurnItem;
 use troupe_protocol::rollout::{CarriedState, RolloutRecord};
 use troupe_protocol::session::TurnContext;
 use troupe_protocol::usage::TokenUsage;
+use troupe_protocol::{CallId, SubmissionId};
 use troupe_store::{LiveHistory, Position};
 
 use crate::history::History;
@@ -20,8 +22,17 @@ pub(crate) struct Folded {
     pub thread_name: Option<String>,
     pub thread_note: Option<String>,
     pub reserved_until: u64,
-    /// A task that began and did not end: the engine died while it ran.
-    pub unfinished_task: Option<SubmissionId>,
+    pub unfinished: Unfinished,
+}
+
+/// What the engine was doing when it died, if it did.
+#[derive(Debug, Default)]
+pub(crate) struct Unfinished {
+    /// A task that began and did not end.
+    pub task: Option<SubmissionId>,
+    /// What calls of a cycle that did not end had come to: recorded for people, not yet told
+    /// to the model.
+    pub outcomes: HashMap<CallId, String>,
 }
 
 pub(crate) fn fold(live: LiveHistory) -> Folded {
@@ -59,7 +70,7 @@ impl Folded {
                 self.carry(rewind.carried);
                 // One goes back only when nothing runs; the end of the task that is cut
                 // here lies in what is jumped over.
-                self.unfinished_task = None;
+                self.unfinished.task = None;
             }
             RolloutRecord::SeqReserved { until } => {
                 self.reserved_until = self.reserved_until.max(until);
@@ -78,20 +89,27 @@ impl Folded {
         match msg {
             EventMsg::TurnStarted(_) => {
                 self.history.begin_turn(before);
-                self.unfinished_task = Some(id);
+                self.unfinished.task = Some(id);
             }
-            EventMsg::TurnComplete(_) | EventMsg::TurnAborted(_) => self.unfinished_task = None,
+            EventMsg::TurnComplete(_) | EventMsg::TurnAborted(_) => self.unfinished.task = None,
             EventMsg::ResponseCompleted { response_id, .. } => {
                 // As it was done live, so that the bookmark covers the same items.
                 self.history.drop_dangling_reasoning();
                 self.history.set_bookmark(response_id, after);
+                self.unfinished.outcomes.clear();
             }
             // A compaction is always part of a task, whose beginning lies before what is
             // read here.
             EventMsg::ItemCompleted {
                 item: TurnItem::ContextCompaction(_),
                 ..
-            } => self.unfinished_task = Some(id),
+            } => self.unfinished.task = Some(id),
+            EventMsg::ItemCompleted { item, .. } => {
+                let call = CallId(item.id().0.clone());
+                self.unfinished
+                    .outcomes
+                    .extend(outcome(item).map(|text| (call, text)));
+            }
             EventMsg::TokenCount {
                 info: Some(info), ..
             } => self.total_usage = info.total_token_usage,
@@ -108,4 +126,15 @@ impl Folded {
         self.thread_note = carried.thread_note;
         self.reserved_until = self.reserved_until.max(carried.seq_reserved_until);
     }
+}
+
+/// Returns what the model would have been told of a call that was shown as this item.
+fn outcome(item: TurnItem) -> Option<String> {
+    match item {
+        TurnItem::CommandExecution(item) => Some(item.outcome?.formatted_output),
+        TurnItem::FileChange(item) => Some(format!("{}{}", item.stdout, item.stderr)),
+        TurnItem::ToolCall(item) => item.output,
+        _ => None,
+    }
+    .filter(|text| !text.is_empty())
 }

@@ -15,7 +15,7 @@ use super::{Conversation, Usage};
 use crate::deps::{Deps, Setup};
 use crate::emit::Emitter;
 use crate::events::Followed;
-use crate::resume::{Folded, fold};
+use crate::resume::{Folded, Unfinished, fold};
 use crate::session::{Input, describe};
 
 /// What a call that the engine did not survive is answered with.
@@ -53,7 +53,7 @@ impl Conversation {
         } = opened;
         meta.model_provider.clone_from(&setup.provider_id);
         meta.base_instructions = request.base_instructions.or(meta.base_instructions);
-        let unfinished = folded.unfinished_task.take();
+        let unfinished = std::mem::take(&mut folded.unfinished);
         let from = log.position();
         let before = out.attach(log, folded.reserved_until);
         let mut conversation = Self::assemble(deps, mailbox, setup, meta, folded);
@@ -83,7 +83,7 @@ impl Conversation {
         &mut self,
         out: &mut Emitter,
         id: &SubmissionId,
-        unfinished: Option<SubmissionId>,
+        unfinished: Unfinished,
         warnings: Vec<String>,
     ) -> Result<(), Error> {
         let unfinished = self.repair(out, unfinished)?;
@@ -142,10 +142,13 @@ impl Conversation {
     fn repair(
         &mut self,
         out: &mut Emitter,
-        unfinished: Option<SubmissionId>,
+        unfinished: Unfinished,
     ) -> Result<Option<String>, Error> {
-        self.answer_open_calls(out, CRASH_ANSWER)?;
-        let Some(task) = unfinished else {
+        self.answer_open_calls(out, |call| match unfinished.outcomes.get(call) {
+            Some(recorded) => recorded.clone(),
+            None => CRASH_ANSWER.to_owned(),
+        })?;
+        let Some(task) = unfinished.task else {
             return Ok(None);
         };
         out.emit(
@@ -283,7 +286,7 @@ async fn read_fork_point(store: &dyn Store, point: &ForkPoint) -> Result<LiveHis
 /// Returns the line that ends a task in whose middle the fork was made: what happened to
 /// it afterwards belongs to the other session.
 fn end_of_task(source: Folded) -> Option<RolloutRecord> {
-    let task = source.unfinished_task?;
+    let task = source.unfinished.task?;
     Some(RolloutRecord::EventMsg(EventRecord {
         id: task.clone(),
         seq: source.reserved_until,

@@ -8,7 +8,7 @@ use troupe_protocol::event::{AbortReason, EventMsg, SteerReceipt, StreamErrorEve
 use troupe_protocol::input::UserInput;
 use troupe_protocol::item::{TurnItem, UserMessageItem};
 use troupe_protocol::rollout::RolloutRecord;
-use troupe_protocol::{ResponseItem, SubmissionId};
+use troupe_protocol::{CallId, ResponseItem, SubmissionId};
 use troupe_store::Error;
 
 use super::preparing::{From, Prepared};
@@ -47,7 +47,7 @@ impl Conversation {
         id: SubmissionId,
         output_schema: Option<serde_json::Value>,
     ) -> Result<(), Error> {
-        self.answer_open_calls(out, UNRECORDED_ANSWER)?;
+        self.answer_open_calls(out, |_| UNRECORDED_ANSWER.to_owned())?;
         let position = out.position();
         self.epoch += 1;
         let task = Task::new(id, self.epoch, self.context.clone(), output_schema);
@@ -70,7 +70,7 @@ impl Conversation {
     pub(super) fn answer_open_calls(
         &mut self,
         out: &mut Emitter,
-        answer: &str,
+        answer: impl Fn(&CallId) -> String,
     ) -> Result<(), Error> {
         let answers = self.history.answers_for_open_calls(answer);
         if answers.is_empty() {

@@ -150,6 +150,11 @@ async fn a_task_that_the_engine_did_not_survive_is_marked() {
         |msg| matches!(msg, EventMsg::TurnAborted(aborted) if aborted.reason == AbortReason::Crash),
     );
     assert!(crashed, "{msgs:?}");
+
+    // The command had ended and its item was recorded: the model is told what it printed.
+    actor.turn("and?").await;
+    let input = serde_json::to_string(&stage.input_of(2)).unwrap();
+    assert!(input.contains("Exit code: 0"), "{input}");
 }
 
 #[tokio::test]

@@ -22,7 +22,7 @@ async fn stage(script: &str, policy: ApprovalPolicy) -> Stage {
         exclude_slash_tmp: true,
     };
     let stage = Stage::new(&screenplay(script)).await;
-    std::fs::create_dir_all(stage.home()).unwrap();
+    std::fs::create_dir_all(stage.home()).expect("the stage is writable");
     stage.approval(policy).sandbox(workspace_only)
 }
 

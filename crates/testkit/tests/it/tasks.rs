@@ -376,6 +376,33 @@ async fn the_first_request_tells_the_surroundings_once() {
 }
 
 #[tokio::test]
+async fn another_directory_brings_its_own_instructions() {
+    let stage = Stage::new(HELLO).await;
+    stage.write("AGENTS.md", "always be kind");
+    let inner = stage.cwd().join("inner");
+    std::fs::create_dir(&inner).unwrap();
+    std::fs::write(inner.join("AGENTS.md"), "be brief in here").unwrap();
+    let mut actor = stage.start().await;
+    actor.turn("one").await;
+    actor
+        .submit(Op::UserTurn {
+            items: vec![UserInput::text("two")],
+            overrides: TurnOverrides {
+                cwd: Some(inner),
+                ..TurnOverrides::default()
+            },
+            final_output_json_schema: None,
+            last_response_id: None,
+        })
+        .await;
+    actor.until_task_ends().await;
+    let first = serde_json::to_string(&stage.input_of(0)).unwrap();
+    assert!(!first.contains("be brief in here"), "{first}");
+    let second = serde_json::to_string(&stage.input_of(1)).unwrap();
+    assert!(second.contains("be brief in here"), "{second}");
+}
+
+#[tokio::test]
 async fn a_dropped_handle_ends_the_session() {
     let stage = Stage::new(SLOW).await;
     let mut actor = stage.start().await;
