@@ -1,3 +1,4 @@
+use std::fmt::Write as _;
 use std::path::Path;
 
 use expect_test::{Expect, expect};
@@ -23,7 +24,11 @@ fn brief(text: &str) -> Rules {
         };
         let (decision, words) = line.split_once(' ').unwrap();
         let prefix: Vec<&str> = words.split(' ').collect();
-        toml += &format!("[[rule]]\nprefix = {prefix:?}\ndecision = '{decision}'\n{sandbox}");
+        write!(
+            toml,
+            "[[rule]]\nprefix = {prefix:?}\ndecision = '{decision}'\n{sandbox}"
+        )
+        .unwrap();
     }
     rules(&toml)
 }
@@ -359,7 +364,10 @@ fn rules_are_proposed_where_they_are_sound() {
 
 fn check_file(text: &str, expect: Expect) {
     let shown = match parse(text, Path::new("rules.toml")) {
-        Ok(placed) => placed.iter().map(|one| format!("{one}\n")).collect(),
+        Ok(placed) => {
+            let lines: Vec<String> = placed.iter().map(ToString::to_string).collect();
+            lines.join("\n")
+        }
         Err(error) => error.to_string(),
     };
     expect.assert_eq(&shown);
@@ -372,8 +380,7 @@ fn files_name_the_line_of_each_rule_and_error() {
         "# mine\n[[rule]]\nprefix = ['git', 'push']\ndecision = 'ask'\nreason = 'others see it'\n\n[[rule]]\nprefix = ['a b']\ndecision = 'forbid'\n",
         expect![[r#"
             the rule `git push` (rules.toml:2: others see it)
-            the rule `'a b'` (rules.toml:7)
-        "#]],
+            the rule `'a b'` (rules.toml:7)"#]],
     );
     check_file(
         "[[rule]\n",
