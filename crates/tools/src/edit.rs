@@ -185,8 +185,8 @@ fn refusal(answer: Answer, began: Instant) -> Option<String> {
     match answer {
         Answer::Yes => None,
         Answer::No => Some(
-            "the user denied this patch, nothing was changed; do not try it again by other \
-             means: ask the user, or go on without it"
+            "not approved (the user said no, or nobody was there to ask): nothing was changed; \
+             do not try it again by other means, go on without it or say what you need it for"
                 .to_owned(),
         ),
         Answer::Cancelled => Some(blocking::aborted_text(began.elapsed())),

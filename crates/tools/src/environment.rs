@@ -48,12 +48,14 @@ const CORE: [&str; 11] = [
 ];
 
 /// A name that contains one of these words most likely holds a secret.
-const SECRET_WORDS: [&str; 6] = [
+const SECRET_WORDS: [&str; 8] = [
     "*KEY*",
     "*SECRET*",
     "*TOKEN*",
     "*PASSWORD*",
     "*PASSWD*",
+    "*PASSPHRASE*",
+    "*_PAT",
     "*CREDENTIAL*",
 ];
 

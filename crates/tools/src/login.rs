@@ -45,8 +45,8 @@ impl LoginEnvironment {
         let filtered = self.filtered.get_or_init(|| async {
             let captured =
                 login_environment(&self.launcher, &self.shell, cwd, &self.inherited).await;
-            let variables = match &captured {
-                Ok(variables) => variables,
+            let variables = match captured {
+                Ok(variables) => with_own_path(variables, &self.inherited),
                 Err(error) => {
                     let text = format!(
                         "the login environment of {} could not be read ({error}); commands get \
@@ -54,13 +54,31 @@ impl LoginEnvironment {
                         self.shell.display()
                     );
                     channel.report(ToolEvent::Warning(text)).await;
-                    &self.inherited
+                    self.inherited.clone()
                 }
             };
-            Arc::new(self.policy.apply(variables, &self.secrets))
+            Arc::new(self.policy.apply(&variables, &self.secrets))
         });
         Arc::clone(filtered.await)
     }
+}
+
+/// Puts the directories of the engine's own `PATH` before those of the login shell's: a
+/// profile that sets `PATH` anew must not hide the tools that the user has switched on in the
+/// shell that the engine was started from (a virtual environment, a version manager).
+fn with_own_path(mut login: Variables, inherited: &Variables) -> Variables {
+    if let Some(own) = inherited.get("PATH") {
+        let profile = login.get("PATH").map_or("", String::as_str);
+        let mut directories: Vec<&str> = Vec::new();
+        for directory in own.split(':').chain(profile.split(':')) {
+            if !directory.is_empty() && !directories.contains(&directory) {
+                directories.push(directory);
+            }
+        }
+        let joined = directories.join(":");
+        login.insert("PATH".to_owned(), joined);
+    }
+    login
 }
 
 /// Returns the shell that commands are written for: the user's if it is one that models know
@@ -79,4 +97,19 @@ pub(crate) fn shell(inherited: &Variables) -> PathBuf {
             PathBuf::from("/bin/sh")
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_user_switched_on_comes_before_the_profile() {
+        let path = |text: &str| Variables::from([("PATH".to_owned(), text.to_owned())]);
+        let merged = with_own_path(
+            path("/usr/bin:/bin:/opt/bin"),
+            &path("/venv/bin:/usr/bin::"),
+        );
+        assert_eq!(merged["PATH"], "/venv/bin:/usr/bin:/bin:/opt/bin");
+    }
 }

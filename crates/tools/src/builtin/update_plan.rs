@@ -24,7 +24,8 @@ struct Arguments {
     plan: Vec<Step>,
 }
 
-/// The protocol's [`PlanStep`], strict: a field that nobody reads is a misunderstanding.
+// The protocol's `PlanStep`, strict: a field that nobody reads is a misunderstanding. (No doc
+// comment: the model would be sent it.)
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Step {

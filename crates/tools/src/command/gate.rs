@@ -33,8 +33,9 @@ impl Refusal {
     pub(crate) fn text(self, asked: Instant) -> String {
         match self {
             Self::Policy(text) => text,
-            Self::Denied => "the user denied this command, it was not run; do not try it again by \
-                             other means: ask the user, or go on without it"
+            Self::Denied => "not approved (the user said no, or nobody was there to ask): the \
+                             command was not run; do not try it again by other means, go on \
+                             without it or say what you need it for"
                 .to_owned(),
             Self::Cancelled => aborted_text(asked.elapsed()),
         }

@@ -75,7 +75,11 @@ fn read_patch(args: &[OsString], stdin: impl Read) -> Result<String, Failure> {
 
 fn apply(text: &str, cwd: &Path) -> Result<String, Failure> {
     let patch = Patch::parse(text).map_err(|error| Failure::new(1, error))?;
-    let plan = plan(&patch, cwd, &Roots::Unrestricted).map_err(|error| Failure::new(1, error))?;
+    let roots = Roots::Within {
+        writable: vec![cwd.to_owned()],
+        protected: Vec::new(),
+    };
+    let plan = plan(&patch, cwd, &roots).map_err(|error| Failure::new(1, error))?;
     let applied = plan.apply().map_err(|error| Failure::new(1, error))?;
     Ok(applied.summary())
 }
@@ -144,5 +148,20 @@ mod tests {
                 1 out: err: error: failed to read the patch: stream did not contain valid UTF-8
             "]],
         );
+    }
+
+    #[test]
+    fn a_patch_does_not_leave_its_directory() {
+        let outer = tempfile::tempdir().expect("a temporary directory can be made");
+        let work = outer.path().join("work");
+        std::fs::create_dir(&work).expect("the directory is ours");
+        std::os::unix::fs::symlink(outer.path(), work.join("link")).expect("so is the link");
+        let absolute = outer.path().join("escaped").display().to_string();
+        for name in ["../escaped", "link/escaped", &absolute] {
+            let patch = format!("*** Begin Patch\n*** Add File: {name}\n+a\n*** End Patch\n");
+            let finished = run_standalone(&[patch.into()], &b""[..], &work);
+            assert_eq!(finished.code, 1, "{name}: {finished:?}");
+            assert!(!outer.path().join("escaped").exists(), "{name}");
+        }
     }
 }

@@ -237,7 +237,7 @@ async fn untrusted_asks_for_what_is_not_known_to_be_safe() {
     bench.channel.events();
     bench.channel.will_answer(ReviewDecision::Denied);
     let text = bench.shell("touch new").await;
-    expect!["the user denied this command, it was not run; do not try it again by other means: ask the user, or go on without it"].assert_eq(&text);
+    expect!["not approved (the user said no, or nobody was there to ask): the command was not run; do not try it again by other means, go on without it or say what you need it for"].assert_eq(&text);
     assert!(!bench.cwd.join("new").exists());
     let item = bench.channel.command();
     assert_eq!((item.status, item.outcome), (WorkStatus::Declined, None));

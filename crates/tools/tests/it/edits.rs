@@ -86,7 +86,7 @@ async fn an_edit_outside_is_asked_for() {
     let file = bench.outside.join("a.txt");
     bench.channel.will_answer(ReviewDecision::Denied);
     let text = patch(&bench, &add(file.display())).await;
-    expect!["the user denied this patch, nothing was changed; do not try it again by other means: ask the user, or go on without it"].assert_eq(&text);
+    expect!["not approved (the user said no, or nobody was there to ask): nothing was changed; do not try it again by other means, go on without it or say what you need it for"].assert_eq(&text);
     assert!(!file.exists());
     assert_eq!(bench.channel.file_change().status, WorkStatus::Declined);
     let [Ask::Patch(ask)] = &bench.channel.asks()[..] else {
@@ -183,7 +183,7 @@ async fn what_a_person_allows_is_made_and_no_more() {
         // The next one is asked for again.
         bench.channel.will_answer(ReviewDecision::Denied);
         let text = patch(&bench, &add(path)).await;
-        assert!(text.starts_with("the user denied"), "{path}: {text}");
+        assert!(text.starts_with("not approved"), "{path}: {text}");
     }
     let bench = bench.sandbox(SandboxPolicy::read_only());
     bench.channel.will_answer(ReviewDecision::Approved);
