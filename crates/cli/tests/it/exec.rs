@@ -131,6 +131,19 @@ fn the_last_message_goes_to_a_file() {
 }
 
 #[test]
+fn a_file_that_cannot_be_written_is_refused_before_the_task() {
+    let machine = Machine::playing(GREETING);
+    for name in ["missing/last.txt", "project"] {
+        let path = machine.path(name);
+        let run = machine
+            .run(&["exec", "--json", "-o", path.to_str().unwrap(), "hi"])
+            .failed_with(2);
+        assert_eq!(run.stdout, "");
+        assert!(run.stderr.contains(name), "{}", run.stderr);
+    }
+}
+
+#[test]
 fn an_output_schema_reaches_the_model_and_a_bad_one_is_refused() {
     let machine = Machine::playing(GREETING);
     let good = machine.write("good.json", r#"{"type": "object", "properties": {}}"#);
@@ -200,20 +213,13 @@ fn a_failing_model_is_told_and_exits_with_1() {
 #[test]
 fn a_prompt_that_is_refused_ends_the_run() {
     let machine = Machine::playing(GREETING);
-    let run = machine.run(&[
-        "exec",
-        "--json",
-        &"x".repeat(100_000),
-        "--image",
-        "missing.png",
-    ]);
+    let picture = machine.path("picture.png");
+    std::fs::write(&picture, "not a picture").unwrap();
+    let run = machine.run(&["exec", "--json", "-i", picture.to_str().unwrap(), "hi"]);
     assert_eq!(run.code, Some(1), "{run:?}");
     let last = run.lines().pop().unwrap();
     assert_eq!(last["type"], "error", "{last}");
-    assert!(
-        last["message"].as_str().unwrap().contains("missing.png"),
-        "{last}"
-    );
+    assert!(last["message"].as_str().unwrap().contains("picture.png"), "{last}");
 }
 
 #[test]
