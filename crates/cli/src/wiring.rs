@@ -162,6 +162,7 @@ impl Wiring {
         let elsewhere;
         let prepared = match &request.overrides.cwd {
             Some(cwd) if *cwd != self.here.cwd => {
+                check_directory(cwd)?;
                 elsewhere = Prepared::read(&self.source, cwd)?;
                 &elsewhere
             }
@@ -330,6 +331,21 @@ impl Prepared {
 fn provider_id<'a>(settings: &'a Settings, request: &'a ConfigureSession) -> &'a str {
     let requested = request.model_provider.as_deref();
     requested.unwrap_or(&settings.model.model_provider)
+}
+
+/// A relative directory would be relative to wherever this program was started.
+fn check_directory(cwd: &Path) -> Result<(), Failure> {
+    let problem = if !cwd.is_absolute() {
+        "is not an absolute path"
+    } else if !cwd.is_dir() {
+        "is not a directory"
+    } else {
+        return Ok(());
+    };
+    Err(Failure::usage(format!(
+        "cwd {} {problem}; name an existing directory by its absolute path",
+        cwd.display()
+    )))
 }
 
 fn shell_name() -> String {

@@ -29,6 +29,8 @@ mod proto;
 mod roles;
 #[path = "it/rules.rs"]
 mod rules;
+#[path = "it/screenplay.rs"]
+mod screenplay;
 #[path = "it/sessions.rs"]
 mod sessions;
 #[path = "it/start.rs"]

@@ -22,7 +22,7 @@
 //! [[scene.turn]]
 //! steps = [
 //!     { think = "I should look first." },
-//!     { call = "shell", arguments = { command = ["ls"] } },
+//!     { call = "shell_command", arguments = { command = "ls" } },
 //! ]
 //!
 //! [[scene.turn]]

@@ -274,6 +274,9 @@ fn request(
         .iter()
         .map(|path| existing(path))
         .collect::<Result<_, _>>()?;
+    if let Some(path) = &options.output_last_message {
+        check_writable(path)?;
+    }
     Ok(Request {
         source: ConfigSource {
             home: Home::find()?,
@@ -380,6 +383,22 @@ fn working_directory(chosen: Option<&Path>) -> Result<PathBuf, Failure> {
 /// Returns the absolute path of something that must exist.
 fn existing(path: &Path) -> Result<PathBuf, Failure> {
     fs::canonicalize(path).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
+}
+
+/// Finds out whether the answer can be kept before anybody pays for it. Nothing is left
+/// behind: the file is for the message of a task that was completed.
+fn check_writable(path: &Path) -> Result<(), Failure> {
+    let open = |is_new: bool| {
+        let mut options = fs::OpenOptions::new();
+        options.write(true).create_new(is_new).open(path)
+    };
+    let tried = match fs::metadata(path) {
+        // Opening a pipe would wait for its reader.
+        Ok(metadata) if !metadata.is_file() && !metadata.is_dir() => Ok(()),
+        Ok(_) => open(false).map(drop),
+        Err(_) => open(true).and_then(|_| fs::remove_file(path)),
+    };
+    tried.map_err(|error| Failure::usage(format!("-o {}: {error}", path.display())))
 }
 
 fn read_schema(path: &Path) -> Result<serde_json::Value, Failure> {

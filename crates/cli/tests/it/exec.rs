@@ -219,7 +219,10 @@ fn a_prompt_that_is_refused_ends_the_run() {
     assert_eq!(run.code, Some(1), "{run:?}");
     let last = run.lines().pop().unwrap();
     assert_eq!(last["type"], "error", "{last}");
-    assert!(last["message"].as_str().unwrap().contains("picture.png"), "{last}");
+    assert!(
+        last["message"].as_str().unwrap().contains("picture.png"),
+        "{last}"
+    );
 }
 
 #[test]

@@ -57,3 +57,30 @@ fn without_a_key_the_error_says_which_variable() {
     let message = events[0]["msg"]["message"].as_str().unwrap();
     assert!(message.contains("OPENAI_API_KEY"), "{message}");
 }
+
+#[test]
+fn a_directory_that_is_not_there_is_refused_wherever_it_is_named() {
+    let machine = Machine::playing(ANSWER);
+    for cwd in ["src", "/does/not/exist"] {
+        let configure = json!({"type": "configure_session", "ephemeral": true, "cwd": cwd});
+        let turn = json!({"type": "user_turn", "items": [], "cwd": cwd});
+        let settings = json!({"type": "override_turn_context", "cwd": cwd});
+        let line = |id: &str, op: Value| json!({"id": id, "op": op}).to_string();
+        let lines = [
+            line("configure", configure),
+            CONFIGURE.to_owned(),
+            line("turn", turn),
+            line("settings", settings),
+        ];
+        let events = talk(&machine, &lines.each_ref().map(String::as_str));
+        for id in ["configure", "turn", "settings"] {
+            let event = events.iter().find(|event| event["id"] == id).unwrap();
+            assert_eq!(event["msg"]["error_info"], json!("invalid_submission"));
+            let message = event["msg"]["message"].as_str().unwrap();
+            assert!(
+                message.starts_with(&format!("cwd {cwd} is not")),
+                "{message}"
+            );
+        }
+    }
+}

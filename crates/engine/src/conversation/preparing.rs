@@ -4,6 +4,7 @@ use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::ErrorEvent;
 use troupe_protocol::op::ForkPoint;
 use troupe_protocol::rollout::{Rewind, RewindReason, RolloutRecord};
+use troupe_protocol::session::TurnOverrides;
 use troupe_protocol::{ResponseId, ResponseItem};
 use troupe_store::{Error, Position};
 
@@ -45,6 +46,9 @@ impl Conversation {
         &mut self,
         task: &NewTask,
     ) -> Result<Result<Prepared, ErrorEvent>, Error> {
+        if let Err(refusal) = check_directory(&task.overrides) {
+            return Ok(Err(refusal));
+        }
         let message = match user_input::to_history(&task.items).await {
             Ok(message) => message,
             Err(refusal) => return Ok(Err(refusal)),
@@ -113,4 +117,27 @@ impl Conversation {
         self.usage.counted = None;
         Ok(())
     }
+}
+
+/// Refuses a working directory that commands could not run in, or not tell which one is
+/// meant.
+pub(super) fn check_directory(overrides: &TurnOverrides) -> Result<(), ErrorEvent> {
+    let Some(cwd) = &overrides.cwd else {
+        return Ok(());
+    };
+    let problem = if !cwd.is_absolute() {
+        "is not an absolute path"
+    } else if !cwd.is_dir() {
+        "is not a directory"
+    } else {
+        return Ok(());
+    };
+    Err(ErrorEvent {
+        message: format!(
+            "cwd {} {problem}; name an existing directory by its absolute path",
+            cwd.display()
+        ),
+        fatal: false,
+        error_info: Some(ErrorInfo::InvalidSubmission),
+    })
 }

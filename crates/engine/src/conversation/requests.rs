@@ -12,6 +12,7 @@ use troupe_store::Error;
 use troupe_tools::Ask;
 
 use super::Conversation;
+use super::preparing::check_directory;
 use crate::emit::Emitter;
 use crate::limits::STEERED_MAX;
 use crate::task::{Phase, Steered, Stop};
@@ -142,6 +143,9 @@ impl Conversation {
         id: &SubmissionId,
         overrides: TurnOverrides,
     ) -> Result<(), Error> {
+        if let Err(refusal) = check_directory(&overrides) {
+            return out.error(id, refusal);
+        }
         let context = self.context.with(overrides);
         out.write(
             id,
