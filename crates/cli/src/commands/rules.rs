@@ -136,7 +136,7 @@ fn line(number: &str, placed: &PlacedRule) -> String {
     };
     let reason = rule.reason.as_ref().map(|reason| format!(" {reason}"));
     format!(
-        "{number:>3}  {:<6}  {words:<32}  # {}:{line}{}\n",
+        "{number:<3} {:<6}  {words:<32}  # {}:{line}{}\n",
         rule.decision.as_str(),
         file.display(),
         reason.unwrap_or_default()

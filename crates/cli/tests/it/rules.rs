@@ -50,11 +50,11 @@ fn rules_are_added_listed_and_removed() {
     .assert_eq(&machine.shown(&run.stdout));
     let run = machine.run(&["rules"]).succeeded();
     expect![[r#"
-          1  ask     git push                          # DIR/home/rules.toml:2 others see it
-          2  allow   cargo test                        # DIR/home/rules.toml:7 it is ours
-          3  allow   deploy --now (outside)            # DIR/home/rules.toml:12
-          -  forbid  make deploy                       # DIR/project/.troupe/rules.toml:1
-          -  allow   touch                             # DIR/project/.troupe/rules.toml:5 (ignored: the project is not trusted)
+        1   ask     git push                          # DIR/home/rules.toml:2 others see it
+        2   allow   cargo test                        # DIR/home/rules.toml:7 it is ours
+        3   allow   deploy --now (outside)            # DIR/home/rules.toml:12
+        -   forbid  make deploy                       # DIR/project/.troupe/rules.toml:1
+        -   allow   touch                             # DIR/project/.troupe/rules.toml:5 (ignored: the project is not trusted)
     "#]].assert_eq(&machine.shown(&run.stdout));
     let run = machine.run(&["rules", "remove", "1"]).succeeded();
     expect![[r#"
@@ -86,8 +86,8 @@ fn a_trusted_project_may_allow() {
     );
     let run = machine.run(&["rules", "-c", &trust]).succeeded();
     expect![[r#"
-          -  forbid  make deploy                       # DIR/project/.troupe/rules.toml:1
-          -  allow   touch                             # DIR/project/.troupe/rules.toml:5
+        -   forbid  make deploy                       # DIR/project/.troupe/rules.toml:1
+        -   allow   touch                             # DIR/project/.troupe/rules.toml:5
     "#]]
     .assert_eq(&machine.shown(&run.stdout));
 }
