@@ -12,12 +12,15 @@ pub mod roles;
 pub mod rules;
 pub mod sessions;
 
+use std::env;
 use std::io::{self, Write};
 
 use clap::CommandFactory;
 
-use crate::arguments::{Cli, Command};
+use crate::arguments::{Cli, Command, Layers, Overrides};
 use crate::failure::{Exit, Failure, Outcome};
+use crate::home::Home;
+use crate::layers::ConfigSource;
 
 /// Runs what the command line asks for.
 pub fn run(cli: Cli) -> Outcome {
@@ -26,6 +29,9 @@ pub fn run(cli: Cli) -> Outcome {
         layers,
         command,
     } = cli;
+    if layers.strict_config && command.as_ref().is_none_or(needs_no_configuration) {
+        check_configuration(&overrides, &layers)?;
+    }
     match command {
         None => short_help(),
         Some(Command::Exec(arguments)) => exec::run(*arguments, overrides, layers),
@@ -44,6 +50,39 @@ pub fn run(cli: Cli) -> Outcome {
         Some(Command::Bench(arguments)) => crate::bench::run(arguments),
         Some(Command::Completion(arguments)) => completion::run(&arguments),
     }
+}
+
+/// Tells whether a command would not look at the configuration by itself.
+fn needs_no_configuration(command: &Command) -> bool {
+    match command {
+        Command::Exec(_)
+        | Command::Resume(_)
+        | Command::Fork(_)
+        | Command::Proto(_)
+        | Command::Doctor(_)
+        | Command::Config(_)
+        | Command::Rules(_) => false,
+        Command::Sessions(_)
+        | Command::Roles(_)
+        | Command::Reindex
+        | Command::Demo(_)
+        | Command::ApplyPatch(_)
+        | Command::MockModel(_)
+        | Command::Bench(_)
+        | Command::Completion(_) => true,
+    }
+}
+
+/// Whoever asks for a strict look gets one, whatever the command.
+fn check_configuration(overrides: &Overrides, layers: &Layers) -> Result<(), Failure> {
+    let source = ConfigSource {
+        home: Home::find()?,
+        overrides: overrides.clone(),
+        layers: layers.clone(),
+        flags: Vec::new(),
+    };
+    let cwd = env::current_dir().map_err(Failure::not_started)?;
+    source.load(&cwd).map(drop)
 }
 
 fn short_help() -> Outcome {

@@ -12,6 +12,9 @@ use crate::settings::Settings;
 /// Read before the key of the provider's own variable, for the provider `openai`.
 const CODEX_KEY_VARIABLE: &str = "CODEX_API_KEY";
 
+/// How servers see this program.
+const USER_AGENT: &str = concat!("troupe/", env!("CARGO_PKG_VERSION"));
+
 /// Finds a provider among the configured and the built-in ones.
 pub fn provider(settings: &Settings, id: &str) -> Option<ProviderConfig> {
     let mut provider = settings.model.model_providers.get(id)?.clone();
@@ -51,6 +54,7 @@ pub fn connect(settings: &Settings, id: &str) -> Result<Arc<dyn Model>, ModelTro
     let key = key_variable(&provider, id).and_then(|name| env::var(name).ok());
     Ok(provider
         .with_env(|name| env::var(name).ok())
+        .with_user_agent(USER_AGENT)
         .connect(id, key)?)
 }
 

@@ -1,5 +1,6 @@
 //! Colour, where somebody looks.
 
+use std::env;
 use std::io::IsTerminal;
 
 /// When to colour.
@@ -7,7 +8,7 @@ use std::io::IsTerminal;
 pub enum ColorChoice {
     Always,
     Never,
-    /// Only on a terminal, and not if `NO_COLOR` is set.
+    /// Only on a terminal, not if `NO_COLOR` is set, and not on a dumb one.
     #[default]
     Auto,
 }
@@ -26,7 +27,9 @@ impl Style {
             ColorChoice::Always => true,
             ColorChoice::Never => false,
             ColorChoice::Auto => {
-                stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|no| no.is_empty())
+                let unwanted = env::var_os("NO_COLOR").is_some_and(|no| !no.is_empty());
+                let unable = env::var_os("TERM").is_some_and(|term| term == "dumb");
+                stream.is_terminal() && !unwanted && !unable
             }
         };
         if ansi { Self::Ansi } else { Self::Plain }

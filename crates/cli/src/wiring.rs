@@ -1,6 +1,7 @@
 //! Builds what a session runs on: the one place that knows every crate, the environment
 //! and the home.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::{env, fs, io};
@@ -230,11 +231,7 @@ impl Wiring {
         Registry::standard(ToolDeps {
             launcher: self.launcher.clone(),
             environment: settings.rights.shell_environment_policy.clone(),
-            inherited: env::vars_os()
-                .filter_map(|(name, value)| {
-                    Some((name.into_string().ok()?, value.into_string().ok()?))
-                })
-                .collect(),
+            inherited: inherited(),
             secrets: secret_variables(settings),
             troupe_home: Some(self.source.home.path().to_owned()),
             rules: self.source.rules(cwd, config),
@@ -348,12 +345,18 @@ fn check_directory(cwd: &Path) -> Result<(), Failure> {
     )))
 }
 
+/// The variables of this program that are text.
+fn inherited() -> BTreeMap<String, String> {
+    env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
+}
+
+/// Names the shell that commands run with, which need not be the user's own.
 fn shell_name() -> String {
-    let shell = env::var("SHELL").unwrap_or_default();
-    match Path::new(&shell).file_name().and_then(|name| name.to_str()) {
-        Some(name) => name.to_owned(),
-        None => "sh".to_owned(),
-    }
+    let shell = troupe_tools::shell(&inherited());
+    let name = shell.file_name().unwrap_or(shell.as_os_str());
+    name.to_string_lossy().into_owned()
 }
 
 /// Returns the machine's time zone. Asking the library for it would list the whole zone

@@ -5,6 +5,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde::{Serialize, Serializer};
+
 /// Where a value ranks: a later layer wins over an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Layer {
@@ -155,6 +157,23 @@ impl Entry {
         parts
             .iter()
             .try_fold(self, |entry, part| entry.as_table()?.get(part))
+    }
+}
+
+/// As JSON has it; a date is a string there.
+impl Serialize for Value {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::String(text) => serializer.serialize_str(text),
+            Self::Integer(number) => serializer.serialize_i64(*number),
+            Self::Float(number) => serializer.serialize_f64(*number),
+            Self::Boolean(flag) => serializer.serialize_bool(*flag),
+            Self::Datetime(time) => serializer.collect_str(time),
+            Self::Array(items) => serializer.collect_seq(items.iter().map(|item| &item.value)),
+            Self::Table(table) => {
+                serializer.collect_map(table.iter().map(|(key, entry)| (key, &entry.value)))
+            }
+        }
     }
 }
 

@@ -20,11 +20,13 @@ pub struct UnknownKey {
 
 impl fmt::Display for UnknownKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: unknown key {}", self.origin, self.key)?;
-        match &self.nearest {
-            Some(nearest) => write!(f, " (did you mean {nearest}?)"),
-            None => Ok(()),
-        }
+        let Self {
+            key,
+            origin,
+            nearest,
+        } = self;
+        let hint = did_you_mean(nearest.as_ref());
+        write!(f, "{origin}: unknown key {key}{hint}")
     }
 }
 
@@ -36,6 +38,43 @@ pub fn unknown_keys(root: &Entry, schema: &Json) -> Vec<UnknownKey> {
     };
     search.walk(root, &KeyPath::root(), &[schema]);
     search.found
+}
+
+/// A key that somebody asked for and that no setting has.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no key {key}{}", did_you_mean(.nearest.as_ref()))]
+pub struct NoSuchKey {
+    pub key: KeyPath,
+    pub nearest: Option<KeyPath>,
+}
+
+/// Tells whether `schema` has a place for `key`, a table or a value.
+pub fn check_key(schema: &Json, key: &KeyPath) -> Result<(), NoSuchKey> {
+    let search = Search {
+        schema,
+        found: Vec::new(),
+    };
+    let mut schemas = vec![schema];
+    let mut parent = KeyPath::root();
+    for part in key.parts() {
+        let keys = search.keys(&schemas);
+        schemas = match keys.below(part) {
+            Below::Schemas(schemas) => schemas,
+            Below::Anything => return Ok(()),
+            Below::Nothing => {
+                return Err(NoSuchKey {
+                    nearest: keys.nearest(part).map(|name| parent.child(name)),
+                    key: key.clone(),
+                });
+            }
+        };
+        parent = parent.child(part);
+    }
+    Ok(())
+}
+
+fn did_you_mean(nearest: Option<&KeyPath>) -> String {
+    nearest.map_or_else(String::new, |key| format!(" (did you mean {key}?)"))
 }
 
 struct Search<'a> {
@@ -51,6 +90,38 @@ struct Keys<'a> {
     rest: Vec<&'a Json>,
     /// Anything may stand here.
     open: bool,
+}
+
+/// What a schema says about one key of a table.
+enum Below<'a> {
+    Schemas(Vec<&'a Json>),
+    Anything,
+    Nothing,
+}
+
+impl<'a> Keys<'a> {
+    fn below(&self, name: &str) -> Below<'a> {
+        let named: Vec<&Json> = self
+            .named
+            .iter()
+            .filter(|(known, _)| *known == name)
+            .map(|(_, schema)| *schema)
+            .collect();
+        if !named.is_empty() {
+            Below::Schemas(named)
+        } else if !self.rest.is_empty() {
+            Below::Schemas(self.rest.clone())
+        } else if self.open {
+            Below::Anything
+        } else {
+            Below::Nothing
+        }
+    }
+
+    fn nearest(&self, name: &str) -> Option<&'a str> {
+        let candidates: BTreeSet<&str> = self.named.iter().map(|(known, _)| *known).collect();
+        nearest(name, candidates)
+    }
 }
 
 impl<'a> Search<'a> {
@@ -84,23 +155,14 @@ impl<'a> Search<'a> {
             return;
         }
         let key = parent.child(name);
-        let named: Vec<&Json> = keys
-            .named
-            .iter()
-            .filter(|(known, _)| *known == name)
-            .map(|(_, schema)| *schema)
-            .collect();
-        if !named.is_empty() {
-            self.walk(child, &key, &named);
-        } else if !keys.rest.is_empty() {
-            self.walk(child, &key, &keys.rest);
-        } else if !keys.open {
-            let candidates: BTreeSet<&str> = keys.named.iter().map(|(known, _)| *known).collect();
-            self.found.push(UnknownKey {
-                nearest: nearest(name, candidates).map(|name| parent.child(name)),
+        match keys.below(name) {
+            Below::Schemas(schemas) => self.walk(child, &key, &schemas),
+            Below::Anything => {}
+            Below::Nothing => self.found.push(UnknownKey {
+                nearest: keys.nearest(name).map(|name| parent.child(name)),
                 key,
                 origin: child.origin.clone(),
-            });
+            }),
         }
     }
 

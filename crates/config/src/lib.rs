@@ -29,6 +29,6 @@ pub use argument::Flag;
 pub use entry::{Entry, Layer, Origin, Place, Value};
 pub use error::{BadValue, Error, SyntaxError};
 pub use key::KeyPath;
-pub use known::UnknownKey;
+pub use known::{NoSuchKey, UnknownKey, check_key};
 pub use load::{Config, Notice, Sources, load};
 pub use nearest::nearest;

@@ -94,6 +94,17 @@ impl ProviderConfig {
         self
     }
 
+    /// Tells servers which program asks, unless the configuration already does.
+    pub fn with_user_agent(mut self, agent: &str) -> Self {
+        let name = header::USER_AGENT;
+        let mut configured = self.http_headers.keys();
+        if !configured.any(|header| header.eq_ignore_ascii_case(name.as_str())) {
+            self.http_headers
+                .insert(name.as_str().to_owned(), agent.to_owned());
+        }
+        self
+    }
+
     /// Makes the model that this configuration describes. Nothing is sent yet.
     pub fn connect(&self, id: &str, key: Option<String>) -> Result<Arc<dyn Model>, ConnectError> {
         self.connect_with(id, key, Jitter::Random)
@@ -180,10 +191,7 @@ impl ProviderConfig {
             header::ACCEPT,
             HeaderValue::from_static("text/event-stream"),
         );
-        headers.insert(
-            header::USER_AGENT,
-            HeaderValue::from_static(concat!("troupe/", env!("CARGO_PKG_VERSION"))),
-        );
+        headers.insert(header::USER_AGENT, HeaderValue::from_static("troupe"));
         if let Some(key) = key {
             let value =
                 sensitive(&format!("Bearer {key}")).ok_or_else(|| ConnectError::BadKey {

@@ -4,7 +4,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use troupe_protocol::SessionId;
+use troupe_protocol::{ResponseId, SessionId};
 
 use crate::store::Position;
 
@@ -13,6 +13,9 @@ use crate::store::Position;
 pub enum Error {
     #[error("no session {what:?} in this home; `troupe sessions list` shows the known ones")]
     NotFound { what: String },
+
+    #[error("no bookmark {response_id} in this home; use the response_id of a response")]
+    NoBookmark { response_id: ResponseId },
 
     #[error("{text:?} could be any of {}; give more characters of the id", join(.candidates))]
     Ambiguous {

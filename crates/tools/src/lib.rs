@@ -52,6 +52,7 @@ mod limits;
 
 pub use call::{Ask, Call, CallContext, Channel, ToolEvent, ToolInput};
 pub use environment::{EnvironmentPolicy, Inherit};
+pub use login::shell;
 pub use policy::{Sandbox, Verdict};
 pub use registry::{Registry, ToolDeps};
 pub use tool::{Concurrency, Tool, ToolOutput};

@@ -83,7 +83,7 @@ fn with_own_path(mut login: Variables, inherited: &Variables) -> Variables {
 
 /// Returns the shell that commands are written for: the user's if it is one that models know
 /// well, else a plain one.
-pub(crate) fn shell(inherited: &Variables) -> PathBuf {
+pub fn shell(inherited: &Variables) -> PathBuf {
     let users = inherited.get("SHELL").map(PathBuf::from);
     let known = users.filter(|path| {
         let name = path.file_name().and_then(|name| name.to_str());

@@ -4,7 +4,7 @@ use std::env;
 
 use clap::Args;
 use serde_json::json;
-use troupe_config::{Entry, KeyPath, Place};
+use troupe_config::{Entry, KeyPath, Place, check_key};
 
 use crate::arguments::{Layers, Overrides};
 use crate::commands::{print, tell};
@@ -62,6 +62,11 @@ pub fn run(arguments: ConfigArguments, overrides: Overrides, layers: Layers) -> 
         .into_iter()
         .filter(|(key, _)| key.parts().starts_with(prefix.parts()))
         .collect();
+    if shown.is_empty() {
+        check_key(&settings::schema(), &prefix)
+            .map_err(|unknown| Failure::usage(unknown.to_string()))?;
+        tell(&format!("{prefix} is not set"));
+    }
     let text = if arguments.json {
         as_json(&shown)
     } else {
@@ -99,7 +104,7 @@ fn as_json(settings: &[(KeyPath, &Entry)]) -> String {
         };
         let object = json!({
             "key": key.to_string(),
-            "value": value(key, entry),
+            "value": if is_secret(key) { json!(HIDDEN) } else { json!(entry.value) },
             "layer": entry.origin.layer.as_str(),
             "file": file,
             "line": line,
@@ -109,9 +114,12 @@ fn as_json(settings: &[(KeyPath, &Entry)]) -> String {
     settings.iter().map(line).collect()
 }
 
+/// Stands for a value that is nobody's business.
+const HIDDEN: &str = "…";
+
 fn value(key: &KeyPath, entry: &Entry) -> String {
     if is_secret(key) {
-        return "\"…\"".to_owned();
+        return format!("{HIDDEN:?}");
     }
     entry.value.to_string()
 }

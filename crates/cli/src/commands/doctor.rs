@@ -181,7 +181,7 @@ fn check_model(settings: &Settings, offline: bool) -> Vec<Check> {
             check(
                 "key",
                 State::Bad,
-                format!("set {name}, or see `troupe exec --help`"),
+                format!("set {name}; `troupe exec hello` shows every way to choose a model"),
             )
         }
         None => check("key", State::Good, "none needed".to_owned()),

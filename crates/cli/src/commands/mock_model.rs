@@ -19,7 +19,7 @@ on stdout; Ctrl-C ends it. The format of screenplays is in docs/screenplay.md.
 
 Example:
   troupe mock-model rehearsal.toml --listen 127.0.0.1:4000
-  troupe exec -c openai_base_url=http://127.0.0.1:4000/v1 \"…\""
+  OPENAI_API_KEY=none troupe exec -c openai_base_url=http://127.0.0.1:4000/v1 \"…\""
 )]
 pub struct MockModelArguments {
     /// The screenplay, a TOML file.

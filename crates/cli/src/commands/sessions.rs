@@ -4,6 +4,7 @@ mod show;
 
 use std::env;
 use std::io::{self, IsTerminal, Write};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -66,7 +67,7 @@ struct ListArguments {
     sort: Sort,
     /// How many at once (at most 100).
     #[arg(short = 'n', long, value_name = "N")]
-    limit: Option<usize>,
+    limit: Option<NonZeroUsize>,
     /// Continue a list; the value is at the end of the page before.
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
@@ -147,7 +148,7 @@ async fn list(store: &dyn Store, arguments: ListArguments) -> Outcome {
                 Sort::Updated => SortKey::Updated,
             },
             cursor: arguments.cursor,
-            limit: arguments.limit,
+            limit: arguments.limit.map(NonZeroUsize::get),
             ..ListQuery::default()
         })
         .await

@@ -50,6 +50,13 @@ impl Printer {
         }
     }
 
+    /// Writes what an event becomes on standard output, if programs read that.
+    pub async fn show_to_programs(&mut self, event: &Event) {
+        if let Projection::Jsonl(_) = self.projection {
+            self.show(event).await;
+        }
+    }
+
     /// Tells whether the reader is gone.
     pub fn is_broken(&self) -> bool {
         self.failure.is_some()

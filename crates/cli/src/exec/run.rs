@@ -123,14 +123,15 @@ impl Run {
                 event = self.events.next() => event.ok_or_else(ended_early)?,
                 () = stop.next() => return Err(Failure::failed(anyhow::Error::msg("interrupted"))),
             };
+            if let EventMsg::Error(error) = &event.msg {
+                // A person reads it once, as the reason why the program ends.
+                self.printer.show_to_programs(&event).await;
+                let error = anyhow::Error::msg(error.message.clone());
+                return Err(Failure::not_started(error));
+            }
             self.printer.show(&event).await;
-            match &event.msg {
-                EventMsg::SessionConfigured(_) => return Ok(()),
-                EventMsg::Error(error) => {
-                    let error = anyhow::Error::msg(error.message.clone());
-                    return Err(Failure::not_started(error));
-                }
-                _ => {}
+            if let EventMsg::SessionConfigured(_) = &event.msg {
+                return Ok(());
             }
         }
     }

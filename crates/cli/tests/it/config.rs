@@ -35,7 +35,7 @@ fn effective_values_have_origins() {
         ])
         .succeeded();
     expect![[r#"
-        {"file":null,"key":"model","layer":"argument","line":null,"value":"\"typed\""}
+        {"file":null,"key":"model","layer":"argument","line":null,"value":"typed"}
     "#]]
     .assert_eq(&run.stdout);
 
@@ -60,6 +60,38 @@ fn an_unknown_key_warns_and_is_an_error_when_strict() {
         troupe: DIR/home/config.toml:2: unknown key modle (did you mean model?)
     "#]]
     .assert_eq(&machine.shown(&run.stderr));
+}
+
+#[test]
+fn strict_holds_for_commands_that_need_no_configuration() {
+    let machine = Machine::bare();
+    machine.write("home/config.toml", "modle = 'mine'\n");
+    for command in [&["sessions", "list"][..], &["roles", "list"]] {
+        machine.run(command).succeeded();
+        let strict = [command, &["--strict-config"]].concat();
+        let run = machine.run(&strict).failed_with(2);
+        assert!(run.stderr.contains("unknown key modle"), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn a_key_that_does_not_exist_is_an_error_and_one_that_is_not_set_is_not() {
+    let machine = Machine::bare();
+    let run = machine.run(&["config", "sandbx_mode"]).failed_with(2);
+    expect![[r#"
+        troupe: there is no key sandbx_mode (did you mean sandbox_mode?)
+    "#]]
+    .assert_eq(&run.stderr);
+    let run = machine.run(&["config", "personality"]).succeeded();
+    assert_eq!(run.stdout, "");
+    assert_eq!(run.stderr, "personality is not set\n");
+}
+
+#[test]
+fn json_has_values_of_json() {
+    let arguments = ["config", "--json", "-c", "notify=['a', 'b']", "notify"];
+    let run = Machine::bare().run(&arguments).succeeded();
+    assert_eq!(run.lines()[0]["value"], serde_json::json!(["a", "b"]));
 }
 
 #[test]

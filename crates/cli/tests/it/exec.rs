@@ -97,6 +97,12 @@ fn fork_begins_a_session_of_its_own() {
         .run(&["fork", &id[..8], "--json", "--at", "resp_1", "other"])
         .succeeded();
     assert_ne!(fork.thread_id(), id);
+
+    let run = machine
+        .run(&["fork", &id[..8], "--at", "resp_x", "other"])
+        .failed_with(3);
+    let told = "troupe: no bookmark resp_x in this home; use the response_id of a response\n";
+    assert_eq!(run.stderr, told);
 }
 
 #[test]

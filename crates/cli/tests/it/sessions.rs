@@ -79,3 +79,11 @@ fn an_unknown_session_is_refused() {
         .failed_with(3);
     assert!(run.stderr.contains("no session"), "{}", run.stderr);
 }
+
+#[test]
+fn a_page_of_none_is_refused() {
+    let run = Machine::bare()
+        .run(&["sessions", "list", "-n", "0"])
+        .failed_with(2);
+    assert!(run.stderr.contains("invalid value '0'"), "{}", run.stderr);
+}

@@ -83,7 +83,12 @@ fn completion_scripts_name_the_commands() {
 #[test]
 fn doctor_fails_without_a_key_and_never_prints_one() {
     let run = Machine::bare().run(&["doctor", "--offline"]).failed_with(1);
-    assert!(run.stdout.contains("set OPENAI_API_KEY"), "{}", run.stdout);
+    assert!(
+        run.stdout
+            .contains("set OPENAI_API_KEY; `troupe exec hello` shows"),
+        "{}",
+        run.stdout
+    );
 
     let machine = Machine::bare();
     let output = machine

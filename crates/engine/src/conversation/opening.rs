@@ -277,8 +277,8 @@ async fn read_fork_point(store: &dyn Store, point: &ForkPoint) -> Result<LiveHis
                 .read_live_at(bookmark.session, bookmark.position)
                 .await
         }
-        None => Err(Error::NotFound {
-            what: response_id.to_string(),
+        None => Err(Error::NoBookmark {
+            response_id: response_id.clone(),
         }),
     }
 }
