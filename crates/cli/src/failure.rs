@@ -16,6 +16,8 @@ pub enum Exit {
     NotStarted = 3,
     /// A second Ctrl-C.
     Killed = 130,
+    /// Another program asked for the end, which was an orderly one.
+    Terminated = 143,
 }
 
 impl From<Exit> for ExitCode {

@@ -30,7 +30,7 @@ here: the key headless_approvals says what is answered (refuse, or approve).
 
 With --json, each line is an object with a type: thread.started, turn.started, item.started,
 item.updated, item.completed, error, and at the end turn.completed or turn.failed (also after
-an interrupt). usage counts the tokens of the whole thread, turn_usage those of this turn.
+Ctrl-C; after SIGTERM nothing more is printed). usage counts the tokens of the whole thread, turn_usage those of this turn.
 
 Exit codes:
   0    the task was completed
@@ -38,6 +38,7 @@ Exit codes:
   2    arguments, configuration or prompt are not usable
   3    the session could not be opened (no model, no such session, home not writable)
   130  ended by a second Ctrl-C
+  143  interrupted by SIGTERM
 
 Examples:
   troupe exec \"add a test for the parser\"
@@ -313,6 +314,10 @@ fn target(
     repeated: Repeated,
 ) -> Result<(Continue, Option<String>, Repeated), Failure> {
     match action {
+        // Elsewhere this is a command, so the one word is hardly a task.
+        None if prompt.as_deref() == Some("review") => Err(Failure::usage(
+            "exec review is not available yet; say in more words what is to be reviewed",
+        )),
         None => Ok((Continue::New, prompt, repeated)),
         Some(ExecAction::Resume(resume)) => {
             let repeated = repeated.then(resume.repeated);

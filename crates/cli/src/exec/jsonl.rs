@@ -37,11 +37,16 @@ pub struct Jsonl {
     of_turn: TokenUsage,
     last_error: Option<String>,
     in_turn: bool,
+    /// The last line is written; what comes after it is for nobody.
+    is_over: bool,
 }
 
 impl Jsonl {
     /// Returns the lines that an event becomes, usually none or one.
     pub fn project(&mut self, event: &Event) -> Vec<Line> {
+        if self.is_over {
+            return Vec::new();
+        }
         match &event.msg {
             EventMsg::SessionConfigured(session) => vec![Line::ThreadStarted {
                 thread_id: session.session_id.to_string(),
@@ -55,6 +60,7 @@ impl Jsonl {
             // A resumed session may first tell how an earlier turn ended; that is not ours.
             EventMsg::TurnAborted(_) if !self.in_turn => Vec::new(),
             EventMsg::TurnComplete(_) => {
+                self.is_over = true;
                 let end = Line::TurnCompleted {
                     usage: self.totals.into(),
                     turn_usage: self.of_turn.into(),
@@ -62,6 +68,7 @@ impl Jsonl {
                 self.close_todo().into_iter().chain([end]).collect()
             }
             EventMsg::TurnAborted(aborted) => {
+                self.is_over = true;
                 let message = self.failure(aborted);
                 let end = Line::TurnFailed {
                     error: ErrorText { message },

@@ -17,6 +17,8 @@ pub struct Printer {
     stderr: Stderr,
     buffer: Vec<u8>,
     failure: Option<io::Error>,
+    /// Whoever read the lines has given the run up.
+    is_given_up: bool,
 }
 
 #[derive(Debug)]
@@ -36,13 +38,14 @@ impl Printer {
             stderr: tokio::io::stderr(),
             buffer: Vec::new(),
             failure: None,
+            is_given_up: false,
         }
     }
 
     /// Writes what an event becomes. Most events, all pieces of text among them, become
     /// nothing and cost nothing. After a failure nothing more is written.
     pub async fn show(&mut self, event: &Event) {
-        if event.msg.is_delta() || self.is_broken() {
+        if event.msg.is_delta() || self.is_broken() || self.is_given_up {
             return;
         }
         if let Err(error) = self.write(event).await {
@@ -55,6 +58,12 @@ impl Printer {
         if let Projection::Jsonl(_) = self.projection {
             self.show(event).await;
         }
+    }
+
+    /// Writes nothing more to a program: to one that ended the run itself, a line about a
+    /// failed turn would look like a failure of the run.
+    pub fn give_up_on_programs(&mut self) {
+        self.is_given_up = matches!(self.projection, Projection::Jsonl(_));
     }
 
     /// Tells whether the reader is gone.

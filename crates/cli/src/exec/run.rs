@@ -17,7 +17,7 @@ use crate::commands::tell;
 use crate::exec::no_model::HOW_TO_CONFIGURE;
 use crate::exec::print::Printer;
 use crate::exec::request::Request;
-use crate::exec::signals::StopRequests;
+use crate::exec::signals::{StopRequest, StopRequests};
 use crate::exec::target::configure_session;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::provider::ModelTrouble;
@@ -58,6 +58,7 @@ pub async fn run(request: Request) -> Outcome {
         turn: SubmissionId(uuid::Uuid::new_v4().to_string()),
         started: false,
         interrupted: false,
+        terminated: false,
         submissions: 0,
     };
     run.open(configure, &mut stop).await?;
@@ -75,8 +76,12 @@ pub async fn run(request: Request) -> Outcome {
     if let TurnEnd::Killed = end {
         return Ok(Exit::Killed);
     }
+    let terminated = run.terminated;
     let printed = run.close(&mut stop).await?;
     printed?;
+    if terminated {
+        return Ok(Exit::Terminated);
+    }
     match end {
         TurnEnd::Completed { message } => {
             if let Some(path) = last_message_file {
@@ -98,6 +103,7 @@ struct Run {
     turn: SubmissionId,
     started: bool,
     interrupted: bool,
+    terminated: bool,
     submissions: u64,
 }
 
@@ -121,7 +127,7 @@ impl Run {
         loop {
             let event = tokio::select! {
                 event = self.events.next() => event.ok_or_else(ended_early)?,
-                () = stop.next() => return Err(Failure::failed(anyhow::Error::msg("interrupted"))),
+                _ = stop.next() => return Err(Failure::failed(anyhow::Error::msg("interrupted"))),
             };
             if let EventMsg::Error(error) = &event.msg {
                 // A person reads it once, as the reason why the program ends.
@@ -159,9 +165,13 @@ impl Run {
                         self.interrupt().await?;
                     }
                 }
-                () = stop.next() => {
+                request = stop.next() => {
                     if self.interrupted {
                         return Ok(TurnEnd::Killed);
+                    }
+                    if request == StopRequest::Terminate {
+                        self.terminated = true;
+                        self.printer.give_up_on_programs();
                     }
                     self.interrupt().await?;
                 }
@@ -239,7 +249,7 @@ impl Run {
                     Some(event) => self.printer.show(&event).await,
                     None => return Ok(self.printer.finish()),
                 },
-                () = stop.next() => return Ok(self.printer.finish()),
+                _ = stop.next() => return Ok(self.printer.finish()),
             }
         }
     }

@@ -4,7 +4,15 @@ use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Both signals ask for the same: stop the task, keep what there is, end.
+/// Who asks, in both cases for the same: stop the task, keep what there is, end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StopRequest {
+    /// A person, who wants to see how it ends.
+    Interrupt,
+    /// A program, which has given the run up.
+    Terminate,
+}
+
 #[derive(Debug)]
 pub struct StopRequests {
     interrupt: Signal,
@@ -20,10 +28,10 @@ impl StopRequests {
     }
 
     /// Returns when somebody asks. Safe to cancel.
-    pub async fn next(&mut self) {
+    pub async fn next(&mut self) -> StopRequest {
         tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => StopRequest::Interrupt,
+            _ = self.terminate.recv() => StopRequest::Terminate,
         }
     }
 }

@@ -272,18 +272,44 @@ fn sleeping(machine: &Machine) -> (std::process::Child, BufReader<std::process::
 }
 
 #[test]
-fn a_stopped_run_ends_with_turn_failed() {
-    for name in ["-INT", "-TERM"] {
-        let machine = Machine::playing(SLEEP);
-        let (mut child, mut stdout) = sleeping(&machine);
-        signal(&child, name);
-        let mut rest = String::new();
-        stdout.read_to_string(&mut rest).unwrap();
-        let last: Value = serde_json::from_str(rest.lines().last().unwrap()).unwrap();
-        let failed = json!({"type": "turn.failed", "error": {"message": "interrupted"}});
-        assert_eq!(last, failed, "{name}");
-        assert_eq!(child.wait().unwrap().code(), Some(1), "{name}");
-    }
+fn a_run_that_a_person_stops_ends_with_turn_failed() {
+    let machine = Machine::playing(SLEEP);
+    let (mut child, mut stdout) = sleeping(&machine);
+    signal(&child, "-INT");
+    let mut rest = String::new();
+    stdout.read_to_string(&mut rest).unwrap();
+    let last: Value = serde_json::from_str(rest.lines().last().unwrap()).unwrap();
+    let failed = json!({"type": "turn.failed", "error": {"message": "interrupted"}});
+    assert_eq!(last, failed);
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+}
+
+/// A program that gives up has an error of its own for that.
+#[test]
+fn a_run_that_a_program_stops_ends_in_silence_and_in_order() {
+    let machine = Machine::playing(SLEEP);
+    let (mut child, mut stdout) = sleeping(&machine);
+    signal(&child, "-TERM");
+    let mut rest = String::new();
+    stdout.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "");
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+    let run = machine
+        .run(&["exec", "--json", "resume", "--last", "what happened?"])
+        .succeeded();
+    let kinds = run.kinds();
+    assert!(
+        !kinds.contains(&"item.completed error".to_owned()),
+        "{kinds:?}"
+    );
+}
+
+#[test]
+fn review_is_not_taken_for_a_task() {
+    let machine = Machine::playing(GREETING);
+    let run = machine.run(&["exec", "review", "--json"]).failed_with(2);
+    assert_eq!(run.stdout, "");
+    assert!(run.stderr.contains("not available yet"), "{}", run.stderr);
 }
 
 /// A session is left in order by a reader that goes away, too.
