@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use self::measure::{Cost, median};
+use self::measure::{Cost, adopt_orphans, median};
 use self::report::Report;
 use self::subject::Subject;
 use self::workload::{Stage, Workload};
@@ -58,6 +58,7 @@ pub fn run(arguments: BenchArguments) -> Outcome {
     let stage = runtime.block_on(Stage::set_up()).map_err(|error| {
         Failure::failed(anyhow::anyhow!("the bench could not be set up: {error}"))
     })?;
+    adopt_orphans().map_err(failed)?;
     let mut report = Report::new(arguments.runs);
     report.floor(&stage, arguments.runs).map_err(failed)?;
     for workload in workloads {

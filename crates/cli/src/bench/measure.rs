@@ -1,4 +1,8 @@
-//! The cost of one process with everything it started and waited for.
+//! The cost of one process with everything it started.
+//!
+//! The kernel adds what a process used to its parent when that waits for it. Processes that
+//! outlive their parent (helpers that end when they notice) would be missed, so this program
+//! adopts them and waits for them too.
 
 use std::io;
 use std::process::{Child, Command, Stdio};
@@ -25,19 +29,29 @@ pub fn measure(command: &mut Command, stdin: &str) -> io::Result<Cost> {
         pipe.write_all(stdin.as_bytes())?;
     }
     let complaint = read_all(&mut child)?;
-    let (status, usage) = wait_with_usage(&child)?;
-    let wall = started.elapsed();
+    let pid = libc::pid_t::try_from(child.id()).map_err(io::Error::other)?;
+    let (status, mut cost) = wait_with_usage(pid)?.ok_or_else(|| io::Error::other("no child"))?;
+    cost.wall = started.elapsed();
+    while let Some((_, orphan)) = wait_with_usage(ANY_CHILD)? {
+        cost.cpu += orphan.cpu;
+        cost.rss = cost.rss.max(orphan.rss);
+    }
     if status != 0 {
         return Err(io::Error::other(format!(
             "{} ended with status {status}: {complaint}",
             command.get_program().display()
         )));
     }
-    Ok(Cost {
-        cpu: duration(usage.ru_utime) + duration(usage.ru_stime),
-        wall,
-        rss: u64::try_from(usage.ru_maxrss).unwrap_or_default() * 1024,
-    })
+    Ok(cost)
+}
+
+/// Makes this program the parent of processes that lose theirs.
+pub fn adopt_orphans() -> io::Result<()> {
+    // SAFETY: this option takes one number and touches no memory.
+    match unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 fn read_all(child: &mut Child) -> io::Result<String> {
@@ -49,22 +63,32 @@ fn read_all(child: &mut Child) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// `Child::wait` does not tell what the child used; the kernel does, once, here.
-fn wait_with_usage(child: &Child) -> io::Result<(i32, libc::rusage)> {
-    let pid = libc::pid_t::try_from(child.id()).map_err(io::Error::other)?;
+/// Stands for every child in [`wait_with_usage`].
+const ANY_CHILD: libc::pid_t = -1;
+
+/// Waits for a child and tells its status and what it used; `None` if there is none.
+/// (`Child::wait` does not tell what was used; the kernel does, once, here.)
+fn wait_with_usage(pid: libc::pid_t) -> io::Result<Option<(i32, Cost)>> {
     let mut status = 0;
     // SAFETY: rusage is plain numbers, for which all zeroes are a valid value.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     loop {
-        // SAFETY: both pointers lead to live variables of the right types; the pid is a
-        // child of ours that nobody else waits for.
+        // SAFETY: both pointers lead to live variables of the right types; nobody else in
+        // this program waits for children.
         let waited = unsafe { libc::wait4(pid, &raw mut status, 0, &raw mut usage) };
-        if waited == pid {
-            return Ok((status, usage));
+        if waited > 0 {
+            let cost = Cost {
+                cpu: duration(usage.ru_utime) + duration(usage.ru_stime),
+                wall: Duration::ZERO,
+                rss: u64::try_from(usage.ru_maxrss).unwrap_or_default() * 1024,
+            };
+            return Ok(Some((status, cost)));
         }
         let error = io::Error::last_os_error();
-        if error.kind() != io::ErrorKind::Interrupted {
-            return Err(error);
+        match error.raw_os_error() {
+            Some(libc::ECHILD) => return Ok(None),
+            Some(libc::EINTR) => (),
+            _ => return Err(error),
         }
     }
 }
