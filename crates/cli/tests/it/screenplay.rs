@@ -1,6 +1,11 @@
-//! What `docs/screenplay.md` shows is what the program plays.
+//! What `docs/screenplay.md` shows is what the program plays, and what a server sees of the
+//! program.
 
-use crate::machine::Machine;
+use std::net::{Ipv4Addr, SocketAddr};
+
+use troupe_model::scripted::MockServer;
+
+use crate::machine::{Machine, Run};
 
 /// The blocks of the page: the screenplay, and the configuration that plays it.
 fn examples() -> Vec<String> {
@@ -26,4 +31,27 @@ fn the_examples_of_the_page_play() {
         assert!(run.stdout.starts_with("Fixed."), "{wire}: {}", run.stdout);
         assert_eq!(std::fs::read_to_string(file).unwrap(), "2\n", "{wire}");
     }
+}
+
+#[test]
+fn the_server_sees_the_version_and_the_model_the_shell_of_its_commands() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let play = "[[scene]]\n[[scene.turn]]\nsteps = [{ say = 'Hello.' }]\n";
+    let server = MockServer::start(play.parse().unwrap(), address);
+    let server = runtime.block_on(server).unwrap();
+    let base_url = format!("openai_base_url={}", server.base_url());
+    let output = Machine::bare()
+        .troupe(&["exec", "-c", &base_url, "hi"])
+        .env("OPENAI_API_KEY", "none")
+        // Commands are not written for this one.
+        .env("SHELL", "/usr/bin/fish")
+        .output()
+        .unwrap();
+    Run::of(&output).succeeded();
+    let request = &server.requests()[0];
+    let version = concat!("troupe/", env!("CARGO_PKG_VERSION"));
+    assert_eq!(request.headers["user-agent"], version);
+    let body = String::from_utf8_lossy(&request.body);
+    assert!(body.contains("<shell>bash</shell>"), "{body}");
 }

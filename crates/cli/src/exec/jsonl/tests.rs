@@ -235,6 +235,23 @@ fn an_interrupted_turn_has_a_last_line() {
     );
 }
 
+/// A full disk may be told once more when the session is closed.
+#[test]
+fn nothing_follows_the_last_line() {
+    check(
+        json!([
+            started(),
+            {"type": "turn_aborted", "turn_id": "1", "reason": "error"},
+            {"type": "error", "message": "no space left", "fatal": true},
+            {"type": "warning", "message": "late"},
+        ]),
+        expect![[r#"
+            {"type":"turn.started"}
+            {"type":"turn.failed","error":{"message":"the turn was aborted: Error"}}
+        "#]],
+    );
+}
+
 #[test]
 fn the_end_of_an_earlier_turn_is_not_ours() {
     check(
