@@ -233,12 +233,22 @@ impl Exchange {
         if let Some(value) = self.conversation() {
             headers.insert(CONVERSATION_HEADER, value);
         }
-        let sending = endpoint
-            .client()?
-            .post(endpoint.url.clone())
-            .headers(headers)
-            .body(reqwest::Body::wrap(self.pieces.body()))
-            .send();
+        let client = endpoint.client()?;
+        let post = || {
+            client
+                .post(endpoint.url.clone())
+                .headers(headers.clone())
+                .body(reqwest::Body::wrap(self.pieces.body()))
+                .send()
+        };
+        let sending = async {
+            match post().await {
+                // The server closed a kept connection at the moment it was used again. That is
+                // no failure of the server's, so it is neither told nor counted.
+                Err(error) if was_closed_unused(&error) => post().await,
+                answer => answer,
+            }
+        };
         let response = match timeout(endpoint.idle_timeout, sending).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => return Err(self.unreachable(causes(error))),
@@ -453,4 +463,9 @@ fn causes(error: reqwest::Error) -> String {
         source = cause.source();
     }
     capped(&text)
+}
+
+/// Tells whether a connection that stood ended before anything of an answer came.
+fn was_closed_unused(error: &reqwest::Error) -> bool {
+    error.is_request() && !error.is_connect() && !error.is_timeout()
 }
