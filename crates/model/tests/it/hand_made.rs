@@ -55,6 +55,40 @@ async fn check(head: &str, body: &[u8], expected: Expect) {
     expected.assert_eq(&show(&events).replace(server, "SERVER"));
 }
 
+#[tokio::test]
+async fn a_kept_connection_that_the_server_closed_is_not_a_failure() {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let addr = listener.local_addr().unwrap();
+    let body = "data: {\"type\":\"response.completed\",\"response\":{\"id\":\"r\"}}\n\n";
+    let answer = format!(
+        "HTTP/1.1 {STREAM}\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    tokio::spawn(async move {
+        let (mut kept, _) = listener.accept().await.unwrap();
+        assert!(read_request(&mut kept).await);
+        kept.write_all(answer.as_bytes()).await.unwrap();
+        // The second request is met by the end of the connection.
+        assert!(read_request(&mut kept).await);
+        drop(kept);
+        let (mut new, _) = listener.accept().await.unwrap();
+        assert!(read_request(&mut new).await);
+        new.write_all(answer.as_bytes()).await.unwrap();
+    });
+    let model = connect_to(ProviderConfig {
+        base_url: format!("http://{addr}/v1/"),
+        request_max_retries: Some(0),
+        stream_max_retries: Some(0),
+        ..ProviderConfig::default()
+    });
+    for _ in 0..2 {
+        expect![[r#"
+            completed 0+0
+        "#]]
+        .assert_eq(&show(&ask(&*model, "go").await));
+    }
+}
+
 const STREAM: &str = "200 OK\r\ncontent-type: text/event-stream";
 
 #[tokio::test]
