@@ -19,8 +19,9 @@ use crate::worker::Worker;
 #[derive(Debug, Clone, Default)]
 pub struct LauncherOptions {
     pub backend: BackendChoice,
-    /// Holds tokens and conversations, so confined commands cannot read the files in it. A record
-    /// of this engine is kept there for [`sweep`](crate::sweep).
+    /// Holds configuration, tokens and conversations, so confined commands can neither read nor
+    /// write the files in it, unless a root of their policy is this directory or lies inside it. A
+    /// record of this engine is kept there for [`sweep`](crate::sweep).
     pub troupe_home: Option<PathBuf>,
 }
 
@@ -117,6 +118,9 @@ impl Launcher {
 
     async fn start(&self, spec: CommandSpec, image: Image) -> Result<Process, SpawnError> {
         validate(&spec)?;
+        // Before the rules are made: it creates a home that was missing, and only what exists can
+        // be hidden.
+        self.record();
         let (place, holder) = self.place(&spec).await?;
         let mut env = spec.env;
         env.extend(self.mark());
@@ -210,9 +214,12 @@ impl Launcher {
             } => return None,
             Confinement::Policy { policy, cwd } => (policy, cwd),
         };
-        let hidden = self.0.options.troupe_home.iter();
-        let hidden = hidden.filter_map(|path| path.canonicalize().ok()).collect();
-        Some(Cage::new(writable_roots(policy, cwd, &spec.env), hidden))
+        let roots = writable_roots(policy, cwd, &spec.env);
+        let Some(home) = &self.0.options.troupe_home else {
+            return Some(Cage::new(roots, Vec::new()));
+        };
+        let hidden = home.canonicalize().into_iter().collect();
+        Some(Cage::new(roots.guarding(home), hidden))
     }
 }
 

@@ -116,7 +116,7 @@ impl Kernel {
                 ".git and .troupe in a writable root are read-only",
                 "mount namespace",
             ),
-            enforced("files in $TROUPE_HOME cannot be read", "mount namespace"),
+            enforced(HIDDEN_HOME, "mount namespace"),
             enforced(
                 "terminals and shared memory of others",
                 "mount and ipc namespaces",
@@ -159,7 +159,7 @@ impl Kernel {
                 ".git and .troupe in a writable root are read-only",
                 needs_mounts(),
             ),
-            self.landlock("files in $TROUPE_HOME cannot be read", 1),
+            self.hidden_home(),
             self.seccomp("TCP, UDP and every other network socket"),
             self.landlock("signals to processes outside", 6),
             self.landlock("abstract Unix sockets of others", 6),
@@ -178,6 +178,18 @@ impl Kernel {
         row(feature, EnforcementState::NotEnforced { why })
     }
 
+    /// Says what it costs as well: who misses a file there must find out why.
+    fn hidden_home(&self) -> Enforcement {
+        let row = self.landlock(HIDDEN_HOME, 1);
+        let state = match row.state {
+            EnforcementState::Enforced { by } => EnforcementState::Enforced {
+                by: format!("{by}; nothing new can be made directly in a writable root around it"),
+            },
+            missing @ EnforcementState::NotEnforced { .. } => missing,
+        };
+        Enforcement { state, ..row }
+    }
+
     fn seccomp(&self, feature: &'static str) -> Enforcement {
         if self.has_seccomp {
             return enforced(feature, "seccomp");
@@ -187,6 +199,7 @@ impl Kernel {
     }
 }
 
+const HIDDEN_HOME: &str = "files in $TROUPE_HOME can be neither read nor written";
 const DANGEROUS_CALLS: &str = "ptrace, io_uring, keys, mounts, namespaces, terminal injection";
 
 fn enforced(feature: &'static str, by: &str) -> Enforcement {

@@ -7,6 +7,7 @@
 //! | `workspace-write` | cwd, listed roots, `/tmp`, `$TMPDIR` | `.git`, `.troupe` of each root | as the policy says |
 //!
 //! A protected path that is itself listed as a root is writable: somebody has asked for it.
+//! [`WritableRoots::guarding`] adds the engine's own directory to what is protected.
 //!
 //! A `.git` that is a file stands for a repository elsewhere; the directory that it names and
 //! the repository which that one shares are protected as well. Reading those pointers is the
@@ -84,6 +85,22 @@ pub fn writable_roots(
 }
 
 impl WritableRoots {
+    /// Protects the engine's own directory where it lies in a writable root, and the symlinks that
+    /// lead to it: who could write it would choose the rights of the next session. A policy
+    /// without limits has nothing to guard.
+    #[must_use]
+    pub fn guarding(mut self, home: &Path) -> Self {
+        let links = home.ancestors().filter(|path| path.is_symlink());
+        let links = links.filter_map(|link| Some(resolve(link.parent()?).join(link.file_name()?)));
+        for path in std::iter::once(resolve(home)).chain(links) {
+            let is_inside = self.writable.iter().any(|root| path.starts_with(root));
+            if is_inside && !self.protected.contains(&path) {
+                self.protected.push(path);
+            }
+        }
+        self
+    }
+
     /// Says whether the table lets `path`, which must be absolute, be written: the innermost root
     /// or protected path that contains it decides. Symlinks in its existing part are resolved, but
     /// between this answer and a write they may change: this is for deciding whom to ask, the

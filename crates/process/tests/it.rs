@@ -15,6 +15,8 @@ mod denial;
 mod escape;
 #[path = "it/fallback.rs"]
 mod fallback;
+#[path = "it/home.rs"]
+mod home;
 #[path = "it/ownership.rs"]
 mod ownership;
 #[path = "it/process.rs"]

@@ -1,9 +1,14 @@
 //! Landlock: reads everywhere, writes beneath the roots and to the harmless devices.
 //!
 //! Handled as far as the running kernel knows it. Landlock only ever adds rights on the way
-//! down, so a protected directory inside a writable root is beyond it; mounts do that.
+//! down, so a protected directory inside a writable root is beyond it; mounts do that. Around a
+//! hidden directory the root itself gets none: what is in it does, entry by entry, and nothing new
+//! can be made beside them.
 
+use std::fs::{File, OpenOptions};
 use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use landlock::{
@@ -44,18 +49,17 @@ pub(crate) fn abi() -> u32 {
 pub(super) fn ruleset(cage: &Cage) -> io::Result<RulesetCreated> {
     let mut rules = Rules::new(cage)?;
     for root in &cage.writable {
-        rules.allow(root, writing() | AccessFs::ReadFile)?;
+        rules.allow_around(&cage.hidden, root, writing() | AccessFs::ReadFile)?;
     }
     for device in DEVICES {
         rules.allow(Path::new(device), device_use())?;
     }
     if !cage.writable.is_empty() {
-        rules.allow(Path::new(SHARED_MEMORY), writing() | AccessFs::ReadFile)?;
+        let access = writing() | AccessFs::ReadFile;
+        rules.allow_around(&cage.hidden, Path::new(SHARED_MEMORY), access)?;
     }
     if !cage.hidden.is_empty() {
-        for path in readable_around(&cage.hidden) {
-            rules.allow(&path, AccessFs::ReadFile.into())?;
-        }
+        rules.allow_around(&cage.hidden, Path::new("/"), AccessFs::ReadFile.into())?;
     }
     Ok(rules.ruleset)
 }
@@ -98,8 +102,51 @@ impl Rules {
         let Ok(file) = PathFd::new(path) else {
             return Ok(());
         };
+        self.add(file, path.is_dir(), access)
+    }
+
+    /// Adds a rule for a directory, or, if something hidden lies in it, for each of the siblings
+    /// found on the way down.
+    fn allow_around(
+        &mut self,
+        hidden: &[PathBuf],
+        root: &Path,
+        access: BitFlags<AccessFs>,
+    ) -> io::Result<()> {
+        let is_around = |path: &Path| hidden.iter().any(|it| it != path && it.starts_with(path));
+        if !is_around(root) {
+            return self.allow(root, access);
+        }
+        let mut open = vec![root.to_path_buf()];
+        while let Some(directory) = open.pop() {
+            let Ok(entries) = directory.read_dir() else {
+                continue;
+            };
+            for path in entries.flatten().map(|entry| entry.path()) {
+                if is_around(&path) {
+                    open.push(path);
+                } else if !hidden.contains(&path) {
+                    self.allow_entry(&path, access)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a rule for what bears this very name. A symlink gives no right to where it leads.
+    fn allow_entry(&mut self, path: &Path, access: BitFlags<AccessFs>) -> io::Result<()> {
+        let Ok((entry, kind)) = open_entry(path) else {
+            return Ok(());
+        };
+        if kind.is_symlink() {
+            return Ok(());
+        }
+        self.add(entry, kind.is_dir(), access)
+    }
+
+    fn add(&mut self, file: impl AsFd, is_dir: bool, access: BitFlags<AccessFs>) -> io::Result<()> {
         let mut access = access & self.handled;
-        if !path.is_dir() {
+        if !is_dir {
             access &= AccessFs::from_file(NEWEST);
         }
         (&mut self.ruleset)
@@ -120,24 +167,11 @@ fn device_use() -> BitFlags<AccessFs> {
     AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev
 }
 
-/// Everything but the hidden directories, as the siblings found on the way down to them.
-fn readable_around(hidden: &[PathBuf]) -> Vec<PathBuf> {
-    let mut readable = Vec::new();
-    let mut open = vec![PathBuf::from("/")];
-    while let Some(directory) = open.pop() {
-        let Ok(entries) = directory.read_dir() else {
-            continue;
-        };
-        for path in entries.flatten().map(|entry| entry.path()) {
-            if hidden.contains(&path) {
-                continue;
-            }
-            if hidden.iter().any(|it| it.starts_with(&path)) {
-                open.push(path);
-            } else {
-                readable.push(path);
-            }
-        }
-    }
-    readable
+fn open_entry(path: &Path) -> io::Result<(File, std::fs::FileType)> {
+    let entry = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_PATH | libc::O_NOFOLLOW | libc::O_CLOEXEC)
+        .open(path)?;
+    let kind = entry.metadata()?.file_type();
+    Ok((entry, kind))
 }

@@ -29,6 +29,8 @@ const NO_FILES: [&str; 2] = ["/dev", "/proc"];
 pub(super) struct Witness {
     listener: Option<OwnedFd>,
     roots: WritableRoots,
+    /// What Landlock hides, around which it lets nothing new be made.
+    hidden: Vec<PathBuf>,
     loose: Vec<Loose>,
     denials: Vec<String>,
 }
@@ -47,6 +49,7 @@ impl Witness {
                 .iter()
                 .filter_map(|it| Loose::find(it))
                 .collect(),
+            hidden: cage.hidden.clone(),
             roots: cage.into(),
             denials: Vec::new(),
         }
@@ -101,6 +104,15 @@ impl Witness {
         !goes_up && below(&self.roots.writable) && !below(&self.roots.protected)
     }
 
+    fn is_new_around_hidden(&self, path: &Path) -> bool {
+        if self.hidden.is_empty() || path.symlink_metadata().is_ok() {
+            return false;
+        }
+        let directory = path.parent().map(Path::canonicalize);
+        matches!(directory, Some(Ok(directory))
+            if self.hidden.iter().any(|it| *it != directory && it.starts_with(&directory)))
+    }
+
     /// Paths are chosen by the command and will be shown: they must not steer a terminal.
     fn note(&mut self, denial: &str) {
         let mut denial = denial.replace(char::is_control, "\u{fffd}");
@@ -114,7 +126,8 @@ impl Witness {
         let paths = paths.iter().filter_map(|argument| call.path(*argument));
         let refused = paths.into_iter().find(|path| {
             let is_file = !NO_FILES.iter().any(|directory| path.starts_with(directory));
-            is_file && !self.is_plainly_writable(path) && !self.roots.permits(path)
+            let is_permitted = self.is_plainly_writable(path) || self.roots.permits(path);
+            is_file && (!is_permitted || self.is_new_around_hidden(path))
         });
         Some(format!("write to {}", refused?.display()))
     }

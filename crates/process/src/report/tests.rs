@@ -30,7 +30,7 @@ fn a_current_kernel() {
         sandbox: namespaces, Landlock and seccomp
           yes  writes outside the writable roots (mount namespace)
           yes  .git and .troupe in a writable root are read-only (mount namespace)
-          yes  files in $TROUPE_HOME cannot be read (mount namespace)
+          yes  files in $TROUPE_HOME can be neither read nor written (mount namespace)
           yes  terminals and shared memory of others (mount and ipc namespaces)
           yes  TCP, UDP and every other network socket (network namespace and seccomp)
           yes  processes outside are neither seen nor signalled (pid namespace)
@@ -54,7 +54,7 @@ fn a_container_that_forbids_namespaces() {
               yes  control of devices (Landlock ABI 7)
               NO   modes, owners and times outside the writable roots (needs a mount namespace: creating namespaces failed: EPERM)
               NO   .git and .troupe in a writable root are read-only (needs a mount namespace: creating namespaces failed: EPERM)
-              yes  files in $TROUPE_HOME cannot be read (Landlock ABI 7)
+              yes  files in $TROUPE_HOME can be neither read nor written (Landlock ABI 7; nothing new can be made directly in a writable root around it)
               yes  TCP, UDP and every other network socket (seccomp)
               yes  signals to processes outside (Landlock ABI 7)
               yes  abstract Unix sockets of others (Landlock ABI 7)

@@ -180,3 +180,27 @@ fn what_is_asked_for_by_name_is_writable() {
     assert!(table.permits(&work.join(".git/worktrees/w/index")));
     assert!(!table.permits(&work.join(".git/config")));
 }
+
+#[test]
+fn the_home_of_the_engine_is_guarded_where_it_could_be_written() {
+    let scratch = Scratch::new();
+    let work = scratch.directory("work");
+    let elsewhere = scratch.directory("elsewhere");
+    std::os::unix::fs::symlink(&elsewhere, work.join("link")).unwrap();
+    let table = |roots: &[&str], home: &str| {
+        writable_roots(&workspace(roots), &work, &BTreeMap::new()).guarding(&work.join(home))
+    };
+    let missing = table(&[], "x/home");
+    assert!(!missing.permits(&work.join("x/home/config.toml")));
+    assert!(missing.permits(&work.join("x/file")));
+    let named = table(&["x/home/worktrees/w"], "x/home");
+    assert!(named.permits(&work.join("x/home/worktrees/w/file")));
+    assert!(!named.permits(&work.join("x/home/worktrees")));
+    let linked = table(&[], "link/home");
+    assert!(linked.protected.contains(&work.join("link")));
+    let outside = table(&[], "../home");
+    assert_eq!(
+        outside,
+        writable_roots(&workspace(&[]), &work, &BTreeMap::new())
+    );
+}

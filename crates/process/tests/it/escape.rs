@@ -375,6 +375,7 @@ fn all_of_it_again_as_a_bare_numeric_user() {
             "escape::",
             "denial::",
             "fallback::",
+            "home::",
             "ownership::",
             "terminal::",
         ])
@@ -388,4 +389,5 @@ fn all_of_it_again_as_a_bare_numeric_user() {
     let stdout = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{stdout}");
     assert!(stdout.contains("every_attempt_works_without_a_sandbox_and_none_within ... ok"));
+    assert!(stdout.contains("every_attempt_on_it_works_without_a_sandbox_and_none_within ... ok"));
 }

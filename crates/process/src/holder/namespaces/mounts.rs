@@ -1,7 +1,8 @@
 //! The file system as the commands of one policy see it.
 //!
 //! Everything is read-only. On top of that, from the outside in, the writable roots are mounted
-//! over themselves as they were, and what is protected inside them, read-only again.
+//! over themselves as they were, what is protected inside them, read-only again, and an empty
+//! directory over what is hidden.
 
 use std::ffi::CString;
 use std::io;
@@ -26,9 +27,6 @@ pub(super) fn confine(cage: &Cage) -> io::Result<()> {
         Tree::at(Path::new("/")).restrict(libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID)?;
     }
     private_devices()?;
-    for hidden in &cage.hidden {
-        hide(hidden, &cage.writable)?;
-    }
     layers.into_iter().try_for_each(Layer::put)
 }
 
@@ -39,13 +37,18 @@ pub(super) fn cover(path: &Path) -> io::Result<()> {
 
 enum Layer {
     Protected(PathBuf),
+    /// On the way from a root to what is hidden: a mount cannot be renamed, so nothing else can be
+    /// put in the place of the hidden.
+    Pinned(PathBuf),
+    /// With the writable roots inside it.
+    Hidden(PathBuf, Vec<PathBuf>),
     /// With a copy that was made while the root was still as the host has it.
     Writable(PathBuf, Tree),
 }
 
 impl Layer {
-    /// The layers of what exists and is no symlink, outer ones first. A root that is also protected was asked for,
-    /// and comes on top.
+    /// The layers of what exists and is no symlink, outer ones first. A root that is also protected
+    /// or hidden was asked for, and comes on top.
     fn of(cage: &Cage) -> io::Result<Vec<Self>> {
         let mut layers = Vec::new();
         for path in cage
@@ -55,6 +58,16 @@ impl Layer {
         {
             layers.push(Self::Protected(path.clone()));
         }
+        for hidden in &cage.hidden {
+            let pinned = hidden
+                .ancestors()
+                .skip(1)
+                .filter(|path| is_inside(path, cage));
+            layers.extend(pinned.map(|path| Self::Pinned(path.to_path_buf())));
+            let inside = |root: &&PathBuf| root.starts_with(hidden);
+            let inside = cage.writable.iter().filter(inside).cloned().collect();
+            layers.push(Self::Hidden(hidden.clone(), inside));
+        }
         for root in cage.writable.iter().filter(|root| root.exists()) {
             if !is_everything(root) {
                 let tree = Tree::copy(root)?;
@@ -62,27 +75,44 @@ impl Layer {
                 layers.push(Self::Writable(root.clone(), tree));
             }
         }
-        // Stable: of two layers for one path, the protected one stays first.
+        // Stable: of several layers for one path, the writable one stays last.
         layers.sort_by(|a, b| a.path().cmp(b.path()));
         Ok(layers)
     }
 
     fn path(&self) -> &Path {
         match self {
-            Self::Protected(path) | Self::Writable(path, _) => path,
+            Self::Protected(path)
+            | Self::Pinned(path)
+            | Self::Hidden(path, _)
+            | Self::Writable(path, _) => path,
         }
     }
 
     fn put(self) -> io::Result<()> {
         match self {
+            // An outer layer has hidden it already.
+            Self::Protected(path) | Self::Hidden(path, _)
+                if matches!(path.try_exists(), Ok(false)) =>
+            {
+                Ok(())
+            }
             Self::Protected(path) => {
                 let tree = Tree::copy(&path)?;
                 tree.restrict(libc::MOUNT_ATTR_RDONLY)?;
                 tree.attach(&path)
             }
+            Self::Pinned(path) => Tree::copy(&path)?.attach(&path),
+            Self::Hidden(path, writable) => hide(&path, &writable),
             Self::Writable(path, tree) => tree.attach(&path),
         }
     }
+}
+
+/// Says whether a path lies in a writable root without being one.
+fn is_inside(path: &Path, cage: &Cage) -> bool {
+    let is_below = |root: &PathBuf| path.starts_with(root) && path != root;
+    cage.writable.iter().any(is_below) && !cage.writable.iter().any(|root| root == path)
 }
 
 /// A root that needs no mount of its own, because everything stays writable.
@@ -113,11 +143,11 @@ fn private_devices() -> io::Result<()> {
     Ok(())
 }
 
-/// Covers a directory with an empty one that has only the way to writable roots inside it.
+/// Covers a directory with an empty one that has only the way to the writable roots inside it.
 fn hide(directory: &Path, writable: &[PathBuf]) -> io::Result<()> {
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     mount_plain(Some("tmpfs"), directory, flags, Some("mode=755,size=64k"))?;
-    for root in writable.iter().filter(|root| root.starts_with(directory)) {
+    for root in writable {
         std::fs::create_dir_all(root)?;
     }
     Tree::at(directory).restrict(libc::MOUNT_ATTR_RDONLY)
