@@ -40,14 +40,22 @@ pub(crate) struct Editor {
     workers: Workers,
     /// Names the temporary directory, which is writable.
     variables: Variables,
+    /// No patch gets there unless a person lets it.
+    troupe_home: Option<PathBuf>,
 }
 
 impl Editor {
-    pub(crate) fn new(agreements: Arc<Agreements>, workers: Workers, variables: Variables) -> Self {
+    pub(crate) fn new(
+        agreements: Arc<Agreements>,
+        workers: Workers,
+        variables: Variables,
+        troupe_home: Option<PathBuf>,
+    ) -> Self {
         Self {
             agreements,
             workers,
             variables,
+            troupe_home,
         }
     }
 
@@ -153,7 +161,10 @@ impl Editor {
         match &context.sandbox_policy {
             SandboxPolicy::DangerFullAccess => Roots::Unrestricted,
             policy => {
-                let table = writable_roots(policy, &context.cwd, &self.variables);
+                let mut table = writable_roots(policy, &context.cwd, &self.variables);
+                if let Some(home) = &self.troupe_home {
+                    table = table.guarding(home);
+                }
                 Roots::Within {
                     writable: table.writable,
                     protected: table.protected,

@@ -83,6 +83,7 @@ impl Registry {
             Arc::clone(&agreements),
             workers.clone(),
             inherited.clone(),
+            troupe_home.clone(),
         ));
         let shell = login::shell(&inherited);
         let login = LoginEnvironment::new(

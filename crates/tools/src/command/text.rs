@@ -27,12 +27,9 @@ pub(crate) fn exit_code(exit: &Exit) -> i32 {
 /// Returns what else the model should know about a command that ended.
 pub(crate) fn remarks(exit: &Exit, approval: ApprovalPolicy, watched: Watched) -> Vec<String> {
     let mut remarks = Vec::new();
-    if let Some(denial) = &exit.denial {
-        let hint = if exit.is_success() {
-            "the command went on and succeeded"
-        } else {
-            policy::denial_hint(approval, watched)
-        };
+    // What went well did not need what was stopped: `mkdir -p` tries what is there already.
+    if let Some(denial) = exit.denial.as_ref().filter(|_| !exit.is_success()) {
+        let hint = policy::denial_hint(approval, watched);
         remarks.push(format!("Sandbox: stopped {}; {hint}", denial.what));
     }
     match exit.left_behind {

@@ -1,5 +1,6 @@
 use expect_test::expect;
 use serde_json::json;
+use troupe_process::BackendChoice;
 use troupe_protocol::approval::ReviewDecision;
 use troupe_protocol::command::{FileChange, WorkStatus};
 use troupe_protocol::policy::{ApprovalPolicy, SandboxPolicy};
@@ -190,4 +191,27 @@ async fn what_a_person_allows_is_made_and_no_more() {
     let text = patch(&bench, &add("src/a.txt")).await;
     assert!(text.starts_with("Exit code: 0"), "{text}");
     assert_eq!(bench.read("src/a.txt"), "new\n");
+}
+
+#[tokio::test]
+async fn the_home_of_the_engine_is_outside_wherever_it_lies() {
+    for backend in [BackendChoice::Namespaces, BackendChoice::Landlock] {
+        let bench = Bench::with_backend(backend).approval(ApprovalPolicy::Never);
+        let around = bench.home().parent().unwrap().to_path_buf();
+        let policy = SandboxPolicy::WorkspaceWrite {
+            writable_roots: vec![around],
+            network_access: false,
+            exclude_tmpdir_env_var: true,
+            exclude_slash_tmp: true,
+        };
+        let bench = bench.sandbox(policy);
+        let file = bench.home().join("config.toml");
+        let text = patch(&bench, &add(file.display())).await;
+        assert!(text.starts_with("refused: "), "{backend:?}: {text}");
+        assert!(!file.exists());
+        let beside = bench.outside.join("a.txt");
+        let text = patch(&bench, &add(beside.display())).await;
+        assert!(text.starts_with("Exit code: 0"), "{backend:?}: {text}");
+        assert!(beside.exists());
+    }
 }

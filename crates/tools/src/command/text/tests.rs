@@ -72,6 +72,15 @@ fn a_command_that_ended() {
 }
 
 #[test]
+fn what_was_stopped_matters_only_to_a_command_that_failed() {
+    let count = |code| {
+        let exit = exit(code, Some("write to /etc"));
+        remarks(&exit, ApprovalPolicy::Never, Watched::FromTheStart).len()
+    };
+    assert_eq!([0, 1].map(count), [0, 1]);
+}
+
+#[test]
 fn a_look_at_a_command() {
     let check = |standing: Standing<'_>, expect: Expect| {
         let look = Look {
