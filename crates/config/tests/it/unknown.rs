@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use expect_test::{Expect, expect};
 use schemars::JsonSchema;
+use troupe_config::{KeyPath, check_key};
 
 use crate::home::Home;
 
@@ -83,4 +84,28 @@ fn a_profile_is_checked_once_and_where_it_stands() {
             "HOME/config.toml:3: unknown key profiles.p.modle (did you mean profiles.p.model?)"
         ],
     );
+}
+
+#[test]
+fn a_key_is_looked_up_before_anybody_has_set_it() {
+    let look_up = |key: &str| {
+        let schema = schemars::schema_for!(Settings).to_value();
+        let key = KeyPath::parse(key).unwrap();
+        check_key(&schema, &key).map_err(|unknown| unknown.to_string())
+    };
+    for key in [
+        "retries",
+        "servers",
+        "servers.mine.url",
+        "anything.at.all",
+        "profiles.fast.model",
+    ] {
+        assert_eq!(look_up(key), Ok(()), "{key}");
+    }
+    let refused = |text: &str| Err(text.to_owned());
+    assert_eq!(
+        look_up("servers.mine.ulr"),
+        refused("there is no key servers.mine.ulr (did you mean servers.mine.url?)")
+    );
+    assert_eq!(look_up("weather"), refused("there is no key weather"));
 }
