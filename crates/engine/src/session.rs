@@ -594,7 +594,9 @@ pub(crate) fn describe(error: &dyn std::error::Error) -> String {
 
 fn error_info(error: &Error) -> ErrorInfo {
     match error {
-        Error::NotFound { .. } | Error::NoBookmark { .. } | Error::Ambiguous { .. } => ErrorInfo::NotFound,
+        Error::NotFound { .. } | Error::NoBookmark { .. } | Error::Ambiguous { .. } => {
+            ErrorInfo::NotFound
+        }
         _ => ErrorInfo::StorageFailed,
     }
 }
