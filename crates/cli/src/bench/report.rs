@@ -177,7 +177,7 @@ fn goal(workload: Workload) -> Option<&'static str> {
     match workload {
         Workload::Version => Some("3 ms CPU"),
         Workload::Turn => Some("29 ms CPU, 20 MB"),
-        // Dominated by the user's own login profile, which is read once per session.
+        // Holds the start of a login shell, which is captured once per session.
         Workload::FirstCall => None,
         Workload::Shell => Some("3 ms per call, the command included"),
         Workload::Sandboxed => Some("1.5 x CPU and wall of unsandboxed"),

@@ -66,6 +66,8 @@ impl Subject {
         command
             .current_dir(cwd)
             .env(self.home_variable, home)
+            // The user's login profile is read once per session; what it costs is not ours.
+            .env("HOME", home)
             .env("BENCH_KEY", "none")
             .arg("exec")
             .arg("--json")
