@@ -1,35 +1,37 @@
 //! The small process that forks commands on the engine's behalf.
 //!
 //! ```text
-//! engine ──request + descriptors──► holder ──fork──► keeper ──fork, cage, exec──► command
-//!    ▲                                                 │                            └─ …
-//!    └──────────── control socket of that command ─────┘
+//! engine ──socket──► holder ──fork──► keeper ──cage, exec──► command
+//!    ▲                                  ▲                      └─ …
+//!    └── requests, orders and reports ──┘
 //! ```
 //!
 //! * The **holder** is this program again, executed with a name of its own, an empty environment
 //!   and one socket. It has a single thread and little memory, so its forks are cheap and may do
 //!   what a fork of the many-threaded engine may not.
-//! * The **keeper** stays for one command. Processes that lose their parent become its children,
-//!   so it can end a whole tree, daemons included, and knows that it is gone when the kernel says
-//!   that it has no child left.
+//! * A **keeper** stays with one command at a time. Processes that lose their parent become its
+//!   children, so it can end a whole tree, daemons included, and knows that it is gone when the
+//!   kernel says that it has no child left. Only then, and only if the command left nothing
+//!   behind, does it take another one: a fork per command is saved, and nothing is shared.
 //! * Lifelines are sockets, not signals: whoever reads the end of its socket cleans up and ends.
 //!   The engine has to do nothing at all when it dies.
 //!
 //! Deliberately absent: threads, timers, decisions. What a command may do arrives as a finished
 //! [`Cage`](crate::cage::Cage).
 
+mod birth;
 mod client;
 mod execute;
 mod keeper;
 mod namespaces;
+mod program;
 mod server;
 mod startup;
 mod tree;
 mod wire;
 mod witness;
 
-pub(crate) use self::client::{Holder, HolderError};
+pub(crate) use self::client::{Holder, HolderError, Keeper};
 pub(crate) use self::wire::{
     Descriptors, ExitRecord, Image, Order, Report, Request, Setup, Stage, TerminalUse,
-    receive_report, send_order,
 };

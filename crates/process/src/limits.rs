@@ -44,3 +44,10 @@ pub const DENIALS_MAX: usize = 8;
 
 /// Text about one of them, which can name a path of any length.
 pub const DENIAL_BYTES_MAX: usize = 256;
+
+/// What a command's process may use between its start and exec. Touched only as far as needed.
+pub const CHILD_STACK_BYTES: usize = 256 * 1024;
+
+/// Keepers of one holder that wait for another command. More than that are let go when their
+/// command has ended.
+pub const KEEPERS_IDLE_MAX: usize = 8;

@@ -1,15 +1,17 @@
 //! The engine's end of a holder.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use nix::poll::{PollFd, PollFlags, poll};
 
 use super::startup::NAME;
-use super::wire::{self, Descriptors, Request, Setup, SetupReply};
-use crate::limits::START_WAIT_MS;
+use super::wire::{self, Descriptors, Order, Report, Request, Setup, SetupReply};
+use crate::limits::{KEEPERS_IDLE_MAX, START_WAIT_MS};
 use crate::pollable::pollable;
 
 /// A running holder. It ends when this is dropped.
@@ -18,6 +20,19 @@ pub(crate) struct Holder {
     /// Taken only by drop: the holder ends when it is closed.
     socket: Option<OwnedFd>,
     process: Option<Child>,
+    /// Control sockets of keepers that wait for another command.
+    idle: Mutex<Vec<OwnedFd>>,
+}
+
+/// A keeper with a command, by the engine's end of its control socket. Dropping it ends the
+/// command, with everything that it started; if that has happened, the keeper goes back to its
+/// holder.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    /// Taken only by drop.
+    control: Option<OwnedFd>,
+    holder: Arc<Holder>,
+    is_alone: AtomicBool,
 }
 
 /// Why a holder is not as it should be.
@@ -45,6 +60,7 @@ impl Holder {
         let holder = Self {
             socket: Some(ours),
             process: Some(process),
+            idle: Mutex::default(),
         };
         wire::send_setup(holder.socket()?.as_fd(), setup)?;
         match holder.reply()? {
@@ -56,18 +72,56 @@ impl Holder {
         }
     }
 
-    /// Asks for a command; returns the engine's end of its control socket. Whether it started
-    /// is told there.
-    pub async fn request(&self, request: &Request, stdio: &Descriptors) -> io::Result<OwnedFd> {
-        let text = wire::text_file(request)?;
+    /// Gives a command to a keeper. Whether it started is told on its socket.
+    pub async fn request(
+        self: &Arc<Self>,
+        request: &Request,
+        stdio: &Descriptors,
+    ) -> io::Result<Keeper> {
+        while let Some(control) = self.idle_keeper() {
+            match wire::send_request(control.as_fd(), request, stdio) {
+                Ok(()) => return Ok(self.keeper(control)),
+                // Somebody has killed it.
+                Err(error) if has_gone(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let control = self.hire().await?;
+        wire::send_request(control.as_fd(), request, stdio)?;
+        Ok(self.keeper(control))
+    }
+
+    /// Asks for a new keeper; returns the engine's end of its control socket.
+    async fn hire(&self) -> io::Result<OwnedFd> {
         let (ours, theirs) = wire::control_pair()?;
         let socket = self.socket()?;
         loop {
-            match wire::send_request(socket.as_fd(), text.as_fd(), theirs.as_fd(), stdio) {
+            match wire::send_control(socket.as_fd(), theirs.as_fd()) {
                 Ok(()) => return Ok(ours),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => writable(socket).await?,
                 Err(error) => return Err(error),
             }
+        }
+    }
+
+    fn keeper(self: &Arc<Self>, control: OwnedFd) -> Keeper {
+        Keeper {
+            control: Some(control),
+            holder: Arc::clone(self),
+            is_alone: AtomicBool::new(false),
+        }
+    }
+
+    fn idle_keeper(&self) -> Option<OwnedFd> {
+        // Each change is a single step, so a panic elsewhere leaves the list whole.
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.pop()
+    }
+
+    fn take_back(&self, control: OwnedFd) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < KEEPERS_IDLE_MAX {
+            idle.push(control);
         }
     }
 
@@ -95,6 +149,50 @@ impl Drop for Holder {
             let _ = reaper.spawn(move || process.wait());
         }
     }
+}
+
+impl Keeper {
+    /// Takes its next report without waiting, with the process id of who says it; `None` when the
+    /// keeper has ended, and with it the tree.
+    pub fn report(&self) -> io::Result<Option<(Report, u32)>> {
+        let received = wire::receive_report(self.control())?;
+        if let Some((Report::Exited(exit), _)) = &received {
+            self.is_alone.store(!exit.left_behind, Ordering::Relaxed);
+        }
+        Ok(received)
+    }
+
+    /// Fails only if the keeper has ended.
+    pub fn order(&self, order: Order) -> io::Result<()> {
+        wire::send_order(self.control(), order)
+    }
+
+    fn control(&self) -> BorrowedFd<'_> {
+        let control = self.control.as_ref();
+        control.expect("only drop takes it").as_fd()
+    }
+}
+
+impl AsRawFd for Keeper {
+    fn as_raw_fd(&self) -> RawFd {
+        self.control().as_raw_fd()
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        if let Some(control) = self.control.take()
+            && self.is_alone.load(Ordering::Relaxed)
+        {
+            // Orders that came too late are before the next request in its queue, and ignored.
+            self.holder.take_back(control);
+        }
+    }
+}
+
+fn has_gone(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset};
+    matches!(error.kind(), BrokenPipe | ConnectionReset)
 }
 
 /// Waits until the holder has taken requests. The descriptor is registered only for this wait,

@@ -1,4 +1,5 @@
-//! The process that stays for one command: starts it, reaps, passes signals on, ends the tree.
+//! The process that stays with one command at a time: starts it, reaps, passes signals on, ends the
+//! tree. When nothing of a command is left it waits for the next one.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -11,24 +12,52 @@ use nix::sys::signal::{Signal, killpg};
 use nix::sys::signalfd::SignalFd;
 use nix::unistd::Pid;
 
+use super::birth::Stack;
 use super::execute::{Failure, Started, execute};
-use super::wire::{ExitRecord, Order, Received, Report, receive_order, send_report};
+use super::server::{self, Surroundings};
+use super::tree;
+use super::wire::{
+    ExitRecord, Order, Received, Report, receive_order, receive_request, send_report,
+};
 use super::witness::Witness;
-use super::{server, tree};
 
-/// Runs one command to its end and the end of everything that it started.
-pub(super) fn keep(received: Received, moved_in: io::Result<()>) -> ! {
-    let code = match Keeper::start(received, moved_in) {
-        Ok(mut keeper) => keeper.run().map_or(1, |()| 0),
-        Err(_) => 1,
-    };
+/// Runs commands, each to its end and the end of everything that it started, until the engine
+/// closes its end of the socket.
+pub(super) fn keep(control: OwnedFd, surroundings: &mut Surroundings) -> ! {
+    let code = serve(&control, surroundings).map_or(1, |()| 0);
     // SAFETY: a fork of the holder must not run what the holder registered for its own exit.
     unsafe { libc::_exit(code) }
 }
 
-struct Keeper {
-    control: OwnedFd,
-    children: SignalFd,
+fn serve(control: &OwnedFd, surroundings: &mut Surroundings) -> io::Result<()> {
+    let ready = surroundings
+        .move_in()
+        .and_then(|()| Ok((adopt_orphans()?, Stack::new()?)));
+    let (children, stack) = match ready {
+        Ok(ready) => ready,
+        Err(error) => return fail(control, Failure::sandbox(error)),
+    };
+    while let Some(received) = receive_request(control.as_fd())? {
+        let mut keeper = match Keeper::start(control, &children, &stack, surroundings, received) {
+            Ok(keeper) => keeper,
+            Err(failure) => return fail(control, failure),
+        };
+        match keeper.run()? {
+            Rest::Alone => {}
+            // The engine waits for the end of this process, as a sign that all of it is over.
+            Rest::LeftBehind => return Ok(()),
+        }
+    }
+    Ok(())
+}
+
+fn fail(control: &OwnedFd, Failure { stage, errno }: Failure) -> io::Result<()> {
+    send_report(control.as_fd(), &Report::Failed { stage, errno })
+}
+
+struct Keeper<'a> {
+    control: &'a OwnedFd,
+    children: &'a SignalFd,
     leader: Leader,
     orders: Orders,
     witness: Option<Witness>,
@@ -36,7 +65,14 @@ struct Keeper {
 
 enum Leader {
     Running { pid: Pid, since: Instant },
-    Reported,
+    Reported(Rest),
+}
+
+/// Whether anything of a command was there when it had ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rest {
+    Alone,
+    LeftBehind,
 }
 
 /// After [`Order::Kill`] there is nothing left to be told.
@@ -59,39 +95,30 @@ enum Tree {
     Alive,
 }
 
-impl Keeper {
-    /// Starts the command, or tells the engine why it could not.
-    fn start(received: Received, moved_in: io::Result<()>) -> io::Result<Self> {
-        let Received {
-            request,
-            control,
-            descriptors,
-        } = received;
+impl<'a> Keeper<'a> {
+    fn start(
+        control: &'a OwnedFd,
+        children: &'a SignalFd,
+        stack: &Stack,
+        surroundings: &mut Surroundings,
+        received: Received,
+    ) -> Result<Self, Failure> {
         let since = Instant::now();
-        let started = moved_in
-            .and_then(|()| adopt_orphans())
-            .map_err(Failure::sandbox)
-            .and_then(|children| Ok((children, execute(request, descriptors, &control)?)));
-        let (children, Started { pid, witness }) = match started {
-            Ok(started) => started,
-            Err(Failure { stage, errno }) => {
-                send_report(control.as_fd(), &Report::Failed { stage, errno })?;
-                return Err(io::Error::from_raw_os_error(errno));
-            }
-        };
-        let keeper = Self {
+        surroundings.tidy().map_err(Failure::sandbox)?;
+        let Started { pid, witness } = execute(received, control, stack)?;
+        // An engine that has gone meanwhile shows again as the end of the socket.
+        let _ = send_report(control.as_fd(), &Report::Started);
+        Ok(Self {
             control,
             children,
             leader: Leader::Running { pid, since },
             orders: Orders::Listening,
             witness,
-        };
-        // An engine that has gone meanwhile shows again as the end of the socket.
-        let _ = send_report(keeper.control.as_fd(), &Report::Started);
-        Ok(keeper)
+        })
     }
 
-    fn run(&mut self) -> io::Result<()> {
+    /// Returns when the tree is empty.
+    fn run(&mut self) -> io::Result<Rest> {
         loop {
             let ready = self.wait()?;
             if ready.attempted
@@ -101,12 +128,12 @@ impl Keeper {
             }
             if ready.ended {
                 while self.children.read_signal()?.is_some() {}
-                if let Tree::Empty = self.reap()? {
-                    return Ok(());
+                if let (Tree::Empty, Leader::Reported(rest)) = (self.reap()?, &self.leader) {
+                    return Ok(*rest);
                 }
             }
             if ready.ordered {
-                self.obey(receive_order(&self.control));
+                self.obey(receive_order(self.control));
             }
             if self.orders == Orders::Killing {
                 // Again after each death: it may have made grandchildren ours.
@@ -166,13 +193,16 @@ impl Keeper {
                     if pid == *leader =>
                 {
                     exit = Some(exit_record(status, &usage, *since));
-                    self.leader = Leader::Reported;
                 }
                 (Child::Ended { .. }, _) => {}
             }
         };
         if let Some(mut exit) = exit {
             exit.left_behind = matches!(tree, Tree::Alive);
+            self.leader = Leader::Reported(match tree {
+                Tree::Empty => Rest::Alone,
+                Tree::Alive => Rest::LeftBehind,
+            });
             if let Some(witness) = &mut self.witness {
                 exit.denials = witness.testify();
             }
@@ -184,12 +214,10 @@ impl Keeper {
 }
 
 /// Makes whoever loses its parent below this process its child, and lets go of the socket that
-/// the holder takes requests from, so that the engine sees when the holder itself ends.
+/// the holder is asked through, so that the engine sees when the holder itself ends.
 fn adopt_orphans() -> io::Result<SignalFd> {
-    // SAFETY: nothing reads stdin here; the command gets its own.
-    if unsafe { libc::close(0) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
+    // The place of stdin stays taken, so that nothing received later gets it by chance.
+    nix::unistd::dup2_stdin(std::io::stdout())?;
     prctl::set_child_subreaper(true)?;
     server::watch_children()
 }

@@ -3,10 +3,10 @@
 //! | namespace | made by | what it keeps from commands |
 //! |---|---|---|
 //! | user | holder | capabilities that reach beyond the sandbox |
-//! | mount | holder, copied per command | writes, `$TROUPE_HOME`, terminals and sockets of others |
+//! | mount | holder, copied per keeper | writes, `$TROUPE_HOME`, terminals and sockets of others |
 //! | network | holder, if the policy has none | every network but an unconnected loopback |
 //! | ipc | holder | shared memory and queues of others |
-//! | pid | one per command | other processes: it sees, and can signal, only its own |
+//! | pid | one per keeper | other processes: it sees, and can signal, only its own |
 
 mod identity;
 mod mounts;
@@ -53,10 +53,10 @@ impl Namespaces {
         Ok(Self { sockets })
     }
 
-    /// Forks a process that is the first of its own pid namespace.
-    pub fn fork(&mut self) -> io::Result<ForkResult> {
-        self.sockets.mask()?;
-        fork_first()
+    /// Keeps the next command from the sockets that have been bound since the last one. Only the
+    /// calling process's own mount namespace changes.
+    pub fn cover_sockets(&mut self) -> io::Result<()> {
+        self.sockets.mask()
     }
 }
 
@@ -75,8 +75,9 @@ fn flags(network: NetworkAccess) -> CloneFlags {
     }
 }
 
-/// Like `fork`, with new pid and mount namespaces. `unshare` could do it only once.
-fn fork_first() -> io::Result<ForkResult> {
+/// Forks a keeper, the first process of its own pid namespace, with a copy of the mounts.
+/// `unshare` could do it only once.
+pub(super) fn fork_first() -> io::Result<ForkResult> {
     let flags = libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::SIGCHLD;
     // SAFETY: without a stack the child runs on a copy of this one, as after fork; this process
     // has a single thread, so no lock is held by another.

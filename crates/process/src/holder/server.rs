@@ -1,4 +1,4 @@
-//! The holder's loop: take a request, fork a keeper, reap keepers that ended.
+//! The holder's loop: fork a keeper when one is asked for, reap keepers that ended.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -15,7 +15,7 @@ use nix::unistd::{ForkResult, Pid, fork, setsid};
 
 use super::execute::Failure;
 use super::namespaces::{self, Namespaces, SetupError};
-use super::wire::{self, Received, Report, Setup, SetupReply};
+use super::wire::{self, Report, Setup, SetupReply};
 use super::{keeper, tree};
 
 /// Serves until the engine closes its end and every keeper has finished.
@@ -43,19 +43,19 @@ pub(super) fn serve(socket: &OwnedFd) -> io::Result<()> {
             Err(Errno::EINTR) => continue,
             Err(error) => return Err(error.into()),
         }
-        let [request, ended] = ready.map(|it| it.any().unwrap_or(false));
+        let [asked, ended] = ready.map(|it| it.any().unwrap_or(false));
         if ended {
             children.read_signal()?;
             keepers.reap(WaitPidFlag::WNOHANG);
         }
-        if request {
-            match wire::receive_request(socket.as_fd())? {
-                Some(received) => keepers.start(received)?,
+        if asked {
+            match wire::receive_control(socket.as_fd())? {
+                Some(control) => keepers.start(control)?,
                 None => break,
             }
         }
     }
-    // The commands' own sockets are closed with the engine's; their keepers are ending them.
+    // The keepers' own sockets are closed with the engine's; they are ending their commands.
     keepers.reap(WaitPidFlag::empty());
     Ok(())
 }
@@ -90,7 +90,7 @@ pub(super) fn watch_children() -> io::Result<SignalFd> {
 }
 
 /// Where this holder's commands live.
-enum Surroundings {
+pub(super) enum Surroundings {
     Bare,
     Namespaces(Namespaces),
 }
@@ -103,19 +103,27 @@ impl Surroundings {
         }
     }
 
-    fn fork(&mut self) -> io::Result<ForkResult> {
+    fn fork(&self) -> io::Result<ForkResult> {
         match self {
             // SAFETY: this process has a single thread, so the child may do anything.
             Self::Bare => Ok(unsafe { fork() }?),
-            Self::Namespaces(namespaces) => namespaces.fork(),
+            Self::Namespaces(_) => namespaces::fork_first(),
         }
     }
 
-    /// What the keeper does first, in the new process.
-    fn move_in(&self) -> io::Result<()> {
+    /// What a keeper does first, in the new process.
+    pub fn move_in(&self) -> io::Result<()> {
         match self {
             Self::Bare => Ok(()),
             Self::Namespaces(_) => namespaces::mount_proc(),
+        }
+    }
+
+    /// What a keeper does before each command.
+    pub fn tidy(&mut self) -> io::Result<()> {
+        match self {
+            Self::Bare => Ok(()),
+            Self::Namespaces(namespaces) => namespaces.cover_sockets(),
         }
     }
 }
@@ -133,16 +141,16 @@ impl Keepers {
         }
     }
 
-    fn start(&mut self, received: Received) -> io::Result<()> {
+    fn start(&mut self, control: OwnedFd) -> io::Result<()> {
         match self.surroundings.fork() {
-            Ok(ForkResult::Child) => keeper::keep(received, self.surroundings.move_in()),
+            Ok(ForkResult::Child) => keeper::keep(control, &mut self.surroundings),
             Ok(ForkResult::Parent { child }) => {
                 self.running.insert(child);
                 Ok(())
             }
             Err(error) => {
                 let Failure { stage, errno } = Failure::sandbox(error);
-                wire::send_report(received.control.as_fd(), &Report::Failed { stage, errno })
+                wire::send_report(control.as_fd(), &Report::Failed { stage, errno })
             }
         }
     }

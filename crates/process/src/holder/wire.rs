@@ -1,7 +1,7 @@
 //! The messages between engine, holder and keeper.
 //!
 //! Each is one packet of a `SOCK_SEQPACKET` socket. A request's text can be larger than a packet
-//! may be, so it travels in a memory file beside the command's other descriptors.
+//! may be, so it travels in a memory file beside the command's descriptors.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -9,7 +9,6 @@ use std::io::{self, IoSlice, IoSliceMut, Read, Seek, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::path::PathBuf;
 
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::socket::{
     AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType,
@@ -20,6 +19,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::cage::Cage;
 use crate::limits::{MESSAGE_BYTES_MAX, REQUEST_BYTES_MAX};
+
+/// The longest of the messages that have no room of their own: a child's failure.
+const SHORT_BYTES_MAX: usize = 128;
+
+/// Those of a request: its text, stdin, stdout and stderr.
+const DESCRIPTORS_MAX: usize = 4;
 
 /// What a holder shall be, told before anything else.
 #[derive(Debug, Serialize, Deserialize)]
@@ -37,7 +42,7 @@ pub(super) enum SetupReply {
     Failed { step: String, errno: i32 },
 }
 
-/// One command for the holder to start.
+/// One command for a keeper to start.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Request {
     pub argv: Vec<String>,
@@ -72,12 +77,10 @@ pub(crate) struct Descriptors {
     pub stderr: OwnedFd,
 }
 
-/// A request as it arrives at the holder.
+/// A request as it arrives at a keeper.
 #[derive(Debug)]
 pub(super) struct Received {
     pub request: Request,
-    /// The keeper's end of the command's own socket.
-    pub control: OwnedFd,
     pub descriptors: Descriptors,
 }
 
@@ -179,13 +182,24 @@ pub(super) fn receive_reply(socket: BorrowedFd) -> io::Result<SetupReply> {
     }
 }
 
-/// Sends a request without waiting; [`io::ErrorKind::WouldBlock`] when the holder is behind.
+/// Asks a holder for a keeper at the other end of a control socket, without waiting;
+/// [`io::ErrorKind::WouldBlock`] when the holder is behind.
+pub(super) fn send_control(socket: BorrowedFd, control: BorrowedFd) -> io::Result<()> {
+    send_descriptors(socket, &[control.as_raw_fd()])
+}
+
+/// Waits until a keeper is asked for; `None` when the engine has closed its end.
+pub(super) fn receive_control(socket: BorrowedFd) -> io::Result<Option<OwnedFd>> {
+    Ok(receive_descriptors(socket)?.map(|[control]| control))
+}
+
+/// Gives a command to a keeper that has none.
 pub(super) fn send_request(
-    socket: BorrowedFd,
-    text: BorrowedFd,
     control: BorrowedFd,
+    request: &Request,
     descriptors: &Descriptors,
 ) -> io::Result<()> {
+    let text = text_file(request)?;
     let Descriptors {
         stdin,
         stdout,
@@ -193,28 +207,33 @@ pub(super) fn send_request(
     } = descriptors;
     let raw = [
         text.as_raw_fd(),
-        control.as_raw_fd(),
         stdin.as_raw_fd(),
         stdout.as_raw_fd(),
         stderr.as_raw_fd(),
     ];
-    send_descriptors(socket, &raw)
+    send_descriptors(control, &raw)
 }
 
-/// Waits for the next request; `None` when the engine has closed its end.
-pub(super) fn receive_request(socket: BorrowedFd) -> io::Result<Option<Received>> {
-    let Some([text, control, stdin, stdout, stderr]) = receive_descriptors(socket)? else {
-        return Ok(None);
-    };
-    Ok(Some(Received {
-        request: read_text(text)?,
-        control,
-        descriptors: Descriptors {
-            stdin,
-            stdout,
-            stderr,
-        },
-    }))
+/// Waits for the next request; `None` when the engine has closed its end. Orders that come
+/// meanwhile were meant for a command that has ended.
+pub(super) fn receive_request(control: BorrowedFd) -> io::Result<Option<Received>> {
+    loop {
+        let Some(packet) = receive_packet(control)? else {
+            return Ok(None);
+        };
+        if packet.descriptors.is_empty() {
+            continue;
+        }
+        let [text, stdin, stdout, stderr] = exactly(packet.descriptors)?;
+        return Ok(Some(Received {
+            request: read_text(text)?,
+            descriptors: Descriptors {
+                stdin,
+                stdout,
+                stderr,
+            },
+        }));
+    }
 }
 
 pub(super) fn send_report(socket: BorrowedFd, report: &Report) -> io::Result<()> {
@@ -223,7 +242,7 @@ pub(super) fn send_report(socket: BorrowedFd, report: &Report) -> io::Result<()>
 
 /// Takes the next report without waiting, with the process id of its sender; `None` when the
 /// keeper has ended.
-pub(crate) fn receive_report(socket: BorrowedFd) -> io::Result<Option<(Report, u32)>> {
+pub(super) fn receive_report(socket: BorrowedFd) -> io::Result<Option<(Report, u32)>> {
     let mut json = [0_u8; MESSAGE_BYTES_MAX];
     let mut slices = [IoSliceMut::new(&mut json)];
     let mut space = nix::cmsg_space!(UnixCredentials);
@@ -247,7 +266,7 @@ pub(crate) fn receive_report(socket: BorrowedFd) -> io::Result<Option<(Report, u
     Ok(Some((serde_json::from_slice(&json[..length])?, sender)))
 }
 
-pub(crate) fn send_order(socket: BorrowedFd, order: Order) -> io::Result<()> {
+pub(super) fn send_order(socket: BorrowedFd, order: Order) -> io::Result<()> {
     let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
     send(socket.as_raw_fd(), &[order as u8], flags)?;
     Ok(())
@@ -262,22 +281,38 @@ pub(super) fn receive_order(socket: impl AsFd) -> Order {
     }
 }
 
+/// What a child tells its keeper before it becomes the command.
+pub(super) enum Word {
+    /// Where the kernel will report what the command tries.
+    Listener(OwnedFd),
+    Failed {
+        stage: Stage,
+        errno: i32,
+    },
+}
+
 pub(super) fn send_listener(socket: BorrowedFd, listener: BorrowedFd) -> io::Result<()> {
     send_descriptors(socket, &[listener.as_raw_fd()])
 }
 
-/// Takes the listener if one has been sent.
-pub(super) fn receive_listener(socket: BorrowedFd) -> Option<OwnedFd> {
-    let mut ready = [PollFd::new(socket, PollFlags::POLLIN)];
-    if poll(&mut ready, PollTimeout::ZERO).ok()? == 0 {
-        return None;
+/// Waits for a child's next word; `None` when it has become the command.
+pub(super) fn receive_word(socket: BorrowedFd) -> io::Result<Option<Word>> {
+    let Some(mut packet) = receive_packet(socket)? else {
+        return Ok(None);
+    };
+    if let Some(listener) = packet.descriptors.pop() {
+        return Ok(Some(Word::Listener(listener)));
     }
-    let [listener] = receive_descriptors(socket).ok()??;
-    Some(listener)
+    match serde_json::from_slice(packet.bytes())? {
+        Report::Failed { stage, errno } => Ok(Some(Word::Failed { stage, errno })),
+        Report::Born | Report::Started | Report::Exited(_) => {
+            Err(io::ErrorKind::InvalidData.into())
+        }
+    }
 }
 
 /// Puts a message into a memory file.
-pub(super) fn text_file(message: &impl Serialize) -> io::Result<OwnedFd> {
+fn text_file(message: &impl Serialize) -> io::Result<OwnedFd> {
     let json = serde_json::to_vec(message)?;
     if json.len() as u64 > REQUEST_BYTES_MAX {
         return Err(io::Error::from_raw_os_error(libc::E2BIG));
@@ -316,26 +351,54 @@ fn send_descriptors(socket: BorrowedFd, raw: &[RawFd]) -> io::Result<()> {
 
 /// Waits for a packet of exactly so many descriptors; `None` when the other end is closed.
 fn receive_descriptors<const N: usize>(socket: BorrowedFd) -> io::Result<Option<[OwnedFd; N]>> {
-    let mut byte = [0_u8; 1];
-    let mut slices = [IoSliceMut::new(&mut byte)];
-    let mut space = nix::cmsg_space!([RawFd; N]);
+    receive_packet(socket)?
+        .map(|packet| exactly(packet.descriptors))
+        .transpose()
+}
+
+fn exactly<const N: usize>(descriptors: Vec<OwnedFd>) -> io::Result<[OwnedFd; N]> {
+    descriptors
+        .try_into()
+        .map_err(|_| io::Error::other("a message came without its descriptors"))
+}
+
+/// A packet that carries descriptors or a few bytes.
+struct Packet {
+    descriptors: Vec<OwnedFd>,
+    buffer: [u8; SHORT_BYTES_MAX],
+    length: usize,
+}
+
+impl Packet {
+    fn bytes(&self) -> &[u8] {
+        &self.buffer[..self.length]
+    }
+}
+
+/// Waits for a packet; `None` when the other end is closed.
+fn receive_packet(socket: BorrowedFd) -> io::Result<Option<Packet>> {
+    let mut buffer = [0_u8; SHORT_BYTES_MAX];
+    let mut slices = [IoSliceMut::new(&mut buffer)];
+    let mut space = nix::cmsg_space!([RawFd; DESCRIPTORS_MAX]);
     let flags = MsgFlags::MSG_CMSG_CLOEXEC;
     let message = recvmsg::<()>(socket.as_raw_fd(), &mut slices, Some(&mut space), flags)?;
-    let mut received = Vec::new();
+    let mut descriptors = Vec::new();
     for control in message.cmsgs()? {
         if let ControlMessageOwned::ScmRights(raw) = control {
             // SAFETY: the kernel has just made these descriptors for this process.
-            received.extend(
+            descriptors.extend(
                 raw.into_iter()
                     .map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }),
             );
         }
     }
-    if message.bytes == 0 {
+    let length = message.bytes;
+    if length == 0 {
         return Ok(None);
     }
-    let received = received
-        .try_into()
-        .map_err(|_| io::Error::other("a message came without its descriptors"))?;
-    Ok(Some(received))
+    Ok(Some(Packet {
+        descriptors,
+        buffer,
+        length,
+    }))
 }

@@ -18,7 +18,6 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::stat::{Mode, fstatat};
 use nix::unistd::symlinkat;
 
-use super::wire;
 use crate::cage::{Cage, PathArgument, REFUSED_AND_TOLD, WRITES};
 use crate::limits::{DENIAL_BYTES_MAX, DENIALS_MAX};
 use crate::roots::WritableRoots;
@@ -36,9 +35,8 @@ pub(super) struct Witness {
 }
 
 impl Witness {
-    /// `listeners` is where the command's process has sent its listener, if it got one.
-    pub fn new(cage: Cage, listeners: &OwnedFd) -> Self {
-        let listener = wire::receive_listener(listeners.as_fd());
+    /// Without a listener, only what was made can be seen.
+    pub fn new(cage: Cage, listener: Option<OwnedFd>) -> Self {
         if let Some(listener) = &listener {
             take_turns(listener);
         }

@@ -1,19 +1,20 @@
-//! The engine's end of one command's control socket.
+//! The engine's line to one command's keeper.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Weak;
 
-use crate::holder::{Order, Report, receive_report, send_order};
-use crate::pollable::{Pollable, pollable};
+use tokio::io::unix::AsyncFd;
 
-/// Closing it kills the command's whole tree.
+use crate::holder::{Keeper, Order, Report};
+use crate::pollable::pollable;
+
+/// Dropping it kills the command's whole tree.
 #[derive(Debug)]
-pub(super) struct Control(Pollable);
+pub(super) struct Control(AsyncFd<Keeper>);
 
 impl Control {
-    pub fn new(socket: OwnedFd) -> io::Result<Self> {
-        Ok(Self(pollable(socket)?))
+    pub fn new(keeper: Keeper) -> io::Result<Self> {
+        Ok(Self(pollable(keeper)?))
     }
 
     /// Waits for what the keeper says; `None` when it has ended, and with it the tree.
@@ -25,7 +26,7 @@ impl Control {
     pub async fn report_from(&self) -> Option<(Report, u32)> {
         loop {
             let mut guard = self.0.readable().await.ok()?;
-            match guard.try_io(|socket| receive_report(socket.as_fd())) {
+            match guard.try_io(|keeper| keeper.get_ref().report()) {
                 Ok(Ok(report)) => return report,
                 // What cannot be read is no keeper of ours; dropping the socket ends it.
                 Ok(Err(_)) => return None,
@@ -36,7 +37,7 @@ impl Control {
 
     /// Fails only if the keeper has ended, of which the next report tells.
     pub fn order(&self, order: Order) {
-        let _ = send_order(self.0.get_ref().as_fd(), order);
+        let _ = self.0.get_ref().order(order);
     }
 }
 

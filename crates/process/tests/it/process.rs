@@ -5,7 +5,9 @@ use troupe_process::{
     login_environment,
 };
 
-use crate::support::{bash, finish, gone, is_alive, launcher, read_until, run, within, write};
+use crate::support::{
+    bash, finish, gone, is_alive, launcher, read_until, run, run_with, within, write,
+};
 
 #[tokio::test]
 async fn output_and_exit_code_arrive() {
@@ -233,6 +235,64 @@ async fn many_at_once() {
     while let Some(done) = running.join_next().await {
         done.unwrap();
     }
+}
+
+/// Prints who keeps the command.
+const KEEPER: &str = "echo $PPID";
+
+#[tokio::test]
+async fn a_keeper_takes_the_next_command_when_nothing_is_left_of_the_last() {
+    let launcher = launcher();
+    let first = run_with(&launcher, bash(KEEPER)).await.stdout;
+    let mut other = bash("kill -9 $$");
+    other.cwd = "/tmp".into();
+    other.env.insert("OF_THE_FIRST".into(), "1".into());
+    assert_eq!(run_with(&launcher, other).await.exit.signal, Some(9));
+    let spec = bash(&format!("{KEEPER}; pwd; echo ${{OF_THE_FIRST-nothing}}"));
+    let third = run_with(&launcher, spec).await.stdout;
+    assert_eq!(third, format!("{first}/\nnothing\n"));
+
+    let daemon = bash("setsid sleep 1000 </dev/null >/dev/null 2>&1 &");
+    let left = run_with(&launcher, daemon).await.exit.left_behind;
+    assert_eq!(left, LeftBehind::Ended);
+    let after = run_with(&launcher, bash(KEEPER)).await.stdout;
+    assert_ne!(after, first, "its keeper ended with the daemon");
+}
+
+#[tokio::test]
+async fn a_keeper_that_was_killed_while_it_waited_is_replaced() {
+    let launcher = launcher();
+    let keeper = run_with(&launcher, bash(KEEPER)).await.stdout;
+    let keeper = nix::unistd::Pid::from_raw(keeper.trim().parse().unwrap());
+    nix::sys::signal::kill(keeper, nix::sys::signal::Signal::SIGKILL).unwrap();
+    gone(keeper.as_raw()).await;
+    let second = run_with(&launcher, bash("echo second")).await;
+    assert_eq!(second.stdout, "second\n");
+}
+
+#[tokio::test]
+async fn an_order_that_comes_too_late_does_not_reach_the_next_command() {
+    let launcher = launcher();
+    let mut first = launcher.spawn(bash(KEEPER)).await.unwrap();
+    let keeper = finish(&mut first).await.stdout;
+    first.killer().kill();
+    drop(first);
+    let second = run_with(&launcher, bash(&format!("sleep 0.05; {KEEPER}"))).await;
+    assert_eq!((second.stdout, second.exit.code), (keeper, Some(0)));
+}
+
+#[tokio::test]
+async fn a_file_without_a_format_is_read_by_the_shell() {
+    let place = tempfile::tempdir().unwrap();
+    let script = write(place.path().join("script"), "echo $0 $1\n");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&script, mode).unwrap();
+    let mut spec = bash("");
+    spec.argv = vec!["script".into(), "x".into()];
+    spec.env
+        .insert("PATH".into(), place.path().to_str().unwrap().into());
+    let done = run(spec).await;
+    assert_eq!(done.stdout, format!("{} x\n", script.display()));
 }
 
 #[tokio::test]

@@ -168,6 +168,23 @@ async fn a_confined_daemon_does_not_outlive_its_command() {
 }
 
 #[tokio::test]
+async fn a_socket_that_was_bound_after_the_last_command_is_covered_too() {
+    let launcher = launcher_with(BackendChoice::Namespaces);
+    let place = scratch();
+    let path = place.path().join("sock");
+    let connect = "readlink /proc/self/ns/pid; python3 -c \"import socket; \
+                   socket.socket(socket.AF_UNIX).connect('sock')\" 2>/dev/null && echo escaped; true";
+    let run = async || {
+        let spec = confined(connect, workspace_only(), place.path());
+        run_with(&launcher, spec).await.stdout
+    };
+    let first = run().await;
+    let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    assert_eq!(run().await, first, "the same keeper, and nothing escaped");
+    drop(listener);
+}
+
+#[tokio::test]
 async fn the_process_id_is_that_of_the_host() {
     for backend in BACKENDS {
         let place = scratch();

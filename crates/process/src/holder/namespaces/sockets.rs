@@ -6,11 +6,14 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{self, Read, Seek};
-use std::os::unix::fs::FileTypeExt;
+use std::io;
+use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::{Path, PathBuf};
 
 use super::mounts;
+
+/// The kernel gives a page at a time.
+const READ_BYTES: usize = 4096;
 
 #[derive(Debug)]
 pub(super) struct Sockets {
@@ -29,9 +32,7 @@ impl Sockets {
 
     /// Covers the sockets that have come since the last time.
     pub fn mask(&mut self) -> io::Result<()> {
-        let mut list = Vec::new();
-        self.list.rewind()?;
-        self.list.read_to_end(&mut list)?;
+        let list = self.read()?;
         for path in String::from_utf8_lossy(&list).lines().filter_map(path_of) {
             if !self.covered.contains(path) && is_socket(path) {
                 match mounts::cover(path) {
@@ -43,6 +44,20 @@ impl Sockets {
             }
         }
         Ok(())
+    }
+
+    /// The position in an open file is shared with every keeper, so none is used.
+    fn read(&self) -> io::Result<Vec<u8>> {
+        let mut list = Vec::new();
+        loop {
+            let length = list.len();
+            list.resize(length + READ_BYTES, 0);
+            let read = self.list.read_at(&mut list[length..], length as u64)?;
+            list.truncate(length + read);
+            if read == 0 {
+                return Ok(list);
+            }
+        }
     }
 }
 
