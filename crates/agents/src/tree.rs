@@ -200,9 +200,7 @@ impl Tree {
             fact,
         };
         let depth = |memory: &Memory, agent| memory.get(agent).map(|node| node.inbox.depth());
-        let before = record
-            .fact
-            .recipients()
+        let before = persist::recipients(&record.fact)
             .map(|agent| agent.and_then(|agent| Some((agent, depth(&self.memory, agent)?))));
         self.memory
             .fold(&record)

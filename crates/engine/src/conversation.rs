@@ -55,6 +55,8 @@ pub(crate) struct Conversation {
     usage: Usage,
     thread_name: Option<String>,
     thread_note: Option<String>,
+    /// There are lines of an agent tree in the log.
+    has_agents: bool,
     /// Counts the tasks of this process.
     epoch: u64,
     mailbox: mpsc::Sender<Input>,
@@ -177,6 +179,7 @@ impl Conversation {
                 .history
                 .last_bookmark()
                 .map(|bookmark| bookmark.response_id.clone()),
+            has_agents: self.has_agents,
         }
     }
 

@@ -22,6 +22,7 @@ pub(crate) struct Folded {
     pub thread_name: Option<String>,
     pub thread_note: Option<String>,
     pub reserved_until: u64,
+    pub has_agents: bool,
     pub unfinished: Unfinished,
 }
 
@@ -71,6 +72,15 @@ impl Folded {
                 // One goes back only when nothing runs; the end of the task that is cut
                 // here lies in what is jumped over.
                 self.unfinished.task = None;
+            }
+            RolloutRecord::Agent(line) => {
+                self.has_agents = true;
+                // Written in one piece with the end of the task, and before it.
+                if let Some(result) = line.result
+                    && self.unfinished.task.as_ref() == Some(&result.task_id)
+                {
+                    self.unfinished.task = None;
+                }
             }
             RolloutRecord::SeqReserved { until } => {
                 self.reserved_until = self.reserved_until.max(until);
@@ -124,6 +134,7 @@ impl Folded {
         self.total_usage = carried.total_token_usage;
         self.thread_name = carried.thread_name;
         self.thread_note = carried.thread_note;
+        self.has_agents |= carried.has_agents;
         self.reserved_until = self.reserved_until.max(carried.seq_reserved_until);
     }
 }

@@ -13,6 +13,50 @@ export type AgentId = number;
  */
 export type AgentInbox = { agent_id: AgentId, session_id: SessionId, pending_messages: number, pending_interrupts: number, };
 
+/**
+ * One line: a fact, the tree it belongs to, and what the fact itself only names.
+ */
+export type AgentLine = {
+/**
+ * The session of the tree's root. A session that is resumed by itself is the root of a
+ * tree of its own, and skips the lines of the other.
+ */
+tree: SessionId,
+/**
+ * With `born`: how the child was made.
+ */
+spec?: SpawnSpec | null,
+/**
+ * With `born`, `sent`, and an `ended` that calls back: what the message says.
+ */
+message?: AgentMessage | null,
+/**
+ * With `ended`.
+ */
+result?: TaskResult | null, order: number, at: TimeMs,
+/**
+ * The agent in whose log it stands: who did it, or to whose status it belongs.
+ */
+log: AgentId, } & ({ "fact": "rooted", session: SessionId, }
+  | { "fact": "born" } & Birth
+  | { "fact": "sent", to: AgentId, envelope: Envelope, }
+  | { "fact": "started", agent: AgentId, task: SubmissionId, message?: MessageId | null, }
+  | { "fact": "took", agent: AgentId, messages: Array<MessageId>, }
+  | { "fact": "ended", agent: AgentId, task: SubmissionId, end: End, callback?: Callback | null, }
+  | { "fact": "halted", agent: AgentId, end: End, }
+  | { "fact": "withdrawn", agent: AgentId, }
+  | { "fact": "consumed", agent: AgentId, messages: Array<MessageId>, }
+  | { "fact": "stop_asked", agent: AgentId, stop: StopOrder, }
+  | { "fact": "shut", agent: AgentId, }
+  | { "fact": "reopened", agent: AgentId, }
+  | { "fact": "released", agent: AgentId, }
+  | { "fact": "pruned", agent: AgentId, });
+
+/**
+ * What one agent, the user or the engine says to an agent.
+ */
+export type AgentMessage = { items: Array<UserInput>, metadata?: MessageMetadata | null, };
+
 export type AgentMessageItem = { id: ItemId, text: string, };
 
 /**
@@ -36,9 +80,21 @@ export type Answer = { selected: Array<string>, other?: string | null, };
 export type ApprovalPolicy = "untrusted" | "on-failure" | "on-request" | "never";
 
 /**
+ * Who answers a child's requests for approval.
+ */
+export type ApprovalRoute = "never" | "route" | "parent";
+
+/**
  * Something that happened beside the task.
  */
 export type BackgroundEvent = { message: string, is_final: boolean, session_id?: SessionId | null, };
+
+export type Birth = { agent: AgentId, parent: AgentId, session: SessionId, path: string, genealogy: Genealogy, bond: Bond, first: Envelope, };
+
+/**
+ * What ties a child to its parent.
+ */
+export type Bond = { callback: CallbackMode, on_parent_interrupt: OnParentInterrupt, reach: Reach, };
 
 export type ByteRange = { start: number, end: number, };
 
@@ -48,9 +104,41 @@ export type ByteRange = { start: number, end: number, };
 export type CallId = string;
 
 /**
+ * The message that a child's end puts in its caller's inbox.
+ */
+export type Callback = { id: MessageId, target: AgentId, };
+
+/**
+ * How a session is told of the children it made.
+ */
+export type CallbackConfig = { enabled: boolean, include_last_message: boolean, include_original_prompt: boolean,
+/**
+ * Handlebars; the built-in text if absent.
+ */
+template: string | null, };
+
+export type CallbackMode = "off" | "once" | "persistent";
+
+/**
+ * On whose behalf something is done.
+ */
+export type Caller = "user"
+  | { "agent": AgentId };
+
+/**
  * The session's state beside its history.
  */
-export type CarriedState = { turn_context: TurnContext, total_token_usage: TokenUsage, seq_reserved_until: number, thread_name?: string | null, thread_note?: string | null, last_response_id?: ResponseId | null, };
+export type CarriedState = { turn_context: TurnContext, total_token_usage: TokenUsage, seq_reserved_until: number, thread_name?: string | null, thread_note?: string | null, last_response_id?: ResponseId | null,
+/**
+ * There are `agent` lines in the log.
+ */
+has_agents?: boolean, };
+
+/**
+ * Where a child's instructions come from.
+ */
+export type ChildInstructions = "inherited"
+  | { "role": string };
 
 export type CodeLocation = { absolute_file_path: string, line_range: LineRange, };
 
@@ -77,6 +165,12 @@ statuses?: { [key in SessionId]: AgentStatus }, };
  * Which way of working together a task runs in.
  */
 export type CollaborationMode = "plan" | "default";
+
+export type CommandEvidence = { command: string,
+/**
+ * Absent if it did not run, or was killed.
+ */
+exit_code?: number | null, };
 
 export type CommandExecutionItem = {
 /**
@@ -153,6 +247,24 @@ export type ContentItem = { "type": "input_text", text: string, }
 export type ContextCompactionItem = { id: ItemId, };
 
 export type ElicitationDecision = "accept" | "decline" | "cancel";
+
+/**
+ * Why a task is over.
+ */
+export type End = "completed" | "errored" | "failed_to_start"
+  | { "interrupted": { why: Interruption, } }
+  | { "cancelled": { by: Caller,
+/**
+ * The agent whose subtree was cancelled; the agent itself if it alone was meant.
+ */
+scope: AgentId, } } | "budget_exceeded" | "replaced";
+
+/**
+ * One message without its contents.
+ */
+export type Envelope = { id: MessageId, } & ({ "kind": "interrupt", from: Sender, }
+  | { "kind": "regular", from: Sender, }
+  | { "kind": "callback", child: AgentId, task: SubmissionId, });
 
 export type ErrorEvent = { message: string,
 /**
@@ -251,6 +363,27 @@ export type EventMsg = { "type": "session_configured" } & SessionConfigured
  */
 export type EventRecord = { id: SubmissionId, seq: number, msg: EventMsg, };
 
+/**
+ * What the engine saw, whatever the model says.
+ */
+export type Evidence = { started_at_ms: number, ended_at_ms: number, usage: TokenUsage,
+/**
+ * Messages of the model.
+ */
+messages: number,
+/**
+ * How often each tool was called.
+ */
+tool_calls?: { [key in string]: number }, commands?: Array<CommandEvidence>, files?: Array<FileEvidence>,
+/**
+ * Entries left out of the two lists because there were too many.
+ */
+omitted?: number,
+/**
+ * Children made during the task.
+ */
+children?: Array<SessionId>, };
+
 export type ExecApprovalRequest = {
 /**
  * Answer with this id.
@@ -299,6 +432,16 @@ export type FileChangeItem = {
  */
 id: ItemId, changes: { [key in string]: FileChange }, status: WorkStatus, auto_approved: boolean, stdout: string, stderr: string, };
 
+export type FileEvidence = { path: string,
+/**
+ * SHA-256 of the contents before the task touched it; absent if there was no file.
+ */
+before?: string | null,
+/**
+ * SHA-256 of the contents when the task ended; absent if there is no file.
+ */
+after?: string | null, };
+
 export type ForkPoint = { session_id: SessionId,
 /**
  * The bookmark to fork at; the end if absent.
@@ -306,13 +449,30 @@ export type ForkPoint = { session_id: SessionId,
 last_response_id?: ResponseId | null, };
 
 /**
+ * How an agent came to be.
+ */
+export type Genealogy = { origin: AgentOrigin,
+/**
+ * Where in the parent's conversation it was spawned or forked.
+ */
+point?: SpawnPoint | null, };
+
+/**
  * The state of the repository when the session began.
  */
 export type GitInfo = { commit_hash?: string | null, branch?: string | null, };
 
+/**
+ * How much of its parent's conversation a child begins with.
+ */
+export type HistoryShare = "none" | "all"
+  | { "last_turns": number };
+
 export type ImageDetail = "auto" | "low" | "high" | "original";
 
 export type ImageViewItem = { id: ItemId, path: string, };
+
+export type Interruption = "user" | "parent" | "crash" | "shutdown";
 
 /**
  * Names one item of a conversation; the same in `item_started`, deltas and `item_completed`.
@@ -334,6 +494,22 @@ export type McpStartupStatus = { "state": "starting" }
   | { "state": "cancelled" };
 
 export type McpToolCallItem = { id: ItemId, server: string, tool: string, arguments: JsonValue, status: WorkStatus, result?: JsonValue | null, error?: string | null, duration_ms?: number | null, };
+
+/**
+ * Names one message, wherever it stands.
+ */
+export type MessageId = string;
+
+/**
+ * Marks a message that the engine wrote for a child that ended.
+ */
+export type MessageMetadata = { is_callback: boolean,
+/**
+ * Always `troupe`.
+ */
+source: string, child_session_id: SessionId, child_task_id: SubmissionId, };
+
+export type OnParentInterrupt = "keep_running" | "cancel";
 
 export type Op = { "type": "configure_session" } & ConfigureSession
   | { "type": "user_input", items: Array<UserInput>, final_output_json_schema?: JsonValue | null,
@@ -419,6 +595,11 @@ export type RateLimitWindow = { used_percent: number, window_minutes?: number | 
 resets_at?: number | null, };
 
 /**
+ * Whom an agent may write to.
+ */
+export type Reach = "subtree" | "family";
+
+/**
  * How hard the model thinks. Providers accept different subsets.
  */
 export type ReasoningEffort = "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max" | "ultra";
@@ -493,6 +674,7 @@ timestamp: string, } & ({ "type": "session_meta", "payload": SessionMeta }
   | { "type": "compacted", "payload": Compacted }
   | { "type": "event_msg", "payload": EventRecord }
   | { "type": "rewind", "payload": Rewind }
+  | { "type": "agent", "payload": AgentLine }
   | { "type": "seq_reserved", "payload": { until: number, } });
 
 /**
@@ -505,6 +687,10 @@ export type SandboxPolicy = { "type": "danger-full-access" }
  * Writable besides the working directory and the temporary directories.
  */
 writable_roots: Array<string>, network_access: boolean, exclude_tmpdir_env_var: boolean, exclude_slash_tmp: boolean, };
+
+export type Sender = "user"
+  | { "agent": AgentId }
+  | { "watchdog": AgentId };
 
 export type SessionConfigured = { session_id: SessionId, forked_from_id?: SessionId | null, thread_name?: string | null, thread_note?: string | null, model_provider_id: string,
 /**
@@ -540,6 +726,33 @@ export type SkillSummary = { name: string, description: string, path: string, };
 
 export type SkillsEntry = { cwd: string, skills: Array<SkillSummary>, errors: Array<SkillError>, };
 
+export type SpawnPoint = { task: SubmissionId, message_index: number, };
+
+/**
+ * Everything that a child's session is opened with, now and after each resume.
+ */
+export type SpawnSpec = {
+/**
+ * The tool that made it, such as `spawn_agent`.
+ */
+tool: string,
+/**
+ * The role's name.
+ */
+agent_type: string,
+/**
+ * The persona inside the role.
+ */
+agent_name?: string | null, label?: string | null,
+/**
+ * The beginning of the prompt, in one line.
+ */
+summary: string, instructions: ChildInstructions, cwd: string, model: string, model_provider?: string | null, reasoning_effort?: ReasoningEffort | null, approval_policy: ApprovalPolicy, approvals: ApprovalRoute, sandbox_policy: SandboxPolicy,
+/**
+ * The lists of every role from the root down to this child; a tool must pass each.
+ */
+tools: Array<ToolLists>, history: HistoryShare, output_schema?: JsonValue | null, callback: CallbackConfig, };
+
 export type SteerReceipt = { "status": "queued", turn_id: SubmissionId, position: number, }
   | { "status": "delivered", turn_id: SubmissionId, };
 
@@ -548,7 +761,34 @@ export type SteerReceipt = { "status": "queued", turn_id: SubmissionId, position
  */
 export type StepStatus = "pending" | "in_progress" | "completed";
 
+/**
+ * A stop on its way to a running task.
+ */
+export type StopOrder = { "interrupt": { why: Interruption, } }
+  | { "cancel": { by: Caller, scope: AgentId, } }
+  | { "close": { by: Caller, scope: AgentId, } };
+
+/**
+ * Why a task stopped.
+ */
+export type StopReason = { "reason": "completed" }
+  | { "reason": "errored", message: string, info?: ErrorInfo | null, }
+  | { "reason": "output_invalid", message: string, }
+  | { "reason": "failed_to_start", message: string, }
+  | { "reason": "interrupted" }
+  | { "reason": "crash" }
+  | { "reason": "shutdown" }
+  | { "reason": "cancelled", note?: string | null, }
+  | { "reason": "budget_exceeded" }
+  | { "reason": "replaced" };
+
 export type StreamErrorEvent = { message: string, attempt: number, attempts_max: number, retry_in_ms: number, error_info?: ErrorInfo | null, };
+
+/**
+ * An answer that should be JSON of a certain shape.
+ */
+export type StructuredOutput = { "verdict": "valid", value: JsonValue, }
+  | { "verdict": "invalid", problems: Array<string>, };
 
 /**
  * A change in the engine's view of a child.
@@ -573,6 +813,19 @@ export type SubmissionId = string;
 
 export type SummaryPart = { "type": "summary_text", text: string, };
 
+/**
+ * The result of one task.
+ */
+export type TaskResult = { session_id: SessionId, task_id: SubmissionId, stop: StopReason,
+/**
+ * The last thing that the model said, also if the task was stopped.
+ */
+last_message?: string | null,
+/**
+ * The answer under the schema that was asked for.
+ */
+output?: StructuredOutput | null, evidence: Evidence, };
+
 export type TextDelta = { thread_id: SessionId, turn_id: SubmissionId, item_id: ItemId, delta: string,
 /**
  * The delta is the whole text so far: what was shown of this item is to be replaced.
@@ -580,6 +833,11 @@ export type TextDelta = { thread_id: SessionId, turn_id: SubmissionId, item_id: 
 snapshot?: boolean, };
 
 export type TextElement = { byte_range: ByteRange, placeholder?: string | null, };
+
+/**
+ * A moment in Unix milliseconds.
+ */
+export type TimeMs = number;
 
 /**
  * Tokens of one response, or the sum over several.
@@ -593,6 +851,11 @@ export type ToolCallItem = { id: ItemId, tool: string,
  * The arguments if they are JSON, else the raw text.
  */
 arguments: JsonValue, status: WorkStatus, output?: string | null, };
+
+/**
+ * Which tools one role allows. Deny beats allow; no allow list allows everything.
+ */
+export type ToolLists = { allow?: Array<string> | null, deny?: Array<string>, };
 
 /**
  * What a tool answers to the model: text, or parts when there is an image among them.

@@ -24,9 +24,12 @@ pub mod item;
 pub mod op;
 pub mod policy;
 pub mod project;
+pub mod result;
 pub mod rollout;
 pub mod session;
+pub mod spawn;
 pub mod tool;
+pub mod tree;
 pub mod usage;
 
 pub use event::{Event, EventMsg};

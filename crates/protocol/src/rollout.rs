@@ -9,6 +9,7 @@ use crate::event::EventMsg;
 use crate::history::ResponseItem;
 use crate::id::{ResponseId, SessionId, SubmissionId};
 use crate::session::{GitInfo, SessionSource, TurnContext};
+use crate::tree::AgentLine;
 use crate::usage::TokenUsage;
 
 /// The payload of one line.
@@ -31,6 +32,8 @@ pub enum RolloutRecord {
     /// What lies between `to` and this line is on another branch. Readers that go
     /// backwards jump to `to`.
     Rewind(Box<Rewind>),
+    /// A fact of the agent tree. A completion is one of these: result, status, callback.
+    Agent(Box<AgentLine>),
     /// No event below this number is issued again, also not after a crash.
     SeqReserved {
         until: u64,
@@ -47,6 +50,7 @@ impl RolloutRecord {
             Self::Compacted(_) => "compacted",
             Self::EventMsg(_) => "event_msg",
             Self::Rewind(_) => "rewind",
+            Self::Agent(_) => "agent",
             Self::SeqReserved { .. } => "seq_reserved",
         }
     }
@@ -105,6 +109,9 @@ pub struct CarriedState {
     pub thread_note: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_response_id: Option<ResponseId>,
+    /// There are `agent` lines in the log.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_agents: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

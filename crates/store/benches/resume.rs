@@ -110,6 +110,7 @@ fn compacted() -> RolloutRecord {
             thread_name: None,
             thread_note: None,
             last_response_id: None,
+            has_agents: false,
         },
     }))
 }

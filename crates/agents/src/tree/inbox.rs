@@ -2,48 +2,11 @@
 
 use std::collections::VecDeque;
 
-use serde::{Deserialize, Serialize};
-use troupe_protocol::{AgentId, SubmissionId};
+use troupe_protocol::AgentId;
 
 use super::id::MessageId;
 
-/// One message without its contents.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Envelope {
-    pub id: MessageId,
-    #[serde(flatten)]
-    pub kind: MailKind,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum MailKind {
-    /// Takes the place of the running task.
-    Interrupt { from: Sender },
-    /// Joins the running task, or starts one.
-    Regular { from: Sender },
-    /// Tells of a child's ended task; starts a task when the agent is idle.
-    Callback { child: AgentId, task: SubmissionId },
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Sender {
-    User,
-    Agent(AgentId),
-    /// A timer that this agent set up.
-    Watchdog(AgentId),
-}
-
-impl MailKind {
-    /// Tells whether a running task may take it along.
-    pub fn joins_task(&self) -> bool {
-        match self {
-            Self::Interrupt { .. } | Self::Regular { .. } => true,
-            Self::Callback { .. } => false,
-        }
-    }
-}
+pub use troupe_protocol::tree::{Envelope, MailKind, Sender};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Inbox {

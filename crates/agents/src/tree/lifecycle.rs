@@ -10,11 +10,10 @@
 //! This is the durable part. Queued and waiting are live: they follow from the slots and
 //! from what a running task does, and are joined with this in [`status`](super::status).
 
-use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use troupe_protocol::{AgentId, SubmissionId};
+use troupe_protocol::SubmissionId;
 
-use super::id::Caller;
+pub use troupe_protocol::tree::{End, Interruption};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lifecycle {
@@ -39,39 +38,6 @@ pub enum Lifecycle {
 pub struct LastTask {
     pub task: SubmissionId,
     pub end: End,
-}
-
-/// Why a task is over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum End {
-    Completed,
-    Errored,
-    /// The session could not be loaded or opened for it.
-    FailedToStart,
-    Interrupted {
-        why: Interruption,
-    },
-    Cancelled {
-        by: Caller,
-        /// The agent whose subtree was cancelled; the agent itself if it alone was meant.
-        scope: AgentId,
-    },
-    BudgetExceeded,
-    /// Newer input took the task's place and starts the next one.
-    Replaced,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Interruption {
-    User,
-    /// The parent, or an agent above it.
-    Parent,
-    /// The engine died while the task ran.
-    Crash,
-    /// The engine was shut down while the task ran.
-    Shutdown,
 }
 
 /// One step of the machine.
@@ -174,23 +140,6 @@ impl Change {
             Self::Halt { .. } => "be halted",
             Self::Shut => "be shut down",
             Self::Reopen => "be reopened",
-        }
-    }
-}
-
-impl End {
-    /// Tells whether the agent's caller hears of this end by a callback. It does not when
-    /// the task goes on in another form, nor when the caller, or a stop that reached the
-    /// caller too, ended it.
-    pub fn calls_back(self, agent: AgentId, target: AgentId) -> bool {
-        match self {
-            Self::Completed | Self::Errored | Self::FailedToStart | Self::BudgetExceeded => true,
-            Self::Interrupted { why } => match why {
-                Interruption::User | Interruption::Parent => true,
-                Interruption::Crash | Interruption::Shutdown => false,
-            },
-            Self::Cancelled { by, scope } => scope == agent && by != Caller::Agent(target),
-            Self::Replaced => false,
         }
     }
 }

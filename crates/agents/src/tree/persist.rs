@@ -1,139 +1,16 @@
-//! What is written: facts, each a line in the log of one agent, and the memory that they
-//! fold to. Nothing else changes the memory, so a restart that folds the same facts ends
-//! where the running tree was.
+//! How written facts fold to the memory. Nothing else changes it, so a restart that folds
+//! the same facts ends where the running tree was.
 
-use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use troupe_protocol::{AgentId, SessionId, SubmissionId};
 
-use super::agent::{Agent, Bond, CallbackMode, Genealogy, Place, StopOrder};
+use super::agent::{Agent, Bond, CallbackMode, Place};
 use super::id::{MessageId, TimeMs};
 use super::inbox::{Envelope, Inbox, MailKind};
 use super::lifecycle::{Change, End, IllegalChange, Lifecycle};
 use super::memory::Memory;
 
-/// A fact with its place in the order of all facts of the tree. Lines of several logs are
-/// sorted by it before they are folded.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
-    pub order: u64,
-    pub at: TimeMs,
-    /// The agent in whose log it stands: who did it, or to whose status it belongs.
-    pub log: AgentId,
-    #[serde(flatten)]
-    pub fact: Fact,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "fact", rename_all = "snake_case")]
-pub enum Fact {
-    /// The tree begins.
-    Rooted {
-        session: SessionId,
-    },
-    /// A child and its first message, in the log of the one who asked for it.
-    Born(Box<Birth>),
-    /// In the log of the sender.
-    Sent {
-        to: AgentId,
-        envelope: Envelope,
-    },
-    /// A task begins with this message, or with a direct input of the user.
-    Started {
-        agent: AgentId,
-        task: SubmissionId,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        message: Option<MessageId>,
-    },
-    /// Messages joined the running task.
-    Took {
-        agent: AgentId,
-        messages: Vec<MessageId>,
-    },
-    /// Result, status and callback in one line.
-    Ended {
-        agent: AgentId,
-        task: SubmissionId,
-        end: End,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        callback: Option<Callback>,
-    },
-    /// A stop reached the agent before it took the next callback, which stays.
-    Halted {
-        agent: AgentId,
-        end: End,
-    },
-    /// A stop found nothing that had begun; what was asked for stays in the inbox.
-    Withdrawn {
-        agent: AgentId,
-    },
-    /// Callbacks that a wait delivered.
-    Consumed {
-        agent: AgentId,
-        messages: Vec<MessageId>,
-    },
-    /// In the log of the one who asked for the stop; the status follows when the agent's
-    /// own task has ended.
-    StopAsked {
-        agent: AgentId,
-        stop: StopOrder,
-    },
-    Shut {
-        agent: AgentId,
-    },
-    Reopened {
-        agent: AgentId,
-    },
-    Released {
-        agent: AgentId,
-    },
-    Pruned {
-        agent: AgentId,
-    },
-}
-
-impl Fact {
-    /// Returns the agents whose mail it may change.
-    pub(super) fn recipients(&self) -> [Option<AgentId>; 2] {
-        match self {
-            Self::Sent { to, .. } => [Some(*to), None],
-            Self::Ended {
-                agent, callback, ..
-            } => [Some(*agent), callback.map(|callback| callback.target)],
-            Self::Started { agent, .. }
-            | Self::Took { agent, .. }
-            | Self::Halted { agent, .. }
-            | Self::Consumed { agent, .. } => [Some(*agent), None],
-            // The first message of a child is told with its creation.
-            Self::Rooted { .. }
-            | Self::Born(_)
-            | Self::Withdrawn { .. }
-            | Self::StopAsked { .. }
-            | Self::Shut { .. }
-            | Self::Reopened { .. }
-            | Self::Released { .. }
-            | Self::Pruned { .. } => [None, None],
-        }
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Birth {
-    pub agent: AgentId,
-    pub parent: AgentId,
-    pub session: SessionId,
-    pub path: String,
-    pub genealogy: Genealogy,
-    pub bond: Bond,
-    pub first: Envelope,
-}
-
-/// The message that a child's end puts in its caller's inbox.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Callback {
-    pub id: MessageId,
-    pub target: AgentId,
-}
+pub use troupe_protocol::tree::{Birth, Callback, Fact, Record};
 
 /// A fact that does not fit the memory: a line before it is missing or was changed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -359,5 +236,28 @@ fn root(session: SessionId, at: TimeMs) -> Agent {
         inbox: Inbox::default(),
         stop: None,
         place: Place::Live,
+    }
+}
+
+/// Returns the agents whose mail a fact may change.
+pub(super) fn recipients(fact: &Fact) -> [Option<AgentId>; 2] {
+    match fact {
+        Fact::Sent { to, .. } => [Some(*to), None],
+        Fact::Ended {
+            agent, callback, ..
+        } => [Some(*agent), callback.map(|callback| callback.target)],
+        Fact::Started { agent, .. }
+        | Fact::Took { agent, .. }
+        | Fact::Halted { agent, .. }
+        | Fact::Consumed { agent, .. } => [Some(*agent), None],
+        // The first message of a child is told with its creation.
+        Fact::Rooted { .. }
+        | Fact::Born(_)
+        | Fact::Withdrawn { .. }
+        | Fact::StopAsked { .. }
+        | Fact::Shut { .. }
+        | Fact::Reopened { .. }
+        | Fact::Released { .. }
+        | Fact::Pruned { .. } => [None, None],
     }
 }

@@ -225,6 +225,7 @@ async fn long_session(home: &std::path::Path) -> Result<SessionId, Box<dyn std::
                 thread_name: None,
                 thread_note: None,
                 last_response_id: None,
+                has_agents: false,
             },
         })),
         rollout::RolloutRecord::TurnContext(context),

@@ -131,6 +131,7 @@ impl Conversation {
             },
             thread_name: folded.thread_name,
             thread_note: folded.thread_note,
+            has_agents: folded.has_agents,
             epoch: 0,
             mailbox,
             clock: deps.clock.clone(),
@@ -309,7 +310,8 @@ fn belongs_to_fork(record: &RolloutRecord) -> bool {
                 | EventMsg::TokenCount { .. }
                 | EventMsg::SessionConfigured(_)
         ),
-        RolloutRecord::SessionMeta(_) | RolloutRecord::Rewind(_) => false,
+        // Children stay with the session that made them.
+        RolloutRecord::SessionMeta(_) | RolloutRecord::Rewind(_) | RolloutRecord::Agent(_) => false,
         _ => true,
     }
 }
@@ -318,6 +320,7 @@ fn belongs_to_fork(record: &RolloutRecord) -> bool {
 fn uncounted(mut record: RolloutRecord) -> RolloutRecord {
     if let RolloutRecord::Compacted(compacted) = &mut record {
         compacted.carried.total_token_usage = TokenUsage::default();
+        compacted.carried.has_agents = false;
     }
     record
 }

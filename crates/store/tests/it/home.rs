@@ -89,6 +89,7 @@ fn carried() -> CarriedState {
         thread_name: None,
         thread_note: None,
         last_response_id: None,
+        has_agents: false,
     }
 }
 

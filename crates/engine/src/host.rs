@@ -1,0 +1,192 @@
+//! The tree that a session is a member of, as the session sees it.
+//!
+//! A session tells its host what is about to happen to a task, and gets the lines that
+//! belong in the same append: a task and its place in the tree are never on disk one without
+//! the other. In the other direction the tree gives [`Order`]s.
+//!
+//! A session may wait for its host. A host never waits for a session, so the two cannot
+//! wait for each other.
+
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+use async_trait::async_trait;
+use serde_json::Value;
+use troupe_protocol::approval::ReviewDecision;
+use troupe_protocol::event::{AbortReason, EventMsg};
+use troupe_protocol::op::ReviewRequest;
+use troupe_protocol::result::TaskResult;
+use troupe_protocol::rollout::RolloutRecord;
+use troupe_protocol::session::TurnContext;
+use troupe_protocol::tree::{AgentMessage, MessageId};
+use troupe_protocol::usage::TokenUsage;
+use troupe_protocol::{CallId, Op, SessionId, SubmissionId};
+use troupe_tools::{Ask, Claim};
+
+use crate::session::Orders;
+
+#[async_trait]
+pub trait Host: Send + Sync + fmt::Debug {
+    /// The session is open, or open again with other settings.
+    fn opened(&self, opened: Opened);
+
+    /// Tells whether there is a tree to be told of tasks. Without one, results are not made.
+    fn has_tree(&self) -> bool;
+
+    /// A task is about to begin, with a message of the inbox or with a direct input.
+    async fn starting(
+        &self,
+        task: &SubmissionId,
+        message: Option<MessageId>,
+    ) -> Result<Lines, NotNow>;
+
+    /// Messages are about to join the running task.
+    async fn taking(&self, messages: &[MessageId]) -> Result<Lines, NotNow>;
+
+    /// Answers that carry claims are about to go into the history.
+    async fn claiming(&self, claims: Vec<Claim>) -> Lines;
+
+    /// The task is about to end. Its processes are gone.
+    async fn ending(&self, result: TaskResult) -> Lines;
+
+    /// A call asks for a person's word, and waits for it.
+    fn asking(&self, call_id: &CallId, ask: &Ask);
+
+    /// The question of a call has its answer, or was withdrawn.
+    fn answered(&self, call_id: &CallId, decision: ReviewDecision);
+
+    /// A client answers a question that is not this session's own. Returns whether it is one
+    /// of another agent of the tree.
+    async fn decide(&self, id: &str, decision: ReviewDecision) -> bool;
+
+    /// A client asks for a review. Returns why there will be none.
+    async fn review(&self, id: &SubmissionId, request: ReviewRequest) -> Result<(), String>;
+
+    /// The model's reasoning has a new headline.
+    fn reasoning(&self, header: &str);
+
+    /// Where the session shows what it is doing.
+    fn vitals(&self) -> &Vitals;
+}
+
+/// A session as its host gets to know it.
+#[derive(Debug)]
+pub struct Opened {
+    pub session: SessionId,
+    pub orders: Orders,
+    /// Its log has lines of a tree.
+    pub has_agents: bool,
+    pub context: TurnContext,
+    pub thread_note: Option<String>,
+}
+
+/// The tree does not want this any more: the message is gone, or the task was stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotNow;
+
+/// Lines that must be written together with what the session writes next.
+#[derive(Debug, Default)]
+pub struct Lines {
+    pub records: Vec<RolloutRecord>,
+    pub receipt: Option<Receipt>,
+}
+
+/// Tells the host what became of its lines. Dropped unused, it says that they were not
+/// written.
+pub struct Receipt(Option<Box<dyn FnOnce(Fate) + Send>>);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    Written,
+    Lost,
+}
+
+impl Receipt {
+    pub fn new(tell: impl FnOnce(Fate) + Send + 'static) -> Self {
+        Self(Some(Box::new(tell)))
+    }
+
+    pub fn written(mut self) {
+        if let Some(tell) = self.0.take() {
+            tell(Fate::Written);
+        }
+    }
+}
+
+impl Drop for Receipt {
+    fn drop(&mut self) {
+        if let Some(tell) = self.0.take() {
+            tell(Fate::Lost);
+        }
+    }
+}
+
+impl fmt::Debug for Receipt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Receipt")
+    }
+}
+
+/// What the tree asks of a session. Orders are taken in the order in which they were given.
+#[derive(Debug)]
+pub enum Order {
+    /// Begin a task with a message of the inbox. Ignored while a task runs.
+    Start {
+        task: SubmissionId,
+        message: MessageId,
+        mail: AgentMessage,
+        /// The answer must fit it.
+        output_schema: Option<Value>,
+    },
+    /// These messages wait; the running task takes them at its next request. Ones that it
+    /// has heard of already are ignored.
+    Mail(Vec<(MessageId, AgentMessage)>),
+    /// End this task. Ignored if another one, or none, runs.
+    Abort {
+        task: SubmissionId,
+        reason: AbortReason,
+    },
+    /// Write lines, tell events. The receipt says that they are on disk.
+    Record {
+        records: Vec<RolloutRecord>,
+        events: Vec<EventMsg>,
+        receipt: Option<Receipt>,
+    },
+    /// Tell an event that is not kept.
+    Tell(EventMsg),
+    /// Do what a client would ask for.
+    Operate(Op),
+}
+
+/// What a session is doing, for whoever looks.
+#[derive(Debug, Default)]
+pub struct Vitals(Mutex<Pulse>);
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Pulse {
+    pub doing: Doing,
+    /// When it last got on, in Unix milliseconds.
+    pub progress_at_ms: i64,
+    /// Tokens of the whole session.
+    pub usage: TokenUsage,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Doing {
+    #[default]
+    Idle,
+    Model,
+    /// The names of the tools.
+    Tools(Vec<String>),
+    Compacting,
+}
+
+impl Vitals {
+    pub fn read(&self) -> Pulse {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub fn write(&self, change: impl FnOnce(&mut Pulse)) {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}

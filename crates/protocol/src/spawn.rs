@@ -1,0 +1,112 @@
+//! How a child is made: what was asked, and what it got.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::policy::{ApprovalPolicy, ReasoningEffort, SandboxPolicy};
+
+/// Everything that a child's session is opened with, now and after each resume.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct SpawnSpec {
+    /// The tool that made it, such as `spawn_agent`.
+    pub tool: String,
+    /// The role's name.
+    pub agent_type: String,
+    /// The persona inside the role.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// The beginning of the prompt, in one line.
+    pub summary: String,
+    pub instructions: ChildInstructions,
+    pub cwd: PathBuf,
+    pub model: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_provider: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning_effort: Option<ReasoningEffort>,
+    pub approval_policy: ApprovalPolicy,
+    pub approvals: ApprovalRoute,
+    pub sandbox_policy: SandboxPolicy,
+    /// The lists of every role from the root down to this child; a tool must pass each.
+    pub tools: Vec<ToolLists>,
+    pub history: HistoryShare,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Value>,
+    pub callback: CallbackConfig,
+}
+
+/// Where a child's instructions come from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum ChildInstructions {
+    /// The same as its parent's, so that a fork begins with the same bytes.
+    Inherited,
+    /// The role's prompt follows the built-in instructions.
+    Role(String),
+}
+
+/// Which tools one role allows. Deny beats allow; no allow list allows everything.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct ToolLists {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allow: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deny: Vec<String>,
+}
+
+/// Who answers a child's requests for approval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum ApprovalRoute {
+    /// Nobody is asked; what would need an answer is refused.
+    Never,
+    /// Whoever watches the root of the tree.
+    Route,
+    /// The parent's current turn, and whoever watches the root.
+    Parent,
+}
+
+/// How much of its parent's conversation a child begins with.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum HistoryShare {
+    #[default]
+    None,
+    All,
+    /// The turns of the last inputs.
+    LastTurns(u32),
+}
+
+/// How a session is told of the children it made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct CallbackConfig {
+    pub enabled: bool,
+    pub include_last_message: bool,
+    pub include_original_prompt: bool,
+    /// Handlebars; the built-in text if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub template: Option<String>,
+}
+
+impl Default for CallbackConfig {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            include_last_message: true,
+            include_original_prompt: false,
+            template: None,
+        }
+    }
+}

@@ -1,0 +1,419 @@
+//! What is kept of an agent tree: facts, each a line in the log of one agent.
+//!
+//! A fact stands in the log of who did it, or of the agent to whose status it belongs. All
+//! logs of a tree, their facts sorted by `order`, fold to the tree as it was.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::agent::AgentOrigin;
+use crate::id::{AgentId, SessionId, SubmissionId};
+use crate::input::UserInput;
+use crate::result::TaskResult;
+use crate::spawn::SpawnSpec;
+
+/// One line: a fact, the tree it belongs to, and what the fact itself only names.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct AgentLine {
+    /// The session of the tree's root. A session that is resumed by itself is the root of a
+    /// tree of its own, and skips the lines of the other.
+    pub tree: SessionId,
+    #[serde(flatten)]
+    pub record: Record,
+    /// With `born`: how the child was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spec: Option<Box<SpawnSpec>>,
+    /// With `born`, `sent`, and an `ended` that calls back: what the message says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<Box<AgentMessage>>,
+    /// With `ended`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Box<TaskResult>>,
+}
+
+/// What one agent, the user or the engine says to an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct AgentMessage {
+    pub items: Vec<UserInput>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<MessageMetadata>,
+}
+
+/// Marks a message that the engine wrote for a child that ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct MessageMetadata {
+    pub is_callback: bool,
+    /// Always `troupe`.
+    pub source: String,
+    pub child_session_id: SessionId,
+    pub child_task_id: SubmissionId,
+}
+
+impl MessageMetadata {
+    pub fn callback(child: SessionId, task: SubmissionId) -> Self {
+        Self {
+            is_callback: true,
+            source: "troupe".to_owned(),
+            child_session_id: child,
+            child_task_id: task,
+        }
+    }
+}
+
+/// A fact with its place in the order of all facts of the tree. Lines of several logs are
+/// sorted by it before they are folded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Record {
+    pub order: u64,
+    pub at: TimeMs,
+    /// The agent in whose log it stands: who did it, or to whose status it belongs.
+    pub log: AgentId,
+    #[serde(flatten)]
+    pub fact: Fact,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "fact", rename_all = "snake_case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum Fact {
+    /// The tree begins.
+    Rooted {
+        session: SessionId,
+    },
+    /// A child and its first message, in the log of the one who asked for it.
+    Born(Box<Birth>),
+    /// In the log of the sender.
+    Sent {
+        to: AgentId,
+        envelope: Envelope,
+    },
+    /// A task begins with this message, or with a direct input of the user.
+    Started {
+        agent: AgentId,
+        task: SubmissionId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<MessageId>,
+    },
+    /// Messages joined the running task.
+    Took {
+        agent: AgentId,
+        messages: Vec<MessageId>,
+    },
+    /// Result, status and callback in one line.
+    Ended {
+        agent: AgentId,
+        task: SubmissionId,
+        end: End,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        callback: Option<Callback>,
+    },
+    /// A stop reached the agent before it took the next callback, which stays.
+    Halted {
+        agent: AgentId,
+        end: End,
+    },
+    /// A stop found nothing that had begun; what was asked for stays in the inbox.
+    Withdrawn {
+        agent: AgentId,
+    },
+    /// Callbacks that a wait delivered.
+    Consumed {
+        agent: AgentId,
+        messages: Vec<MessageId>,
+    },
+    /// In the log of the one who asked for the stop; the status follows when the agent's
+    /// own task has ended.
+    StopAsked {
+        agent: AgentId,
+        stop: StopOrder,
+    },
+    Shut {
+        agent: AgentId,
+    },
+    Reopened {
+        agent: AgentId,
+    },
+    Released {
+        agent: AgentId,
+    },
+    Pruned {
+        agent: AgentId,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Birth {
+    pub agent: AgentId,
+    pub parent: AgentId,
+    pub session: SessionId,
+    pub path: String,
+    pub genealogy: Genealogy,
+    pub bond: Bond,
+    pub first: Envelope,
+}
+
+/// The message that a child's end puts in its caller's inbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Callback {
+    pub id: MessageId,
+    pub target: AgentId,
+}
+
+/// How an agent came to be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Genealogy {
+    pub origin: AgentOrigin,
+    /// Where in the parent's conversation it was spawned or forked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub point: Option<SpawnPoint>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct SpawnPoint {
+    pub task: SubmissionId,
+    pub message_index: u32,
+}
+
+/// What ties a child to its parent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Bond {
+    pub callback: CallbackMode,
+    pub on_parent_interrupt: OnParentInterrupt,
+    pub reach: Reach,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum CallbackMode {
+    Off,
+    /// The first end of a task only.
+    Once,
+    #[default]
+    Persistent,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum OnParentInterrupt {
+    #[default]
+    KeepRunning,
+    Cancel,
+}
+
+/// Whom an agent may write to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum Reach {
+    #[default]
+    Subtree,
+    /// Its parent and its siblings too.
+    Family,
+}
+
+/// A stop on its way to a running task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum StopOrder {
+    Interrupt { why: Interruption },
+    Cancel { by: Caller, scope: AgentId },
+    Close { by: Caller, scope: AgentId },
+}
+
+/// One message without its contents.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Envelope {
+    pub id: MessageId,
+    #[serde(flatten)]
+    pub kind: MailKind,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum MailKind {
+    /// Takes the place of the running task.
+    Interrupt { from: Sender },
+    /// Joins the running task, or starts one.
+    Regular { from: Sender },
+    /// Tells of a child's ended task; starts a task when the agent is idle.
+    Callback { child: AgentId, task: SubmissionId },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum Sender {
+    User,
+    Agent(AgentId),
+    /// A timer that this agent set up.
+    Watchdog(AgentId),
+}
+
+/// Why a task is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum End {
+    Completed,
+    Errored,
+    /// The session could not be loaded or opened for it.
+    FailedToStart,
+    Interrupted {
+        why: Interruption,
+    },
+    Cancelled {
+        by: Caller,
+        /// The agent whose subtree was cancelled; the agent itself if it alone was meant.
+        scope: AgentId,
+    },
+    BudgetExceeded,
+    /// Newer input took the task's place and starts the next one.
+    Replaced,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum Interruption {
+    User,
+    /// The parent, or an agent above it.
+    Parent,
+    /// The engine died while the task ran.
+    Crash,
+    /// The engine was shut down while the task ran.
+    Shutdown,
+}
+
+/// A moment in Unix milliseconds.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+)]
+#[serde(transparent)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct TimeMs(pub i64);
+
+/// Names one message, wherever it stands.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(transparent)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct MessageId(pub Uuid);
+
+impl MessageId {
+    /// Derives the id of a callback from what it tells and whom. Telling it again, from
+    /// whichever path, gives the same id and therefore the same message.
+    pub fn of_callback(child: SessionId, task: &SubmissionId, target: SessionId) -> Self {
+        let mut name = Vec::with_capacity(16 + task.as_str().len());
+        name.extend_from_slice(target.0.as_bytes());
+        name.extend_from_slice(task.as_str().as_bytes());
+        Self(Uuid::new_v5(&child.0, &name))
+    }
+
+    /// Returns the id of the task that this message starts when it starts one.
+    pub fn task(self) -> SubmissionId {
+        SubmissionId(self.0.to_string())
+    }
+}
+
+impl fmt::Display for MessageId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// On whose behalf something is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum Caller {
+    User,
+    /// The model of this agent, through a tool.
+    Agent(AgentId),
+}
+
+impl Caller {
+    /// Returns the agent in whose log the caller's deeds are written. The user speaks
+    /// through the root.
+    pub fn log(self) -> AgentId {
+        match self {
+            Self::User => AgentId::ROOT,
+            Self::Agent(agent) => agent,
+        }
+    }
+}
+
+impl StopOrder {
+    /// Tells whether the agent takes no more input because of it.
+    pub fn ends_input(self) -> bool {
+        match self {
+            Self::Interrupt { .. } => false,
+            Self::Cancel { .. } | Self::Close { .. } => true,
+        }
+    }
+
+    /// A later order replaces an earlier one only if it goes further.
+    pub fn exceeds(self, earlier: Option<Self>) -> bool {
+        let rank = |order| match order {
+            Self::Interrupt { .. } => 1,
+            Self::Cancel { .. } => 2,
+            Self::Close { .. } => 3,
+        };
+        earlier.is_none_or(|earlier| rank(self) > rank(earlier))
+    }
+}
+
+impl MailKind {
+    /// Tells whether a running task may take it along.
+    pub fn joins_task(&self) -> bool {
+        match self {
+            Self::Interrupt { .. } | Self::Regular { .. } => true,
+            Self::Callback { .. } => false,
+        }
+    }
+}
+
+impl End {
+    /// Tells whether the agent's caller hears of this end by a callback. It does not when
+    /// the task goes on in another form, nor when the caller, or a stop that reached the
+    /// caller too, ended it.
+    pub fn calls_back(self, agent: AgentId, target: AgentId) -> bool {
+        match self {
+            Self::Completed | Self::Errored | Self::FailedToStart | Self::BudgetExceeded => true,
+            Self::Interrupted { why } => match why {
+                Interruption::User | Interruption::Parent => true,
+                Interruption::Crash | Interruption::Shutdown => false,
+            },
+            Self::Cancelled { by, scope } => scope == agent && by != Caller::Agent(target),
+            Self::Replaced => false,
+        }
+    }
+}
