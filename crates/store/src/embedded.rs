@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use troupe_protocol::rollout::SessionMeta;
 use troupe_protocol::{ResponseId, SessionId};
 
+use crate::agent_lines;
 use crate::clock::{Clock, UnixMillis};
 use crate::committer::Committer;
 use crate::error::Error;
@@ -23,7 +24,7 @@ use crate::live;
 use crate::log::{FILE_MODE, FileLog};
 use crate::source::Source;
 use crate::store::{
-    Batch, Bookmark, LiveHistory, Log, Position, ReindexProgress, ReindexReport, Store,
+    AgentLines, Batch, Bookmark, LiveHistory, Log, Position, ReindexProgress, ReindexReport, Store,
 };
 
 /// All sessions of a home directory. Clones share the threads, which end with the last clone
@@ -99,7 +100,7 @@ impl Store for EmbeddedStore {
             let mut history = live_history(&found, &file, end)?;
             let torn = file.bytes().map_err(failed)?.saturating_sub(end.0);
             if torn > 0 {
-                history.warnings.push(torn_warning(end, torn));
+                history.warnings.push(live::torn_warning(end, torn));
             }
             Ok(history)
         })
@@ -120,6 +121,17 @@ impl Store for EmbeddedStore {
             let (found, file) = open_for_reading(home, id)?;
             check_position(&found, &file, from)?;
             forwards::batch(&file, from).map_err(|source| Error::read(&found.path, source))
+        })
+        .await
+    }
+
+    async fn agent_lines(&self, id: SessionId) -> Result<AgentLines, Error> {
+        self.reading(move |home| {
+            let (found, file) = open_for_reading(home, id)?;
+            let meta = read_meta(&found, &file)?;
+            let read = agent_lines::read(&file);
+            let read = read.map_err(|source| Error::read(&found.path, source))?;
+            Ok(read.into_lines(meta, found.archived))
         })
         .await
     }
@@ -177,7 +189,11 @@ fn open_log(home: &Arc<Home>, id: SessionId) -> Result<(FileLog, LiveHistory), E
     let torn = file.bytes().map_err(failed)?.saturating_sub(end.0);
     if torn > 0 {
         let kept = cut_torn_line(&found.path, &file, end, torn)?;
-        let warning = format!("{}, kept in {}", torn_warning(end, torn), kept.display());
+        let warning = format!(
+            "{}, kept in {}",
+            live::torn_warning(end, torn),
+            kept.display()
+        );
         history.warnings.push(warning);
     }
     let log = FileLog::resume(home.clone(), id, found.path, file, end);
@@ -216,15 +232,18 @@ fn open_for_reading(home: &Home, id: SessionId) -> Result<(Found, File), Error> 
 }
 
 fn live_history(found: &Found, file: &File, end: Position) -> Result<LiveHistory, Error> {
-    let failed = |source| Error::read(&found.path, source);
-    let meta = live::read_meta(file)
-        .map_err(failed)?
+    let meta = read_meta(found, file)?;
+    let live = live::read(file, end).map_err(|source| Error::read(&found.path, source))?;
+    Ok(live.into_history(meta, found.archived))
+}
+
+fn read_meta(found: &Found, file: &File) -> Result<SessionMeta, Error> {
+    live::read_meta(file)
+        .map_err(|source| Error::read(&found.path, source))?
         .map_err(|why| Error::Meta {
             path: found.path.clone(),
             reason: why.reason,
-        })?;
-    let live = live::read(file, end).map_err(failed)?;
-    Ok(live.into_history(meta, found.archived))
+        })
 }
 
 fn check_position(found: &Found, file: &File, position: Position) -> Result<(), Error> {
@@ -236,10 +255,6 @@ fn check_position(found: &Found, file: &File, position: Position) -> Result<(), 
         }),
         Err(source) => Err(Error::read(&found.path, source)),
     }
-}
-
-fn torn_warning(end: Position, torn: u64) -> String {
-    format!("the last line (byte {end}, {torn} bytes) was never finished and is left out")
 }
 
 /// Moves the unfinished line into a file beside the log, so that the next line begins whole.

@@ -11,7 +11,7 @@
 //! be deleted and rebuilt. A run that neither commits nor lists never opens SQLite.
 //!
 //! Reading order: [`store`] (the two traits and what they hand out) → `line` (how a record
-//! becomes bytes) → `backwards` and `live` (resume) → `log` and `committer` (append) →
+//! becomes bytes) → `backwards` and `live` (resume), `agent_lines` (a tree's resume) → `log` and `committer` (append) →
 //! `fold` and `index` (listing, bookmarks) → [`embedded`] and [`memory`], which put the
 //! parts together.
 //!
@@ -27,6 +27,7 @@ pub mod list;
 pub mod memory;
 pub mod store;
 
+mod agent_lines;
 mod backwards;
 mod committer;
 mod fold;
@@ -49,5 +50,6 @@ pub use list::{
 };
 pub use memory::MemoryStore;
 pub use store::{
-    Batch, Bookmark, Line, LiveHistory, Log, Position, ReindexProgress, ReindexReport, Store,
+    AgentLines, Batch, Bookmark, Line, LiveHistory, Log, Position, ReindexProgress, ReindexReport,
+    Store,
 };

@@ -130,6 +130,14 @@ pub(crate) fn whole_end<S: Source + ?Sized>(source: &S) -> io::Result<Position> 
     line_start_before(source, source.bytes()?).map(Position)
 }
 
+pub(crate) fn left_out(number: usize, start: u64, why: &Unreadable) -> String {
+    format!("line {number} (byte {start}) is left out, it cannot be read: {why}")
+}
+
+pub(crate) fn torn_warning(end: Position, torn: u64) -> String {
+    format!("the last line (byte {end}, {torn} bytes) was never finished and is left out")
+}
+
 /// Lines that were left out, newest first.
 #[derive(Debug, Default)]
 struct Skipped {
@@ -155,9 +163,7 @@ impl Skipped {
             .lines
             .iter()
             .zip(numbers)
-            .map(|((start, why), number)| {
-                format!("line {number} (byte {start}) is left out, it cannot be read: {why}")
-            })
+            .map(|((start, why), number)| left_out(number, *start, why))
             .collect();
         if self.more > 0 {
             warnings.push(format!("{} older lines are left out too", self.more));

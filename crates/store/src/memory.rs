@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use troupe_protocol::rollout::{RolloutRecord, SessionMeta};
 use troupe_protocol::{ResponseId, SessionId};
 
+use crate::agent_lines;
 use crate::clock::Clock;
 use crate::embedded;
 use crate::error::Error;
@@ -20,7 +21,7 @@ use crate::list::{ListPage, ListQuery};
 use crate::live;
 use crate::source::Source;
 use crate::store::{
-    Batch, Bookmark, LiveHistory, Log, Position, ReindexProgress, ReindexReport, Store,
+    AgentLines, Batch, Bookmark, LiveHistory, Log, Position, ReindexProgress, ReindexReport, Store,
 };
 
 #[derive(Debug, Clone, Default)]
@@ -133,6 +134,13 @@ impl Store for MemoryStore {
         self.with(id, |kept| {
             kept.check(id, from)?;
             forwards::batch(kept.bytes.as_slice(), from).map_err(in_memory)
+        })
+    }
+
+    async fn agent_lines(&self, id: SessionId) -> Result<AgentLines, Error> {
+        self.with(id, |kept| {
+            let read = agent_lines::read(kept.bytes.as_slice()).map_err(in_memory)?;
+            Ok(read.into_lines(kept.meta.clone(), kept.archived))
         })
     }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use async_trait::async_trait;
 use troupe_protocol::rollout::{RolloutRecord, SessionMeta};
+use troupe_protocol::tree::AgentLine;
 use troupe_protocol::{ResponseId, SessionId};
 
 use crate::error::Error;
@@ -40,6 +41,10 @@ pub trait Store: Send + Sync + Debug {
     /// Reads lines forwards from `from`, whatever branch they are on, up to a bounded number
     /// of bytes. Following a log is calling this again with [`Batch::next`].
     async fn read_all(&self, id: SessionId, from: Position) -> Result<Batch, Error>;
+
+    /// Reads the `agent` lines of one log, whatever branch they are on. The rest of the
+    /// tree is in the logs of the sessions that its `born` facts name.
+    async fn agent_lines(&self, id: SessionId) -> Result<AgentLines, Error>;
 
     /// Looks a bookmark up across all sessions of the home. Where several sessions hold the
     /// same one (a fork copied it), the newest line wins.
@@ -100,6 +105,17 @@ pub struct LiveHistory {
     /// What was left out because it could not be read.
     pub warnings: Vec<String>,
     pub archived: bool,
+}
+
+/// What one log says of the agent tree, of any tree that it was part of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentLines {
+    pub meta: SessionMeta,
+    /// In the order of the log, each with the position after its line.
+    pub lines: Vec<(Position, AgentLine)>,
+    pub archived: bool,
+    /// What was left out because it could not be read.
+    pub warnings: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

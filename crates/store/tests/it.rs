@@ -7,6 +7,7 @@
 )]
 
 mod it {
+    mod agent_lines;
     mod archive;
     mod bookmarks;
     mod child;

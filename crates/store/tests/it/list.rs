@@ -21,6 +21,7 @@ pub fn user_said(text: &str) -> RolloutRecord {
         item: TurnItem::UserMessage(UserMessageItem {
             id: "item".into(),
             content: vec![UserInput::text(text)],
+            metadata: None,
         }),
         completed_at_ms: 0,
     })
