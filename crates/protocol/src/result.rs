@@ -27,6 +27,24 @@ pub struct TaskResult {
     pub evidence: Evidence,
 }
 
+impl TaskResult {
+    /// Returns what there is to say about the task: the last message, or what went wrong.
+    pub fn text(&self) -> Option<String> {
+        match &self.stop {
+            StopReason::Errored { message, .. }
+            | StopReason::OutputInvalid { message }
+            | StopReason::FailedToStart { message } => Some(message.clone()),
+            StopReason::Completed
+            | StopReason::Interrupted
+            | StopReason::Crash
+            | StopReason::Shutdown
+            | StopReason::Cancelled { .. }
+            | StopReason::BudgetExceeded
+            | StopReason::Replaced => self.last_message.clone(),
+        }
+    }
+}
+
 /// Why a task stopped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "reason", rename_all = "snake_case")]

@@ -13,7 +13,7 @@ use crate::tool::ToolOutput;
 
 /// Describes a function tool whose arguments are a `T`. The doc comments of `T`'s fields are
 /// the descriptions the model reads.
-pub(crate) fn function<T: JsonSchema>(name: &str, description: &str) -> ToolSpec {
+pub fn function<T: JsonSchema>(name: &str, description: &str) -> ToolSpec {
     let mut settings = SchemaSettings::draft2020_12();
     settings.inline_subschemas = true;
     settings.meta_schema = None;
@@ -29,7 +29,7 @@ pub(crate) fn function<T: JsonSchema>(name: &str, description: &str) -> ToolSpec
 
 /// Reads the call's arguments. What is wrong with them is shown as a failed call and answered
 /// with the shape that was expected.
-pub(crate) async fn parse<T: DeserializeOwned>(
+pub async fn parse<T: DeserializeOwned>(
     call: &Call,
     spec: &ToolSpec,
 ) -> Result<T, ToolOutput> {

@@ -8,10 +8,13 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
 use troupe_protocol::approval::{ExecApprovalRequest, PatchApprovalRequest, ReviewDecision};
+use troupe_protocol::EventMsg;
 use troupe_protocol::command::{OutputStream, PlanStep};
-use troupe_protocol::id::{CallId, ItemId, SubmissionId};
+use troupe_protocol::id::{CallId, ItemId, SessionId, SubmissionId};
 use troupe_protocol::item::TurnItem;
-use troupe_protocol::policy::{ApprovalPolicy, CollaborationMode, SandboxPolicy};
+use troupe_protocol::policy::{
+    ApprovalPolicy, CollaborationMode, ReasoningEffort, SandboxPolicy,
+};
 
 /// One call, as it is handed to a tool.
 #[derive(Debug, Clone)]
@@ -44,11 +47,16 @@ impl ToolInput {
 /// The settings of the turn that a call belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallContext {
+    pub session_id: SessionId,
     pub turn_id: SubmissionId,
     pub cwd: PathBuf,
     pub approval_policy: ApprovalPolicy,
     pub sandbox_policy: SandboxPolicy,
     pub collaboration_mode: CollaborationMode,
+    pub model: String,
+    pub effort: Option<ReasoningEffort>,
+    /// How many items the conversation has.
+    pub message_index: u32,
 }
 
 impl CallContext {
@@ -95,6 +103,8 @@ pub enum ToolEvent {
     },
     /// Something a person should know; the call goes on.
     Warning(String),
+    /// An event that is passed on as it is, such as one about another agent.
+    Other(Box<EventMsg>),
 }
 
 /// A question to a person.
@@ -106,7 +116,7 @@ pub enum Ask {
 
 impl Call {
     /// Returns the id of the item that shows this call to people.
-    pub(crate) fn item_id(&self) -> ItemId {
+    pub fn item_id(&self) -> ItemId {
         ItemId(self.id.0.clone())
     }
 }

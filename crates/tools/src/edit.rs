@@ -189,6 +189,7 @@ fn request(call: &Call, changes: &FileChanges, reason: String, reach: &Reach) ->
         changes: changes.clone(),
         reason: Some(reason),
         grant_root,
+        agent: None,
     })
 }
 

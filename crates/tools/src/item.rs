@@ -11,7 +11,7 @@ use crate::call::{Call, ToolEvent};
 use crate::tool::ToolOutput;
 
 /// Runs `work` as a tool-call item: started before, completed with the answer after.
-pub(crate) async fn shown(
+pub async fn shown(
     call: &Call,
     tool: &str,
     work: impl Future<Output = ToolOutput>,
@@ -38,7 +38,7 @@ pub(crate) async fn shown(
 }
 
 /// Shows and answers a call that could not even begin.
-pub(crate) async fn failed(call: &Call, tool: &str, text: String) -> ToolOutput {
+pub async fn failed(call: &Call, tool: &str, text: String) -> ToolOutput {
     shown(call, tool, async { ToolOutput::failure(text) }).await
 }
 

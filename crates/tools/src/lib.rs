@@ -23,9 +23,9 @@ mod tool;
 mod witness;
 
 // The tools.
-mod arguments;
+pub mod arguments;
 mod builtin;
-mod item;
+pub mod item;
 
 // Whether a call happens.
 mod approval;
@@ -55,4 +55,4 @@ pub use environment::{EnvironmentPolicy, Inherit};
 pub use login::shell;
 pub use policy::{Sandbox, Verdict};
 pub use registry::{Registry, ToolDeps};
-pub use tool::{Concurrency, Tool, ToolOutput};
+pub use tool::{Claim, Concurrency, Tool, ToolOutput};

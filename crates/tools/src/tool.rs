@@ -35,13 +35,19 @@ pub enum Concurrency {
 pub struct ToolOutput {
     pub body: ToolOutputBody,
     pub success: bool,
+    pub claim: Option<Claim>,
 }
+
+/// Names something that counts as delivered only once the answer that carries it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Claim(pub u64);
 
 impl ToolOutput {
     pub fn success(body: impl Into<ToolOutputBody>) -> Self {
         Self {
             body: body.into(),
             success: true,
+            claim: None,
         }
     }
 
@@ -49,6 +55,14 @@ impl ToolOutput {
         Self {
             body: body.into(),
             success: false,
+            claim: None,
+        }
+    }
+
+    pub fn with_claim(self, claim: Claim) -> Self {
+        Self {
+            claim: Some(claim),
+            ..self
         }
     }
 

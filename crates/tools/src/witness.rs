@@ -65,7 +65,8 @@ impl Channel for Witness {
             ToolEvent::Output { .. }
             | ToolEvent::Plan { .. }
             | ToolEvent::TerminalInteraction { .. }
-            | ToolEvent::Warning(_) => {}
+            | ToolEvent::Warning(_)
+            | ToolEvent::Other(_) => {}
         }
         self.inner.report(event).await;
     }

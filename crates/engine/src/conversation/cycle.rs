@@ -264,6 +264,7 @@ impl Conversation {
                 }],
             ),
             ToolEvent::Warning(message) => out.warn(&id, message),
+            ToolEvent::Other(msg) => out.emit(&id, vec![*msg]),
         }
     }
 

@@ -111,6 +111,7 @@ impl Gate {
             reason: Some(reason),
             parsed_cmd: safety::describe(&request.argv),
             available_decisions,
+            agent: None,
         });
         let (answer, lasting) = self.agreements.obtain_lasting(call, &matter, ask).await;
         if lasting == Lasting::Always

@@ -105,6 +105,7 @@ impl CommandItem {
         ToolOutput {
             body: text.into(),
             success,
+            claim: None,
         }
     }
 }

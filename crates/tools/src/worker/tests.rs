@@ -5,11 +5,15 @@ use super::*;
 
 fn check(policy: SandboxPolicy, rights: Rights, expected: Expect) {
     let context = CallContext {
+        session_id: troupe_protocol::SessionId::random(),
         turn_id: "turn".into(),
         cwd: "/cwd".into(),
         approval_policy: ApprovalPolicy::default(),
         sandbox_policy: policy,
         collaboration_mode: CollaborationMode::Default,
+        model: "model".to_owned(),
+        effort: None,
+        message_index: 0,
     };
     let text = match confinement(&context, rights) {
         None => "none".to_owned(),

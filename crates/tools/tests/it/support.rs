@@ -60,11 +60,15 @@ impl Bench {
         });
         Self {
             context: CallContext {
+                session_id: troupe_protocol::SessionId::random(),
                 turn_id: "turn".into(),
                 cwd: cwd.clone(),
                 approval_policy: ApprovalPolicy::OnRequest,
                 sandbox_policy: workspace_only(),
                 collaboration_mode: CollaborationMode::Default,
+                model: "model".to_owned(),
+                effort: None,
+                message_index: 0,
             },
             _root: root,
             cwd,
