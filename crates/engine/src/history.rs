@@ -154,6 +154,14 @@ impl History {
             .collect()
     }
 
+    pub(crate) fn has_any_call(&self, ids: &[&CallId]) -> bool {
+        !ids.is_empty()
+            && self
+                .responses()
+                .filter_map(ResponseItem::open_call)
+                .any(|id| ids.contains(&id))
+    }
+
     /// Takes out reasoning at the end that nothing followed: providers refuse it.
     pub(crate) fn drop_dangling_reasoning(&mut self) {
         while self

@@ -278,9 +278,13 @@ impl Conversation {
     }
 }
 
-/// Gives every call of a response an id of its own.
+/// Gives every call of a response an id of its own. Nearly always each has one, which is seen
+/// without making anything.
 fn with_distinct_calls(mut items: Vec<ResponseItem>, history: &History) -> Vec<ResponseItem> {
-    if !items.iter().any(|item| item.open_call().is_some()) {
+    let calls: Vec<&CallId> = items.iter().filter_map(ResponseItem::open_call).collect();
+    let is_repeated =
+        |(index, id): (usize, &&CallId)| id.0.is_empty() || calls[..index].contains(id);
+    if !calls.iter().enumerate().any(is_repeated) && !history.has_any_call(&calls) {
         return items;
     }
     let mut taken = history.call_ids();
