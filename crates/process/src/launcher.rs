@@ -69,6 +69,8 @@ struct Shared {
     /// Written for the first command. Without one, commands end with the engine all the same; only
     /// the sweep after it would miss them.
     record: OnceLock<Option<Arc<Record>>>,
+    /// Tells the commands of a recorded engine from any other process.
+    mark: OnceLock<Option<String>>,
 }
 
 /// Where a command is started, and what it is held to there.
@@ -84,6 +86,7 @@ impl Launcher {
             kernel: OnceLock::new(),
             holders: Holders::default(),
             record: OnceLock::new(),
+            mark: OnceLock::new(),
         }))
     }
 
@@ -164,10 +167,13 @@ impl Launcher {
         self.0.record.get_or_init(write).clone()
     }
 
-    /// What tells the commands of a recorded engine from any other process.
     fn mark(&self) -> Option<(String, String)> {
-        self.0.options.troupe_home.as_ref()?;
-        Some((MARK.to_owned(), EngineId::current().ok()?.to_string()))
+        let make = || {
+            self.0.options.troupe_home.as_ref()?;
+            Some(EngineId::current().ok()?.to_string())
+        };
+        let mark = self.0.mark.get_or_init(make).clone()?;
+        Some((MARK.to_owned(), mark))
     }
 
     /// Finds the holder for a command; refuses one whose policy could not be enforced.

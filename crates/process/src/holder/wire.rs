@@ -1,30 +1,23 @@
 //! The messages between engine, holder and keeper.
 //!
-//! Each is one packet of a `SOCK_SEQPACKET` socket. A request's text can be larger than a packet
-//! may be, so it travels in a memory file beside the command's descriptors.
+//! Each is one [packet] of a `SOCK_SEQPACKET` socket.
+
+mod packet;
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, IoSlice, IoSliceMut, Read, Seek, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::io::{self, IoSliceMut};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
-use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::socket::{
-    AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType,
-    UnixCredentials, recv, recvmsg, send, sendmsg, setsockopt, socketpair, sockopt,
+    AddressFamily, ControlMessageOwned, MsgFlags, SockFlag, SockType, UnixCredentials, recv,
+    recvmsg, send, setsockopt, socketpair, sockopt,
 };
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use self::packet::Packet;
 use crate::cage::Cage;
-use crate::limits::{MESSAGE_BYTES_MAX, REQUEST_BYTES_MAX};
-
-/// The longest of the messages that have no room of their own: a child's failure.
-const SHORT_BYTES_MAX: usize = 128;
-
-/// Those of a request: its text, stdin, stdout and stderr.
-const DESCRIPTORS_MAX: usize = 4;
+use crate::limits::MESSAGE_BYTES_MAX;
 
 /// What a holder shall be, told before anything else.
 #[derive(Debug, Serialize, Deserialize)]
@@ -158,19 +151,15 @@ pub(super) fn control_pair() -> io::Result<(OwnedFd, OwnedFd)> {
 }
 
 pub(super) fn send_setup(socket: BorrowedFd, setup: &Setup) -> io::Result<()> {
-    let text = text_file(setup)?;
-    send_descriptors(socket, &[text.as_raw_fd()])
+    packet::send_text(socket, setup, &[])
 }
 
 pub(super) fn receive_setup(socket: BorrowedFd) -> io::Result<Option<Setup>> {
-    match receive_descriptors::<1>(socket)? {
-        Some([text]) => Ok(Some(read_text(text)?)),
-        None => Ok(None),
-    }
+    packet::receive(socket)?.map(Packet::read).transpose()
 }
 
 pub(super) fn send_reply(socket: BorrowedFd, reply: &SetupReply) -> io::Result<()> {
-    send_packet(socket, reply)
+    send_message(socket, reply)
 }
 
 /// Takes the holder's answer, which must have arrived.
@@ -185,12 +174,16 @@ pub(super) fn receive_reply(socket: BorrowedFd) -> io::Result<SetupReply> {
 /// Asks a holder for a keeper at the other end of a control socket, without waiting;
 /// [`io::ErrorKind::WouldBlock`] when the holder is behind.
 pub(super) fn send_control(socket: BorrowedFd, control: BorrowedFd) -> io::Result<()> {
-    send_descriptors(socket, &[control.as_raw_fd()])
+    packet::send_descriptors(socket, &[control.as_raw_fd()])
 }
 
 /// Waits until a keeper is asked for; `None` when the engine has closed its end.
 pub(super) fn receive_control(socket: BorrowedFd) -> io::Result<Option<OwnedFd>> {
-    Ok(receive_descriptors(socket)?.map(|[control]| control))
+    let Some(packet) = packet::receive(socket)? else {
+        return Ok(None);
+    };
+    let [control] = exactly(packet.descriptors)?;
+    Ok(Some(control))
 }
 
 /// Gives a command to a keeper that has none.
@@ -199,34 +192,31 @@ pub(super) fn send_request(
     request: &Request,
     descriptors: &Descriptors,
 ) -> io::Result<()> {
-    let text = text_file(request)?;
     let Descriptors {
         stdin,
         stdout,
         stderr,
     } = descriptors;
-    let raw = [
-        text.as_raw_fd(),
-        stdin.as_raw_fd(),
-        stdout.as_raw_fd(),
-        stderr.as_raw_fd(),
-    ];
-    send_descriptors(control, &raw)
+    let raw = [stdin, stdout, stderr].map(AsRawFd::as_raw_fd);
+    packet::send_text(control, request, &raw)
 }
 
 /// Waits for the next request; `None` when the engine has closed its end. Orders that come
 /// meanwhile were meant for a command that has ended.
 pub(super) fn receive_request(control: BorrowedFd) -> io::Result<Option<Received>> {
     loop {
-        let Some(packet) = receive_packet(control)? else {
+        let Some(mut packet) = packet::receive(control)? else {
             return Ok(None);
         };
         if packet.descriptors.is_empty() {
             continue;
         }
-        let [text, stdin, stdout, stderr] = exactly(packet.descriptors)?;
+        let rest = packet
+            .descriptors
+            .split_off(3.min(packet.descriptors.len()));
+        let [stdin, stdout, stderr] = exactly(std::mem::replace(&mut packet.descriptors, rest))?;
         return Ok(Some(Received {
-            request: read_text(text)?,
+            request: packet.read()?,
             descriptors: Descriptors {
                 stdin,
                 stdout,
@@ -236,8 +226,14 @@ pub(super) fn receive_request(control: BorrowedFd) -> io::Result<Option<Received
     }
 }
 
+fn exactly<const N: usize>(descriptors: Vec<OwnedFd>) -> io::Result<[OwnedFd; N]> {
+    descriptors
+        .try_into()
+        .map_err(|_| io::Error::other("a message came without its descriptors"))
+}
+
 pub(super) fn send_report(socket: BorrowedFd, report: &Report) -> io::Result<()> {
-    send_packet(socket, report)
+    send_message(socket, report)
 }
 
 /// Takes the next report without waiting, with the process id of its sender; `None` when the
@@ -292,18 +288,18 @@ pub(super) enum Word {
 }
 
 pub(super) fn send_listener(socket: BorrowedFd, listener: BorrowedFd) -> io::Result<()> {
-    send_descriptors(socket, &[listener.as_raw_fd()])
+    packet::send_descriptors(socket, &[listener.as_raw_fd()])
 }
 
 /// Waits for a child's next word; `None` when it has become the command.
 pub(super) fn receive_word(socket: BorrowedFd) -> io::Result<Option<Word>> {
-    let Some(mut packet) = receive_packet(socket)? else {
+    let Some(mut packet) = packet::receive(socket)? else {
         return Ok(None);
     };
     if let Some(listener) = packet.descriptors.pop() {
         return Ok(Some(Word::Listener(listener)));
     }
-    match serde_json::from_slice(packet.bytes())? {
+    match packet.read()? {
         Report::Failed { stage, errno } => Ok(Some(Word::Failed { stage, errno })),
         Report::Born | Report::Started | Report::Exited(_) => {
             Err(io::ErrorKind::InvalidData.into())
@@ -311,94 +307,8 @@ pub(super) fn receive_word(socket: BorrowedFd) -> io::Result<Option<Word>> {
     }
 }
 
-/// Puts a message into a memory file.
-fn text_file(message: &impl Serialize) -> io::Result<OwnedFd> {
-    let json = serde_json::to_vec(message)?;
-    if json.len() as u64 > REQUEST_BYTES_MAX {
-        return Err(io::Error::from_raw_os_error(libc::E2BIG));
-    }
-    let mut file = File::from(memfd_create(c"message", MFdFlags::MFD_CLOEXEC)?);
-    file.write_all(&json)?;
-    Ok(file.into())
-}
-
-fn read_text<T: DeserializeOwned>(text: OwnedFd) -> io::Result<T> {
-    let mut file = File::from(text);
-    file.rewind()?;
-    let mut json = Vec::new();
-    file.take(REQUEST_BYTES_MAX).read_to_end(&mut json)?;
-    Ok(serde_json::from_slice(&json)?)
-}
-
-fn send_packet(socket: BorrowedFd, message: &impl Serialize) -> io::Result<()> {
+fn send_message(socket: BorrowedFd, message: &impl Serialize) -> io::Result<()> {
     let json = serde_json::to_vec(message)?;
     send(socket.as_raw_fd(), &json, MsgFlags::MSG_NOSIGNAL)?;
     Ok(())
-}
-
-fn send_descriptors(socket: BorrowedFd, raw: &[RawFd]) -> io::Result<()> {
-    let rights = [ControlMessage::ScmRights(raw)];
-    let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
-    sendmsg::<()>(
-        socket.as_raw_fd(),
-        &[IoSlice::new(b"D")],
-        &rights,
-        flags,
-        None,
-    )?;
-    Ok(())
-}
-
-/// Waits for a packet of exactly so many descriptors; `None` when the other end is closed.
-fn receive_descriptors<const N: usize>(socket: BorrowedFd) -> io::Result<Option<[OwnedFd; N]>> {
-    receive_packet(socket)?
-        .map(|packet| exactly(packet.descriptors))
-        .transpose()
-}
-
-fn exactly<const N: usize>(descriptors: Vec<OwnedFd>) -> io::Result<[OwnedFd; N]> {
-    descriptors
-        .try_into()
-        .map_err(|_| io::Error::other("a message came without its descriptors"))
-}
-
-/// A packet that carries descriptors or a few bytes.
-struct Packet {
-    descriptors: Vec<OwnedFd>,
-    buffer: [u8; SHORT_BYTES_MAX],
-    length: usize,
-}
-
-impl Packet {
-    fn bytes(&self) -> &[u8] {
-        &self.buffer[..self.length]
-    }
-}
-
-/// Waits for a packet; `None` when the other end is closed.
-fn receive_packet(socket: BorrowedFd) -> io::Result<Option<Packet>> {
-    let mut buffer = [0_u8; SHORT_BYTES_MAX];
-    let mut slices = [IoSliceMut::new(&mut buffer)];
-    let mut space = nix::cmsg_space!([RawFd; DESCRIPTORS_MAX]);
-    let flags = MsgFlags::MSG_CMSG_CLOEXEC;
-    let message = recvmsg::<()>(socket.as_raw_fd(), &mut slices, Some(&mut space), flags)?;
-    let mut descriptors = Vec::new();
-    for control in message.cmsgs()? {
-        if let ControlMessageOwned::ScmRights(raw) = control {
-            // SAFETY: the kernel has just made these descriptors for this process.
-            descriptors.extend(
-                raw.into_iter()
-                    .map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }),
-            );
-        }
-    }
-    let length = message.bytes;
-    if length == 0 {
-        return Ok(None);
-    }
-    Ok(Some(Packet {
-        descriptors,
-        buffer,
-        length,
-    }))
 }

@@ -282,6 +282,18 @@ async fn an_order_that_comes_too_late_does_not_reach_the_next_command() {
 }
 
 #[tokio::test]
+async fn a_request_that_is_longer_than_a_packet_arrives_whole() {
+    let mut spec = bash("echo ${#LONG}");
+    spec.env.insert("LONG".into(), "x".repeat(100_000));
+    assert_eq!(run(spec).await.stdout, "100000\n");
+
+    let mut spec = bash("true");
+    spec.argv.extend((0..100).map(|_| "x".repeat(100_000)));
+    let error = launcher().spawn(spec).await.unwrap_err();
+    assert!(error.to_string().contains("too long"), "{error}");
+}
+
+#[tokio::test]
 async fn a_file_without_a_format_is_read_by_the_shell() {
     let place = tempfile::tempdir().unwrap();
     let script = write(place.path().join("script"), "echo $0 $1\n");
