@@ -1,0 +1,192 @@
+use expect_test::{Expect, expect};
+
+use super::*;
+
+const ROOT: Caller = Caller::Agent(AgentId::ROOT);
+const CHILD: AgentId = AgentId(3);
+
+/// Plays a script on one tree: `start CALLER TARGET INTERVAL`, `cancel CALLER TARGET`,
+/// `restore CALLER TARGET INTERVAL`, `forget AGENT`, `at SECOND`. Each line is answered by
+/// what came of it and by the next moment.
+fn check(script: &str, expected: Expect) {
+    let mut dogs = Watchdogs::default();
+    let mut now_ms = 0;
+    let mut told = String::new();
+    for line in script
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+    {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let number = |at: usize| words[at].parse::<u32>().unwrap();
+        let caller = |at: usize| match words[at] {
+            "user" => Caller::User,
+            _ => Caller::Agent(AgentId(number(at))),
+        };
+        let outcome = match words[0] {
+            "start" => {
+                let (by, target) = (caller(1), AgentId(number(2)));
+                match dogs.start(by, target, number(3).into(), "how far?".into(), now_ms) {
+                    Ok(watched) => format!("{:?}", watched.action),
+                    Err(unfit) => unfit.to_string(),
+                }
+            }
+            "cancel" => format!("{:?}", dogs.cancel(caller(1), AgentId(number(2))).action),
+            "restore" => {
+                let (by, target) = (caller(1), AgentId(number(2)));
+                dogs.restore(by, target, number(3).into(), "how far?", now_ms);
+                "-".to_owned()
+            }
+            "forget" => {
+                dogs.forget(AgentId(number(1)));
+                "-".to_owned()
+            }
+            "at" => {
+                now_ms = i64::from(number(1)) * 1000;
+                let pings = dogs.due(now_ms);
+                let pings: Vec<String> = pings
+                    .iter()
+                    .map(|ping| format!("{:?} -> {}", ping.by, ping.target))
+                    .collect();
+                format!("{pings:?}")
+            }
+            other => panic!("no such step: {other}"),
+        };
+        let next = dogs.next_due().map(|due| due / 1000);
+        told.push_str(&format!("{line}: {outcome}, next {next:?}\n"));
+    }
+    expected.assert_eq(&told);
+}
+
+#[test]
+fn a_timer_pings_at_each_interval() {
+    check(
+        "start 0 3 30
+         at 29
+         at 30
+         at 59
+         at 60",
+        expect![[r#"
+            start 0 3 30: Started, next Some(30)
+            at 29: [], next Some(30)
+            at 30: ["Agent(AgentId(0)) -> 3"], next Some(60)
+            at 59: [], next Some(60)
+            at 60: ["Agent(AgentId(0)) -> 3"], next Some(90)
+        "#]],
+    );
+}
+
+#[test]
+fn pings_that_were_missed_are_one() {
+    check(
+        "start 0 3 30
+         at 1000
+         at 1001",
+        expect![[r#"
+            start 0 3 30: Started, next Some(30)
+            at 1000: ["Agent(AgentId(0)) -> 3"], next Some(1030)
+            at 1001: [], next Some(1030)
+        "#]],
+    );
+}
+
+#[test]
+fn each_caller_has_one_timer_for_an_agent() {
+    check(
+        "start 0 3 30
+         start 1 3 60
+         start user 3 90
+         at 10
+         start 0 3 40
+         cancel 0 3
+         cancel 0 3
+         at 100",
+        expect![[r#"
+            start 0 3 30: Started, next Some(30)
+            start 1 3 60: Started, next Some(30)
+            start user 3 90: Started, next Some(30)
+            at 10: [], next Some(30)
+            start 0 3 40: Replaced, next Some(50)
+            cancel 0 3: Canceled, next Some(60)
+            cancel 0 3: NotFound, next Some(60)
+            at 100: ["Agent(AgentId(1)) -> 3", "User -> 3"], next Some(160)
+        "#]],
+    );
+}
+
+#[test]
+fn intervals_have_bounds() {
+    check(
+        "start 0 3 29
+         start 0 3 0
+         start 0 3 86401
+         start 0 3 86400",
+        expect![[r#"
+            start 0 3 29: interval_s must be between 30 and 86400 seconds; got 29, next None
+            start 0 3 0: interval_s must be between 30 and 86400 seconds; got 0, next None
+            start 0 3 86401: interval_s must be between 30 and 86400 seconds; got 86401, next None
+            start 0 3 86400: Started, next Some(86400)
+        "#]],
+    );
+}
+
+#[test]
+fn what_was_written_under_other_bounds_is_made_to_fit() {
+    check(
+        "restore 0 3 1
+         restore 0 3 600
+         restore 0 4 9000000",
+        expect![[r#"
+            restore 0 3 1: -, next Some(30)
+            restore 0 3 600: -, next Some(600)
+            restore 0 4 9000000: -, next Some(600)
+        "#]],
+    );
+}
+
+#[test]
+fn agents_that_are_gone_neither_watch_nor_are_watched() {
+    check(
+        "start 0 3 30
+         start 3 5 40
+         start 0 5 50
+         forget 3",
+        expect![[r#"
+            start 0 3 30: Started, next Some(30)
+            start 3 5 40: Started, next Some(30)
+            start 0 5 50: Started, next Some(30)
+            forget 3: -, next Some(50)
+        "#]],
+    );
+}
+
+#[test]
+fn a_tree_has_at_most_sixteen() {
+    let mut dogs = Watchdogs::default();
+    for number in 1..=16 {
+        dogs.start(ROOT, AgentId(number), 30, String::new(), 0)
+            .unwrap();
+    }
+    let refused = dogs.start(ROOT, AgentId(17), 30, String::new(), 0);
+    assert_eq!(refused, Err(Unfit::TooMany));
+    let replaced = dogs.start(ROOT, AgentId(16), 60, String::new(), 0).unwrap();
+    assert_eq!(replaced.action, WatchdogAction::Replaced);
+    dogs.restore(ROOT, AgentId(17), 30, "", 0);
+    assert_eq!(
+        dogs.cancel(ROOT, AgentId(17)).action,
+        WatchdogAction::NotFound
+    );
+}
+
+#[test]
+fn a_message_has_at_most_two_thousand_characters() {
+    let mut dogs = Watchdogs::default();
+    let longest = "ü".repeat(MESSAGE_CHARS_MAX);
+    let started = dogs.start(ROOT, CHILD, 30, longest.clone(), 0).unwrap();
+    assert_eq!(started.message, longest);
+    let longer = longest.clone() + "!";
+    let refused = dogs.start(ROOT, CHILD, 30, longer.clone(), 0);
+    assert_eq!(refused, Err(Unfit::Message(2_001)));
+    dogs.restore(ROOT, CHILD, 30, &longer, 0);
+    assert_eq!(dogs.cancel(ROOT, CHILD).message, longest);
+}
