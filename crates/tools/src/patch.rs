@@ -40,6 +40,7 @@
 //! environments in one patch, and any way to write that is not atomic.
 
 mod apply;
+mod difference;
 mod edit;
 mod limits;
 mod locate;

@@ -4,14 +4,13 @@ mod found;
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use similar::TextDiff;
 use troupe_protocol::command::{FileChange, FileChanges};
 
 use super::apply::{self, Applied, ApplyError, FileAction, Step};
+use super::difference::difference;
 use super::edit::{Edited, Mismatch, edit};
-use super::limits::{DIFF_MS_MAX, FILE_BYTES_MAX, SHOWN_BYTES_MAX};
+use super::limits::{FILE_BYTES_MAX, SHOWN_BYTES_MAX};
 use super::note::Note;
 use super::parse::{Chunk, FileOp, Patch};
 use super::place::{Attributes, Entry, Place, Resolver, Roots, Stamp};
@@ -344,13 +343,4 @@ fn shown(place: &Place) -> Result<String, PlanError> {
         Ok(text) => text,
         Err(error) => format!("({} bytes that are not text)", error.as_bytes().len()),
     })
-}
-
-fn difference(before: &str, after: &str) -> String {
-    TextDiff::configure()
-        .timeout(Duration::from_millis(DIFF_MS_MAX))
-        .diff_lines(before, after)
-        .unified_diff()
-        .context_radius(1)
-        .to_string()
 }
