@@ -15,4 +15,5 @@ pub mod prompt;
 pub mod request;
 pub mod run;
 pub mod signals;
+mod stream;
 mod target;

@@ -17,3 +17,6 @@ pub const SHOWN_LINE_CHARS_MAX: usize = 200;
 
 /// How long `doctor` waits for a server.
 pub const DOCTOR_CONNECT_MS_MAX: u64 = 3000;
+
+/// What is written to a stream that says it has room. A pipe has room for so much when it says so.
+pub const WRITE_AT_ONCE_BYTES_MAX: usize = libc::PIPE_BUF;

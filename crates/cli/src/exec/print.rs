@@ -3,12 +3,13 @@
 
 use std::io;
 
-use tokio::io::{AsyncWriteExt, Stderr, Stdout};
+use tokio::io::{Stderr, Stdout};
 use troupe_protocol::{Event, EventMsg};
 
 use crate::exec::human::Human;
 use crate::exec::jsonl::Jsonl;
 use crate::exec::request::Output;
+use crate::exec::stream::write;
 
 #[derive(Debug)]
 pub struct Printer {
@@ -106,12 +107,4 @@ fn final_message(event: &Event) -> Option<&str> {
         EventMsg::TurnComplete(complete) => complete.last_agent_message.as_deref(),
         _ => None,
     }
-}
-
-async fn write(sink: &mut (impl AsyncWriteExt + Unpin), bytes: &[u8]) -> io::Result<()> {
-    if bytes.is_empty() {
-        return Ok(());
-    }
-    sink.write_all(bytes).await?;
-    sink.flush().await
 }
