@@ -195,6 +195,10 @@ impl Wiring {
                 git: repository_root(&prepared.cwd).and_then(git::info),
             },
             warnings: prepared.warnings.clone(),
+            host: None,
+            session_id: None,
+            prompt_cache_key: None,
+            open_call_answer: None,
         })
     }
 
@@ -266,6 +270,7 @@ impl Wiring {
         Ok(Instructions {
             base,
             user: (!user.is_empty()).then(|| user.join("\n\n")),
+            role: None,
             project: ProjectDocSettings {
                 bytes_max: conversation.project_doc_max_bytes,
                 root_markers: conversation.project_root_markers.clone(),

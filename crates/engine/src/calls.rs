@@ -16,7 +16,7 @@ use troupe_protocol::history::ToolOutputBody;
 use troupe_protocol::item::TurnItem;
 use troupe_protocol::usage::TokenUsage;
 use troupe_protocol::{CallId, ItemId, ResponseId, ResponseItem};
-use troupe_tools::{Concurrency, Registry, ToolInput, ToolOutput};
+use troupe_tools::{Claim, Concurrency, Registry, ToolInput, ToolOutput};
 
 use crate::history::output_for;
 
@@ -50,7 +50,7 @@ enum SlotState {
         /// Dropping the slot ends the call.
         _task: AbortOnDropHandle<()>,
     },
-    Answered(ToolOutputBody),
+    Answered(ToolOutputBody, Option<Claim>),
     Recorded,
 }
 
@@ -59,6 +59,13 @@ enum Running {
     Nothing,
     Shared(usize),
     Exclusive,
+}
+
+/// Answers that are due, with what is delivered by them.
+#[derive(Debug, Default)]
+pub(crate) struct Recordable {
+    pub answers: Vec<ResponseItem>,
+    pub claims: Vec<Claim>,
 }
 
 /// A call that is to be started now.
@@ -123,7 +130,7 @@ impl Calls {
     }
 
     pub(crate) fn answered(&mut self, index: usize, output: ToolOutput) {
-        self.slots[index].state = SlotState::Answered(output.body);
+        self.slots[index].state = SlotState::Answered(output.body, output.claim);
         self.running = match self.running {
             Running::Shared(count) if count > 1 => Running::Shared(count - 1),
             Running::Nothing | Running::Shared(_) | Running::Exclusive => Running::Nothing,
@@ -131,20 +138,21 @@ impl Calls {
     }
 
     /// Returns the answers that come next in call order.
-    pub(crate) fn take_recordable(&mut self) -> Vec<ResponseItem> {
-        let mut items = Vec::new();
+    pub(crate) fn take_recordable(&mut self) -> Recordable {
+        let mut recordable = Recordable::default();
         while let Some(slot) = self.slots.get_mut(self.recorded) {
-            let SlotState::Answered(_) = &slot.state else {
+            let SlotState::Answered(..) = &slot.state else {
                 break;
             };
-            if let SlotState::Answered(body) =
+            if let SlotState::Answered(body, claim) =
                 std::mem::replace(&mut slot.state, SlotState::Recorded)
             {
-                items.extend(output_for(&slot.call, body));
+                recordable.answers.extend(output_for(&slot.call, body));
+                recordable.claims.extend(claim);
             }
             self.recorded += 1;
         }
-        items
+        recordable
     }
 
     pub(crate) fn is_done(&self) -> bool {
@@ -153,6 +161,16 @@ impl Calls {
 
     pub(crate) fn is_running(&self) -> bool {
         self.running != Running::Nothing
+    }
+
+    /// Returns the tools that run.
+    pub(crate) fn running_tools(&self) -> Vec<String> {
+        let running = |slot: &&Slot| matches!(slot.state, SlotState::Running { .. });
+        let slots = self.slots.iter().filter(running);
+        slots
+            .filter_map(|slot| parts(&slot.call))
+            .map(|(name, _)| name)
+            .collect()
     }
 
     pub(crate) fn any(&self) -> bool {
@@ -175,9 +193,9 @@ impl Calls {
                     "aborted by the user after {:.1} s",
                     since.elapsed().as_secs_f64()
                 ),
-                SlotState::Answered(_) | SlotState::Recorded => continue,
+                SlotState::Answered(..) | SlotState::Recorded => continue,
             };
-            slot.state = SlotState::Answered(text.into());
+            slot.state = SlotState::Answered(text.into(), None);
         }
         self.running = Running::Nothing;
     }
@@ -243,7 +261,7 @@ pub(crate) enum CallSignal {
 /// The call's end of the line to its session.
 #[derive(Debug)]
 pub(crate) struct SessionChannel {
-    pub mailbox: tokio::sync::mpsc::Sender<crate::session::Input>,
+    pub mailbox: crate::mailbox::Mailbox,
     pub epoch: u64,
     pub call_id: CallId,
 }
@@ -256,7 +274,7 @@ impl SessionChannel {
             call_id: self.call_id.clone(),
             signal,
         };
-        if self.mailbox.send(input).await.is_err() {
+        if self.mailbox.post(input).await.is_err() {
             std::future::pending::<()>().await;
         }
     }

@@ -49,14 +49,25 @@ pub(crate) fn text_of(item: &ResponseItem) -> Option<&str> {
 }
 
 /// Returns the instructions that go beside the history.
-pub(crate) fn instructions(base: Option<&str>, personality: Option<Personality>) -> String {
+pub(crate) fn instructions(
+    base: Option<&str>,
+    personality: Option<Personality>,
+    role: Option<&str>,
+) -> String {
     let manner = match personality {
         None | Some(Personality::None) => "",
         Some(Personality::Friendly) => PERSONALITY_FRIENDLY,
         Some(Personality::Pragmatic) => PERSONALITY_PRAGMATIC,
     };
-    base.unwrap_or(BASE_INSTRUCTIONS)
-        .replace(PERSONALITY_PLACEHOLDER, manner.trim_end())
+    let mut text = base
+        .unwrap_or(BASE_INSTRUCTIONS)
+        .replace(PERSONALITY_PLACEHOLDER, manner.trim_end());
+    if let Some(role) = role {
+        text.truncate(text.trim_end().len());
+        text.push_str("\n\n");
+        text.push_str(role);
+    }
+    text
 }
 
 /// Returns the message that describes the surroundings. It is sent at the start and again

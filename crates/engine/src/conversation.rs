@@ -2,12 +2,16 @@
 //!
 //! The parts of its behaviour are files of their own: `opening` (how it begins), `preparing`
 //! (a user turn before anything is aborted for it), `running` (a task's requests), `cycle`
-//! (one response and its calls), `stopping` (ending a task early), `requests` (everything
-//! else a client may ask), `compaction` (making the history smaller).
+//! (one response and its calls), `ending` (a task's result), `stopping` (ending a task
+//! early), `requests` (everything else a client may ask), `compaction` (making the history
+//! smaller), `hosted` (what the tree is told), `ordered` (what the tree asks for).
 
 mod compaction;
 mod cycle;
+mod ending;
+mod hosted;
 mod opening;
+mod ordered;
 mod preparing;
 mod requests;
 mod running;
@@ -16,7 +20,6 @@ mod stopping;
 use std::sync::Arc;
 
 use serde_json::Value;
-use tokio::sync::mpsc;
 use troupe_model::{Model, ToolSet, catalogue};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::op::{ConfigureSession, ForkPoint, Op};
@@ -31,9 +34,10 @@ use crate::context;
 use crate::deps::{Clock, Ids, Instructions, WindowSettings};
 use crate::emit::Emitter;
 use crate::history::History;
+use crate::host::Host;
 use crate::limits::AUTO_COMPACT_PERCENT;
-use crate::session::Input;
-use crate::task::Task;
+use crate::mailbox::Mailbox;
+use crate::task::{Mail, Task};
 
 pub(crate) use preparing::From;
 
@@ -57,9 +61,11 @@ pub(crate) struct Conversation {
     thread_note: Option<String>,
     /// There are lines of an agent tree in the log.
     has_agents: bool,
+    host: Option<Arc<dyn Host>>,
+    prompt_cache_key: String,
     /// Counts the tasks of this process.
     epoch: u64,
-    mailbox: mpsc::Sender<Input>,
+    mailbox: Mailbox,
     clock: Clock,
     ids: Ids,
 }
@@ -88,6 +94,15 @@ pub(crate) struct NewTask {
     pub output_schema: Option<Value>,
     /// The bookmark to continue from.
     pub from: Option<ResponseId>,
+    pub asker: Asker,
+}
+
+/// Who wants a task.
+#[derive(Debug, Clone)]
+pub(crate) enum Asker {
+    Client,
+    /// The tree: the task begins with this message of the inbox.
+    Inbox(Mail),
 }
 
 impl NewTask {
@@ -189,7 +204,8 @@ impl Conversation {
             .base_instructions
             .as_deref()
             .or(self.instructions.base.as_deref());
-        context::instructions(base, self.turn_context().personality).into()
+        let personality = self.turn_context().personality;
+        context::instructions(base, personality, self.instructions.role.as_deref()).into()
     }
 
     fn environment_text(&self) -> String {

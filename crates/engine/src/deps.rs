@@ -11,6 +11,8 @@ use troupe_protocol::session::{GitInfo, SessionSource, TurnContext};
 use troupe_store::Store;
 use troupe_tools::Registry;
 
+use crate::host::Host;
+
 /// The world outside a session.
 #[derive(Debug, Clone)]
 pub struct Deps {
@@ -56,6 +58,15 @@ pub struct Setup {
     pub origin: Origin,
     /// Told to the client after `session_configured`.
     pub warnings: Vec<String>,
+    /// The tree that the session is a member of.
+    pub host: Option<Arc<dyn Host>>,
+    /// The id of a new session; else one is made.
+    pub session_id: Option<SessionId>,
+    /// Under which the provider finds the beginning of a request again; else the session's
+    /// id. A fork has that of its source, with which it shares its beginning.
+    pub prompt_cache_key: Option<String>,
+    /// What calls that are open in a forked history are answered with.
+    pub open_call_answer: Option<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -64,6 +75,8 @@ pub struct Instructions {
     pub base: Option<String>,
     /// Instructions of the user for all projects.
     pub user: Option<String>,
+    /// What the session is for, after everything else that goes beside the history.
+    pub role: Option<String>,
     pub project: ProjectDocSettings,
     /// The name of the user's shell, for the environment context.
     pub shell: String,
@@ -76,6 +89,7 @@ impl Default for Instructions {
         Self {
             base: None,
             user: None,
+            role: None,
             project: ProjectDocSettings::default(),
             shell: "bash".to_owned(),
             time_zone: jiff::tz::TimeZone::UTC,

@@ -6,7 +6,7 @@
 use troupe_protocol::event::{ErrorEvent, EventMsg};
 use troupe_protocol::item::TurnItem;
 use troupe_protocol::rollout::{EventRecord, RolloutRecord};
-use troupe_protocol::{Event, SubmissionId};
+use troupe_protocol::{Event, ResponseItem, SubmissionId};
 use troupe_store::{Error, Log, Position};
 
 use crate::events::{Followed, Publisher, expand};
@@ -34,6 +34,25 @@ pub(crate) struct Before {
     /// How much was in the outbox.
     said: usize,
     owed: Option<EventRecord>,
+}
+
+/// One line of a write.
+#[derive(Debug)]
+pub(crate) enum Line {
+    /// Kept, and told to nobody.
+    Record(RolloutRecord),
+    /// Kept, and told.
+    Event(SubmissionId, EventMsg),
+}
+
+impl Line {
+    pub(crate) fn event(id: &SubmissionId, msg: EventMsg) -> Self {
+        Self::Event(id.clone(), msg)
+    }
+
+    pub(crate) fn item(item: &ResponseItem) -> Self {
+        Self::Record(RolloutRecord::ResponseItem(item.clone()))
+    }
 }
 
 impl Emitter {
@@ -125,31 +144,46 @@ impl Emitter {
         self.write(id, Vec::new(), msgs)
     }
 
-    /// Appends records, then events, in one write, and tells clients of the events. When that
-    /// fails they are told only what is over: no item that they saw begin stays open.
+    /// Appends records, then events, in one write, and tells clients of the events.
     pub(crate) fn write(
         &mut self,
         id: &SubmissionId,
-        mut records: Vec<RolloutRecord>,
+        records: Vec<RolloutRecord>,
         msgs: Vec<EventMsg>,
     ) -> Result<(), Error> {
-        let mut events = Vec::with_capacity(msgs.len());
+        let records = records.into_iter().map(Line::Record);
+        let events = msgs.into_iter().map(|msg| Line::event(id, msg));
+        self.write_lines(records.chain(events))
+    }
+
+    /// Appends lines in one write, and tells clients of the events among them. When that
+    /// fails they are told only what is over: no item that they saw begin stays open.
+    pub(crate) fn write_lines(
+        &mut self,
+        lines: impl IntoIterator<Item = Line>,
+    ) -> Result<(), Error> {
+        let lines = lines.into_iter();
+        let mut records = Vec::with_capacity(lines.size_hint().0 + 1);
+        let mut events = Vec::new();
         let mut seq = self.next_seq;
-        for msg in msgs {
-            let record = EventRecord {
-                id: id.clone(),
-                seq,
-                msg,
-            };
-            records.push(RolloutRecord::EventMsg(record.clone()));
-            let expanded = expand(record);
-            seq += expanded.len() as u64;
-            events.extend(expanded);
+        for line in lines {
+            match line {
+                Line::Record(record) => records.push(record),
+                Line::Event(id, msg) => {
+                    let record = EventRecord { id, seq, msg };
+                    records.push(RolloutRecord::EventMsg(record.clone()));
+                    let expanded = expand(record);
+                    seq += expanded.len() as u64;
+                    events.extend(expanded);
+                }
+            }
         }
         let reservation = self.reservation(seq);
         records.extend(reservation.map(|until| RolloutRecord::SeqReserved { until }));
         if let Err(error) = self.record(&records) {
-            self.tell_unrecorded(id, ends(records));
+            for (id, end) in ends(records) {
+                self.tell_unrecorded(&id, vec![end]);
+            }
             return Err(error);
         }
         self.reserved_until = reservation.unwrap_or(self.reserved_until);
@@ -227,14 +261,14 @@ impl Emitter {
 
 /// Returns the ends of items among the records. A user's message begins and ends in one
 /// write, so nobody waits for its end.
-fn ends(records: Vec<RolloutRecord>) -> Vec<EventMsg> {
+fn ends(records: Vec<RolloutRecord>) -> Vec<(SubmissionId, EventMsg)> {
     let end = |record| match record {
-        RolloutRecord::EventMsg(EventRecord { msg, .. }) => match msg {
+        RolloutRecord::EventMsg(EventRecord { id, msg, .. }) => match msg {
             EventMsg::ItemCompleted {
                 item: TurnItem::UserMessage(_),
                 ..
             } => None,
-            EventMsg::ItemCompleted { .. } => Some(msg),
+            EventMsg::ItemCompleted { .. } => Some((id, msg)),
             _ => None,
         },
         _ => None,

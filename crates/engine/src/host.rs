@@ -23,7 +23,7 @@ use troupe_protocol::usage::TokenUsage;
 use troupe_protocol::{CallId, Op, SessionId, SubmissionId};
 use troupe_tools::{Ask, Claim};
 
-use crate::session::Orders;
+use crate::mailbox::Orders;
 
 #[async_trait]
 pub trait Host: Send + Sync + fmt::Debug {
@@ -106,6 +106,13 @@ impl Receipt {
         Self(Some(Box::new(tell)))
     }
 
+    /// Says that the lines are written, if anybody wants to know.
+    pub(crate) fn tell_written(receipt: Option<Self>) {
+        if let Some(receipt) = receipt {
+            receipt.written();
+        }
+    }
+
     pub fn written(mut self) {
         if let Some(tell) = self.0.take() {
             tell(Fate::Written);
@@ -183,7 +190,10 @@ pub enum Doing {
 
 impl Vitals {
     pub fn read(&self) -> Pulse {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     pub fn write(&self, change: impl FnOnce(&mut Pulse)) {

@@ -25,8 +25,12 @@ mod conversation;
 pub mod deps;
 mod emit;
 pub mod events;
+mod evidence;
 mod history;
+pub mod host;
 pub mod limits;
+mod mailbox;
+mod output;
 mod response;
 mod resume;
 pub mod session;
@@ -38,4 +42,6 @@ pub use deps::{
     Setup, WindowSettings,
 };
 pub use events::EventStream;
+pub use host::{Doing, Fate, Host, Lines, NotNow, Opened, Order, Pulse, Receipt, Vitals};
+pub use mailbox::Orders;
 pub use session::{Closed, SessionHandle, spawn};

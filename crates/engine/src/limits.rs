@@ -1,6 +1,9 @@
 //! The bounds of a session, and what happens when they are met.
 
 /// Submissions and signals that wait for the actor. A full mailbox makes the sender wait.
+/// The tree's orders do not count and never wait. They are bounded by what they come from: a
+/// start or a stop by the one task that an agent has, mail by the agent's inbox, a record by
+/// an append or a call that somebody waits for.
 pub const MAILBOX_MAX: usize = 512;
 
 /// Events kept in memory for readers. A reader that falls behind gets what it missed from
@@ -48,3 +51,18 @@ pub const CYCLES_MAX: u32 = 10_000;
 
 /// Project instructions, all files together.
 pub const PROJECT_DOC_BYTES_MAX: usize = 32 * 1024;
+
+/// Commands, and files, that are told of one task; the rest is counted.
+pub const EVIDENCE_ENTRIES_MAX: usize = 200;
+
+/// One command among them; a longer one is cut.
+pub const EVIDENCE_COMMAND_BYTES_MAX: usize = 4_096;
+
+/// What is told of an answer that does not fit its schema.
+pub const OUTPUT_PROBLEMS_MAX: usize = 20;
+
+/// One of them, which may quote the answer; a longer one is cut.
+pub const OUTPUT_PROBLEM_BYTES_MAX: usize = 1_000;
+
+/// Where the headline of a reasoning is looked for, from its beginning.
+pub const HEADLINE_BYTES_MAX: usize = 512;

@@ -6,6 +6,8 @@
 //! are reset by an empty snapshot and the same items are filled anew, so that nobody ever
 //! sees a thing twice.
 
+mod headline;
+
 use troupe_model::{ItemKind, ModelEvent};
 use troupe_protocol::event::{EventMsg, TextDelta};
 use troupe_protocol::history::{ReasoningPart, ResponseItem, SummaryPart};
@@ -13,6 +15,7 @@ use troupe_protocol::item::{AgentMessageItem, ReasoningItem, TurnItem};
 use troupe_protocol::{ItemId, SessionId, SubmissionId};
 
 use crate::deps::Ids;
+use headline::Headline;
 
 /// What a step of a response makes the session say.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,6 +34,7 @@ pub(crate) struct Response {
     /// How many items of each kind the current attempt has begun, to find the ones that an
     /// earlier attempt showed.
     attempt: Attempt,
+    headline: Headline,
 }
 
 #[derive(Debug, Default)]
@@ -75,7 +79,13 @@ impl Response {
             items: Vec::new(),
             done: Vec::new(),
             attempt: Attempt::default(),
+            headline: Headline::default(),
         }
+    }
+
+    /// Returns a headline that was not there when this was asked before.
+    pub(crate) fn take_headline(&mut self) -> Option<String> {
+        self.headline.take()
     }
 
     /// Takes one event that is about an item; the others are the task's business.
@@ -110,6 +120,7 @@ impl Response {
     pub(crate) fn restart(&mut self, said: &mut Vec<Said>) {
         self.done.clear();
         self.attempt = Attempt::default();
+        self.headline.restart();
         for index in 0..self.items.len() {
             self.items[index].model_id = None;
             self.items[index].whole = false;
@@ -251,7 +262,12 @@ impl Response {
                 Part::Summary => (summary, TextKind::Summary),
                 Part::Raw => (raw, TextKind::Raw),
             };
-            part_at(parts, part_index).push_str(&delta);
+            let part = part_at(parts, part_index);
+            part.push_str(&delta);
+            if kind == TextKind::Summary {
+                let place = (index, part_index as usize);
+                self.headline.look(place, part, &delta);
+            }
             said.push(self.delta(index, kind, delta, false));
         }
     }
@@ -283,6 +299,11 @@ impl Response {
                 Some(index) => index,
                 None => self.open(model_id, text.empty(), said),
             };
+            if let ShownText::Reasoning { summary, .. } = &text
+                && let [.., last] = &summary[..]
+            {
+                self.headline.look((index, summary.len() - 1), last, last);
+            }
             self.items[index].text = text;
             self.items[index].whole = true;
         }

@@ -3,11 +3,12 @@
 //! Everything that can happen is an [`Input`]. The loop takes one, changes the state, and
 //! only then tells readers. Nothing else writes the state of a session.
 
+mod orders;
+
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use troupe_model::ModelEvent;
 use troupe_protocol::error::ErrorInfo;
@@ -17,18 +18,20 @@ use troupe_protocol::{CallId, SubmissionId};
 use troupe_store::Error;
 
 use crate::calls::CallSignal;
-use crate::conversation::{Conversation, From, NewTask};
+use crate::conversation::{Asker, Conversation, From, NewTask};
 use crate::deps::{Deps, Setup};
 use crate::emit::Emitter;
 use crate::events::{EventStream, Publisher};
-use crate::limits::{DEFERRED_MAX, MAILBOX_MAX};
+use crate::host::Order;
+use crate::limits::DEFERRED_MAX;
+use crate::mailbox::{Inputs, Mailbox, mailbox};
 use crate::task::Stop;
 
 /// Opens a queue pair. Its first submission must be `configure_session`.
 ///
 /// Dropping every clone of the handle ends the session as `shutdown` would.
 pub fn spawn(deps: Deps) -> (SessionHandle, EventStream) {
-    let (mailbox, inputs) = mpsc::channel(MAILBOX_MAX);
+    let (mailbox, inputs) = mailbox();
     let (publisher, events) = Publisher::new();
     let owner = CancellationToken::new();
     let actor = Actor {
@@ -73,7 +76,7 @@ async fn supervise(actor: Actor, publisher: Publisher) {
 /// The submitting end of a queue pair.
 #[derive(Debug, Clone)]
 pub struct SessionHandle {
-    mailbox: mpsc::Sender<Input>,
+    mailbox: Mailbox,
     _owner: Arc<DropGuard>,
 }
 
@@ -85,24 +88,18 @@ pub struct Closed;
 impl SessionHandle {
     /// Hands a submission to the session; waits while its mailbox is full.
     pub async fn submit(&self, submission: Submission) -> Result<(), Closed> {
-        self.mailbox
-            .send(Input::Submission(submission))
-            .await
-            .map_err(|_| Closed)
+        self.mailbox.post(Input::Submission(submission)).await
     }
 
     /// Has the session answer something that never became a submission.
     pub async fn refuse(&self, id: SubmissionId, error: ErrorEvent) -> Result<(), Closed> {
-        self.mailbox
-            .send(Input::Refused { id, error })
-            .await
-            .map_err(|_| Closed)
+        self.mailbox.post(Input::Refused { id, error }).await
     }
 
     /// Says that nobody will submit anything more. The session does what it was asked,
     /// refuses what it would have to ask, and ends.
     pub async fn finish(&self) -> Result<(), Closed> {
-        self.mailbox.send(Input::LastWord).await.map_err(|_| Closed)
+        self.mailbox.post(Input::LastWord).await
     }
 }
 
@@ -117,6 +114,8 @@ pub(crate) enum Input {
     },
     /// No submission comes any more.
     LastWord,
+    /// What the tree asks for.
+    Order(Order),
     /// A piece of the model's answer.
     Model(Vec<ModelEvent>),
     Call {
@@ -133,8 +132,8 @@ pub(crate) enum Input {
 #[derive(Debug)]
 struct Actor {
     deps: Deps,
-    mailbox: mpsc::Sender<Input>,
-    inputs: mpsc::Receiver<Input>,
+    mailbox: Mailbox,
+    inputs: Inputs,
     owner: CancellationToken,
     emitter: Emitter,
     conversation: Option<Conversation>,
@@ -203,7 +202,7 @@ impl Actor {
             () = owner.cancelled() => Input::Abandoned,
             // Before what tools say: one that neither stops nor falls silent is dropped too.
             () = stop_deadline => Input::StopDeadline,
-            Some(input) = inputs.recv() => input,
+            Some(input) = inputs.next() => input,
             batch = next_batch => Input::Model(batch),
         }
     }
@@ -213,6 +212,7 @@ impl Actor {
             Input::Submission(submission) => submission.id.clone(),
             Input::Refused { id, .. } => id.clone(),
             Input::LastWord
+            | Input::Order(_)
             | Input::Model(_)
             | Input::Call { .. }
             | Input::StopDeadline
@@ -242,6 +242,7 @@ impl Actor {
         match input {
             Input::Submission(submission) => return self.submission(submission).await,
             Input::Abandoned => return Ok(self.abandoned().await),
+            Input::Order(order) => return self.order(order).await,
             Input::Refused { id, error } => self.emitter.error(&id, error)?,
             Input::LastWord => {
                 self.audience = Audience::Gone;
@@ -355,6 +356,7 @@ impl Actor {
                     overrides: troupe_protocol::session::TurnOverrides::default(),
                     output_schema: final_output_json_schema,
                     from: last_response_id,
+                    asker: Asker::Client,
                 };
                 self.user_turn(id, task).await
             }
@@ -369,6 +371,7 @@ impl Actor {
                     overrides,
                     output_schema: final_output_json_schema,
                     from: last_response_id,
+                    asker: Asker::Client,
                 };
                 self.user_turn(id, task).await
             }
@@ -380,10 +383,14 @@ impl Actor {
             Op::ExecApproval { id: call, decision } | Op::PatchApproval { id: call, decision } => {
                 conversation.decide(out, &id, CallId(call), decision).await
             }
-            Op::Compact => conversation.compact(out, id),
+            Op::Compact => conversation.compact(out, id).await,
             Op::ThreadRollback { num_turns } => conversation.roll_back(out, &id, num_turns).await,
             Op::SetThreadName { name } => conversation.set_name(out, &id, &name),
             Op::SetThreadNote { note } => conversation.set_note(out, &id, &note),
+            Op::Review { review_request } => match conversation.review(&id, review_request).await {
+                Ok(()) => Ok(()),
+                Err(message) => self.refuse(&id, ErrorInfo::InvalidSubmission, &message),
+            },
             op => self.unsupported(&id, &op),
         }
     }

@@ -10,20 +10,21 @@
 //!          Compacting ───────────────────► Stopping ── tools have cleaned up ─► aborted
 //! ```
 
-use std::collections::VecDeque;
-use std::sync::Arc;
+use std::collections::{HashSet, VecDeque};
 use std::time::Instant;
 
-use serde_json::Value;
 use troupe_model::{ModelEvent, ModelStream};
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{AbortReason, ErrorEvent, TurnAborted, TurnComplete};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::session::TurnContext;
-use troupe_protocol::{ItemId, ResponseId, ResponseItem, SubmissionId};
+use troupe_protocol::tree::{MessageId, MessageMetadata};
+use troupe_protocol::{ItemId, ResponseId, ResponseItem, SessionId, SubmissionId};
 use troupe_tools::CallContext;
 
 use crate::calls::Calls;
+use crate::evidence::Seen;
+use crate::output::Output;
 use crate::response::Response;
 
 #[derive(Debug)]
@@ -36,13 +37,19 @@ pub(crate) struct Task {
     pub started: Instant,
     pub phase: Phase,
     pub steered: VecDeque<Steered>,
-    pub output_schema: Option<Arc<Value>>,
+    pub output: Output,
     pub last_message: Option<String>,
     pub last_response: Option<ResponseId>,
     pub cycles: u32,
     /// Set from a compaction to the next response, so that a history that cannot be made
     /// smaller is not summarised again and again.
     pub just_compacted: bool,
+    pub seen: Seen,
+    /// Messages of the inbox that it has heard of: the one it began with, those that wait, and
+    /// those it took.
+    pub heard: HashSet<MessageId>,
+    /// The newest headline of the model's reasoning.
+    pub headline: Option<String>,
 }
 
 #[derive(Debug)]
@@ -61,10 +68,33 @@ pub(crate) enum Phase {
 /// A message that waits for the next model request.
 #[derive(Debug)]
 pub(crate) struct Steered {
-    /// The submission that brought it.
-    pub submission: SubmissionId,
+    pub sender: Sender,
     pub items: Vec<UserInput>,
     pub message: ResponseItem,
+}
+
+impl Steered {
+    /// Returns the id of a message of the inbox.
+    pub(crate) fn message_id(&self) -> Option<MessageId> {
+        match &self.sender {
+            Sender::Client(_) => None,
+            Sender::Inbox(mail) => Some(mail.id),
+        }
+    }
+}
+
+/// Who brought a message, and is told what became of it.
+#[derive(Debug)]
+pub(crate) enum Sender {
+    Client(SubmissionId),
+    Inbox(Mail),
+}
+
+/// A message of the inbox, without its contents.
+#[derive(Debug, Clone)]
+pub(crate) struct Mail {
+    pub id: MessageId,
+    pub metadata: Option<MessageMetadata>,
 }
 
 #[derive(Debug)]
@@ -109,6 +139,15 @@ impl Stop {
         }
     }
 
+    /// A stop that a person or an agent asked for.
+    pub(crate) fn interrupted() -> Self {
+        Self::fatal(
+            AbortReason::Interrupted,
+            "interrupted".to_owned(),
+            ErrorInfo::Interrupted,
+        )
+    }
+
     /// A stop that an error explains.
     pub(crate) fn fatal(reason: AbortReason, message: String, info: ErrorInfo) -> Self {
         Self {
@@ -127,7 +166,8 @@ impl Task {
         id: SubmissionId,
         epoch: u64,
         context: TurnContext,
-        output_schema: Option<Value>,
+        started_at_ms: i64,
+        output: Output,
     ) -> Self {
         Self {
             id,
@@ -136,21 +176,28 @@ impl Task {
             started: Instant::now(),
             phase: Phase::Starting,
             steered: VecDeque::new(),
-            output_schema: output_schema.map(Arc::new),
+            output,
             last_message: None,
             last_response: None,
             cycles: 0,
             just_compacted: false,
+            seen: Seen::since(started_at_ms),
+            heard: HashSet::new(),
+            headline: None,
         }
     }
 
-    pub(crate) fn call_context(&self) -> CallContext {
+    pub(crate) fn call_context(&self, session_id: SessionId, items: usize) -> CallContext {
         CallContext {
+            session_id,
             turn_id: self.id.clone(),
             cwd: self.context.cwd.clone(),
             approval_policy: self.context.approval_policy,
             sandbox_policy: self.context.sandbox_policy.clone(),
             collaboration_mode: self.context.collaboration_mode,
+            model: self.context.model.clone(),
+            effort: self.context.effort,
+            message_index: u32::try_from(items).unwrap_or(u32::MAX),
         }
     }
 
@@ -172,9 +219,13 @@ impl Task {
         }
     }
 
-    /// Returns what nobody will tell the model any more, with what its senders are told.
+    /// Returns what nobody will tell the model any more, with what its senders are told. What
+    /// came from the inbox is still there.
     pub(crate) fn take_undelivered(&mut self) -> Vec<(SubmissionId, ErrorEvent)> {
         let undelivered = |steered: Steered| {
+            let Sender::Client(submission) = steered.sender else {
+                return None;
+            };
             let error = ErrorEvent {
                 message: format!(
                     "task {} ended before this message was delivered; send it again",
@@ -183,10 +234,10 @@ impl Task {
                 fatal: false,
                 error_info: Some(ErrorInfo::ActiveTurnNotSteerable),
             };
-            (steered.submission, error)
+            Some((submission, error))
         };
         let steered = std::mem::take(&mut self.steered);
-        steered.into_iter().map(undelivered).collect()
+        steered.into_iter().filter_map(undelivered).collect()
     }
 
     pub(crate) fn is_stopping(&self) -> bool {

@@ -14,6 +14,11 @@ export type AgentId = number;
 export type AgentInbox = { agent_id: AgentId, session_id: SessionId, pending_messages: number, pending_interrupts: number, };
 
 /**
+ * The agent of a tree that asks, when it is another one than the one whose queue this is.
+ */
+export type AgentLabel = { agent_id: AgentId, path: string, session_id: SessionId, };
+
+/**
  * One line: a fact, the tree it belongs to, and what the fact itself only names.
  */
 export type AgentLine = {
@@ -50,7 +55,8 @@ log: AgentId, } & ({ "fact": "rooted", session: SessionId, }
   | { "fact": "shut", agent: AgentId, }
   | { "fact": "reopened", agent: AgentId, }
   | { "fact": "released", agent: AgentId, }
-  | { "fact": "pruned", agent: AgentId, });
+  | { "fact": "pruned", agent: AgentId, }
+  | { "fact": "kept" } & Keepsake);
 
 /**
  * What one agent, the user or the engine says to an agent.
@@ -392,7 +398,11 @@ call_id: CallId, turn_id: SubmissionId, command: Array<string>, cwd: string,
 /**
  * Why the engine or the model asks.
  */
-reason?: string | null, parsed_cmd: Array<ParsedCommand>, available_decisions: Array<ReviewDecision>, };
+reason?: string | null, parsed_cmd: Array<ParsedCommand>, available_decisions: Array<ReviewDecision>,
+/**
+ * Absent for the session's own.
+ */
+agent?: AgentLabel | null, };
 
 export type ExecCommandBegin = { call_id: CallId, turn_id: SubmissionId, command: Array<string>, cwd: string, parsed_cmd: Array<ParsedCommand>, source: CommandSource, };
 
@@ -446,7 +456,11 @@ export type ForkPoint = { session_id: SessionId,
 /**
  * The bookmark to fork at; the end if absent.
  */
-last_response_id?: ResponseId | null, };
+last_response_id?: ResponseId | null,
+/**
+ * Only this many of the last turns; all if absent.
+ */
+turns?: number | null, };
 
 /**
  * How an agent came to be.
@@ -481,6 +495,10 @@ export type ItemId = string;
 
 export type JsonValue = number | string | boolean | Array<JsonValue>
   | { [key in string]: JsonValue } | null;
+
+export type Keepsake = { "keepsake": "note", agent: AgentId, note?: string | null, }
+  | { "keepsake": "watchdog", by: Caller, target: AgentId, interval_s: number, message: string, }
+  | { "keepsake": "watchdog_off", by: Caller, target: AgentId, };
 
 export type LineRange = { start: number, end: number, };
 
@@ -556,7 +574,11 @@ call_id: CallId, turn_id: SubmissionId, changes: { [key in string]: FileChange }
 /**
  * The directory that would have to become writable.
  */
-grant_root?: string | null, };
+grant_root?: string | null,
+/**
+ * Absent for the session's own.
+ */
+agent?: AgentLabel | null, };
 
 /**
  * The model's way of speaking; fills the personality placeholder of its instructions.
@@ -924,7 +946,11 @@ export type UserInputRequest = { call_id: CallId, turn_id: SubmissionId, questio
 
 export type UserInputResponse = { answers: { [key in string]: Answer }, };
 
-export type UserMessageItem = { id: ItemId, content: Array<UserInput>, };
+export type UserMessageItem = { id: ItemId, content: Array<UserInput>,
+/**
+ * Set if the engine wrote the message, as for a child that ended.
+ */
+metadata?: MessageMetadata | null, };
 
 /**
  * How a command or a patch stands.

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::command::{FileChanges, ParsedCommand};
-use crate::id::{CallId, SubmissionId};
+use crate::id::{AgentId, CallId, SessionId, SubmissionId};
 
 /// A person's word on a command or a patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -27,6 +27,15 @@ pub enum ReviewDecision {
     Abort,
 }
 
+/// The agent of a tree that asks, when it is another one than the one whose queue this is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct AgentLabel {
+    pub agent_id: AgentId,
+    pub path: String,
+    pub session_id: SessionId,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct ExecApprovalRequest {
@@ -40,6 +49,9 @@ pub struct ExecApprovalRequest {
     pub reason: Option<String>,
     pub parsed_cmd: Vec<ParsedCommand>,
     pub available_decisions: Vec<ReviewDecision>,
+    /// Absent for the session's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentLabel>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -54,6 +66,9 @@ pub struct PatchApprovalRequest {
     /// The directory that would have to become writable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grant_root: Option<PathBuf>,
+    /// Absent for the session's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentLabel>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::command::{CommandSource, FileChanges, ParsedCommand, WorkStatus};
 use crate::id::ItemId;
 use crate::input::UserInput;
+use crate::tree::MessageMetadata;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type")]
@@ -51,6 +52,9 @@ impl TurnItem {
 pub struct UserMessageItem {
     pub id: ItemId,
     pub content: Vec<UserInput>,
+    /// Set if the engine wrote the message, as for a child that ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<MessageMetadata>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

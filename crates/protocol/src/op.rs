@@ -142,6 +142,9 @@ pub struct ForkPoint {
     /// The bookmark to fork at; the end if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_response_id: Option<ResponseId>,
+    /// Only this many of the last turns; all if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<u32>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -146,6 +146,31 @@ pub enum Fact {
     Pruned {
         agent: AgentId,
     },
+    /// Something kept for others, by which the tree decides nothing.
+    Kept(Keepsake),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "keepsake", rename_all = "snake_case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum Keepsake {
+    /// An agent's note; absent when it was cleared.
+    Note {
+        agent: AgentId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<String>,
+    },
+    /// A timer that writes to `target` on behalf of `by`.
+    Watchdog {
+        by: Caller,
+        target: AgentId,
+        interval_s: u64,
+        message: String,
+    },
+    WatchdogOff {
+        by: Caller,
+        target: AgentId,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

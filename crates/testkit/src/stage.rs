@@ -236,6 +236,10 @@ impl Configurator for StageConfigurator {
                 git: None,
             },
             warnings: self.settings.warnings.clone(),
+            host: None,
+            session_id: None,
+            prompt_cache_key: None,
+            open_call_answer: None,
         })
     }
 }

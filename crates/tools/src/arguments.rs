@@ -29,10 +29,7 @@ pub fn function<T: JsonSchema>(name: &str, description: &str) -> ToolSpec {
 
 /// Reads the call's arguments. What is wrong with them is shown as a failed call and answered
 /// with the shape that was expected.
-pub async fn parse<T: DeserializeOwned>(
-    call: &Call,
-    spec: &ToolSpec,
-) -> Result<T, ToolOutput> {
+pub async fn parse<T: DeserializeOwned>(call: &Call, spec: &ToolSpec) -> Result<T, ToolOutput> {
     match read(call.input.as_str()) {
         Ok(arguments) => Ok(arguments),
         Err(problem) => {

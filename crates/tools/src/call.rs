@@ -7,14 +7,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
-use troupe_protocol::approval::{ExecApprovalRequest, PatchApprovalRequest, ReviewDecision};
 use troupe_protocol::EventMsg;
+use troupe_protocol::approval::{ExecApprovalRequest, PatchApprovalRequest, ReviewDecision};
 use troupe_protocol::command::{OutputStream, PlanStep};
 use troupe_protocol::id::{CallId, ItemId, SessionId, SubmissionId};
 use troupe_protocol::item::TurnItem;
-use troupe_protocol::policy::{
-    ApprovalPolicy, CollaborationMode, ReasoningEffort, SandboxPolicy,
-};
+use troupe_protocol::policy::{ApprovalPolicy, CollaborationMode, ReasoningEffort, SandboxPolicy};
+
+use crate::digest::Digested;
 
 /// One call, as it is handed to a tool.
 #[derive(Debug, Clone)]
@@ -103,6 +103,8 @@ pub enum ToolEvent {
     },
     /// Something a person should know; the call goes on.
     Warning(String),
+    /// These files, as they are, may be changed next.
+    Editing(Vec<Digested>),
     /// An event that is passed on as it is, such as one about another agent.
     Other(Box<EventMsg>),
 }

@@ -74,7 +74,7 @@ impl Editor {
             cwd: cwd.clone(),
             roots: self.roots(&call.context),
         };
-        let planned = match self.workers.read(call, planning).await {
+        let mut planned = match self.workers.read(call, planning).await {
             Ok(planned) => planned,
             Err(problem) => {
                 let text = format!("the patch does not apply, nothing was changed: {problem}");
@@ -112,11 +112,12 @@ impl Editor {
                 item.stderr.clone_from(&text);
                 ToolOutput::failure(text)
             }
-            None => written(
-                self.make(context, body, cwd, planned).await,
-                &mut item,
-                began,
-            ),
+            None => {
+                let touched = std::mem::take(&mut planned.touched);
+                call.channel.report(ToolEvent::Editing(touched)).await;
+                let made = self.make(context, body, cwd, planned).await;
+                written(made, &mut item, began)
+            }
         };
         let completed = TurnItem::FileChange(item);
         call.channel.report(ToolEvent::Completed(completed)).await;
@@ -175,7 +176,8 @@ impl Editor {
 }
 
 fn matter(planned: &Planned) -> Vec<Agreed> {
-    planned.touched.iter().cloned().map(Agreed::Edit).collect()
+    let paths = planned.touched.iter().map(|file| file.path.clone());
+    paths.map(Agreed::Edit).collect()
 }
 
 fn request(call: &Call, changes: &FileChanges, reason: String, reach: &Reach) -> Ask {

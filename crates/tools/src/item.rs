@@ -11,11 +11,7 @@ use crate::call::{Call, ToolEvent};
 use crate::tool::ToolOutput;
 
 /// Runs `work` as a tool-call item: started before, completed with the answer after.
-pub async fn shown(
-    call: &Call,
-    tool: &str,
-    work: impl Future<Output = ToolOutput>,
-) -> ToolOutput {
+pub async fn shown(call: &Call, tool: &str, work: impl Future<Output = ToolOutput>) -> ToolOutput {
     let mut item = ToolCallItem {
         id: call.item_id(),
         tool: tool.to_owned(),

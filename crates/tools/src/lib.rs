@@ -36,6 +36,7 @@ pub mod safety;
 // What calls do.
 mod blocking;
 mod command;
+pub mod digest;
 mod edit;
 mod environment;
 mod file;

@@ -83,3 +83,9 @@ pub(crate) const IMAGE_DECODE_BYTES_MAX: u64 = 512 * 1024 * 1024;
 
 // Plans
 pub(crate) const PLAN_STEPS_MAX: usize = 100;
+
+// Evidence
+/// A larger file is not read for its digest.
+pub(crate) const DIGEST_BYTES_MAX: u64 = 256 * 1024 * 1024;
+/// How much of it is in memory at a time.
+pub(crate) const DIGEST_PIECE_BYTES: usize = 64 * 1024;

@@ -66,6 +66,7 @@ impl Channel for Witness {
             | ToolEvent::Plan { .. }
             | ToolEvent::TerminalInteraction { .. }
             | ToolEvent::Warning(_)
+            | ToolEvent::Editing(_)
             | ToolEvent::Other(_) => {}
         }
         self.inner.report(event).await;

@@ -49,6 +49,7 @@ pub async fn configure_session(
             let fork = ForkPoint {
                 session_id,
                 last_response_id: at,
+                turns: None,
             };
             (session_id, None, Some(fork))
         }

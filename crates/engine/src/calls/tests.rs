@@ -62,6 +62,7 @@ fn answer(calls: &mut Calls, index: usize) -> Vec<String> {
     calls.answered(index, ToolOutput::success(format!("out {index}")));
     calls
         .take_recordable()
+        .answers
         .iter()
         .filter_map(|item| item.answered_call().map(ToString::to_string))
         .collect()
@@ -99,7 +100,7 @@ fn a_stop_answers_what_ran_and_what_waited() {
     startable(&mut calls, &registry);
     calls.stop();
     calls.answer_rest();
-    let answers = calls.take_recordable();
+    let answers = calls.take_recordable().answers;
     assert_eq!(answers.len(), 2);
     assert!(calls.is_done() && !calls.is_running());
     assert!(calls.cancel.is_cancelled());

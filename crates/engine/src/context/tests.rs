@@ -77,8 +77,17 @@ fn a_file_that_is_not_text_is_told_and_skipped() {
 #[test]
 fn personality_fills_its_placeholder_or_leaves_nothing() {
     let base = Some("before {{personality}} after");
-    assert_eq!(instructions(base, Some(Personality::None)), "before  after");
-    assert_eq!(instructions(base, None), "before  after");
-    assert!(instructions(base, Some(Personality::Friendly)).contains("warm"));
-    assert!(instructions(base, Some(Personality::Pragmatic)).contains("direct"));
+    assert_eq!(
+        instructions(base, Some(Personality::None), None),
+        "before  after"
+    );
+    assert_eq!(instructions(base, None, None), "before  after");
+    assert!(instructions(base, Some(Personality::Friendly), None).contains("warm"));
+    assert!(instructions(base, Some(Personality::Pragmatic), None).contains("direct"));
+}
+
+#[test]
+fn a_role_comes_last() {
+    let text = instructions(Some("base\n\n"), None, Some("You review.\n"));
+    assert_eq!(text, "base\n\nYou review.\n");
 }

@@ -13,9 +13,12 @@ use troupe_protocol::{CallId, ItemId, ResponseItem, SubmissionId};
 use troupe_store::Error;
 
 use super::Conversation;
+use super::running::not_now;
 use crate::context;
 use crate::emit::Emitter;
+use crate::host::{Doing, NotNow};
 use crate::limits::{COMPACTION_ATTEMPTS_MAX, COMPACTION_KEPT_PERCENT, COMPACTION_KEPT_TOKENS_MAX};
+use crate::output::Output;
 use crate::task::{AfterCompaction, Compacting, Phase, Stop};
 
 const PROMPT: &str = include_str!("../prompts/compact.md");
@@ -41,14 +44,22 @@ pub(super) fn item(id: ItemId) -> TurnItem {
 
 impl Conversation {
     /// Compacts because the user asked for it: a task of its own.
-    pub(crate) fn compact(&mut self, out: &mut Emitter, id: SubmissionId) -> Result<(), Error> {
+    pub(crate) async fn compact(
+        &mut self,
+        out: &mut Emitter,
+        id: SubmissionId,
+    ) -> Result<(), Error> {
         if self.task.is_some() {
             return out.warn(
                 &id,
                 "a task is running; compact when it is over, or interrupt it".to_owned(),
             );
         }
-        self.start_task(out, id, None)?;
+        let starting = match self.starting(&id, None).await {
+            Ok(lines) => lines,
+            Err(NotNow) => return out.error(&id, not_now()),
+        };
+        self.open_task(out, id, Output::Free, None, starting)?;
         self.start_compaction(out, AfterCompaction::Finish)
     }
 
@@ -73,6 +84,7 @@ impl Conversation {
                 then,
             });
         }
+        self.show(Doing::Compacting);
         Ok(())
     }
 
@@ -137,7 +149,7 @@ impl Conversation {
             summary: context.summary,
             output_schema: None,
             previous: None,
-            prompt_cache_key: Some(self.id().to_string()),
+            prompt_cache_key: Some(self.prompt_cache_key.clone()),
         }
     }
 
@@ -175,14 +187,14 @@ impl Conversation {
         if let Some(task) = &mut self.task {
             task.just_compacted = true;
         }
-        let steered = self
-            .task
-            .as_ref()
-            .is_some_and(|task| !task.steered.is_empty());
-        match compacting.then {
-            AfterCompaction::Finish if !steered => self.complete_task(out).await,
-            AfterCompaction::Sample | AfterCompaction::Finish => Box::pin(self.sample(out)).await,
+        let goes_on = match compacting.then {
+            AfterCompaction::Sample => true,
+            AfterCompaction::Finish => self.deliver_steered(out).await?,
+        };
+        if goes_on {
+            return Box::pin(self.sample(out)).await;
         }
+        self.complete_task(out).await
     }
 
     /// Surroundings, the newest user messages that fit, then the summary.

@@ -13,9 +13,10 @@ use troupe_store::Error;
 use troupe_tools::ToolEvent;
 
 use super::{Conversation, Counted};
-use crate::calls::{self, CallSignal, Calls, SessionChannel};
-use crate::emit::Emitter;
+use crate::calls::{self, CallSignal, Calls, Recordable, SessionChannel};
+use crate::emit::{Emitter, Line};
 use crate::history::{History, distinct_call_id};
+use crate::host::Receipt;
 use crate::response::Response;
 use crate::task::{AfterCompaction, Phase, Stop, Task};
 
@@ -31,6 +32,7 @@ impl Conversation {
         let Some(task) = &mut self.task else {
             return Ok(());
         };
+        task.seen.used(usage);
         match std::mem::replace(&mut task.phase, Phase::Starting) {
             Phase::Sampling { stream, response } => {
                 stream.release();
@@ -72,6 +74,9 @@ impl Conversation {
         msgs.push(self.token_count());
         out.write(&id, records, msgs)?;
         let calls = Calls::new(response_id, usage, &items);
+        if let Some(task) = &mut self.task {
+            task.seen.responded(&items);
+        }
         self.history.extend(items);
         self.history.drop_dangling_reasoning();
         self.usage.counted = (usage.total_tokens > 0).then(|| Counted {
@@ -111,11 +116,12 @@ impl Conversation {
         let Some(task) = &self.task else {
             return;
         };
-        let context = Arc::new(task.call_context());
+        let items = self.history.items().len();
+        let context = Arc::new(task.call_context(self.id(), items));
         let epoch = task.epoch;
         while let Some(Phase::Calling(calls)) = self.task.as_mut().map(|task| &mut task.phase) {
             let Some(startable) = calls.next_startable(&self.tools) else {
-                return;
+                break;
             };
             let index = startable.index;
             let channel = SessionChannel {
@@ -132,6 +138,7 @@ impl Conversation {
             );
             calls.started(index, handle);
         }
+        self.show_calls();
     }
 
     /// Takes a signal of a running call. One of a task that is over is ignored.
@@ -175,24 +182,21 @@ impl Conversation {
         let Some(calls) = self.calls() else {
             return Ok(());
         };
-        let answers = calls.take_recordable();
+        let Recordable { answers, claims } = calls.take_recordable();
         let done = calls.is_done();
         let goes_on = calls.any();
         let (response_id, usage) = (calls.response_id.clone(), calls.usage);
-        let records = answers
-            .iter()
-            .cloned()
-            .map(RolloutRecord::ResponseItem)
-            .collect();
-        let mut msgs = Vec::new();
-        if done {
-            msgs.push(EventMsg::ResponseCompleted {
-                turn_id: id.clone(),
-                response_id: response_id.clone(),
-                usage,
-            });
-        }
-        out.write(&id, records, msgs)?;
+        let claiming = self.claiming(claims).await;
+        self.note_agents(&claiming.records);
+        let completed = done.then(|| EventMsg::ResponseCompleted {
+            turn_id: id.clone(),
+            response_id: response_id.clone(),
+            usage,
+        });
+        let lines = claiming.records.into_iter().map(Line::Record);
+        let lines = lines.chain(answers.iter().map(Line::item));
+        out.write_lines(lines.chain(completed.map(|msg| Line::event(&id, msg))))?;
+        Receipt::tell_written(claiming.receipt);
         self.history.extend(answers);
         if !done {
             return Ok(());
@@ -204,20 +208,10 @@ impl Conversation {
         };
         task.last_response = Some(response_id);
         task.phase = Phase::Starting;
-        if goes_on || !task.steered.is_empty() {
+        if goes_on || self.deliver_steered(out).await? {
             return Box::pin(self.sample(out)).await;
         }
-        self.complete_task(out).await
-    }
-
-    pub(super) async fn complete_task(&mut self, out: &mut Emitter) -> Result<(), Error> {
-        let Some(task) = &self.task else {
-            return Ok(());
-        };
-        out.emit(&task.id, vec![EventMsg::TurnComplete(task.completed())])?;
-        // Only now: a task whose end is not recorded is ended by who takes the error.
-        self.task = None;
-        out.commit().await
+        self.conclude(out).await
     }
 
     fn tool_event(
@@ -239,6 +233,9 @@ impl Conversation {
                 Ok(())
             }
             ToolEvent::Completed(item) => {
+                if let Some(task) = &mut self.task {
+                    task.seen.completed(&item);
+                }
                 if let Some(calls) = self.calls() {
                     calls.item_completed(&item);
                 }
@@ -264,6 +261,12 @@ impl Conversation {
                 }],
             ),
             ToolEvent::Warning(message) => out.warn(&id, message),
+            ToolEvent::Editing(files) => {
+                if let Some(task) = &mut self.task {
+                    task.seen.touched(files);
+                }
+                Ok(())
+            }
             ToolEvent::Other(msg) => out.emit(&id, vec![*msg]),
         }
     }

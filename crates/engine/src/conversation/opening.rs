@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use tokio::sync::mpsc;
 use troupe_model::ToolSet;
 use troupe_protocol::SubmissionId;
 use troupe_protocol::event::{AbortReason, EventMsg, SessionConfigured, TurnAborted};
@@ -15,8 +14,9 @@ use super::{Conversation, Usage};
 use crate::deps::{Deps, Setup};
 use crate::emit::Emitter;
 use crate::events::Followed;
+use crate::mailbox::Mailbox;
 use crate::resume::{Folded, Unfinished, fold};
-use crate::session::{Input, describe};
+use crate::session::describe;
 
 /// What a call that the engine did not survive is answered with.
 const CRASH_ANSWER: &str =
@@ -34,7 +34,7 @@ impl Conversation {
     pub(crate) async fn open(
         out: &mut Emitter,
         deps: &Deps,
-        mailbox: mpsc::Sender<Input>,
+        mailbox: Mailbox,
         id: &SubmissionId,
         request: ConfigureSession,
         setup: Setup,
@@ -75,6 +75,7 @@ impl Conversation {
             let message = format!("the session before was not closed: {}", describe(&error));
             out.tell_unrecorded(id, vec![EventMsg::Warning { message }]);
         }
+        conversation.tell_opened();
         Ok(conversation)
     }
 
@@ -108,7 +109,7 @@ impl Conversation {
 
     fn assemble(
         deps: &Deps,
-        mailbox: mpsc::Sender<Input>,
+        mailbox: Mailbox,
         setup: Setup,
         meta: SessionMeta,
         folded: Folded,
@@ -118,7 +119,6 @@ impl Conversation {
             tools: Arc::new(setup.tools),
             task: None,
             unattended: false,
-            meta,
             store: setup.store,
             model: setup.model,
             instructions: setup.instructions,
@@ -132,6 +132,11 @@ impl Conversation {
             thread_name: folded.thread_name,
             thread_note: folded.thread_note,
             has_agents: folded.has_agents,
+            host: setup.host,
+            prompt_cache_key: setup
+                .prompt_cache_key
+                .unwrap_or_else(|| meta.id.to_string()),
+            meta,
             epoch: 0,
             mailbox,
             clock: deps.clock.clone(),
@@ -183,11 +188,13 @@ impl Conversation {
         self.meta.base_instructions = request.base_instructions;
         self.instructions = setup.instructions;
         self.window = setup.window;
+        self.host = setup.host;
         self.context = setup.context.with(request.overrides);
         self.tell_configured(out, id)?;
         for message in setup.warnings {
             out.warn(id, message)?;
         }
+        self.tell_opened();
         Ok(())
     }
 
@@ -328,7 +335,7 @@ fn uncounted(mut record: RolloutRecord) -> RolloutRecord {
 fn new_meta(setup: &Setup, deps: &Deps, request: &ConfigureSession) -> SessionMeta {
     let context = setup.context.with(request.overrides.clone());
     SessionMeta {
-        id: deps.ids.session(),
+        id: setup.session_id.unwrap_or_else(|| deps.ids.session()),
         timestamp: format!("{:.3}", deps.clock.now()),
         cwd: context.cwd,
         originator: setup.origin.originator.clone(),

@@ -1,5 +1,7 @@
 //! Checking a user turn before anything is aborted for it, and finding where it goes on.
 
+use std::path::Path;
+
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::ErrorEvent;
 use troupe_protocol::op::ForkPoint;
@@ -90,6 +92,7 @@ impl Conversation {
             return Ok(Some(From::Elsewhere(ForkPoint {
                 session_id: bookmark.session,
                 last_response_id: Some(response_id.clone()),
+                turns: None,
             })));
         }
         let live = self
@@ -119,12 +122,13 @@ impl Conversation {
     }
 }
 
+pub(super) fn check_directory(overrides: &TurnOverrides) -> Result<(), ErrorEvent> {
+    overrides.cwd.as_deref().map_or(Ok(()), check_cwd)
+}
+
 /// Refuses a working directory that commands could not run in, or not tell which one is
 /// meant.
-pub(super) fn check_directory(overrides: &TurnOverrides) -> Result<(), ErrorEvent> {
-    let Some(cwd) = &overrides.cwd else {
-        return Ok(());
-    };
+pub(super) fn check_cwd(cwd: &Path) -> Result<(), ErrorEvent> {
     let problem = if !cwd.is_absolute() {
         "is not an absolute path"
     } else if !cwd.is_dir() {

@@ -3,7 +3,7 @@
 use tokio::sync::oneshot;
 use troupe_protocol::approval::ReviewDecision;
 use troupe_protocol::error::ErrorInfo;
-use troupe_protocol::event::{AbortReason, ErrorEvent, EventMsg, SteerReceipt};
+use troupe_protocol::event::{ErrorEvent, EventMsg, SteerReceipt};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::rollout::{Rewind, RewindReason, RolloutRecord};
 use troupe_protocol::session::TurnOverrides;
@@ -15,7 +15,7 @@ use super::Conversation;
 use super::preparing::check_directory;
 use crate::emit::Emitter;
 use crate::limits::STEERED_MAX;
-use crate::task::{Phase, Steered, Stop};
+use crate::task::{Phase, Sender, Steered, Stop};
 use crate::user_input;
 
 impl Conversation {
@@ -36,14 +36,15 @@ impl Conversation {
                 not_steerable("there is no running task; send user_turn"),
             );
         };
-        if task.steered.len() >= STEERED_MAX {
+        let clients = |one: &&Steered| matches!(one.sender, Sender::Client(_));
+        if task.steered.iter().filter(clients).count() >= STEERED_MAX {
             return out.error(
                 &id,
                 not_steerable("too many messages wait for the next model request"),
             );
         }
         task.steered.push_back(Steered {
-            submission: id.clone(),
+            sender: Sender::Client(id.clone()),
             items,
             message,
         });
@@ -69,16 +70,18 @@ impl Conversation {
         let Phase::Calling(calls) = &mut task.phase else {
             return Ok(());
         };
-        let event = match ask {
+        let event = match ask.clone() {
             Ask::Exec(request) => EventMsg::ExecApprovalRequest(request),
             Ask::Patch(request) => EventMsg::ApplyPatchApprovalRequest(request),
         };
         out.emit(&task.id, vec![event])?;
-        calls.asked(call_id, reply);
+        calls.asked(call_id.clone(), reply);
         if self.unattended {
             return self.refuse_questions(out).await;
         }
-        out.commit().await
+        out.commit().await?;
+        self.asking(&call_id, &ask);
+        Ok(())
     }
 
     /// Answers every open question with no, and all that will be asked.
@@ -103,6 +106,9 @@ impl Conversation {
     ) -> Result<(), Error> {
         let known = self.calls().is_some_and(|calls| calls.has_ask(&call_id));
         let (true, Some(task_id)) = (known, self.task_id()) else {
+            if self.decide_elsewhere(&call_id, decision).await {
+                return Ok(());
+            }
             return out.error(
                 id,
                 ErrorEvent {
@@ -125,13 +131,9 @@ impl Conversation {
             // A call that is gone has been answered otherwise.
             reply.send(decision).ok();
         }
+        self.answered(&call_id, decision);
         if decision == ReviewDecision::Abort {
-            let stop = Stop::fatal(
-                AbortReason::Interrupted,
-                "interrupted".to_owned(),
-                ErrorInfo::Interrupted,
-            );
-            self.stop(out, stop).await?;
+            self.stop(out, Stop::interrupted()).await?;
         }
         Ok(())
     }

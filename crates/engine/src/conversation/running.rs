@@ -4,19 +4,24 @@ use std::sync::Arc;
 
 use troupe_model::{ModelError, ModelEvent, ModelRequest};
 use troupe_protocol::error::ErrorInfo;
-use troupe_protocol::event::{AbortReason, EventMsg, SteerReceipt, StreamErrorEvent, TurnStarted};
+use troupe_protocol::event::{
+    AbortReason, ErrorEvent, EventMsg, SteerReceipt, StreamErrorEvent, TurnStarted,
+};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::item::{TurnItem, UserMessageItem};
 use troupe_protocol::rollout::RolloutRecord;
+use troupe_protocol::tree::{MessageId, MessageMetadata};
 use troupe_protocol::{CallId, ResponseItem, SubmissionId};
 use troupe_store::Error;
 
 use super::preparing::{From, Prepared};
-use super::{Conversation, NewTask};
-use crate::emit::Emitter;
+use super::{Asker, Conversation, NewTask};
+use crate::emit::{Emitter, Line};
+use crate::host::{Doing, Lines, NotNow, Receipt};
 use crate::limits::CYCLES_MAX;
+use crate::output::Output;
 use crate::response::{Response, Said};
-use crate::task::{AfterCompaction, Phase, Stop, Task};
+use crate::task::{AfterCompaction, Mail, Phase, Sender, Steered, Stop, Task};
 
 /// What a call is answered with whose own answer was lost with the disk.
 const UNRECORDED_ANSWER: &str =
@@ -31,37 +36,79 @@ impl Conversation {
         new: NewTask,
         prepared: Prepared,
     ) -> Result<(), Error> {
+        let mail = match &new.asker {
+            Asker::Client => None,
+            Asker::Inbox(mail) => Some(mail.clone()),
+        };
+        let starting = match self.starting(&id, mail.as_ref().map(|mail| mail.id)).await {
+            Ok(lines) => lines,
+            // What the tree gave, it may take back; a client is told.
+            Err(NotNow) if mail.is_some() => return Ok(()),
+            Err(NotNow) => return out.error(&id, not_now()),
+        };
         if let From::Branch(branch) = prepared.from {
             self.go_back(out, *branch)?;
         }
         self.context = self.context.with(new.overrides);
-        self.start_task(out, id, new.output_schema)?;
-        self.tell_surroundings(out)?;
-        self.say(out, new.items, prepared.message)?;
+        let output = match &mail {
+            Some(_) => Output::checked(new.output_schema),
+            None => Output::shaped(new.output_schema),
+        };
+        let message = FirstMessage {
+            content: new.items,
+            item: prepared.message,
+            mail,
+        };
+        self.open_task(out, id, output, Some(message), starting)?;
         self.sample(out).await
     }
 
-    pub(super) fn start_task(
+    /// Writes the beginning of a task in one piece: the task, what the model does not know
+    /// of its surroundings, its place in the tree, and the message it begins with.
+    pub(super) fn open_task(
         &mut self,
         out: &mut Emitter,
         id: SubmissionId,
-        output_schema: Option<serde_json::Value>,
+        output: Output,
+        message: Option<FirstMessage>,
+        starting: Lines,
     ) -> Result<(), Error> {
         self.answer_open_calls(out, |_| UNRECORDED_ANSWER.to_owned())?;
         let position = out.position();
+        let started_at_ms = self.clock.now_ms();
+        let started = EventMsg::TurnStarted(TurnStarted {
+            turn_id: id.clone(),
+            started_at_ms,
+            model_context_window: self.context_window(),
+            collaboration_mode_kind: self.context.collaboration_mode,
+        });
+        let mut lines = vec![
+            Line::Record(RolloutRecord::TurnContext(self.context.clone())),
+            Line::event(&id, started),
+        ];
+        let mut items = Vec::new();
+        if message.is_some() {
+            let mut warnings = Vec::new();
+            items = self.missing_context(&mut warnings);
+            let warning = |message| Line::event(&id, EventMsg::Warning { message });
+            lines.extend(items.iter().map(Line::item));
+            lines.extend(warnings.into_iter().map(warning));
+        }
+        self.note_agents(&starting.records);
+        lines.extend(starting.records.into_iter().map(Line::Record));
         self.epoch += 1;
-        let task = Task::new(id, self.epoch, self.context.clone(), output_schema);
-        out.write(
-            &task.id,
-            vec![RolloutRecord::TurnContext(self.context.clone())],
-            vec![EventMsg::TurnStarted(TurnStarted {
-                turn_id: task.id.clone(),
-                started_at_ms: self.clock.now_ms(),
-                model_context_window: self.context_window(),
-                collaboration_mode_kind: self.context.collaboration_mode,
-            })],
-        )?;
+        let context = self.context.clone();
+        let mut task = Task::new(id, self.epoch, context, started_at_ms, output);
+        if let Some(message) = message {
+            let metadata = message.mail.as_ref().and_then(|mail| mail.metadata.clone());
+            lines.extend(self.message_lines(&task.id, message.content, &message.item, metadata));
+            items.push(message.item);
+            task.heard.extend(message.mail.map(|mail| mail.id));
+        }
+        out.write_lines(lines)?;
+        Receipt::tell_written(starting.receipt);
         self.history.begin_turn(position);
+        self.history.extend(items);
         self.task = Some(task);
         Ok(())
     }
@@ -86,55 +133,29 @@ impl Conversation {
         Ok(())
     }
 
-    /// Tells the model what it does not know of its surroundings.
-    fn tell_surroundings(&mut self, out: &mut Emitter) -> Result<(), Error> {
-        let Some(id) = self.task_id() else {
-            return Ok(());
-        };
-        let mut warnings = Vec::new();
-        let items = self.missing_context(&mut warnings);
-        let records = items
-            .iter()
-            .cloned()
-            .map(RolloutRecord::ResponseItem)
-            .collect();
-        let warnings = warnings
-            .into_iter()
-            .map(|message| EventMsg::Warning { message })
-            .collect();
-        out.write(&id, records, warnings)?;
-        self.history.extend(items);
-        Ok(())
-    }
-
-    /// Adds a user's message to the history.
-    fn say(
-        &mut self,
-        out: &mut Emitter,
+    /// Returns the lines of a user's message, for the model and for people.
+    fn message_lines(
+        &self,
+        id: &SubmissionId,
         content: Vec<UserInput>,
-        message: ResponseItem,
-    ) -> Result<(), Error> {
-        let Some(id) = self.task_id() else {
-            return Ok(());
-        };
+        message: &ResponseItem,
+        metadata: Option<MessageMetadata>,
+    ) -> impl Iterator<Item = Line> + use<> {
         let item = TurnItem::UserMessage(UserMessageItem {
             id: self.ids.item("user"),
             content,
+            metadata,
         });
-        let mut msgs = vec![self.started_event(&id, item.clone())];
-        msgs.extend(self.completed_events(&id, vec![item]));
-        out.write(
-            &id,
-            vec![RolloutRecord::ResponseItem(message.clone())],
-            msgs,
-        )?;
-        self.history.push(message);
-        Ok(())
+        let started = self.started_event(id, item.clone());
+        let completed = self.completed_events(id, vec![item]);
+        let events = std::iter::once(started).chain(completed);
+        let events: Vec<Line> = events.map(|msg| Line::event(id, msg)).collect();
+        std::iter::once(Line::item(message)).chain(events)
     }
 
     /// Asks the model, after making room if there is too little.
     pub(super) async fn sample(&mut self, out: &mut Emitter) -> Result<(), Error> {
-        self.deliver_steered(out)?;
+        self.deliver_steered(out).await?;
         let full = self
             .compact_limit()
             .is_some_and(|limit| self.context_tokens() >= limit);
@@ -154,6 +175,7 @@ impl Conversation {
         if let Some(task) = &mut self.task {
             task.phase = Phase::Sampling { stream, response };
         }
+        self.show(Doing::Model);
         Ok(())
     }
 
@@ -166,21 +188,63 @@ impl Conversation {
             parallel_tool_calls: true,
             effort: task.context.effort,
             summary: task.context.summary,
-            output_schema: task.output_schema.clone(),
+            output_schema: task.output.schema(),
             previous: self.history.previous(),
-            prompt_cache_key: Some(self.id().to_string()),
+            prompt_cache_key: Some(self.prompt_cache_key.clone()),
         }
     }
 
-    fn deliver_steered(&mut self, out: &mut Emitter) -> Result<(), Error> {
-        while let Some(steered) = self.task.as_mut().and_then(|task| task.steered.pop_front()) {
-            self.say(out, steered.items, steered.message)?;
-            if let Some(turn_id) = self.task_id() {
-                let receipt = SteerReceipt::Delivered { turn_id };
-                out.emit(&steered.submission, vec![EventMsg::SteerReceipt(receipt)])?;
+    /// Gives the model what waits for it, in one write. Returns whether there was anything.
+    pub(super) async fn deliver_steered(&mut self, out: &mut Emitter) -> Result<bool, Error> {
+        let Some(task) = &mut self.task else {
+            return Ok(false);
+        };
+        let waiting = task.steered.iter();
+        let taken: Vec<MessageId> = waiting.filter_map(Steered::message_id).collect();
+        let taking = match self.taking(&taken).await {
+            Ok(lines) => lines,
+            Err(NotNow) => {
+                if let Some(task) = &mut self.task {
+                    task.steered.retain(|one| one.message_id().is_none());
+                }
+                Lines::default()
             }
+        };
+        let Some(task) = &self.task else {
+            return Ok(false);
+        };
+        if task.steered.is_empty() {
+            return Ok(false);
         }
-        Ok(())
+        let mut lines: Vec<Line> = Vec::with_capacity(taking.records.len() + 4);
+        let mut items = Vec::with_capacity(task.steered.len());
+        self.note_agents(&taking.records);
+        lines.extend(taking.records.into_iter().map(Line::Record));
+        let Some(task) = &self.task else {
+            return Ok(false);
+        };
+        for steered in &task.steered {
+            let metadata = match &steered.sender {
+                Sender::Client(_) => None,
+                Sender::Inbox(mail) => mail.metadata.clone(),
+            };
+            let content = steered.items.clone();
+            lines.extend(self.message_lines(&task.id, content, &steered.message, metadata));
+            if let Sender::Client(submission) = &steered.sender {
+                let turn_id = task.id.clone();
+                let receipt = EventMsg::SteerReceipt(SteerReceipt::Delivered { turn_id });
+                lines.push(Line::event(submission, receipt));
+            }
+            items.push(steered.message.clone());
+        }
+        // Left waiting until it is written: of what is not, the senders are told.
+        out.write_lines(lines)?;
+        Receipt::tell_written(taking.receipt);
+        self.history.extend(items);
+        if let Some(task) = &mut self.task {
+            task.steered.clear();
+        }
+        Ok(true)
     }
 
     /// Takes what one network read brought.
@@ -246,6 +310,7 @@ impl Conversation {
                 Said::Delta(msg) => out.delta(&id, msg)?,
             }
         }
+        self.look_for_headline();
         Ok(())
     }
 
@@ -290,8 +355,24 @@ impl Conversation {
         }
     }
 
-    pub(super) fn task_id(&self) -> Option<SubmissionId> {
+    pub(crate) fn task_id(&self) -> Option<SubmissionId> {
         self.task.as_ref().map(|task| task.id.clone())
+    }
+}
+
+/// A message that a task begins with.
+#[derive(Debug)]
+pub(super) struct FirstMessage {
+    content: Vec<UserInput>,
+    item: ResponseItem,
+    mail: Option<Mail>,
+}
+
+pub(super) fn not_now() -> ErrorEvent {
+    ErrorEvent {
+        message: "the agent takes no input now: it was closed, or is being stopped".to_owned(),
+        fatal: false,
+        error_info: Some(ErrorInfo::InvalidSubmission),
     }
 }
 

@@ -6,18 +6,19 @@ use std::time::Duration;
 use troupe_protocol::SubmissionId;
 use troupe_protocol::approval::ReviewDecision;
 use troupe_protocol::command::WorkStatus;
-use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{AbortReason, EventMsg};
 use troupe_protocol::item::TurnItem;
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::usage::TokenUsage;
-use troupe_protocol::{ResponseId, ResponseItem};
+use troupe_protocol::{CallId, ResponseId, ResponseItem};
 use troupe_store::Error;
 
 use super::Conversation;
-use crate::calls::Calls;
+use super::ending::stop_reason;
+use crate::calls::{Calls, Recordable};
 use crate::context::INTERRUPTED_NOTE;
-use crate::emit::Emitter;
+use crate::emit::{Emitter, Line};
+use crate::host::{Doing, Receipt};
 use crate::limits::STOP_GRACE_MS;
 use crate::response::Response;
 use crate::task::{Phase, Stop, Stopping, Task};
@@ -31,12 +32,7 @@ impl Conversation {
         if self.task.is_none() {
             return out.warn(id, "there is no running task to interrupt".to_owned());
         }
-        let stop = Stop::fatal(
-            AbortReason::Interrupted,
-            "interrupted".to_owned(),
-            ErrorInfo::Interrupted,
-        );
-        self.stop(out, stop).await
+        self.stop(out, Stop::interrupted()).await
     }
 
     /// Begins to end the task. It is over when its tools have cleaned up, which may be now.
@@ -83,14 +79,15 @@ impl Conversation {
             calls,
             deadline: tokio::time::Instant::now() + Duration::from_millis(STOP_GRACE_MS),
         });
-        let msgs = withdrawn
-            .into_iter()
-            .map(|call_id| EventMsg::ApprovalResolved {
-                call_id,
-                decision: ReviewDecision::Abort,
-            })
-            .collect();
-        out.emit(&task.id, msgs)?;
+        let id = task.id.clone();
+        let resolved = |call_id: &CallId| EventMsg::ApprovalResolved {
+            call_id: call_id.clone(),
+            decision: ReviewDecision::Abort,
+        };
+        for call_id in &withdrawn {
+            self.answered(call_id, ReviewDecision::Abort);
+        }
+        out.emit(&id, withdrawn.iter().map(resolved).collect())?;
         if running {
             return Ok(());
         }
@@ -102,18 +99,29 @@ impl Conversation {
         let Some(mut task) = self.task.take_if(|task| task.is_stopping()) else {
             return Ok(());
         };
-        if let Err(error) = self.record_end(out, &mut task).await {
-            // A task whose end is not recorded is ended by who takes the error.
-            self.task = Some(task);
-            return Err(error);
+        let receipts = match self.record_end(out, &mut task).await {
+            Ok(receipts) => receipts,
+            Err(error) => {
+                // A task whose end is not recorded is ended by who takes the error.
+                self.task = Some(task);
+                return Err(error);
+            }
+        };
+        out.commit().await?;
+        for receipt in receipts {
+            Receipt::tell_written(receipt);
         }
-        out.commit().await
+        Ok(())
     }
 
-    async fn record_end(&mut self, out: &mut Emitter, task: &mut Task) -> Result<(), Error> {
+    async fn record_end(
+        &mut self,
+        out: &mut Emitter,
+        task: &mut Task,
+    ) -> Result<[Option<Receipt>; 2], Error> {
         let undelivered = task.take_undelivered();
         let Phase::Stopping(stopping) = &mut task.phase else {
-            return Ok(());
+            return Ok([None, None]);
         };
         if stopping.why.reason == AbortReason::Interrupted {
             // What earlier calls left running in the background ends too.
@@ -128,33 +136,49 @@ impl Conversation {
             out.error(&steer, error)?;
         }
         stopping.calls.answer_rest();
-        let mut answers = stopping.calls.take_recordable();
+        let Recordable {
+            mut answers,
+            claims,
+        } = stopping.calls.take_recordable();
         if stopping.why.reason == AbortReason::Interrupted {
             answers.push(ResponseItem::user_text(INTERRUPTED_NOTE));
         }
-        let items = stopping.calls.take_open_items();
+        let items = stopping.calls.take_open_items().into_iter();
+        let items: Vec<TurnItem> = items.map(as_failed).collect();
         let error = stopping.why.error.take();
         let reason = stopping.why.reason;
-        self.complete_items(out, &task.id, items.into_iter().map(as_failed).collect())?;
-        let records = answers
-            .iter()
-            .cloned()
-            .map(RolloutRecord::ResponseItem)
-            .collect();
+        for item in &items {
+            task.seen.completed(item);
+        }
+        self.complete_items(out, &task.id, items)?;
+        let claiming = self.claiming(claims).await;
+        let why = stop_reason(task, reason, error.as_ref());
+        let ending = self.ending(task, why).await;
+        self.note_agents(&claiming.records);
+        self.note_agents(&ending.records);
         let aborted = EventMsg::TurnAborted(task.aborted(reason));
         let msgs = error.map(EventMsg::Error).into_iter().chain([aborted]);
-        out.write(&task.id, records, msgs.collect())?;
+        let lines = claiming.records.into_iter().map(Line::Record);
+        let lines = lines.chain(answers.iter().map(Line::item));
+        let lines = lines.chain(ending.records.into_iter().map(Line::Record));
+        out.write_lines(lines.chain(msgs.map(|msg| Line::event(&task.id, msg))))?;
         self.history.extend(answers);
-        Ok(())
+        Ok([claiming.receipt, ending.receipt])
     }
 
     /// Takes the task away without a record, because recording is what failed. Returns it
     /// with the ends of the items that people saw begin.
     pub(crate) fn give_up(&mut self) -> Option<(Task, Vec<EventMsg>)> {
         let mut task = self.task.take()?;
+        self.show(Doing::Idle);
         let items = match std::mem::replace(&mut task.phase, Phase::Starting) {
             Phase::Sampling { response, .. } => response.abandon().items,
-            Phase::Calling(mut calls) => calls.take_open_items(),
+            Phase::Calling(mut calls) => {
+                for call_id in calls.stop() {
+                    self.answered(&call_id, ReviewDecision::Abort);
+                }
+                calls.take_open_items()
+            }
             Phase::Compacting(compacting) => vec![super::compaction::item(compacting.item)],
             Phase::Stopping(mut stopping) => stopping.calls.take_open_items(),
             Phase::Starting => Vec::new(),

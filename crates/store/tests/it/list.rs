@@ -151,19 +151,27 @@ async fn filters_combine() {
         change(&mut query);
         query
     };
+    check(&home, by_creation.clone(), &["write", "Read 100% of a_b"]).await;
+    let everything = with(&|query| query.sources = SourceKind::ALL.to_vec());
     check(
         &home,
-        by_creation.clone(),
+        everything.clone(),
         &["child", "write", "Read 100% of a_b"],
     )
     .await;
-    let oldest_first = with(&|query| query.direction = Direction::OldestFirst);
+    let oldest_first = ListQuery {
+        direction: Direction::OldestFirst,
+        ..everything
+    };
     check(&home, oldest_first, &["Read 100% of a_b", "write", "child"]).await;
     let in_a = with(&|query| query.cwd = Some("/a".into()));
-    check(&home, in_a, &["child", "Read 100% of a_b"]).await;
+    check(&home, in_a, &["Read 100% of a_b"]).await;
     let by_people = with(&|query| query.sources = vec![SourceKind::Cli, SourceKind::Exec]);
     check(&home, by_people, &["write", "Read 100% of a_b"]).await;
-    let by_other = with(&|query| query.model_providers = vec!["other".into()]);
+    let by_other = with(&|query| {
+        query.sources = vec![SourceKind::SubSession, SourceKind::Exec];
+        query.model_providers = vec!["other".into()];
+    });
     check(&home, by_other, &["child"]).await;
     let reading = with(&|query| query.search = Some("read".into()));
     check(&home, reading, &["write", "Read 100% of a_b"]).await;

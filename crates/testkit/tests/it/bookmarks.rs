@@ -204,6 +204,7 @@ async fn a_fork_goes_on_by_itself() {
             fork: Some(ForkPoint {
                 session_id: source,
                 last_response_id: None,
+                turns: None,
             }),
             ..ConfigureSession::default()
         })

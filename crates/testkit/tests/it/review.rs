@@ -28,6 +28,7 @@ fn fork_of(session_id: SessionId) -> ConfigureSession {
         fork: Some(ForkPoint {
             session_id,
             last_response_id: None,
+            turns: None,
         }),
         ..ConfigureSession::default()
     }

@@ -281,6 +281,7 @@ async fn a_fork_that_cannot_be_kept_leaves_the_session_as_it_was() {
             fork: Some(ForkPoint {
                 session_id: session,
                 last_response_id: None,
+                turns: None,
             }),
             ..ConfigureSession::default()
         }))

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use troupe_protocol::command::FileChanges;
 
 use crate::blocking::Stop;
+use crate::digest::Digested;
 use crate::patch::{Found, Patch, Plan, PlanError, Roots, plan};
 use crate::policy::Reach;
 use crate::worker::FileWork;
@@ -24,8 +25,8 @@ pub(crate) struct Planning {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Planned {
     pub changes: FileChanges,
-    /// Every absolute path that is written or removed.
-    pub touched: Vec<PathBuf>,
+    /// Every file that is written or removed, as it is before.
+    pub touched: Vec<Digested>,
     pub reach: Reach,
     /// The directories that it has to write in.
     pub directories: Vec<PathBuf>,
@@ -67,7 +68,7 @@ impl Planned {
     fn new(plan: &Plan, reach: Reach) -> std::io::Result<Self> {
         Ok(Self {
             changes: plan.changes().clone(),
-            touched: plan.touched(),
+            touched: plan.touched().into_iter().map(Digested::look).collect(),
             reach,
             directories: plan.directories()?.into_iter().collect(),
             found: plan.found()?,

@@ -1,0 +1,111 @@
+//! The end of a task: its answer is judged, its result made, and both are written in one
+//! piece with the event that tells of it.
+
+use troupe_protocol::ResponseItem;
+use troupe_protocol::error::ErrorInfo;
+use troupe_protocol::event::{AbortReason, ErrorEvent, EventMsg};
+use troupe_protocol::result::{Evidence, StopReason, StructuredOutput, TaskResult};
+use troupe_store::Error;
+
+use super::Conversation;
+use crate::emit::{Emitter, Line};
+use crate::host::{Doing, Lines, Receipt};
+use crate::output::Verdict;
+use crate::task::{Phase, Stop, Task};
+
+impl Conversation {
+    /// Ends the task, if its answer is as it was asked for. If not, the model gets one more
+    /// try.
+    pub(super) async fn conclude(&mut self, out: &mut Emitter) -> Result<(), Error> {
+        let Some(task) = &mut self.task else {
+            return Ok(());
+        };
+        match task.output.judge(task.last_message.as_deref()) {
+            Verdict::Accepted => self.complete_task(out).await,
+            Verdict::Repair(request) => {
+                let message = "the answer does not fit its output schema; it is asked for again";
+                let warning = EventMsg::Warning {
+                    message: message.to_owned(),
+                };
+                let request = ResponseItem::user_text(request);
+                let id = task.id.clone();
+                out.write_lines([Line::item(&request), Line::event(&id, warning)])?;
+                self.history.push(request);
+                Box::pin(self.sample(out)).await
+            }
+            Verdict::Rejected(message) => {
+                task.phase = Phase::Starting;
+                let stop = Stop::fatal(AbortReason::Error, message, ErrorInfo::Other);
+                self.stop(out, stop).await
+            }
+        }
+    }
+
+    /// Ends a task that did what it was asked for.
+    pub(super) async fn complete_task(&mut self, out: &mut Emitter) -> Result<(), Error> {
+        let Some(mut task) = self.task.take() else {
+            return Ok(());
+        };
+        let ending = self.ending(&mut task, StopReason::Completed).await;
+        self.note_agents(&ending.records);
+        let complete = Line::event(&task.id, EventMsg::TurnComplete(task.completed()));
+        let lines = ending.records.into_iter().map(Line::Record);
+        if let Err(error) = out.write_lines(lines.chain([complete])) {
+            // A task whose end is not recorded is ended by who takes the error.
+            self.task = Some(task);
+            return Err(error);
+        }
+        out.commit().await?;
+        Receipt::tell_written(ending.receipt);
+        Ok(())
+    }
+
+    /// Tells the tree what the task came to. Returns the lines that go with its end.
+    pub(super) async fn ending(&mut self, task: &mut Task, stop: StopReason) -> Lines {
+        self.show(Doing::Idle);
+        let Some(host) = self.host.clone() else {
+            return Lines::default();
+        };
+        let seen = std::mem::take(&mut task.seen);
+        let evidence = if host.has_tree() {
+            seen.finish(self.clock.now_ms()).await
+        } else {
+            Evidence::default()
+        };
+        let result = TaskResult {
+            session_id: self.id(),
+            task_id: task.id.clone(),
+            stop,
+            last_message: task.last_message.clone(),
+            output: task.output.found().cloned(),
+            evidence,
+        };
+        host.ending(result).await
+    }
+}
+
+/// Returns why a task that was aborted is over.
+pub(super) fn stop_reason(
+    task: &Task,
+    reason: AbortReason,
+    error: Option<&ErrorEvent>,
+) -> StopReason {
+    let message = error.map(|error| error.message.clone());
+    match reason {
+        AbortReason::Replaced => StopReason::Replaced,
+        AbortReason::Shutdown => StopReason::Shutdown,
+        AbortReason::Crash => StopReason::Crash,
+        AbortReason::BudgetLimited => StopReason::BudgetExceeded,
+        AbortReason::Error => match task.output.found() {
+            Some(StructuredOutput::Invalid { .. }) => StopReason::OutputInvalid {
+                message: message.unwrap_or_default(),
+            },
+            Some(StructuredOutput::Valid { .. }) | None => StopReason::Errored {
+                message: message.unwrap_or_default(),
+                info: error.and_then(|error| error.error_info.clone()),
+            },
+        },
+        // Ended by somebody's wish, whatever a later version calls it.
+        _ => StopReason::Interrupted,
+    }
+}

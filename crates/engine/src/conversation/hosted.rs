@@ -1,0 +1,136 @@
+//! What the session tells the tree that it is a member of, and what it gets for it: the
+//! lines that belong in the same append. A session by itself tells nobody and gets none.
+
+use troupe_protocol::approval::ReviewDecision;
+use troupe_protocol::op::ReviewRequest;
+use troupe_protocol::rollout::RolloutRecord;
+use troupe_protocol::tree::MessageId;
+use troupe_protocol::{CallId, SubmissionId};
+use troupe_tools::{Ask, Claim};
+
+use super::Conversation;
+use crate::host::{Doing, Lines, NotNow, Opened, Pulse};
+use crate::task::Phase;
+
+/// What a client is told who asks a lone session for a review.
+const NO_TREE: &str = "this session is not a member of an agent tree, which a review needs";
+
+impl Conversation {
+    pub(super) fn tell_opened(&self) {
+        if let Some(host) = &self.host {
+            host.opened(Opened {
+                session: self.id(),
+                orders: self.mailbox.orders(),
+                has_agents: self.has_agents,
+                context: self.context.clone(),
+                thread_note: self.thread_note.clone(),
+            });
+        }
+    }
+
+    pub(super) async fn starting(
+        &mut self,
+        task: &SubmissionId,
+        message: Option<MessageId>,
+    ) -> Result<Lines, NotNow> {
+        match self.host.clone() {
+            Some(host) => host.starting(task, message).await,
+            None => Ok(Lines::default()),
+        }
+    }
+
+    pub(super) async fn taking(&mut self, messages: &[MessageId]) -> Result<Lines, NotNow> {
+        match self.host.clone() {
+            Some(host) if !messages.is_empty() => host.taking(messages).await,
+            _ => Ok(Lines::default()),
+        }
+    }
+
+    pub(super) async fn claiming(&mut self, claims: Vec<Claim>) -> Lines {
+        match self.host.clone() {
+            Some(host) if !claims.is_empty() => host.claiming(claims).await,
+            _ => Lines::default(),
+        }
+    }
+
+    pub(super) fn asking(&self, call_id: &CallId, ask: &Ask) {
+        if let Some(host) = &self.host {
+            host.asking(call_id, ask);
+        }
+    }
+
+    pub(super) fn answered(&self, call_id: &CallId, decision: ReviewDecision) {
+        if let Some(host) = &self.host {
+            host.answered(call_id, decision);
+        }
+    }
+
+    /// Passes on the answer to a question of another agent. Returns whether there is one.
+    pub(super) async fn decide_elsewhere(
+        &mut self,
+        call_id: &CallId,
+        decision: ReviewDecision,
+    ) -> bool {
+        match self.host.clone() {
+            Some(host) => host.decide(call_id.as_str(), decision).await,
+            None => false,
+        }
+    }
+
+    /// Has the tree review something. Returns why it does not.
+    pub(crate) async fn review(
+        &mut self,
+        id: &SubmissionId,
+        request: ReviewRequest,
+    ) -> Result<(), String> {
+        match self.host.clone() {
+            Some(host) => host.review(id, request).await,
+            None => Err(NO_TREE.to_owned()),
+        }
+    }
+
+    /// Shows what the session is doing from now on.
+    pub(super) fn show(&self, doing: Doing) {
+        if let Some(host) = &self.host {
+            let pulse = Pulse {
+                doing,
+                progress_at_ms: self.clock.now_ms(),
+                usage: self.usage.total,
+            };
+            host.vitals().write(|shown| *shown = pulse);
+        }
+    }
+
+    /// Shows which calls run.
+    pub(super) fn show_calls(&mut self) {
+        if self.host.is_some()
+            && let Some(calls) = self.calls()
+        {
+            let tools = calls.running_tools();
+            self.show(Doing::Tools(tools));
+        }
+    }
+
+    /// Tells the tree of a new headline of the model's reasoning, if there is one.
+    pub(super) fn look_for_headline(&mut self) {
+        let (Some(host), Some(task)) = (&self.host, &mut self.task) else {
+            return;
+        };
+        let Phase::Sampling { response, .. } = &mut task.phase else {
+            return;
+        };
+        let Some(headline) = response.take_headline() else {
+            return;
+        };
+        if task.headline.as_ref() != Some(&headline) {
+            host.reasoning(&headline);
+            task.headline = Some(headline);
+        }
+    }
+
+    /// Remembers that there are lines of a tree in the log, for who reads it from the end.
+    pub(super) fn note_agents(&mut self, records: &[RolloutRecord]) {
+        let is_agent = |record: &RolloutRecord| matches!(record, RolloutRecord::Agent(_));
+        self.has_agents |= records.iter().any(is_agent);
+    }
+}

@@ -1,0 +1,148 @@
+//! What the tree has a session do: begin with a message of the inbox, take more along, end,
+//! write down.
+
+use serde_json::Value;
+use troupe_protocol::error::ErrorInfo;
+use troupe_protocol::event::{AbortReason, ErrorEvent, EventMsg};
+use troupe_protocol::result::StopReason;
+use troupe_protocol::rollout::RolloutRecord;
+use troupe_protocol::session::TurnOverrides;
+use troupe_protocol::tree::{AgentMessage, MessageId};
+use troupe_protocol::{ResponseItem, SubmissionId};
+use troupe_store::Error;
+
+use super::preparing::{Prepared, check_cwd};
+use super::{Asker, Conversation, NewTask};
+use crate::emit::{Emitter, Line};
+use crate::host::Receipt;
+use crate::task::{Mail, Sender, Steered, Stop, Task};
+use crate::user_input;
+
+impl Conversation {
+    /// Begins a task with a message of the inbox, unless one runs.
+    pub(crate) async fn start(
+        &mut self,
+        out: &mut Emitter,
+        task: SubmissionId,
+        mail: Mail,
+        message: AgentMessage,
+        output_schema: Option<Value>,
+    ) -> Result<(), Error> {
+        if self.task.is_some() {
+            return Ok(());
+        }
+        let new = NewTask {
+            items: message.items,
+            overrides: TurnOverrides::default(),
+            output_schema,
+            from: None,
+            asker: Asker::Inbox(mail),
+        };
+        match self.prepare_start(&new).await? {
+            Ok(prepared) => self.begin(out, task, new, prepared).await,
+            Err(refusal) => self.not_started(out, task, refusal).await,
+        }
+    }
+
+    async fn prepare_start(
+        &mut self,
+        new: &NewTask,
+    ) -> Result<Result<Prepared, ErrorEvent>, Error> {
+        match check_cwd(&self.context.cwd) {
+            Ok(()) => self.prepare(new).await,
+            Err(refusal) => Ok(Err(refusal)),
+        }
+    }
+
+    /// Ends a task that could not begin.
+    async fn not_started(
+        &mut self,
+        out: &mut Emitter,
+        id: SubmissionId,
+        refusal: ErrorEvent,
+    ) -> Result<(), Error> {
+        let now = self.clock.now_ms();
+        let context = self.context.clone();
+        let mut task = Task::new(id, self.epoch, context, now, crate::output::Output::Free);
+        let stop = StopReason::FailedToStart {
+            message: refusal.message.clone(),
+        };
+        let ending = self.ending(&mut task, stop).await;
+        self.note_agents(&ending.records);
+        let lines = ending.records.into_iter().map(Line::Record);
+        let error = Line::event(&task.id, EventMsg::Error(refusal));
+        out.write_lines(lines.chain([error]))?;
+        out.commit().await?;
+        Receipt::tell_written(ending.receipt);
+        Ok(())
+    }
+
+    /// Has messages of the inbox join the running task at its next request.
+    pub(crate) async fn mail(&mut self, messages: Vec<(MessageId, AgentMessage)>) {
+        for (id, message) in messages {
+            let joins = self
+                .task
+                .as_mut()
+                .is_some_and(|task| !task.is_stopping() && task.heard.insert(id));
+            if !joins {
+                continue;
+            }
+            let read = user_input::to_history(&message.items).await;
+            // Nobody else can be told, and a message that cannot be read is still one.
+            let item = read.unwrap_or_else(|refusal| {
+                ResponseItem::user_text(format!("A message could not be read: {}", refusal.message))
+            });
+            if let Some(task) = &mut self.task {
+                task.steered.push_back(Steered {
+                    sender: Sender::Inbox(Mail {
+                        id,
+                        metadata: message.metadata,
+                    }),
+                    items: message.items,
+                    message: item,
+                });
+            }
+        }
+    }
+
+    /// Ends this task; another one is left alone.
+    pub(crate) async fn abort(
+        &mut self,
+        out: &mut Emitter,
+        task: &SubmissionId,
+        reason: AbortReason,
+    ) -> Result<(), Error> {
+        if self.task.as_ref().is_none_or(|running| running.id != *task) {
+            return Ok(());
+        }
+        let why = match reason {
+            AbortReason::Interrupted => Stop::interrupted(),
+            AbortReason::BudgetLimited => Stop::fatal(
+                reason,
+                "the budget is used up".to_owned(),
+                ErrorInfo::UsageLimitExceeded,
+            ),
+            reason => Stop::quietly(reason),
+        };
+        self.stop(out, why).await
+    }
+
+    /// Writes lines of the tree and tells its events. Who wants to know gets to know when
+    /// they are on disk.
+    pub(crate) async fn record_for_tree(
+        &mut self,
+        out: &mut Emitter,
+        records: Vec<RolloutRecord>,
+        events: Vec<EventMsg>,
+        receipt: Option<Receipt>,
+    ) -> Result<(), Error> {
+        self.note_agents(&records);
+        let id = self.task_id().unwrap_or_default();
+        out.write(&id, records, events)?;
+        if receipt.is_some() {
+            out.commit().await?;
+            Receipt::tell_written(receipt);
+        }
+        Ok(())
+    }
+}

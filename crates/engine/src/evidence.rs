@@ -1,0 +1,137 @@
+//! What a task was seen to do, whatever its model says of it.
+
+use std::collections::HashMap;
+
+use troupe_protocol::ResponseItem;
+use troupe_protocol::command::CommandSource;
+use troupe_protocol::item::{CommandExecutionItem, TurnItem};
+use troupe_protocol::result::{CommandEvidence, Evidence, FileEvidence};
+use troupe_protocol::usage::TokenUsage;
+use troupe_tools::digest::{self, Digested};
+
+use crate::limits::{EVIDENCE_COMMAND_BYTES_MAX, EVIDENCE_ENTRIES_MAX};
+
+/// Grows while the task runs.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    evidence: Evidence,
+    /// Files as they were when the task first touched them.
+    files: Vec<Digested>,
+    /// Where the commands stand in the list that go on in the background.
+    background: HashMap<String, usize>,
+}
+
+impl Seen {
+    pub(crate) fn since(started_at_ms: i64) -> Self {
+        let mut seen = Self::default();
+        seen.evidence.started_at_ms = started_at_ms;
+        seen
+    }
+
+    pub(crate) fn used(&mut self, usage: TokenUsage) {
+        self.evidence.usage += usage;
+    }
+
+    /// Takes the items of a whole response.
+    pub(crate) fn responded(&mut self, items: &[ResponseItem]) {
+        for item in items {
+            match item {
+                ResponseItem::FunctionCall { name, .. }
+                | ResponseItem::CustomToolCall { name, .. } => {
+                    *self.evidence.tool_calls.entry(name.clone()).or_default() += 1;
+                }
+                item if item.assistant_message().is_some() => self.evidence.messages += 1,
+                _ => (),
+            }
+        }
+    }
+
+    /// Takes an item that a call has completed.
+    pub(crate) fn completed(&mut self, item: &TurnItem) {
+        if let TurnItem::CommandExecution(item) = item {
+            self.command(item);
+        }
+    }
+
+    fn command(&mut self, item: &CommandExecutionItem) {
+        let exit_code = item.outcome.as_ref().and_then(|outcome| outcome.exit_code);
+        let process = item.process_id.as_ref();
+        let earlier = process.and_then(|process| self.background.get(process));
+        if let Some(&index) = earlier {
+            self.evidence.commands[index].exit_code = exit_code;
+            return;
+        }
+        // A look at a command of an earlier task says something new only when it has ended.
+        if item.source == CommandSource::UnifiedExecInteraction && exit_code.is_none() {
+            return;
+        }
+        if self.evidence.commands.len() >= EVIDENCE_ENTRIES_MAX {
+            self.evidence.omitted += 1;
+            return;
+        }
+        if let (Some(process), None) = (process, exit_code) {
+            let index = self.evidence.commands.len();
+            self.background.insert(process.clone(), index);
+        }
+        self.evidence.commands.push(CommandEvidence {
+            command: shown(&item.command),
+            exit_code,
+        });
+    }
+
+    /// Takes files as they are before a patch is applied to them. The first look counts.
+    pub(crate) fn touched(&mut self, files: Vec<Digested>) {
+        for file in files {
+            if self.files.iter().any(|known| known.path == file.path) {
+                continue;
+            }
+            if self.files.len() < EVIDENCE_ENTRIES_MAX {
+                self.files.push(file);
+            } else {
+                self.evidence.omitted += 1;
+            }
+        }
+    }
+
+    /// Looks at the files again and returns what is to be told of the task.
+    pub(crate) async fn finish(self, ended_at_ms: i64) -> Evidence {
+        let mut evidence = self.evidence;
+        evidence.ended_at_ms = ended_at_ms;
+        if !self.files.is_empty() {
+            let looked = tokio::task::spawn_blocking(move || compare(self.files)).await;
+            // It fails only when the runtime is shutting down, and the task with it.
+            evidence.files = looked.unwrap_or_default();
+        }
+        evidence
+    }
+}
+
+/// Leaves out what is as it was before: a patch that failed, or one that was taken back.
+fn compare(files: Vec<Digested>) -> Vec<FileEvidence> {
+    let look = |file: Digested| FileEvidence {
+        after: digest::of_path(&file.path),
+        path: file.path,
+        before: file.sha256,
+    };
+    files
+        .into_iter()
+        .map(look)
+        .filter(|file| file.before != file.after)
+        .collect()
+}
+
+/// Returns a command as one would type it; of a shell's, what the shell was given.
+fn shown(argv: &[String]) -> String {
+    let text = match argv {
+        [_, flag, script] if flag == "-c" || flag == "-lc" => script.clone(),
+        words => words.join(" "),
+    };
+    if text.len() <= EVIDENCE_COMMAND_BYTES_MAX {
+        return text;
+    }
+    let end = text.floor_char_boundary(EVIDENCE_COMMAND_BYTES_MAX);
+    format!("{}…", &text[..end])
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,130 @@
+use expect_test::{Expect, expect};
+use tempfile::TempDir;
+use troupe_protocol::command::WorkStatus;
+use troupe_protocol::item::CommandOutcome;
+
+use super::*;
+
+/// A command of the model: what it was, under which number it goes on, how it ended.
+fn command(script: &str, process: Option<&str>, exit_code: Option<i32>) -> TurnItem {
+    TurnItem::CommandExecution(CommandExecutionItem {
+        id: "c".into(),
+        command: ["bash", "-lc", script].map(ToOwned::to_owned).to_vec(),
+        cwd: "/".into(),
+        parsed_cmd: Vec::new(),
+        source: CommandSource::Agent,
+        process_id: process.map(ToOwned::to_owned),
+        status: WorkStatus::Completed,
+        outcome: Some(CommandOutcome {
+            exit_code,
+            stdout: String::new(),
+            stderr: String::new(),
+            aggregated_output: String::new(),
+            formatted_output: String::new(),
+            duration_ms: 1,
+        }),
+    })
+}
+
+/// A later look at a command in the background.
+fn look(script: &str, process: &str, exit_code: Option<i32>) -> TurnItem {
+    match command(script, Some(process), exit_code) {
+        TurnItem::CommandExecution(item) => TurnItem::CommandExecution(CommandExecutionItem {
+            source: CommandSource::UnifiedExecInteraction,
+            ..item
+        }),
+        other => other,
+    }
+}
+
+fn check(items: &[TurnItem], expected: Expect) {
+    let mut seen = Seen::default();
+    for item in items {
+        seen.completed(item);
+    }
+    let lines: Vec<String> = seen
+        .evidence
+        .commands
+        .iter()
+        .map(|command| format!("{} {:?}", command.command, command.exit_code))
+        .collect();
+    expected.assert_eq(&lines.join("\n"));
+}
+
+#[test]
+fn commands_are_told_with_how_they_ended() {
+    check(
+        &[
+            command("make", None, Some(0)),
+            command("make test", None, Some(2)),
+        ],
+        expect![[r#"
+            make Some(0)
+            make test Some(2)"#]],
+    );
+}
+
+#[test]
+fn a_command_in_the_background_is_told_once() {
+    check(
+        &[
+            command("serve", Some("7"), None),
+            look("serve", "7", None),
+            look("serve", "7", Some(143)),
+        ],
+        expect!["serve Some(143)"],
+    );
+    check(&[command("serve", Some("7"), None)], expect!["serve None"]);
+}
+
+#[test]
+fn a_command_of_an_earlier_task_is_told_when_it_ends() {
+    check(
+        &[look("serve", "7", None), look("serve", "7", Some(0))],
+        expect!["serve Some(0)"],
+    );
+}
+
+#[test]
+fn what_is_too_much_is_counted() {
+    let mut seen = Seen::default();
+    for _ in 0..EVIDENCE_ENTRIES_MAX + 3 {
+        seen.completed(&command("true", None, Some(0)));
+    }
+    assert_eq!(seen.evidence.commands.len(), EVIDENCE_ENTRIES_MAX);
+    assert_eq!(seen.evidence.omitted, 3);
+}
+
+#[tokio::test]
+async fn files_are_compared_with_what_the_task_found() {
+    let dir = TempDir::new().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    std::fs::write(path("kept"), "a").unwrap();
+    std::fs::write(path("changed"), "a").unwrap();
+    std::fs::write(path("gone"), "a").unwrap();
+    let mut seen = Seen::default();
+    let names = ["kept", "changed", "gone", "new"];
+    seen.touched(names.map(|name| Digested::look(path(name))).to_vec());
+    std::fs::write(path("changed"), "b").unwrap();
+    // A second look does not move the beginning.
+    seen.touched(vec![Digested::look(path("changed"))]);
+    std::fs::remove_file(path("gone")).unwrap();
+    std::fs::write(path("new"), "n").unwrap();
+
+    let evidence = seen.finish(5).await;
+    let lines: Vec<String> = evidence
+        .files
+        .iter()
+        .map(|file| {
+            let short = |hash: &Option<String>| hash.as_ref().map(|hash| hash[..8].to_owned());
+            let name = file.path.file_name().unwrap().display();
+            format!("{name} {:?} {:?}", short(&file.before), short(&file.after))
+        })
+        .collect();
+    expect![[r#"
+        changed Some("ca978112") Some("3e23e816")
+        gone Some("ca978112") None
+        new None Some("1b16b1df")"#]]
+    .assert_eq(&lines.join("\n"));
+    assert_eq!(evidence.ended_at_ms, 5);
+}

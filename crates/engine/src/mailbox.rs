@@ -1,0 +1,88 @@
+//! The one mailbox of a session, with two ways in.
+//!
+//! Clients and tools wait for credit while too much lies in it. The tree's [`Orders`] never
+//! wait: a supervisor that waited for one session would keep every other one waiting, and
+//! two that waited for each other would do so for ever.
+
+use std::sync::Arc;
+
+use tokio::sync::{Semaphore, mpsc};
+
+use crate::host::Order;
+use crate::limits::MAILBOX_MAX;
+use crate::session::{Closed, Input};
+
+pub(crate) fn mailbox() -> (Mailbox, Inputs) {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    let credit = Arc::new(Semaphore::new(MAILBOX_MAX));
+    let mailbox = Mailbox {
+        inputs: sender,
+        credit: Arc::clone(&credit),
+    };
+    let inputs = Inputs {
+        inputs: receiver,
+        credit,
+    };
+    (mailbox, inputs)
+}
+
+/// The sending end.
+#[derive(Debug, Clone)]
+pub(crate) struct Mailbox {
+    inputs: mpsc::UnboundedSender<Input>,
+    credit: Arc<Semaphore>,
+}
+
+impl Mailbox {
+    /// Posts an input; waits while the mailbox is full.
+    pub(crate) async fn post(&self, input: Input) -> Result<(), Closed> {
+        let credit = self.credit.acquire().await.map_err(|_| Closed)?;
+        self.inputs.send(input).map_err(|_| Closed)?;
+        // Given back by who takes the input out.
+        credit.forget();
+        Ok(())
+    }
+
+    pub(crate) fn orders(&self) -> Orders {
+        Orders {
+            inputs: self.inputs.clone(),
+        }
+    }
+}
+
+/// The tree's way into a session. It does not keep the session alive.
+#[derive(Debug, Clone)]
+pub struct Orders {
+    inputs: mpsc::UnboundedSender<Input>,
+}
+
+impl Orders {
+    /// Gives an order, at once. Returns `false` if the session is gone, and the order with it.
+    pub fn give(&self, order: Order) -> bool {
+        self.inputs.send(Input::Order(order)).is_ok()
+    }
+}
+
+/// The receiving end. Its end closes the mailbox, for those too that wait for credit.
+#[derive(Debug)]
+pub(crate) struct Inputs {
+    inputs: mpsc::UnboundedReceiver<Input>,
+    credit: Arc<Semaphore>,
+}
+
+impl Inputs {
+    /// Returns what was posted first. Cancel-safe.
+    pub(crate) async fn next(&mut self) -> Option<Input> {
+        let input = self.inputs.recv().await?;
+        if !matches!(input, Input::Order(_)) {
+            self.credit.add_permits(1);
+        }
+        Some(input)
+    }
+}
+
+impl Drop for Inputs {
+    fn drop(&mut self) {
+        self.credit.close();
+    }
+}

@@ -1,0 +1,83 @@
+use expect_test::{Expect, expect};
+use serde_json::json;
+
+use super::*;
+
+fn contract() -> Output {
+    Output::checked(Some(json!({
+        "type": "object",
+        "required": ["count"],
+        "properties": { "count": { "type": "integer", "minimum": 1 } },
+    })))
+}
+
+fn check(answers: &[&str], expected: Expect) {
+    let mut output = contract();
+    let verdicts: Vec<String> = answers
+        .iter()
+        .map(|answer| match output.judge(Some(answer)) {
+            Verdict::Accepted => "accepted".to_owned(),
+            Verdict::Repair(request) => format!("repair: {request}"),
+            Verdict::Rejected(message) => format!("rejected: {message}"),
+        })
+        .collect();
+    expected.assert_eq(&format!("{}\n{:?}", verdicts.join("\n"), output.found()));
+}
+
+#[test]
+fn an_answer_that_fits_is_kept_as_json() {
+    check(
+        &[r#"{"count": 3}"#],
+        expect![[r#"
+            accepted
+            Some(Valid { value: Object {"count": Number(3)} })"#]],
+    );
+    check(
+        &["```json\n{\"count\": 3}\n```"],
+        expect![[r#"
+            accepted
+            Some(Valid { value: Object {"count": Number(3)} })"#]],
+    );
+}
+
+#[test]
+fn the_model_is_told_once_what_is_wrong() {
+    check(
+        &[r#"{"count": 0}"#, r#"{"count": 1}"#],
+        expect![[r#"
+            repair: Your answer does not fit the JSON schema that was asked for. What is wrong with it:
+            - at /count: 0 is less than the minimum of 1
+            Answer again with the corrected JSON only, without any other text.
+            accepted
+            Some(Valid { value: Object {"count": Number(1)} })"#]],
+    );
+}
+
+#[test]
+fn a_second_answer_that_does_not_fit_is_the_end() {
+    check(
+        &["three", r#"{"total": 3}"#],
+        expect![[r#"
+            repair: Your answer does not fit the JSON schema that was asked for. What is wrong with it:
+            - it is not JSON: expected ident at line 1 column 2
+            Answer again with the corrected JSON only, without any other text.
+            rejected: the answer does not fit its output schema, also not after it was asked for again: at /: "count" is a required property
+            Some(Invalid { problems: ["at /: \"count\" is a required property"] })"#]],
+    );
+}
+
+#[test]
+fn what_only_asks_for_a_shape_is_not_checked() {
+    let mut output = Output::shaped(Some(json!({ "type": "object" })));
+    assert_eq!(output.judge(Some("no")), Verdict::Accepted);
+    assert_eq!(output.found(), None);
+    assert!(output.schema().is_some());
+}
+
+#[test]
+fn a_schema_that_is_none_is_a_problem_of_the_answer() {
+    let mut output = Output::checked(Some(json!({ "type": 7 })));
+    assert!(matches!(output.judge(Some("{}")), Verdict::Repair(_)));
+    assert!(matches!(output.judge(Some("{}")), Verdict::Rejected(_)));
+    assert!(matches!(output.judge(None), Verdict::Rejected(_)));
+}

@@ -1,0 +1,63 @@
+//! What the tree asks of the session, done in the order in which it was asked.
+
+use std::ops::ControlFlow;
+
+use troupe_protocol::SubmissionId;
+use troupe_protocol::op::Submission;
+use troupe_store::Error;
+
+use super::{Actor, Flow};
+use crate::host::Order;
+use crate::task::Mail;
+
+impl Actor {
+    pub(super) async fn order(&mut self, order: Order) -> Result<Flow, Error> {
+        let out = &mut self.emitter;
+        match (order, &mut self.conversation) {
+            (Order::Operate(op), _) => {
+                let id = SubmissionId::default();
+                return self.submission(Submission { id, op }).await;
+            }
+            // Without a session there is no agent: a receipt that is dropped says so.
+            (_, None) => (),
+            (
+                Order::Start {
+                    task,
+                    message,
+                    mail,
+                    output_schema,
+                },
+                Some(conversation),
+            ) => {
+                let letter = Mail {
+                    id: message,
+                    metadata: mail.metadata.clone(),
+                };
+                conversation
+                    .start(out, task, letter, mail, output_schema)
+                    .await?;
+            }
+            (Order::Mail(mail), Some(conversation)) => conversation.mail(mail).await,
+            (Order::Abort { task, reason }, Some(conversation)) => {
+                conversation.abort(out, &task, reason).await?;
+            }
+            (
+                Order::Record {
+                    records,
+                    events,
+                    receipt,
+                },
+                Some(conversation),
+            ) => {
+                conversation
+                    .record_for_tree(out, records, events, receipt)
+                    .await?;
+            }
+            (Order::Tell(msg), Some(conversation)) => {
+                let id = conversation.task_id().unwrap_or_default();
+                out.delta(&id, msg)?;
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+}
