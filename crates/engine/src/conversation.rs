@@ -1,7 +1,7 @@
 //! One open conversation: its settings, what the model knows of it, and the running task.
 //!
-//! The parts of its behaviour are files of their own: `opening` (how it begins), `preparing`
-//! (a user turn before anything is aborted for it), `running` (a task's requests), `cycle`
+//! The parts of its behaviour are files of their own: `opening` and `forking` (how it begins),
+//! `preparing` (a user turn before anything is aborted for it), `running` (a task's requests), `cycle`
 //! (one response and its calls), `ending` (a task's result), `stopping` (ending a task
 //! early), `requests` (everything else a client may ask), `compaction` (making the history
 //! smaller), `hosted` (what the tree is told), `ordered` (what the tree asks for).
@@ -9,6 +9,7 @@
 mod compaction;
 mod cycle;
 mod ending;
+mod forking;
 mod hosted;
 mod opening;
 mod ordered;

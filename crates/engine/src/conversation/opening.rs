@@ -5,12 +5,11 @@ use std::sync::Arc;
 use troupe_model::ToolSet;
 use troupe_protocol::SubmissionId;
 use troupe_protocol::event::{AbortReason, EventMsg, SessionConfigured, TurnAborted};
-use troupe_protocol::op::{ConfigureSession, ForkPoint};
-use troupe_protocol::rollout::{EventRecord, RolloutRecord, SessionMeta};
-use troupe_protocol::usage::TokenUsage;
-use troupe_store::{Error, LiveHistory, Log, Store};
+use troupe_protocol::op::ConfigureSession;
+use troupe_protocol::rollout::{RolloutRecord, SessionMeta};
+use troupe_store::{Error, Log, Store};
 
-use super::{Conversation, Usage};
+use super::{Conversation, Usage, forking};
 use crate::deps::{Deps, Setup};
 use crate::emit::Emitter;
 use crate::events::Followed;
@@ -23,11 +22,19 @@ const CRASH_ANSWER: &str =
     "aborted: the engine stopped while this call ran; what it did up to then is not known";
 
 /// A conversation's log and what was in it.
-struct Opened {
-    log: Box<dyn Log>,
-    meta: SessionMeta,
-    folded: Folded,
-    warnings: Vec<String>,
+pub(super) struct Opened {
+    pub log: Box<dyn Log>,
+    pub meta: SessionMeta,
+    pub folded: Folded,
+    /// What calls are answered with of which nothing is known.
+    pub open_call_answer: String,
+    pub warnings: Vec<String>,
+}
+
+/// What is missing in a history that was left in the middle of a task.
+struct Repair {
+    unfinished: Unfinished,
+    open_call_answer: String,
 }
 
 impl Conversation {
@@ -42,24 +49,28 @@ impl Conversation {
         let warnings = setup.warnings.clone();
         let opened = match (&request.resume, &request.fork) {
             (Some(session), _) => resume(&*setup.store, *session).await?,
-            (None, Some(fork_point)) => fork(&setup, deps, &request, fork_point).await?,
+            (None, Some(point)) => forking::fork(&setup, deps, &request, point).await?,
             (None, None) => create(&setup, deps, &request).await?,
         };
         let Opened {
             log,
             mut meta,
             mut folded,
+            open_call_answer,
             warnings: read,
         } = opened;
         meta.model_provider.clone_from(&setup.provider_id);
         meta.base_instructions = request.base_instructions.or(meta.base_instructions);
-        let unfinished = std::mem::take(&mut folded.unfinished);
+        let repair = Repair {
+            unfinished: std::mem::take(&mut folded.unfinished),
+            open_call_answer,
+        };
         let from = log.position();
         let before = out.attach(log, folded.reserved_until);
         let mut conversation = Self::assemble(deps, mailbox, setup, meta, folded);
         conversation.context = conversation.context.with(request.overrides);
         let warnings = warnings.into_iter().chain(read).collect();
-        if let Err(error) = conversation.introduce(out, id, unfinished, warnings) {
+        if let Err(error) = conversation.introduce(out, id, repair, warnings) {
             // The session that was open goes on, in its own log.
             out.restore(before);
             return Err(error);
@@ -84,10 +95,10 @@ impl Conversation {
         &mut self,
         out: &mut Emitter,
         id: &SubmissionId,
-        unfinished: Unfinished,
+        repair: Repair,
         warnings: Vec<String>,
     ) -> Result<(), Error> {
-        let unfinished = self.repair(out, unfinished)?;
+        let unfinished = self.repair(out, repair)?;
         self.tell_configured(out, id)?;
         for message in warnings.into_iter().chain(unfinished) {
             out.warn(id, message)?;
@@ -145,14 +156,14 @@ impl Conversation {
     }
 
     /// Makes the history of a session that died in mid-task a valid request again.
-    fn repair(
-        &mut self,
-        out: &mut Emitter,
-        unfinished: Unfinished,
-    ) -> Result<Option<String>, Error> {
+    fn repair(&mut self, out: &mut Emitter, repair: Repair) -> Result<Option<String>, Error> {
+        let Repair {
+            unfinished,
+            open_call_answer,
+        } = repair;
         self.answer_open_calls(out, |call| match unfinished.outcomes.get(call) {
             Some(recorded) => recorded.clone(),
-            None => CRASH_ANSWER.to_owned(),
+            None => open_call_answer.clone(),
         })?;
         let Some(task) = unfinished.task else {
             return Ok(None);
@@ -226,6 +237,7 @@ async fn create(setup: &Setup, deps: &Deps, request: &ConfigureSession) -> Resul
         log,
         meta,
         folded: Folded::default(),
+        open_call_answer: CRASH_ANSWER.to_owned(),
         warnings: Vec::new(),
     })
 }
@@ -238,101 +250,12 @@ async fn resume(store: &dyn Store, session: troupe_protocol::SessionId) -> Resul
         log,
         meta,
         folded: fold(live),
+        open_call_answer: CRASH_ANSWER.to_owned(),
         warnings,
     })
 }
 
-async fn fork(
-    setup: &Setup,
-    deps: &Deps,
-    request: &ConfigureSession,
-    point: &ForkPoint,
-) -> Result<Opened, Error> {
-    let live = read_fork_point(&*setup.store, point).await?;
-    let mut meta = new_meta(setup, deps, request);
-    meta.forked_from_id = Some(live.meta.id);
-    meta.base_instructions = meta
-        .base_instructions
-        .or(live.meta.base_instructions.clone());
-    let warnings = live.warnings.clone();
-    let mut copied: Vec<RolloutRecord> = live
-        .records
-        .iter()
-        .filter(|(_, line)| belongs_to_fork(&line.record))
-        .map(|(_, line)| uncounted(line.record.clone()))
-        .collect();
-    copied.extend(end_of_task(fold(live)));
-    let mut log = setup.store.create(&meta).await?;
-    log.append(&copied)?;
-    log.commit().await?;
-    // Folded from its own lines, so that places in it are places in its own log.
-    let own = setup.store.read_live(meta.id).await?;
-    Ok(Opened {
-        log,
-        meta,
-        folded: fold(own),
-        warnings,
-    })
-}
-
-async fn read_fork_point(store: &dyn Store, point: &ForkPoint) -> Result<LiveHistory, Error> {
-    let Some(response_id) = &point.last_response_id else {
-        return store.read_live(point.session_id).await;
-    };
-    match store.find_bookmark(response_id).await? {
-        Some(bookmark) => {
-            store
-                .read_live_at(bookmark.session, bookmark.position)
-                .await
-        }
-        None => Err(Error::NoBookmark {
-            response_id: response_id.clone(),
-        }),
-    }
-}
-
-/// Returns the line that ends a task in whose middle the fork was made: what happened to
-/// it afterwards belongs to the other session.
-fn end_of_task(source: Folded) -> Option<RolloutRecord> {
-    let task = source.unfinished.task?;
-    Some(RolloutRecord::EventMsg(EventRecord {
-        id: task.clone(),
-        seq: source.reserved_until,
-        msg: EventMsg::TurnAborted(TurnAborted {
-            turn_id: task,
-            reason: AbortReason::Replaced,
-            last_agent_message: source.history.last_assistant_message(),
-            response_id: None,
-        }),
-    }))
-}
-
-/// Bookmarks and token counts stay with the session that made them: the former are found
-/// there, the latter must not be counted twice.
-fn belongs_to_fork(record: &RolloutRecord) -> bool {
-    match record {
-        RolloutRecord::EventMsg(event) => !matches!(
-            event.msg,
-            EventMsg::ResponseCompleted { .. }
-                | EventMsg::TokenCount { .. }
-                | EventMsg::SessionConfigured(_)
-        ),
-        // Children stay with the session that made them.
-        RolloutRecord::SessionMeta(_) | RolloutRecord::Rewind(_) | RolloutRecord::Agent(_) => false,
-        _ => true,
-    }
-}
-
-/// Returns the record without the tokens that the source has counted.
-fn uncounted(mut record: RolloutRecord) -> RolloutRecord {
-    if let RolloutRecord::Compacted(compacted) = &mut record {
-        compacted.carried.total_token_usage = TokenUsage::default();
-        compacted.carried.has_agents = false;
-    }
-    record
-}
-
-fn new_meta(setup: &Setup, deps: &Deps, request: &ConfigureSession) -> SessionMeta {
+pub(super) fn new_meta(setup: &Setup, deps: &Deps, request: &ConfigureSession) -> SessionMeta {
     let context = setup.context.with(request.overrides.clone());
     SessionMeta {
         id: setup.session_id.unwrap_or_else(|| deps.ids.session()),

@@ -9,8 +9,9 @@ use troupe_protocol::op::{ConfigureSession, ForkPoint, Op};
 use troupe_protocol::rollout::{RolloutRecord, SessionMeta};
 use troupe_protocol::{EventMsg, ResponseId, ResponseItem, SessionId};
 use troupe_store::{
-    Batch, Bookmark, Error, ListPage, ListQuery, LiveHistory, Log, MemoryStore, Position,
-    ReindexProgress, ReindexReport, Store,
+    AgentLines, AgentRow, ApprovalRow, Batch, Bookmark, Error, ListPage, ListQuery, LiveHistory,
+    Log, MailRow, MemoryStore, Position, ReindexProgress, ReindexReport, Store, TaskRow, TreeAt,
+    TreeRow,
 };
 use troupe_testkit::Stage;
 
@@ -106,6 +107,34 @@ impl Store for Faulty {
 
     async fn read_all(&self, id: SessionId, from: Position) -> Result<Batch, Error> {
         self.inner.read_all(id, from).await
+    }
+
+    async fn agent_lines(&self, id: SessionId) -> Result<AgentLines, Error> {
+        self.inner.agent_lines(id).await
+    }
+
+    async fn tree_of(&self, session: SessionId) -> Result<Option<TreeAt>, Error> {
+        self.inner.tree_of(session).await
+    }
+
+    async fn trees(&self, limit: usize) -> Result<Vec<TreeRow>, Error> {
+        self.inner.trees(limit).await
+    }
+
+    async fn tree(&self, root: SessionId) -> Result<Vec<AgentRow>, Error> {
+        self.inner.tree(root).await
+    }
+
+    async fn inbox(&self, at: TreeAt) -> Result<Vec<MailRow>, Error> {
+        self.inner.inbox(at).await
+    }
+
+    async fn tasks_of(&self, session: SessionId) -> Result<Vec<TaskRow>, Error> {
+        self.inner.tasks_of(session).await
+    }
+
+    async fn open_approvals(&self, root: SessionId) -> Result<Vec<ApprovalRow>, Error> {
+        self.inner.open_approvals(root).await
     }
 
     async fn find_bookmark(&self, id: &ResponseId) -> Result<Option<Bookmark>, Error> {

@@ -1,0 +1,159 @@
+//! A new session with the history of another, or with its last turns.
+
+use std::collections::HashSet;
+
+use troupe_protocol::event::{AbortReason, EventMsg, TurnAborted};
+use troupe_protocol::op::{ConfigureSession, ForkPoint};
+use troupe_protocol::rollout::{EventRecord, RolloutRecord};
+use troupe_protocol::usage::TokenUsage;
+use troupe_store::{Error, LiveHistory, Store};
+
+use super::opening::{Opened, new_meta};
+use crate::deps::{Deps, Setup};
+use crate::resume::{Folded, fold};
+
+/// What a call is answered with that ran when the fork was made.
+const FORKED_ANSWER: &str = "not answered here: the conversation was forked while this call ran";
+
+pub(super) async fn fork(
+    setup: &Setup,
+    deps: &Deps,
+    request: &ConfigureSession,
+    point: &ForkPoint,
+) -> Result<Opened, Error> {
+    let live = read_fork_point(&*setup.store, point).await?;
+    let mut meta = new_meta(setup, deps, request);
+    meta.forked_from_id = Some(live.meta.id);
+    meta.base_instructions = meta
+        .base_instructions
+        .or(live.meta.base_instructions.clone());
+    let warnings = live.warnings.clone();
+    let copied = copy(live, point.turns);
+    let mut log = setup.store.create(&meta).await?;
+    log.append(&copied)?;
+    log.commit().await?;
+    // Folded from its own lines, so that places in it are places in its own log.
+    let own = setup.store.read_live(meta.id).await?;
+    Ok(Opened {
+        log,
+        meta,
+        folded: fold(own),
+        open_call_answer: setup
+            .open_call_answer
+            .clone()
+            .unwrap_or_else(|| FORKED_ANSWER.to_owned()),
+        warnings,
+    })
+}
+
+/// Returns the lines that the fork begins with.
+fn copy(live: LiveHistory, turns: Option<u32>) -> Vec<RolloutRecord> {
+    let records: Vec<RolloutRecord> = live
+        .records
+        .iter()
+        .map(|(_, line)| line.record.clone())
+        .collect();
+    let whole = fold(live);
+    let mut copied = match turns {
+        None => records,
+        Some(0) => return Vec::new(),
+        Some(turns) => last_turns(records, turns),
+    };
+    copied.retain(belongs_to_fork);
+    copied.iter_mut().for_each(uncount);
+    copied.extend(end_of_task(whole));
+    copied
+}
+
+/// Returns the lines of the last turns. Of what lies before, only the settings count.
+fn last_turns(mut records: Vec<RolloutRecord>, turns: u32) -> Vec<RolloutRecord> {
+    let is_start = |record: &RolloutRecord| {
+        matches!(record, RolloutRecord::EventMsg(event)
+            if matches!(event.msg, EventMsg::TurnStarted(_)))
+    };
+    let starts = records.iter().enumerate().rev();
+    let mut starts = starts.filter(|(_, record)| is_start(record));
+    let nth = turns.saturating_sub(1) as usize;
+    let Some((first, _)) = starts.nth(nth) else {
+        return records;
+    };
+    let kept = records.split_off(first);
+    let context = records
+        .into_iter()
+        .rfind(|record| matches!(record, RolloutRecord::TurnContext(_)));
+    without_orphans(context.into_iter().chain(kept).collect())
+}
+
+/// Leaves out answers to calls that were left out: providers refuse them.
+fn without_orphans(mut records: Vec<RolloutRecord>) -> Vec<RolloutRecord> {
+    let calls: HashSet<_> = records
+        .iter()
+        .filter_map(|record| match record {
+            RolloutRecord::ResponseItem(item) => item.open_call().cloned(),
+            _ => None,
+        })
+        .collect();
+    records.retain(|record| match record {
+        RolloutRecord::ResponseItem(item) => item
+            .answered_call()
+            .is_none_or(|answered| calls.contains(answered)),
+        _ => true,
+    });
+    records
+}
+
+async fn read_fork_point(store: &dyn Store, point: &ForkPoint) -> Result<LiveHistory, Error> {
+    let Some(response_id) = &point.last_response_id else {
+        return store.read_live(point.session_id).await;
+    };
+    match store.find_bookmark(response_id).await? {
+        Some(bookmark) => {
+            store
+                .read_live_at(bookmark.session, bookmark.position)
+                .await
+        }
+        None => Err(Error::NoBookmark {
+            response_id: response_id.clone(),
+        }),
+    }
+}
+
+/// Returns the line that ends a task in whose middle the fork was made: what happened to
+/// it afterwards belongs to the other session.
+fn end_of_task(source: Folded) -> Option<RolloutRecord> {
+    let task = source.unfinished.task?;
+    Some(RolloutRecord::EventMsg(EventRecord {
+        id: task.clone(),
+        seq: source.reserved_until,
+        msg: EventMsg::TurnAborted(TurnAborted {
+            turn_id: task,
+            reason: AbortReason::Replaced,
+            last_agent_message: source.history.last_assistant_message(),
+            response_id: None,
+        }),
+    }))
+}
+
+/// Bookmarks and token counts stay with the session that made them: the former are found
+/// there, the latter must not be counted twice.
+fn belongs_to_fork(record: &RolloutRecord) -> bool {
+    match record {
+        RolloutRecord::EventMsg(event) => !matches!(
+            event.msg,
+            EventMsg::ResponseCompleted { .. }
+                | EventMsg::TokenCount { .. }
+                | EventMsg::SessionConfigured(_)
+        ),
+        // Children stay with the session that made them.
+        RolloutRecord::SessionMeta(_) | RolloutRecord::Rewind(_) | RolloutRecord::Agent(_) => false,
+        _ => true,
+    }
+}
+
+/// Takes out the tokens that the source has counted.
+fn uncount(record: &mut RolloutRecord) {
+    if let RolloutRecord::Compacted(compacted) = record {
+        compacted.carried.total_token_usage = TokenUsage::default();
+        compacted.carried.has_agents = false;
+    }
+}
