@@ -32,9 +32,10 @@ tree: SessionId,
  */
 spec?: SpawnSpec | null,
 /**
- * With `born`, `sent`, and an `ended` that calls back: what the message says.
+ * With `born`, `sent`, and an `ended` that calls back: what the message says. Facts
+ * have a `message` of their own beside it.
  */
-message?: AgentMessage | null,
+mail?: AgentMessage | null,
 /**
  * With `ended`.
  */

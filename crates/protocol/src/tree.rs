@@ -27,8 +27,9 @@ pub struct AgentLine {
     /// With `born`: how the child was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec: Option<Box<SpawnSpec>>,
-    /// With `born`, `sent`, and an `ended` that calls back: what the message says.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// With `born`, `sent`, and an `ended` that calls back: what the message says. Facts
+    /// have a `message` of their own beside it.
+    #[serde(rename = "mail", default, skip_serializing_if = "Option::is_none")]
     pub message: Option<Box<AgentMessage>>,
     /// With `ended`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
