@@ -10,8 +10,6 @@ use thiserror::Error;
 use troupe_protocol::AgentId;
 use troupe_protocol::tree::Caller;
 
-use crate::desk::{WatchdogAction, Watched};
-
 /// Each ping costs the watched agent a request to its model.
 pub(crate) const INTERVAL_MIN_S: u64 = 30;
 
@@ -45,6 +43,15 @@ struct Timer {
     due_ms: i64,
 }
 
+/// A timer that runs now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Started {
+    pub interval_s: u64,
+    pub message: String,
+    /// It took the place of an earlier one.
+    pub replaced: bool,
+}
+
 /// A message that is to be sent now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Ping {
@@ -75,36 +82,31 @@ impl Watchdogs {
         interval_s: u64,
         message: String,
         now_ms: i64,
-    ) -> Result<Watched, Unfit> {
+    ) -> Result<Started, Unfit> {
         fits(interval_s, &message)?;
         let old = self.position(by, target);
         if old.is_none() && self.timers.len() >= WATCHDOGS_MAX {
             return Err(Unfit::TooMany);
         }
-        let timer = Timer::new(by, target, interval_s, message, now_ms);
+        let timer = Timer::new(by, target, interval_s, message.clone(), now_ms);
         match old {
-            Some(at) => {
-                self.timers[at] = timer;
-                Ok(self.timers[at].watched(WatchdogAction::Replaced))
-            }
-            None => {
-                let watched = timer.watched(WatchdogAction::Started);
-                self.timers.push(timer);
-                Ok(watched)
-            }
+            Some(at) => self.timers[at] = timer,
+            None => self.timers.push(timer),
         }
+        Ok(Started {
+            interval_s,
+            message,
+            replaced: old.is_some(),
+        })
     }
 
-    pub(crate) fn cancel(&mut self, by: Caller, target: AgentId) -> Watched {
-        match self.position(by, target) {
-            Some(at) => self.timers.remove(at).watched(WatchdogAction::Canceled),
-            None => Watched {
-                agent: target,
-                interval_s: 0,
-                message: String::new(),
-                action: WatchdogAction::NotFound,
-            },
+    /// Ends a timer. Returns whether there was one.
+    pub(crate) fn cancel(&mut self, by: Caller, target: AgentId) -> bool {
+        let found = self.position(by, target);
+        if let Some(at) = found {
+            self.timers.remove(at);
         }
+        found.is_some()
     }
 
     /// Takes back a timer that a log speaks of. Logs may be older than today's bounds, so it
@@ -178,15 +180,6 @@ impl Timer {
     fn wind_up(&mut self, now_ms: i64) {
         let interval_ms = i64::try_from(self.interval_s.saturating_mul(1000)).unwrap_or(i64::MAX);
         self.due_ms = now_ms.saturating_add(interval_ms);
-    }
-
-    fn watched(&self, action: WatchdogAction) -> Watched {
-        Watched {
-            agent: self.target,
-            interval_s: self.interval_s,
-            message: self.message.clone(),
-            action,
-        }
     }
 }
 
