@@ -143,6 +143,12 @@ impl Conversation {
         self.meta.id
     }
 
+    /// Returns the conversation's name if it shares its cache key with another.
+    fn own_name(&self) -> Option<String> {
+        let own = self.id().to_string();
+        (own != self.prompt_cache_key).then_some(own)
+    }
+
     /// Returns the settings of the running task; without one, those of the next.
     fn turn_context(&self) -> &TurnContext {
         let task = self.task.as_ref();

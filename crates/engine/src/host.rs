@@ -8,6 +8,7 @@
 //! wait for each other.
 
 use std::fmt;
+use std::pin::Pin;
 use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
@@ -67,7 +68,22 @@ pub trait Host: Send + Sync + fmt::Debug {
 
     /// Where the session shows what it is doing.
     fn vitals(&self) -> &Vitals;
+
+    /// Returns what is over when nothing runs in the tree below the session; none if nothing
+    /// does.
+    fn quiet(&self) -> Option<Later> {
+        None
+    }
+
+    /// The session is about to end. Returns what is over when everything below it has ended;
+    /// none if there is nothing. Orders are taken until then.
+    fn closing(&self) -> Option<Later> {
+        None
+    }
 }
+
+/// Something that will be over.
+pub type Later = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A session as its host gets to know it.
 #[derive(Debug)]

@@ -42,6 +42,6 @@ pub use deps::{
     Setup, WindowSettings,
 };
 pub use events::EventStream;
-pub use host::{Doing, Fate, Host, Lines, NotNow, Opened, Order, Pulse, Receipt, Vitals};
+pub use host::{Doing, Fate, Host, Later, Lines, NotNow, Opened, Order, Pulse, Receipt, Vitals};
 pub use mailbox::Orders;
 pub use session::{Closed, SessionHandle, spawn};

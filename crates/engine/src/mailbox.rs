@@ -61,6 +61,11 @@ impl Orders {
     pub fn give(&self, order: Order) -> bool {
         self.inputs.send(Input::Order(order)).is_ok()
     }
+
+    /// Returns when the session has ended and its log is free.
+    pub async fn ended(&self) {
+        self.inputs.closed().await;
+    }
 }
 
 /// The receiving end. Its end closes the mailbox, for those too that wait for credit.

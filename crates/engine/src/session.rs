@@ -22,7 +22,7 @@ use crate::conversation::{Asker, Conversation, From, NewTask};
 use crate::deps::{Deps, Setup};
 use crate::emit::Emitter;
 use crate::events::{EventStream, Publisher};
-use crate::host::Order;
+use crate::host::{Later, Order};
 use crate::limits::DEFERRED_MAX;
 use crate::mailbox::{Inputs, Mailbox, mailbox};
 use crate::task::Stop;
@@ -43,6 +43,7 @@ pub fn spawn(deps: Deps) -> (SessionHandle, EventStream) {
         conversation: None,
         deferred: VecDeque::new(),
         audience: Audience::Present,
+        below: Below::Running,
     };
     tokio::spawn(supervise(actor, publisher));
     let handle = SessionHandle {
@@ -123,6 +124,10 @@ pub(crate) enum Input {
         call_id: CallId,
         signal: CallSignal,
     },
+    /// Nothing runs below this session any more.
+    TreeQuiet,
+    /// Everything below this session has ended.
+    TreeClosed,
     /// Tools have had their time to clean up.
     StopDeadline,
     /// Nobody holds the handle any more.
@@ -140,6 +145,20 @@ struct Actor {
     /// What waits for the running task to stop.
     deferred: VecDeque<Deferred>,
     audience: Audience,
+    below: Below,
+}
+
+/// How the agents below this session stand to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Below {
+    Running,
+    /// The session ends when they have nothing more to do.
+    Awaited,
+    /// They had nothing more to do a moment ago.
+    Quiet,
+    /// They are told to end; the session ends after them.
+    Closing,
+    Closed,
 }
 
 /// Whether anybody is there to submit and to be asked.
@@ -213,6 +232,8 @@ impl Actor {
             Input::Refused { id, .. } => id.clone(),
             Input::LastWord
             | Input::Order(_)
+            | Input::TreeQuiet
+            | Input::TreeClosed
             | Input::Model(_)
             | Input::Call { .. }
             | Input::StopDeadline
@@ -232,7 +253,22 @@ impl Actor {
     /// Ends a session that has nothing more to do and nobody to do it for.
     async fn leave_if_done(&mut self) -> Flow {
         let busy = self.conversation.as_ref().is_some_and(|c| c.task.is_some());
-        if self.audience == Audience::Present || busy {
+        if self.audience == Audience::Present {
+            return Flow::Continue(());
+        }
+        if busy && self.below == Below::Quiet {
+            self.below = Below::Running;
+        }
+        if busy || self.below == Below::Awaited {
+            return Flow::Continue(());
+        }
+        let quiet = self
+            .conversation
+            .as_ref()
+            .and_then(Conversation::tree_quiet);
+        if let (Below::Running, Some(quiet)) = (self.below, quiet) {
+            self.below = Below::Awaited;
+            self.after(quiet, Input::TreeQuiet);
             return Flow::Continue(());
         }
         self.shutdown(SubmissionId::default()).await
@@ -243,6 +279,8 @@ impl Actor {
             Input::Submission(submission) => return self.submission(submission).await,
             Input::Abandoned => return Ok(self.abandoned().await),
             Input::Order(order) => return self.order(order).await,
+            Input::TreeQuiet => self.below = Below::Quiet,
+            Input::TreeClosed => self.below = Below::Closed,
             Input::Refused { id, error } => self.emitter.error(&id, error)?,
             Input::LastWord => {
                 self.audience = Audience::Gone;
@@ -301,7 +339,20 @@ impl Actor {
         Flow::Continue(())
     }
 
+    /// Posts an input when something is over. Ends with it, or with the session.
+    fn after(&self, over: Later, input: Input) {
+        let mailbox = self.mailbox.clone();
+        tokio::spawn(async move {
+            over.await;
+            // A session that is gone does not need to know.
+            mailbox.post(input).await.ok();
+        });
+    }
+
     fn is_stopping(&self) -> bool {
+        if self.below == Below::Closing {
+            return true;
+        }
         let task = self.conversation.as_ref().and_then(|c| c.task.as_ref());
         task.is_some_and(crate::task::Task::is_stopping)
     }
@@ -511,6 +562,16 @@ impl Actor {
                 if let Err(error) = stopped {
                     self.storage_failed(&id, &error);
                 }
+                let op = Op::Shutdown;
+                self.deferred
+                    .push_front(Deferred::Submission(Box::new(Submission { id, op })));
+                return Flow::Continue(());
+            }
+            if let (false, Some(closed)) =
+                (self.below == Below::Closed, conversation.tree_closing())
+            {
+                self.below = Below::Closing;
+                self.after(closed, Input::TreeClosed);
                 let op = Op::Shutdown;
                 self.deferred
                     .push_front(Deferred::Submission(Box::new(Submission { id, op })));

@@ -1,5 +1,6 @@
 //! Where a scenario is played.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,6 +34,17 @@ pub struct Stage {
     settings: StageSettings,
     /// Takes the place of the files in the home.
     store: Option<Arc<dyn Store>>,
+    adjust: Adjust,
+}
+
+/// The last hand on what a session runs on.
+#[derive(Clone)]
+struct Adjust(Arc<dyn Fn(&mut Setup) + Send + Sync>);
+
+impl fmt::Debug for Adjust {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Adjust")
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -67,7 +79,14 @@ impl Stage {
                 warnings: Vec::new(),
             },
             store: None,
+            adjust: Adjust(Arc::new(|_| ())),
         }
+    }
+
+    /// Changes what sessions run on, such as the tree they are members of.
+    pub fn adjusting(mut self, adjust: impl Fn(&mut Setup) + Send + Sync + 'static) -> Self {
+        self.adjust = Adjust(Arc::new(adjust));
+        self
     }
 
     pub fn approval(mut self, policy: ApprovalPolicy) -> Self {
@@ -152,6 +171,7 @@ impl Stage {
             cwd: self.cwd(),
             store: self.store(),
             settings: self.settings.clone(),
+            adjust: self.adjust.clone(),
         };
         let (handle, events) = troupe_engine::spawn(Deps::new(Arc::new(configurator)));
         Actor {
@@ -192,6 +212,7 @@ struct StageConfigurator {
     cwd: PathBuf,
     store: Arc<dyn Store>,
     settings: StageSettings,
+    adjust: Adjust,
 }
 
 #[async_trait]
@@ -209,7 +230,7 @@ impl Configurator for StageConfigurator {
         let model = provider
             .connect("scripted", None)
             .map_err(|error| refuse(error.to_string()))?;
-        Ok(Setup {
+        let mut setup = Setup {
             store: Arc::clone(&self.store),
             provider_id: "scripted".to_owned(),
             model,
@@ -240,7 +261,9 @@ impl Configurator for StageConfigurator {
             session_id: None,
             prompt_cache_key: None,
             open_call_answer: None,
-        })
+        };
+        (self.adjust.0)(&mut setup);
+        Ok(setup)
     }
 }
 

@@ -6,7 +6,10 @@ mod it {
     mod compaction;
     mod diagrams;
     mod durability;
+    mod fake_host;
     mod faults;
+    mod faulty;
+    mod host;
     mod review;
     mod rules;
     mod storage;

@@ -106,18 +106,15 @@ impl Editor {
         };
         let started = TurnItem::FileChange(item.clone());
         call.channel.report(ToolEvent::Started(started)).await;
-        let output = match refusal {
-            Some(text) => {
-                item.status = WorkStatus::Declined;
-                item.stderr.clone_from(&text);
-                ToolOutput::failure(text)
-            }
-            None => {
-                let touched = std::mem::take(&mut planned.touched);
-                call.channel.report(ToolEvent::Editing(touched)).await;
-                let made = self.make(context, body, cwd, planned).await;
-                written(made, &mut item, began)
-            }
+        let output = if let Some(text) = refusal {
+            item.status = WorkStatus::Declined;
+            item.stderr.clone_from(&text);
+            ToolOutput::failure(text)
+        } else {
+            let touched = std::mem::take(&mut planned.touched);
+            call.channel.report(ToolEvent::Editing(touched)).await;
+            let made = self.make(context, body, cwd, planned).await;
+            written(made, &mut item, began)
         };
         let completed = TurnItem::FileChange(item);
         call.channel.report(ToolEvent::Completed(completed)).await;

@@ -1,6 +1,6 @@
 //! The tools of one session, by name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -36,6 +36,8 @@ use crate::worker::Workers;
 #[derive(Debug)]
 pub struct Registry {
     tools: BTreeMap<String, Arc<dyn Tool>>,
+    /// Tools that exist and that this session may not use.
+    withheld: BTreeSet<String>,
     /// What calls left running. It ends with the registry.
     terminals: Arc<Terminals>,
 }
@@ -63,6 +65,7 @@ impl Registry {
             .collect();
         Self {
             tools,
+            withheld: BTreeSet::new(),
             terminals: Arc::default(),
         }
     }
@@ -127,6 +130,21 @@ impl Registry {
         }
     }
 
+    /// Adds a tool; one of the same name gives way.
+    pub fn add(&mut self, tool: Arc<dyn Tool>) {
+        self.tools.insert(tool.spec().name().to_owned(), tool);
+    }
+
+    /// Keeps the tools that are allowed. The others are neither offered nor run.
+    #[must_use]
+    pub fn narrow(mut self, allows: impl Fn(&str) -> bool) -> Self {
+        let (allowed, withheld): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            self.tools.into_iter().partition(|(name, _)| allows(name));
+        self.tools = allowed;
+        self.withheld.extend(withheld.into_keys());
+        self
+    }
+
     /// Returns what the model is offered, by name.
     pub fn specs(&self) -> Vec<ToolSpec> {
         self.tools
@@ -177,6 +195,13 @@ impl Registry {
     }
 
     async fn unknown(&self, name: &str, call: &Call) -> ToolOutput {
+        if self.withheld.contains(name) {
+            let text = format!(
+                "this agent may not use {name}: the role it was given does not allow it; go on \
+                 without, or say in your answer what is missing"
+            );
+            return item::failed(call, name, text).await;
+        }
         let names: Vec<&str> = self.tools.keys().map(String::as_str).collect();
         let hint = match nearest(name, &names) {
             Some(nearest) => format!("; the nearest is {nearest}"),

@@ -150,6 +150,7 @@ impl Conversation {
             output_schema: None,
             previous: None,
             prompt_cache_key: Some(self.prompt_cache_key.clone()),
+            conversation: self.own_name(),
         }
     }
 

@@ -9,7 +9,7 @@ use troupe_protocol::{CallId, SubmissionId};
 use troupe_tools::{Ask, Claim};
 
 use super::Conversation;
-use crate::host::{Doing, Lines, NotNow, Opened, Pulse};
+use crate::host::{Doing, Later, Lines, NotNow, Opened, Pulse};
 use crate::task::Phase;
 
 /// What a client is told who asks a lone session for a review.
@@ -26,6 +26,16 @@ impl Conversation {
                 thread_note: self.thread_note.clone(),
             });
         }
+    }
+
+    /// Returns what is over when nothing runs in the tree below.
+    pub(crate) fn tree_quiet(&self) -> Option<Later> {
+        self.host.as_ref()?.quiet()
+    }
+
+    /// Has the tree below end, and returns what is over when it has.
+    pub(crate) fn tree_closing(&self) -> Option<Later> {
+        self.host.as_ref()?.closing()
     }
 
     pub(super) async fn starting(

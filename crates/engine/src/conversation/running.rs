@@ -191,6 +191,7 @@ impl Conversation {
             output_schema: task.output.schema(),
             previous: self.history.previous(),
             prompt_cache_key: Some(self.prompt_cache_key.clone()),
+            conversation: self.own_name(),
         }
     }
 

@@ -1,0 +1,214 @@
+//! A tree that remembers what it was told, and whose lines can be recognised.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use async_trait::async_trait;
+use tokio::sync::Semaphore;
+use troupe_engine::{Fate, Host, Lines, NotNow, Opened, Order, Receipt, Vitals};
+use troupe_protocol::approval::ReviewDecision;
+use troupe_protocol::op::ReviewRequest;
+use troupe_protocol::result::TaskResult;
+use troupe_protocol::rollout::RolloutRecord;
+use troupe_protocol::tree::{AgentLine, Callback, End, Fact, MessageId, Record, TimeMs};
+use troupe_protocol::{AgentId, CallId, SessionId, SubmissionId};
+use troupe_tools::{Ask, Claim};
+
+#[derive(Debug)]
+pub struct FakeHost {
+    told: Mutex<Vec<String>>,
+    results: Mutex<Vec<TaskResult>>,
+    opened: Mutex<Option<Opened>>,
+    refuses: AtomicBool,
+    /// A task begins only with a permit.
+    doors: Semaphore,
+    fates: Arc<Mutex<Vec<String>>>,
+    vitals: Vitals,
+}
+
+impl FakeHost {
+    pub fn new() -> Arc<Self> {
+        Arc::new(Self {
+            told: Mutex::default(),
+            results: Mutex::default(),
+            opened: Mutex::default(),
+            refuses: AtomicBool::new(false),
+            doors: Semaphore::new(Semaphore::MAX_PERMITS),
+            fates: Arc::default(),
+            vitals: Vitals::default(),
+        })
+    }
+
+    pub fn give(&self, order: Order) -> bool {
+        let opened = lock(&self.opened);
+        opened
+            .as_ref()
+            .expect("the session is open")
+            .orders
+            .give(order)
+    }
+
+    /// Wants no more tasks and messages.
+    pub fn refuse(&self) {
+        self.refuses.store(true, Ordering::SeqCst);
+    }
+
+    pub fn welcome(&self) {
+        self.refuses.store(false, Ordering::SeqCst);
+    }
+
+    /// Keeps tasks waiting that want to begin.
+    pub fn close_doors(&self) {
+        self.doors.forget_permits(Semaphore::MAX_PERMITS);
+    }
+
+    pub fn open_doors(&self) {
+        self.doors.add_permits(1);
+    }
+
+    pub fn told(&self) -> Vec<String> {
+        lock(&self.told).clone()
+    }
+
+    pub fn results(&self) -> Vec<TaskResult> {
+        lock(&self.results).clone()
+    }
+
+    /// Returns what became of the lines, in order.
+    pub fn fates(&self) -> Vec<String> {
+        lock(&self.fates).clone()
+    }
+
+    pub fn receipt(&self, name: &str) -> Receipt {
+        let (fates, name) = (Arc::clone(&self.fates), name.to_owned());
+        Receipt::new(move |fate| {
+            let fate = match fate {
+                Fate::Written => "written",
+                Fate::Lost => "lost",
+            };
+            lock(&fates).push(format!("{name} {fate}"));
+        })
+    }
+
+    fn tell(&self, text: String) {
+        lock(&self.told).push(text);
+    }
+
+    fn lines(&self, name: &str, fact: Fact, result: Option<TaskResult>) -> Lines {
+        Lines {
+            records: vec![agent_line(fact, result)],
+            receipt: Some(self.receipt(name)),
+        }
+    }
+
+    fn wanted(&self) -> Result<(), NotNow> {
+        if self.refuses.load(Ordering::SeqCst) {
+            return Err(NotNow);
+        }
+        Ok(())
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().expect("nobody panics with it")
+}
+
+pub fn agent_line(fact: Fact, result: Option<TaskResult>) -> RolloutRecord {
+    RolloutRecord::Agent(Box::new(AgentLine {
+        tree: SessionId::random(),
+        record: Record {
+            order: 1,
+            at: TimeMs(0),
+            log: AgentId::ROOT,
+            fact,
+        },
+        spec: None,
+        message: None,
+        result: result.map(Box::new),
+    }))
+}
+
+#[async_trait]
+impl Host for FakeHost {
+    fn opened(&self, opened: Opened) {
+        self.tell(format!("opened has_agents={}", opened.has_agents));
+        *lock(&self.opened) = Some(opened);
+    }
+
+    fn has_tree(&self) -> bool {
+        true
+    }
+
+    async fn starting(
+        &self,
+        task: &SubmissionId,
+        message: Option<MessageId>,
+    ) -> Result<Lines, NotNow> {
+        self.tell(format!("starting {task} with mail={}", message.is_some()));
+        let door = self.doors.acquire().await.expect("it is never closed");
+        drop(door);
+        self.wanted()?;
+        let fact = Fact::Started {
+            agent: AgentId::ROOT,
+            task: task.clone(),
+            message,
+        };
+        Ok(self.lines("start", fact, None))
+    }
+
+    async fn taking(&self, messages: &[MessageId]) -> Result<Lines, NotNow> {
+        self.tell(format!("taking {}", messages.len()));
+        self.wanted()?;
+        let fact = Fact::Took {
+            agent: AgentId::ROOT,
+            messages: messages.to_vec(),
+        };
+        Ok(self.lines("take", fact, None))
+    }
+
+    async fn claiming(&self, claims: Vec<Claim>) -> Lines {
+        self.tell(format!("claiming {claims:?}"));
+        let fact = Fact::Consumed {
+            agent: AgentId::ROOT,
+            messages: Vec::new(),
+        };
+        self.lines("claim", fact, None)
+    }
+
+    async fn ending(&self, result: TaskResult) -> Lines {
+        self.tell(format!("ending {}", result.task_id));
+        lock(&self.results).push(result.clone());
+        let fact = Fact::Ended {
+            agent: AgentId::ROOT,
+            task: result.task_id.clone(),
+            end: End::Completed,
+            callback: None::<Callback>,
+        };
+        self.lines("end", fact, Some(result))
+    }
+
+    fn asking(&self, call_id: &CallId, _: &Ask) {
+        self.tell(format!("asking {call_id}"));
+    }
+
+    fn answered(&self, call_id: &CallId, decision: ReviewDecision) {
+        self.tell(format!("answered {call_id} {decision:?}"));
+    }
+
+    async fn decide(&self, id: &str, decision: ReviewDecision) -> bool {
+        self.tell(format!("decide {id} {decision:?}"));
+        id == "childs"
+    }
+
+    async fn review(&self, _: &SubmissionId, _: ReviewRequest) -> Result<(), String> {
+        Err("there is nobody to review it".to_owned())
+    }
+
+    fn reasoning(&self, header: &str) {
+        self.tell(format!("reasoning {header}"));
+    }
+
+    fn vitals(&self) -> &Vitals {
+        &self.vitals
+    }
+}

@@ -1,0 +1,170 @@
+//! A store in memory that can be made to fail.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use async_trait::async_trait;
+use troupe_protocol::rollout::{RolloutRecord, SessionMeta};
+use troupe_protocol::{ResponseId, SessionId};
+use troupe_store::{
+    AgentLines, AgentRow, ApprovalRow, Batch, Bookmark, Error, ListPage, ListQuery, LiveHistory,
+    Log, MailRow, MemoryStore, Position, ReindexProgress, ReindexReport, Store, TaskRow, TreeAt,
+    TreeRow,
+};
+
+pub type Refused = fn(&RolloutRecord) -> bool;
+
+/// Keeps everything but what it is told to refuse, and remembers what came together.
+#[derive(Debug, Clone, Default)]
+pub struct Faulty {
+    inner: MemoryStore,
+    refused: Arc<Mutex<Option<Refused>>>,
+    appends: Arc<Mutex<Vec<Vec<RolloutRecord>>>>,
+}
+
+impl Faulty {
+    /// Refuses appends that hold such a record from now on.
+    pub fn refuse(&self, refused: Refused) {
+        *self.lock() = Some(refused);
+    }
+
+    pub fn heal(&self) {
+        *self.lock() = None;
+    }
+
+    /// Returns what was kept, each append by itself.
+    pub fn appends(&self) -> Vec<Vec<RolloutRecord>> {
+        self.appends.lock().expect("nobody panics with it").clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Refused>> {
+        self.refused.lock().expect("nobody panics with it")
+    }
+
+    fn wrap(&self, inner: Box<dyn Log>) -> Box<dyn Log> {
+        Box::new(FaultyLog {
+            inner,
+            store: self.clone(),
+        })
+    }
+}
+
+#[derive(Debug)]
+struct FaultyLog {
+    inner: Box<dyn Log>,
+    store: Faulty,
+}
+
+#[async_trait]
+impl Log for FaultyLog {
+    fn session(&self) -> SessionId {
+        self.inner.session()
+    }
+
+    fn position(&self) -> Position {
+        self.inner.position()
+    }
+
+    fn path(&self) -> Option<&std::path::Path> {
+        self.inner.path()
+    }
+
+    fn append(&mut self, records: &[RolloutRecord]) -> Result<Position, Error> {
+        let refused = *self.store.lock();
+        if refused.is_some_and(|refused| records.iter().any(refused)) {
+            return Err(Error::Full {
+                path: "memory".into(),
+                source: std::io::ErrorKind::StorageFull.into(),
+            });
+        }
+        let mut appends = self.store.appends.lock().expect("nobody panics with it");
+        appends.push(records.to_vec());
+        self.inner.append(records)
+    }
+
+    async fn commit(&mut self) -> Result<(), Error> {
+        self.inner.commit().await
+    }
+
+    async fn close(self: Box<Self>) -> Result<(), Error> {
+        self.inner.close().await
+    }
+}
+
+#[async_trait]
+impl Store for Faulty {
+    async fn create(&self, meta: &SessionMeta) -> Result<Box<dyn Log>, Error> {
+        Ok(self.wrap(self.inner.create(meta).await?))
+    }
+
+    async fn open(&self, id: SessionId) -> Result<(Box<dyn Log>, LiveHistory), Error> {
+        let (log, live) = self.inner.open(id).await?;
+        Ok((self.wrap(log), live))
+    }
+
+    async fn read_live(&self, id: SessionId) -> Result<LiveHistory, Error> {
+        self.inner.read_live(id).await
+    }
+
+    async fn read_live_at(&self, id: SessionId, upto: Position) -> Result<LiveHistory, Error> {
+        self.inner.read_live_at(id, upto).await
+    }
+
+    async fn read_all(&self, id: SessionId, from: Position) -> Result<Batch, Error> {
+        self.inner.read_all(id, from).await
+    }
+
+    async fn agent_lines(&self, id: SessionId) -> Result<AgentLines, Error> {
+        self.inner.agent_lines(id).await
+    }
+
+    async fn tree_of(&self, session: SessionId) -> Result<Option<TreeAt>, Error> {
+        self.inner.tree_of(session).await
+    }
+
+    async fn trees(&self, limit: usize) -> Result<Vec<TreeRow>, Error> {
+        self.inner.trees(limit).await
+    }
+
+    async fn tree(&self, root: SessionId) -> Result<Vec<AgentRow>, Error> {
+        self.inner.tree(root).await
+    }
+
+    async fn inbox(&self, at: TreeAt) -> Result<Vec<MailRow>, Error> {
+        self.inner.inbox(at).await
+    }
+
+    async fn tasks_of(&self, session: SessionId) -> Result<Vec<TaskRow>, Error> {
+        self.inner.tasks_of(session).await
+    }
+
+    async fn open_approvals(&self, root: SessionId) -> Result<Vec<ApprovalRow>, Error> {
+        self.inner.open_approvals(root).await
+    }
+
+    async fn find_bookmark(&self, id: &ResponseId) -> Result<Option<Bookmark>, Error> {
+        self.inner.find_bookmark(id).await
+    }
+
+    async fn resolve(&self, text: &str) -> Result<SessionId, Error> {
+        self.inner.resolve(text).await
+    }
+
+    async fn list(&self, query: &ListQuery) -> Result<ListPage, Error> {
+        self.inner.list(query).await
+    }
+
+    async fn archive(&self, id: SessionId) -> Result<(), Error> {
+        self.inner.archive(id).await
+    }
+
+    async fn unarchive(&self, id: SessionId) -> Result<(), Error> {
+        self.inner.unarchive(id).await
+    }
+
+    async fn reindex(
+        &self,
+        progress: &mut (dyn FnMut(ReindexProgress) + Send),
+    ) -> Result<ReindexReport, Error> {
+        self.inner.reindex(progress).await
+    }
+}
