@@ -1,0 +1,77 @@
+//! `agent_result`: the whole record of what a task came to.
+
+use std::sync::LazyLock;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use troupe_protocol::SubmissionId;
+use troupe_protocol::tool::ToolSpec;
+use troupe_tools::{Call, Concurrency, Tool, ToolOutput, arguments};
+
+use crate::desk::{Desk, Trouble};
+use crate::families::{face, shape};
+
+const NAME: &str = "agent_result";
+
+static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
+    arguments::function::<Arguments>(
+        NAME,
+        "Fetches the result of an agent's finished task, as often as you like, also after the \
+         agent was closed or pruned. Besides the last message it has why the task stopped, the \
+         structured output if a schema was asked for, and evidence that the engine recorded \
+         itself: commands with exit codes, files changed, tool calls, tokens, times, children. \
+         Check what an agent claims against it.",
+    )
+});
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// The agent: its id, number or path.
+    id: String,
+    /// One of its tasks; its last finished one if absent.
+    task_id: Option<String>,
+}
+
+#[derive(Debug)]
+pub(super) struct AgentResult {
+    desk: Desk,
+}
+
+impl AgentResult {
+    pub(super) fn new(desk: Desk) -> Self {
+        Self { desk }
+    }
+
+    async fn fetch(&self, arguments: Arguments) -> Result<Map<String, Value>, Trouble> {
+        let view = self.desk.view(&arguments.id).await?;
+        let task = arguments.task_id.map(SubmissionId);
+        let result = self.desk.result(&arguments.id, task).await?;
+        let mut object = shape::names(&view);
+        object.insert("status".to_owned(), shape::status(&view.wire_status()));
+        let record =
+            serde_json::to_value(result).map_err(|error| Trouble::Storage(error.to_string()))?;
+        object.insert("result".to_owned(), record);
+        Ok(object)
+    }
+}
+
+#[async_trait]
+impl Tool for AgentResult {
+    fn spec(&self) -> &ToolSpec {
+        &SPEC
+    }
+
+    fn concurrency(&self) -> Concurrency {
+        Concurrency::Shared
+    }
+
+    async fn call(&self, call: Call) -> ToolOutput {
+        face::run(&call, &SPEC, async |arguments| {
+            face::answer(self.fetch(arguments).await)
+        })
+        .await
+    }
+}

@@ -1,0 +1,88 @@
+//! `cancel_agent`: the work of an agent and of everything below it.
+
+use std::sync::LazyLock;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use troupe_protocol::tool::ToolSpec;
+use troupe_tools::{Call, Concurrency, Tool, ToolOutput, arguments};
+
+use crate::desk::{Desk, StopRequest, Trouble};
+use crate::families::{face, shape};
+use crate::tree::command::{StopMode, Verb};
+
+const NAME: &str = "cancel_agent";
+
+static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
+    arguments::function::<Arguments>(
+        NAME,
+        "Stops what an agent and every agent below it are doing, and kills their processes. What \
+         they have found so far is kept: `agent_result` returns it, and `send_input` gives the \
+         agent other work. Cancel an agent whose task has become pointless or cannot succeed, not \
+         one that is merely slow: look at its last progress first. `dry_run` only tells what \
+         would be touched.",
+    )
+});
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// The agent: its id, number or path. From a child, only agents below it.
+    id: String,
+    /// Why, for the record.
+    reason: Option<String>,
+    /// Touches nothing, and tells what it would touch.
+    #[serde(default)]
+    dry_run: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct CancelAgent {
+    desk: Desk,
+}
+
+impl CancelAgent {
+    pub(super) fn new(desk: Desk) -> Self {
+        Self { desk }
+    }
+
+    async fn cancel(&self, arguments: Arguments) -> Result<Map<String, Value>, Trouble> {
+        let before = self.desk.view(&arguments.id).await?;
+        let mode = if arguments.dry_run {
+            StopMode::DryRun
+        } else {
+            StopMode::Act
+        };
+        let request = StopRequest {
+            verb: Verb::Cancel,
+            targets: vec![arguments.id],
+            mode,
+            note: arguments.reason,
+        };
+        let stopped = self.desk.stop(request).await?;
+        let mut object = shape::names(&before);
+        object.insert("status".to_owned(), shape::status(&before.wire_status()));
+        object.append(&mut shape::stopped(&stopped));
+        Ok(object)
+    }
+}
+
+#[async_trait]
+impl Tool for CancelAgent {
+    fn spec(&self) -> &ToolSpec {
+        &SPEC
+    }
+
+    fn concurrency(&self) -> Concurrency {
+        Concurrency::Shared
+    }
+
+    async fn call(&self, call: Call) -> ToolOutput {
+        face::run(&call, &SPEC, async |arguments| {
+            face::answer(self.cancel(arguments).await)
+        })
+        .await
+    }
+}

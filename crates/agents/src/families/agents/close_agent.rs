@@ -1,0 +1,104 @@
+//! `close_agent`: an agent and everything below it, for good.
+
+use std::sync::LazyLock;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use troupe_protocol::agent::AgentStatus;
+use troupe_protocol::tool::ToolSpec;
+use troupe_tools::{Call, Concurrency, Tool, ToolOutput, arguments};
+
+use crate::desk::{Desk, StopRequest, Stopped, Trouble};
+use crate::families::{face, shape};
+use crate::tree::command::{StopMode, Verb};
+
+use super::collab::{Begun, Deed};
+
+const NAME: &str = "close_agent";
+
+static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
+    arguments::function::<Arguments>(
+        NAME,
+        "Closes an agent that is no longer needed, and every agent below it: what runs is \
+         stopped, its processes are killed, partial results are kept. Returns the status that it \
+         had and all that was touched. Finished agents hold no slot, so there is no hurry; close \
+         none whose result you still want to discuss. `dry_run` only tells what would be \
+         touched. `cancel_agent` stops the work but leaves the agents open.",
+    )
+});
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// The agent: its id, number or path. From a child, only itself and agents below it.
+    id: String,
+    /// Touches nothing, and tells what it would touch.
+    #[serde(default)]
+    dry_run: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct CloseAgent {
+    desk: Desk,
+}
+
+impl CloseAgent {
+    pub(super) fn new(desk: Desk) -> Self {
+        Self { desk }
+    }
+
+    async fn close(
+        &self,
+        call: &Call,
+        Arguments { id, dry_run }: Arguments,
+    ) -> Result<Map<String, Value>, Trouble> {
+        let before = self.desk.view(&id).await?;
+        let stopped = if dry_run {
+            self.stop(&id, StopMode::DryRun).await?
+        } else {
+            let begun = Begun::tell(call, Deed::Close, before.session, None).await;
+            let stopped = self.stop(&id, StopMode::Act).await;
+            let after = match &stopped {
+                Ok(_) => AgentStatus::Shutdown,
+                Err(_) => before.wire_status(),
+            };
+            begun.end(call, after).await;
+            stopped?
+        };
+        let mut object = shape::names(&before);
+        object.insert("status".to_owned(), shape::status(&before.wire_status()));
+        object.append(&mut shape::stopped(&stopped));
+        Ok(object)
+    }
+
+    async fn stop(&self, id: &str, mode: StopMode) -> Result<Stopped, Trouble> {
+        let request = StopRequest {
+            verb: Verb::Close,
+            targets: vec![id.to_owned()],
+            mode,
+            note: None,
+        };
+        self.desk.stop(request).await
+    }
+}
+
+#[async_trait]
+impl Tool for CloseAgent {
+    fn spec(&self) -> &ToolSpec {
+        &SPEC
+    }
+
+    fn concurrency(&self) -> Concurrency {
+        Concurrency::Shared
+    }
+
+    async fn call(&self, call: Call) -> ToolOutput {
+        let call = &call;
+        face::run(call, &SPEC, async |arguments| {
+            face::answer(self.close(call, arguments).await)
+        })
+        .await
+    }
+}

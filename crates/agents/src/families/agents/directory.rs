@@ -1,0 +1,122 @@
+//! Another working directory for a child: it must be there, and a person must grant it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use troupe_process::writable_roots;
+use troupe_protocol::AgentId;
+use troupe_protocol::approval::{ExecApprovalRequest, ReviewDecision};
+use troupe_protocol::policy::{ApprovalPolicy, SandboxMode};
+use troupe_protocol::tree::Caller;
+use troupe_tools::{Ask, Call, CallContext, ToolEvent, safety};
+
+use crate::desk::{Desk, Trouble};
+
+/// Returns the directory that the child gets instead of the caller's own; `None` if that is
+/// the one meant.
+pub(super) async fn granted(
+    desk: &Desk,
+    call: &Call,
+    asked: &str,
+) -> Result<Option<PathBuf>, Trouble> {
+    let own = existing(&call.context.cwd).await?;
+    let directory = existing(&call.context.resolve(asked)).await?;
+    if directory == own {
+        return Ok(None);
+    }
+    let decision = if call.context.approval_policy == ApprovalPolicy::Never {
+        unasked(&call.context, &directory)
+    } else {
+        ask(desk, call, &directory).await
+    };
+    match decision {
+        ReviewDecision::Approved
+        | ReviewDecision::ApprovedForSession
+        | ReviewDecision::ApprovedAlways => Ok(Some(directory)),
+        ReviewDecision::Denied | ReviewDecision::Abort => Err(Trouble::Invalid(format!(
+            "working_directory {} was not approved; no agent was spawned. Leave \
+             working_directory out, or do without the agent",
+            directory.display()
+        ))),
+    }
+}
+
+async fn existing(path: &Path) -> Result<PathBuf, Trouble> {
+    let problem = match tokio::fs::canonicalize(path).await {
+        Ok(path) if path.is_dir() => return Ok(path),
+        Ok(_) => "it is not a directory".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    Err(Trouble::Invalid(format!(
+        "working_directory {}: {problem}; give an existing directory",
+        path.display()
+    )))
+}
+
+/// Where nobody is asked, the child may work wherever that gives it no right that the caller
+/// has not.
+fn unasked(context: &CallContext, directory: &Path) -> ReviewDecision {
+    let policy = &context.sandbox_policy;
+    let gives_nothing = match policy.mode() {
+        SandboxMode::ReadOnly | SandboxMode::DangerFullAccess => true,
+        SandboxMode::WorkspaceWrite => {
+            writable_roots(policy, &context.cwd, &BTreeMap::new()).permits(directory)
+        }
+    };
+    if gives_nothing {
+        ReviewDecision::Approved
+    } else {
+        ReviewDecision::Denied
+    }
+}
+
+/// A child's question goes to the turn of its parent, who sent it where it is.
+async fn ask(desk: &Desk, call: &Call, directory: &Path) -> ReviewDecision {
+    let request = request(call, directory);
+    let is_child = desk.caller() != Caller::Agent(AgentId::ROOT);
+    if is_child {
+        let answer = desk.ask_parent(request.clone(), &call.cancel).await;
+        if let Some(decision) = answer {
+            return decision;
+        }
+        let warning = format!(
+            "no parent could be asked whether the new agent may work in {}; asking here",
+            directory.display()
+        );
+        call.channel.report(ToolEvent::Warning(warning)).await;
+    }
+    tokio::select! {
+        decision = call.channel.ask(Ask::Exec(request)) => decision,
+        () = call.cancel.cancelled() => ReviewDecision::Abort,
+    }
+}
+
+fn request(call: &Call, directory: &Path) -> ExecApprovalRequest {
+    let command = vec![
+        "spawn_agent".to_owned(),
+        "--working-directory".to_owned(),
+        directory.display().to_string(),
+    ];
+    let reason = format!(
+        "the new agent is to work in {}; this agent works in {}",
+        directory.display(),
+        call.context.cwd.display()
+    );
+    ExecApprovalRequest {
+        call_id: call.id.clone(),
+        turn_id: call.context.turn_id.clone(),
+        parsed_cmd: safety::describe(&command),
+        command,
+        cwd: call.context.cwd.clone(),
+        reason: Some(reason),
+        available_decisions: vec![
+            ReviewDecision::Approved,
+            ReviewDecision::Denied,
+            ReviewDecision::Abort,
+        ],
+        agent: None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

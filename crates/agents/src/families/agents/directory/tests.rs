@@ -1,0 +1,90 @@
+use std::fs;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use expect_test::{Expect, expect};
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+use troupe_protocol::policy::{CollaborationMode, SandboxPolicy};
+use troupe_tools::{Channel, ToolInput};
+
+use super::*;
+use crate::families::example;
+
+fn context(sandbox_policy: SandboxPolicy) -> CallContext {
+    CallContext {
+        session_id: example::session(0),
+        turn_id: "task".into(),
+        cwd: "/srv/work".into(),
+        approval_policy: ApprovalPolicy::Never,
+        sandbox_policy,
+        collaboration_mode: CollaborationMode::Default,
+        model: "deep".to_owned(),
+        effort: None,
+        message_index: 0,
+    }
+}
+
+#[test]
+fn where_nobody_is_asked_no_right_is_given() {
+    let check = |policy: &SandboxPolicy, directory: &str, expected: ReviewDecision| {
+        let found = unasked(&context(policy.clone()), Path::new(directory));
+        assert_eq!(found, expected, "{policy:?} {directory}");
+    };
+    let workspace = SandboxPolicy::workspace_write();
+    check(&workspace, "/srv/work/sub", ReviewDecision::Approved);
+    check(&workspace, "/tmp/sub", ReviewDecision::Approved);
+    check(&workspace, "/srv", ReviewDecision::Denied);
+    check(&workspace, "/srv/other", ReviewDecision::Denied);
+    check(&workspace, "/srv/work/.git", ReviewDecision::Denied);
+    let reader = SandboxPolicy::read_only();
+    check(&reader, "/srv/other", ReviewDecision::Approved);
+    let free = SandboxPolicy::DangerFullAccess;
+    check(&free, "/srv/other", ReviewDecision::Approved);
+}
+
+#[tokio::test]
+async fn only_an_existing_directory_will_do() {
+    let home = TempDir::new().unwrap();
+    let real = home.path().canonicalize().unwrap();
+    fs::write(real.join("file"), "").unwrap();
+    fs::create_dir(real.join("sub")).unwrap();
+    std::os::unix::fs::symlink(real.join("sub"), real.join("link")).unwrap();
+    let check = async |name: &str, expected: Expect| {
+        let found = match existing(&real.join(name)).await {
+            Ok(path) => path.display().to_string(),
+            Err(trouble) => trouble.to_string(),
+        };
+        expected.assert_eq(&found.replace(&real.display().to_string(), "<home>"));
+    };
+    check("sub", expect![]).await;
+    check("link/../sub/.", expect![]).await;
+    check("link", expect![]).await;
+    check("file", expect![]).await;
+    check("nothing", expect![]).await;
+}
+
+#[derive(Debug)]
+struct Nobody;
+
+#[async_trait]
+impl Channel for Nobody {
+    async fn report(&self, _: ToolEvent) {}
+
+    async fn ask(&self, _: Ask) -> ReviewDecision {
+        ReviewDecision::Denied
+    }
+}
+
+#[test]
+fn a_person_reads_which_directory_and_why() {
+    let call = Call {
+        id: "call".into(),
+        input: ToolInput::Json("{}".to_owned()),
+        context: Arc::new(context(SandboxPolicy::workspace_write())),
+        channel: Arc::new(Nobody),
+        cancel: CancellationToken::new(),
+    };
+    let request = request(&call, Path::new("/srv/other"));
+    expect![].assert_eq(&serde_json::to_string_pretty(&request).unwrap());
+}

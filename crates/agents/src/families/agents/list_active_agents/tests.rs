@@ -1,0 +1,101 @@
+use expect_test::expect;
+use serde_json::json;
+use troupe_engine::Doing;
+
+use super::*;
+use crate::families::example;
+use crate::tree::status::Status;
+
+#[test]
+fn a_line_has_the_agent_and_how_it_gets_on() {
+    let mut busy = example::view(2, Status::Running);
+    busy.note = Some("counts".to_owned());
+    busy.pulse = example::pulse(Doing::Tools(vec!["shell_command".to_owned()]));
+    example::check(
+        line(&busy, TreePlace::Left),
+        expect![[r#"
+        {
+          "agent_number": 2,
+          "agent_type": "worker",
+          "current_tool": "shell_command",
+          "last_progress_sec": 7,
+          "model": "deep",
+          "path": "/root/worker_2",
+          "pending_interrupts": 0,
+          "pending_messages": 0,
+          "reasoning_effort": "high",
+          "status": "running",
+          "status_duration_sec": 60,
+          "thread_id": "00000000-0000-4000-8000-000000000002",
+          "thread_name": "worker_2",
+          "thread_note": "counts",
+          "tokens": {
+            "own": 1000,
+            "subtree": 3000
+          },
+          "updated_at": "2026-11-16T09:59:53.000Z",
+          "waiting_on": "tool"
+        }"#]],
+    );
+}
+
+#[test]
+fn the_place_in_the_tree_is_told_on_request() {
+    let done = example::view(2, Status::Completed);
+    example::check(
+        line(&done, TreePlace::Told),
+        expect![[r#"
+        {
+          "agent_number": 2,
+          "agent_type": "worker",
+          "depth": 1,
+          "model": "deep",
+          "parent_thread_id": "00000000-0000-4000-8000-000000000000",
+          "path": "/root/worker_2",
+          "pending_interrupts": 0,
+          "pending_messages": 0,
+          "reasoning_effort": "high",
+          "status": {
+            "completed": null
+          },
+          "status_duration_sec": 60,
+          "thread_id": "00000000-0000-4000-8000-000000000002",
+          "thread_name": "worker_2",
+          "tokens": {
+            "own": 1000,
+            "subtree": 3000
+          },
+          "updated_at": "2026-11-16T09:59:00.000Z"
+        }"#]],
+    );
+}
+
+#[test]
+fn the_root_is_not_among_the_agents() {
+    let root = example::view(0, Status::Running);
+    example::check(
+        described(&[root], TreePlace::Told),
+        expect![[r#"
+        {
+          "agents": []
+        }"#]],
+    );
+}
+
+#[test]
+fn scopes_have_the_names_that_models_know() {
+    let check = |scope: Value, expected: expect_test::Expect| {
+        let found = serde_json::from_value::<Arguments>(json!({ "scope": scope }));
+        expected.assert_eq(&match found {
+            Ok(arguments) => format!("{:?}", desk::Scope::from(arguments.scope)),
+            Err(error) => error.to_string(),
+        });
+    };
+    check(json!("children"), expect!["Children"]);
+    check(json!("descendants"), expect!["Descendants"]);
+    check(json!("all"), expect!["All"]);
+    check(
+        json!("mine"),
+        expect!["unknown variant `mine`, expected one of `children`, `descendants`, `all`"],
+    );
+}

@@ -1,0 +1,72 @@
+//! `set_thread_note`: a line that lists show for an agent.
+
+use std::sync::LazyLock;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use troupe_protocol::tool::ToolSpec;
+use troupe_tools::{Call, Concurrency, Tool, ToolOutput, arguments};
+
+use crate::desk::{Desk, NoteSet};
+use crate::families::face;
+
+const NAME: &str = "set_thread_note";
+
+static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
+    arguments::function::<Arguments>(
+        NAME,
+        "Sets the note of an agent, a line that lists and the user's screen show beside it. An \
+         empty note clears it. The agent itself is not told.",
+    )
+});
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// The agent: its id, number or path.
+    id: String,
+    note: String,
+}
+
+#[derive(Debug)]
+pub(super) struct SetThreadNote {
+    desk: Desk,
+}
+
+impl SetThreadNote {
+    pub(super) fn new(desk: Desk) -> Self {
+        Self { desk }
+    }
+}
+
+#[async_trait]
+impl Tool for SetThreadNote {
+    fn spec(&self) -> &ToolSpec {
+        &SPEC
+    }
+
+    fn concurrency(&self) -> Concurrency {
+        Concurrency::Shared
+    }
+
+    async fn call(&self, call: Call) -> ToolOutput {
+        face::run(&call, &SPEC, async |Arguments { id, note }| {
+            face::answer(self.desk.set_note(&id, &note).await.map(described))
+        })
+        .await
+    }
+}
+
+/// A cleared note is told as null.
+fn described(set: NoteSet) -> Map<String, Value> {
+    let fields = [
+        ("submission_id", json!(set.submission_id)),
+        ("thread_note", json!(set.thread_note)),
+    ];
+    fields
+        .map(|(name, value)| (name.to_owned(), value))
+        .into_iter()
+        .collect()
+}

@@ -1,0 +1,305 @@
+use expect_test::{Expect, expect};
+use serde_json::json;
+use troupe_protocol::policy::{ApprovalPolicy, CollaborationMode, SandboxPolicy};
+
+use super::*;
+use crate::families::example;
+
+fn context() -> CallContext {
+    CallContext {
+        session_id: example::session(0),
+        turn_id: "task".into(),
+        cwd: "/srv/work".into(),
+        approval_policy: ApprovalPolicy::OnRequest,
+        sandbox_policy: SandboxPolicy::workspace_write(),
+        collaboration_mode: CollaborationMode::Default,
+        model: "deep".to_owned(),
+        effort: None,
+        message_index: 7,
+    }
+}
+
+fn read(arguments: Value) -> Result<SpawnRequest, String> {
+    let arguments: Arguments =
+        serde_json::from_value(arguments).map_err(|error| error.to_string())?;
+    let callback = CallbackChoice::default();
+    request(&context(), arguments, callback).map_err(|trouble| trouble.to_string())
+}
+
+fn check(arguments: Value, expected: Expect) {
+    expected.assert_debug_eq(&read(arguments));
+}
+
+fn check_refused(arguments: Value, expected: Expect) {
+    expected.assert_eq(&read(arguments).unwrap_err());
+}
+
+#[test]
+fn everything_but_the_message_may_be_left_out() {
+    check(
+        json!({"message": "count the words"}),
+        expect![[r#"
+        Ok(
+            SpawnRequest {
+                tool: "spawn_agent",
+                origin: Spawn,
+                items: [
+                    Text {
+                        text: "count the words",
+                        text_elements: [],
+                    },
+                ],
+                agent_type: None,
+                agent_name: None,
+                name: None,
+                label: None,
+                working_directory: None,
+                model: None,
+                reasoning_effort: None,
+                sandbox: None,
+                history: None,
+                fork_answer: None,
+                output_schema: None,
+                approvals: None,
+                on_parent_interrupt: KeepRunning,
+                callback: CallbackChoice {
+                    mode: Persistent,
+                    config: Some(
+                        CallbackConfig {
+                            enabled: true,
+                            include_last_message: true,
+                            include_original_prompt: false,
+                            template: None,
+                        },
+                    ),
+                },
+                thread_note: None,
+                turn: Turn {
+                    task: SubmissionId(
+                        "task",
+                    ),
+                    message_index: 7,
+                    cwd: "/srv/work",
+                    model: "deep",
+                    reasoning_effort: None,
+                    approval_policy: OnRequest,
+                    sandbox_policy: WorkspaceWrite {
+                        writable_roots: [],
+                        network_access: false,
+                        exclude_tmpdir_env_var: false,
+                        exclude_slash_tmp: false,
+                    },
+                },
+            },
+        )
+    "#]],
+    );
+}
+
+#[test]
+fn everything_can_be_said() {
+    check(
+        json!({
+            "items": [{"type": "text", "text": "count the words"}],
+            "agent_type": "worker",
+            "agent_name": "brief",
+            "model": "fast",
+            "reasoning_effort": "low",
+            "thread_note": "counts",
+            "history": "2",
+            "output_schema": {"type": "integer"},
+            "approvals": "parent",
+            "on_parent_interrupt": "cancel",
+            "task_name": "count",
+        }),
+        expect![[r#"
+            Ok(
+                SpawnRequest {
+                    tool: "spawn_agent",
+                    origin: Fork,
+                    items: [
+                        Text {
+                            text: "count the words",
+                            text_elements: [],
+                        },
+                    ],
+                    agent_type: Some(
+                        "worker",
+                    ),
+                    agent_name: Some(
+                        "brief",
+                    ),
+                    name: Some(
+                        "count",
+                    ),
+                    label: None,
+                    working_directory: None,
+                    model: Some(
+                        "fast",
+                    ),
+                    reasoning_effort: Some(
+                        Low,
+                    ),
+                    sandbox: None,
+                    history: LastTurns(
+                        2,
+                    ),
+                    fork_answer: Some(
+                        ForkAnswer {
+                            label: None,
+                            summary: None,
+                            prompt: None,
+                        },
+                    ),
+                    output_schema: Some(
+                        Object {
+                            "type": String("integer"),
+                        },
+                    ),
+                    approvals: Some(
+                        Parent,
+                    ),
+                    on_parent_interrupt: Cancel,
+                    callback: CallbackChoice {
+                        mode: Off,
+                        config: Some(
+                            CallbackConfig {
+                                enabled: false,
+                                include_last_message: false,
+                                include_original_prompt: true,
+                                template: None,
+                            },
+                        ),
+                    },
+                    thread_note: Some(
+                        "counts",
+                    ),
+                    turn: Turn {
+                        task: SubmissionId(
+                            "task",
+                        ),
+                        message_index: 7,
+                        cwd: "/srv/work",
+                        model: "deep",
+                        reasoning_effort: None,
+                        approval_policy: OnRequest,
+                        sandbox_policy: WorkspaceWrite {
+                            writable_roots: [],
+                            network_access: false,
+                            exclude_tmpdir_env_var: false,
+                            exclude_slash_tmp: false,
+                        },
+                    },
+                },
+            )
+        "#]],
+    );
+}
+
+#[test]
+fn an_empty_text_says_nothing() {
+    let said = json!({"message": "go", "agent_type": "", "model": " ", "task_name": ""});
+    let request = read(said).unwrap();
+    assert_eq!(
+        (request.agent_type, request.model, request.name),
+        (None, None, None)
+    );
+}
+
+#[test]
+fn what_is_not_understood_is_refused_by_name() {
+    check_refused(
+        json!({"message": "go", "agent": "worker"}),
+        expect![
+            "unknown field `agent`, expected one of `message`, `items`, `agent_type`, `agent_name`, `working_directory`, `model`, `reasoning_effort`, `thread_note`, `history`, `output_schema`, `approvals`, `on_parent_interrupt`, `task_name`, `enable_callback`, `include_last_message`, `include_original_prompt`"
+        ],
+    );
+    check_refused(
+        json!({"message": "go", "reasoning_effort": "huge"}),
+        expect![
+            "unknown variant `huge`, expected one of `none`, `minimal`, `low`, `medium`, `high`, `xhigh`, `max`, `ultra`"
+        ],
+    );
+    check_refused(
+        json!({"message": "go", "approvals": "always"}),
+        expect!["unknown variant `always`, expected one of `never`, `route`, `parent`"],
+    );
+    check_refused(
+        json!({"message": "go", "output_schema": "integer"}),
+        expect![[r#"invalid type: string "integer", expected a map"#]],
+    );
+    check_refused(
+        json!({"message": "go", "items": []}),
+        expect!["give either message or items, not both"],
+    );
+}
+
+#[test]
+fn callbacks_are_inherited_but_for_what_the_call_says() {
+    let check = |said: Value, expected: Expect| {
+        let inherited = CallbackConfig {
+            enabled: false,
+            include_last_message: false,
+            include_original_prompt: true,
+            template: Some("{{status}}".to_owned()),
+        };
+        let choice = callback(&serde_json::from_value(said).unwrap(), inherited);
+        let config = serde_json::to_string(&choice.config).unwrap();
+        expected.assert_eq(&format!("{:?} {config}", choice.mode));
+    };
+    check(
+        json!({"enable_callback": true}),
+        expect![[
+            r#"Persistent {"enabled":true,"include_last_message":false,"include_original_prompt":true,"template":"{{status}}"}"#
+        ]],
+    );
+    check(
+        json!({"enable_callback": false}),
+        expect![[
+            r#"Off {"enabled":false,"include_last_message":false,"include_original_prompt":true,"template":"{{status}}"}"#
+        ]],
+    );
+    check(
+        json!({"include_last_message": true}),
+        expect![[
+            r#"Persistent {"enabled":false,"include_last_message":true,"include_original_prompt":true,"template":"{{status}}"}"#
+        ]],
+    );
+}
+
+#[test]
+fn the_answer_has_the_id_the_rights_and_the_reasons() {
+    let mut view = example::view(3, Status::Queued { position: 2 });
+    view.note = Some("agent_type=worker".to_owned());
+    let spawned = Spawned {
+        view,
+        requested: json!({"sandbox_mode": "workspace-write"}),
+        effective: json!({"sandbox_mode": "read-only"}),
+        why: vec!["sandbox read-only: the role explorer may not write".to_owned()],
+    };
+    example::check(
+        described(&spawned),
+        expect![[r#"
+        {
+          "agent_id": "00000000-0000-4000-8000-000000000003",
+          "agent_number": 3,
+          "effective": {
+            "sandbox_mode": "read-only"
+          },
+          "path": "/root/worker_3",
+          "queue_position": 2,
+          "requested": {
+            "sandbox_mode": "workspace-write"
+          },
+          "status": {
+            "queued": {
+              "position": 2
+            }
+          },
+          "thread_note": "agent_type=worker",
+          "why": [
+            "sandbox read-only: the role explorer may not write"
+          ]
+        }"#]],
+    );
+}

@@ -1,0 +1,155 @@
+use expect_test::{Expect, expect};
+use serde_json::json;
+use troupe_engine::Doing;
+
+use super::*;
+use crate::families::example;
+use crate::tree::status::Status;
+
+fn check(arguments: Value, expected: Expect) {
+    let found = serde_json::from_value::<Arguments>(arguments)
+        .map_err(|error| error.to_string())
+        .and_then(|arguments| {
+            checked(arguments.ids).map_err(|trouble| trouble.to_string())?;
+            patience(arguments.timeout_ms).map_err(|trouble| trouble.to_string())
+        });
+    expected.assert_eq(&match found {
+        Ok(Patience { time_ms, note }) => format!("{time_ms} {}", note.unwrap_or_default()),
+        Err(problem) => problem,
+    });
+}
+
+#[test]
+fn the_time_is_clamped_and_the_answer_says_so() {
+    check(json!({"ids": ["1"]}), expect!["300000 "]);
+    check(
+        json!({"ids": ["1"], "timeout_ms": 10_000}),
+        expect!["10000 "],
+    );
+    check(
+        json!({"ids": ["1"], "timeout_ms": 1_800_000}),
+        expect!["1800000 "],
+    );
+    check(
+        json!({"ids": ["1"], "timeout_ms": 1}),
+        expect!["10000 timeout_ms 1 was changed to 10000; it must lie between 10000 and 1800000"],
+    );
+    check(
+        json!({"ids": ["1"], "timeout_ms": i64::MAX}),
+        expect![
+            "1800000 timeout_ms 9223372036854775807 was changed to 1800000; it must lie between 10000 and 1800000"
+        ],
+    );
+    check(
+        json!({"ids": ["1"], "timeout_ms": 0}),
+        expect!["timeout_ms must be greater than zero"],
+    );
+    check(
+        json!({"ids": ["1"], "timeout_ms": -5}),
+        expect!["timeout_ms must be greater than zero"],
+    );
+}
+
+#[test]
+fn somebody_must_be_waited_for() {
+    check(json!({"ids": []}), expect!["ids must not be empty"]);
+    check(json!({}), expect!["missing field `ids`"]);
+    check(
+        json!({"ids": ["1"], "id": "2"}),
+        expect!["unknown field `id`, expected `ids` or `timeout_ms`"],
+    );
+    check(
+        json!({"ids": vec!["1"; WAIT_IDS_MAX + 1]}),
+        expect!["4097 ids are too many; wait for at most 4096 agents in one call"],
+    );
+}
+
+fn finished(asked: &str, view: Option<AgentView>) -> Finished {
+    Finished {
+        asked: asked.to_owned(),
+        view,
+        result: None,
+    }
+}
+
+fn described_for(waited: &Waited) -> Map<String, Value> {
+    described(waited, patience(None).unwrap())
+}
+
+#[test]
+fn the_first_to_end_is_told_by_session_and_the_others_with_what_they_do() {
+    let mut done = example::view(1, Status::Completed);
+    done.preview = Some("42 words".to_owned());
+    let mut busy = example::view(2, Status::Running);
+    busy.pulse = example::pulse(Doing::Tools(vec!["shell_command".to_owned()]));
+    let waited = Waited {
+        end: WaitEnd::Final,
+        finished: vec![finished("worker_1", Some(done)), finished("nobody", None)],
+        unfinished: vec![busy],
+        claim: None,
+    };
+    example::check(
+        described_for(&waited),
+        expect![[r#"
+        {
+          "pending": [
+            {
+              "agent_id": "00000000-0000-4000-8000-000000000002",
+              "agent_number": 2,
+              "current_tool": "shell_command",
+              "last_progress_sec": 7,
+              "path": "/root/worker_2",
+              "pending_interrupts": 0,
+              "pending_messages": 0,
+              "status": "running",
+              "status_duration_sec": 60,
+              "waiting_on": "tool"
+            }
+          ],
+          "status": {
+            "00000000-0000-4000-8000-000000000001": {
+              "completed": "42 words"
+            },
+            "nobody": "not_found"
+          },
+          "timed_out": false
+        }"#]],
+    );
+}
+
+#[test]
+fn a_timeout_has_an_empty_status() {
+    let waited = Waited {
+        end: WaitEnd::TimedOut,
+        finished: Vec::new(),
+        unfinished: Vec::new(),
+        claim: None,
+    };
+    example::check(
+        described_for(&waited),
+        expect![[r#"
+        {
+          "status": {},
+          "timed_out": true
+        }"#]],
+    );
+}
+
+#[test]
+fn a_wait_that_was_stopped_says_so() {
+    let waited = Waited {
+        end: WaitEnd::Stopped,
+        finished: Vec::new(),
+        unfinished: Vec::new(),
+        claim: None,
+    };
+    example::check(
+        described_for(&waited),
+        expect![[r#"
+        {
+          "status": {},
+          "stopped": true,
+          "timed_out": false
+        }"#]],
+    );
+}

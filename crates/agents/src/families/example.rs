@@ -1,0 +1,99 @@
+//! Agents that tests talk about.
+
+use std::sync::Arc;
+
+use expect_test::Expect;
+use serde_json::{Map, Value};
+use troupe_engine::{Doing, Pulse};
+use troupe_protocol::agent::AgentOrigin;
+use troupe_protocol::policy::{ApprovalPolicy, ReasoningEffort, SandboxPolicy};
+use troupe_protocol::spawn::{
+    ApprovalRoute, CallbackConfig, ChildInstructions, HistoryShare, SpawnSpec,
+};
+use troupe_protocol::usage::TokenUsage;
+use troupe_protocol::{AgentId, SessionId};
+
+use crate::desk::AgentView;
+use crate::tree::inbox::Depth;
+use crate::tree::status::Status;
+
+/// 2026-11-16T10:00:00Z.
+const NOW_MS: i64 = 1_794_823_200_000;
+
+/// Returns an id that is easy to read: the number in its last digits.
+pub(super) fn session(number: u32) -> SessionId {
+    let text = format!("00000000-0000-4000-8000-{number:012}");
+    text.parse().expect("the text has the form of an id")
+}
+
+/// Agent `number`, a worker below the root, for a minute in this status.
+pub(super) fn view(number: u32, status: Status) -> AgentView {
+    AgentView {
+        agent: AgentId(number),
+        session: session(number),
+        parent: Some(AgentId::ROOT),
+        parent_session: Some(session(0)),
+        path: format!("/root/worker_{number}"),
+        depth: 1,
+        origin: Some(AgentOrigin::Spawn),
+        spec: Some(Arc::new(spec())),
+        note: None,
+        status,
+        preview: None,
+        since_ms: NOW_MS - 60_000,
+        born_at_ms: NOW_MS - 90_000,
+        now_ms: NOW_MS,
+        pending: Depth::default(),
+        last_task: None,
+        pulse: None,
+        reasoning_header: None,
+        usage: tokens(1_000),
+        subtree_usage: tokens(3_000),
+        initial_message_count: 0,
+        pruned: false,
+    }
+}
+
+/// What a session does that got on seven seconds ago.
+pub(super) fn pulse(doing: Doing) -> Option<Pulse> {
+    Some(Pulse {
+        doing,
+        progress_at_ms: NOW_MS - 7_000,
+        usage: TokenUsage::default(),
+    })
+}
+
+fn tokens(total_tokens: u64) -> TokenUsage {
+    TokenUsage {
+        total_tokens,
+        ..TokenUsage::default()
+    }
+}
+
+fn spec() -> SpawnSpec {
+    SpawnSpec {
+        tool: "spawn_agent".to_owned(),
+        agent_type: "worker".to_owned(),
+        agent_name: None,
+        label: None,
+        summary: "count the words".to_owned(),
+        instructions: ChildInstructions::Role("Work.".to_owned()),
+        cwd: "/srv/work".into(),
+        model: "deep".to_owned(),
+        model_provider: None,
+        reasoning_effort: Some(ReasoningEffort::High),
+        approval_policy: ApprovalPolicy::OnRequest,
+        approvals: ApprovalRoute::Route,
+        sandbox_policy: SandboxPolicy::workspace_write(),
+        tools: Vec::new(),
+        history: HistoryShare::None,
+        fork_answer: None,
+        output_schema: None,
+        callback: CallbackConfig::default(),
+    }
+}
+
+pub(super) fn check(object: Map<String, Value>, expected: Expect) {
+    let text = serde_json::to_string_pretty(&object).expect("the keys of a map are text");
+    expected.assert_eq(&text);
+}

@@ -1,0 +1,131 @@
+//! What a call says to another agent.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use troupe_protocol::input::UserInput;
+
+use crate::desk::Trouble;
+
+// The protocol's `UserInput`, strict, and without what only a UI can know. (No doc comment:
+// the model would be sent it.)
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+pub(super) enum Item {
+    Text { text: String },
+    Image { image_url: String },
+    LocalImage { path: PathBuf },
+    Skill { name: String, path: PathBuf },
+    Mention { name: String, path: String },
+}
+
+impl From<Item> for UserInput {
+    fn from(item: Item) -> Self {
+        match item {
+            Item::Text { text } => Self::text(text),
+            Item::Image { image_url } => Self::Image {
+                image_url,
+                detail: None,
+            },
+            Item::LocalImage { path } => Self::LocalImage { path, detail: None },
+            Item::Skill { name, path } => Self::Skill { name, path },
+            Item::Mention { name, path } => Self::Mention { name, path },
+        }
+    }
+}
+
+/// Reads `message` or `items`, of which exactly one must be given and say something.
+pub(super) fn either(
+    message: Option<String>,
+    items: Option<Vec<Item>>,
+) -> Result<Vec<UserInput>, Trouble> {
+    let problem = match (message, items) {
+        (Some(_), Some(_)) => "give either message or items, not both",
+        (None, None) => "give one of message and items",
+        (Some(message), None) if message.trim().is_empty() => "message must not be empty",
+        (None, Some(items)) if items.is_empty() => "items must not be empty",
+        (Some(message), None) => return Ok(vec![UserInput::text(message)]),
+        (None, Some(items)) => return Ok(items.into_iter().map(UserInput::from).collect()),
+    };
+    Err(Trouble::Invalid(problem.to_owned()))
+}
+
+/// Returns the input as people read it, one line per part.
+pub(super) fn as_text(items: &[UserInput]) -> String {
+    let parts: Vec<String> = items.iter().filter_map(part).collect();
+    parts.join("\n")
+}
+
+fn part(item: &UserInput) -> Option<String> {
+    match item {
+        UserInput::Text { text, .. } => Some(text.clone()),
+        UserInput::Image { .. } => Some("[image]".to_owned()),
+        UserInput::LocalImage { path, .. } => Some(format!("[image {}]", path.display())),
+        UserInput::Skill { name, .. } => Some(format!("[skill {name}]")),
+        UserInput::Mention { name, .. } => Some(format!("[mention {name}]")),
+        // The wire type may grow; `Item` above is what can be said here.
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn check(arguments: Value, expected: Expect) {
+        let take = |name: &str| arguments.get(name).cloned();
+        let message = take("message").map(|text| text.as_str().unwrap().to_owned());
+        let items = take("items").map(|items| serde_json::from_value::<Vec<Item>>(items));
+        let found = match items.transpose() {
+            Err(error) => format!("unreadable: {error}"),
+            Ok(items) => match either(message, items) {
+                Err(trouble) => trouble.to_string(),
+                Ok(items) => format!("{:?}", as_text(&items)),
+            },
+        };
+        expected.assert_eq(&found);
+    }
+
+    #[test]
+    fn exactly_one_of_message_and_items() {
+        check(json!({"message": "go"}), expect![[r#""go""#]]);
+        check(json!({}), expect!["give one of message and items"]);
+        check(
+            json!({"message": " \n"}),
+            expect!["message must not be empty"],
+        );
+        check(json!({"items": []}), expect!["items must not be empty"]);
+        check(
+            json!({"message": "go", "items": [{"type": "text", "text": "go"}]}),
+            expect!["give either message or items, not both"],
+        );
+    }
+
+    #[test]
+    fn items_are_strict_and_keep_their_order() {
+        check(
+            json!({"items": [
+                {"type": "text", "text": "look at"},
+                {"type": "local_image", "path": "a.png"},
+                {"type": "image", "image_url": "data:,"},
+                {"type": "skill", "name": "ship", "path": "s/SKILL.md"},
+                {"type": "mention", "name": "mail", "path": "app://mail"},
+            ]}),
+            expect![[r#""look at\n[image a.png]\n[image]\n[skill ship]\n[mention mail]""#]],
+        );
+        check(
+            json!({"items": [{"type": "text", "text": "go", "txt": 1}]}),
+            expect![[r#"unreadable: unknown field `txt`, expected `text`"#]],
+        );
+        check(
+            json!({"items": [{"type": "video"}]}),
+            expect![[
+                r#"unreadable: unknown variant `video`, expected one of `text`, `image`, `local_image`, `skill`, `mention`"#
+            ]],
+        );
+    }
+}

@@ -1,0 +1,187 @@
+//! How agents, receipts and stops look in the answers of tools.
+
+use serde_json::{Map, Value, json};
+use troupe_engine::{Doing, Pulse};
+use troupe_protocol::agent::AgentStatus;
+use troupe_protocol::tree::Interruption;
+use troupe_store::UnixMillis;
+
+use crate::desk::{AgentView, Planned, Stopped};
+use crate::tree::effect::{Action, DeadWhy, HeldWhy, Receipt, SkipWhy};
+use crate::tree::status::{Status, WaitingOn};
+
+/// Returns an object of the given fields without those that are null.
+pub(super) fn present<const N: usize>(fields: [(&str, Value); N]) -> Map<String, Value> {
+    fields
+        .into_iter()
+        .filter(|(_, value)| !value.is_null())
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
+}
+
+/// Returns a moment as RFC 3339.
+pub(super) fn timestamp(unix_ms: i64) -> String {
+    UnixMillis(unix_ms).to_string()
+}
+
+/// Returns the wire form of a status.
+pub(super) fn status(status: &AgentStatus) -> Value {
+    serde_json::to_value(status).expect("a status has no keys that are not text")
+}
+
+/// Returns the names by which the caller can mean an agent from now on.
+pub(super) fn names(view: &AgentView) -> Map<String, Value> {
+    present([
+        ("agent_id", json!(view.session)),
+        ("agent_number", json!(view.agent)),
+        ("path", json!(view.path)),
+    ])
+}
+
+/// Returns what an agent does now and how it gets on, so that patience is informed.
+pub(super) fn standing(view: &AgentView) -> Map<String, Value> {
+    let is_active = !view.status.is_final();
+    let pulse = view.pulse.as_ref().filter(|_| is_active);
+    let tools = view.current_tools();
+    let current_tool = (is_active && !tools.is_empty()).then(|| tools.join(", "));
+    let progress = pulse.filter(|pulse| pulse.progress_at_ms > 0);
+    let last_progress_sec = progress.map(|pulse| seconds(view.now_ms - pulse.progress_at_ms));
+    let interrupts = Some(view.pending.interrupts).filter(|interrupts| *interrupts > 0);
+    present([
+        ("status", status(&view.wire_status())),
+        ("reason", json!(reason(view.status))),
+        ("status_duration_sec", json!(view.status_duration_s())),
+        ("waiting_on", json!(waiting_on(view.status, pulse))),
+        ("current_tool", json!(current_tool)),
+        ("last_progress_sec", json!(last_progress_sec)),
+        ("reasoning_header", json!(view.reasoning_header)),
+        ("pending_messages", json!(view.pending.messages)),
+        ("pending_interrupts", json!(interrupts)),
+    ])
+}
+
+/// What an active agent waits on: what the tree knows, else what its session does.
+fn waiting_on(status: Status, pulse: Option<&Pulse>) -> Option<WaitingOn> {
+    match status {
+        Status::Waiting { on } => Some(on),
+        Status::Queued { .. } => Some(WaitingOn::Slot),
+        Status::Running => match pulse.map(|pulse| &pulse.doing) {
+            Some(Doing::Model | Doing::Compacting) => Some(WaitingOn::Model),
+            Some(Doing::Tools(_)) => Some(WaitingOn::Tool),
+            Some(Doing::Idle) | None => None,
+        },
+        Status::PendingInit
+        | Status::Completed
+        | Status::Errored
+        | Status::Interrupted { .. }
+        | Status::Cancelled
+        | Status::BudgetExceeded
+        | Status::Shutdown
+        | Status::NotFound => None,
+    }
+}
+
+/// Why an agent was interrupted, which its wire status does not tell.
+fn reason(status: Status) -> Option<Interruption> {
+    if let Status::Interrupted { why } = status {
+        Some(why)
+    } else {
+        None
+    }
+}
+
+fn seconds(ms: i64) -> u64 {
+    u64::try_from(ms / 1000).unwrap_or(0)
+}
+
+/// Returns what became of a message.
+pub(super) fn receipt(receipt: Receipt) -> Value {
+    match receipt {
+        Receipt::Delivered => json!({"status": "delivered"}),
+        Receipt::Queued { position } => json!({"status": "queued", "position": position}),
+        Receipt::Held { why } => json!({"status": "held", "why": held(why)}),
+        Receipt::Dead { why } => json!({"status": "dead", "why": dead(why)}),
+    }
+}
+
+fn held(why: HeldWhy) -> String {
+    match why {
+        HeldWhy::Waiting(on) => {
+            format!(
+                "the agent waits on {}; it reads the message after that",
+                waited(on)
+            )
+        }
+        HeldWhy::Stopping => {
+            "the agent's task is being interrupted; the message is next".to_owned()
+        }
+    }
+}
+
+fn waited(on: WaitingOn) -> &'static str {
+    match on {
+        WaitingOn::Model => "the model",
+        WaitingOn::Tool => "a tool",
+        WaitingOn::RateLimit => "a rate limit",
+        WaitingOn::Approval => "an approval",
+        WaitingOn::User => "the user",
+        WaitingOn::Child => "a child",
+        WaitingOn::Slot => "a free slot",
+    }
+}
+
+fn dead(why: DeadWhy) -> &'static str {
+    match why {
+        DeadWhy::Closed => "the agent is closed; resume it and send again",
+        DeadWhy::Pruned => "the agent was pruned; only its result is left",
+        DeadWhy::Stopping => "the agent is being stopped; send again when it has ended",
+    }
+}
+
+/// Returns whom a stop touches and whom it leaves alone.
+pub(super) fn stopped(stopped: &Stopped) -> Map<String, Value> {
+    let touched: Vec<Value> = stopped
+        .touched
+        .iter()
+        .map(|planned| plan_line(planned, "action", action(planned.what)))
+        .collect();
+    let skipped: Vec<Value> = stopped
+        .skipped
+        .iter()
+        .map(|planned| plan_line(planned, "why", skip(planned.what)))
+        .collect();
+    let mut object = present([("touched", json!(touched))]);
+    if !skipped.is_empty() {
+        object.insert("skipped".to_owned(), json!(skipped));
+    }
+    object
+}
+
+fn plan_line<T>(planned: &Planned<T>, key: &str, what: &str) -> Value {
+    let mut line = names(&planned.view);
+    line.insert(key.to_owned(), json!(what));
+    line.insert("status".to_owned(), status(&planned.view.wire_status()));
+    Value::Object(line)
+}
+
+fn action(action: Action) -> &'static str {
+    match action {
+        Action::Interrupt => "interrupt",
+        Action::Cancel => "cancel",
+        Action::Close => "close",
+        Action::Release => "release",
+        Action::Prune => "prune",
+    }
+}
+
+fn skip(why: SkipWhy) -> &'static str {
+    match why {
+        SkipWhy::Idle => "idle",
+        SkipWhy::Active => "active",
+        SkipWhy::AlreadyDone => "already_done",
+        SkipWhy::Unknown => "unknown",
+    }
+}
+
+#[cfg(test)]
+mod tests;

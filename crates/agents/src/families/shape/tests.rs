@@ -1,0 +1,208 @@
+use expect_test::{Expect, expect};
+use troupe_engine::Doing;
+use troupe_protocol::tree::Interruption;
+
+use super::*;
+use crate::desk::{Planned, Stopped};
+use crate::families::example::{check, pulse, view};
+
+#[test]
+fn a_running_agent_tells_what_it_does() {
+    let mut running = view(3, Status::Running);
+    running.pulse = pulse(Doing::Tools(vec![
+        "shell_command".into(),
+        "read_file".into(),
+    ]));
+    check(
+        standing(&running),
+        expect![[r#"
+        {
+          "current_tool": "shell_command, read_file",
+          "last_progress_sec": 7,
+          "pending_interrupts": 0,
+          "pending_messages": 0,
+          "status": "running",
+          "status_duration_sec": 60,
+          "waiting_on": "tool"
+        }"#]],
+    );
+    running.pulse = pulse(Doing::Model);
+    running.reasoning_header = Some("Reading the parser".to_owned());
+    running.pending.messages = 2;
+    check(
+        standing(&running),
+        expect![[r#"
+        {
+          "last_progress_sec": 7,
+          "pending_interrupts": 0,
+          "pending_messages": 2,
+          "reasoning_header": "Reading the parser",
+          "status": "running",
+          "status_duration_sec": 60,
+          "waiting_on": "model"
+        }"#]],
+    );
+}
+
+#[test]
+fn what_the_tree_knows_beats_what_the_session_does() {
+    let mut waiting = view(
+        3,
+        Status::Waiting {
+            on: WaitingOn::Child,
+        },
+    );
+    waiting.pulse = pulse(Doing::Tools(vec!["wait".into()]));
+    check(
+        standing(&waiting),
+        expect![[r#"
+        {
+          "current_tool": "wait",
+          "last_progress_sec": 7,
+          "pending_interrupts": 0,
+          "pending_messages": 0,
+          "status": "running",
+          "status_duration_sec": 60,
+          "waiting_on": "child"
+        }"#]],
+    );
+    check(
+        standing(&view(3, Status::Queued { position: 2 })),
+        expect![[r#"
+        {
+          "pending_interrupts": 0,
+          "pending_messages": 0,
+          "status": {
+            "queued": {
+              "position": 2
+            }
+          },
+          "status_duration_sec": 60,
+          "waiting_on": "slot"
+        }"#]],
+    );
+}
+
+#[test]
+fn a_finished_agent_does_nothing() {
+    let mut done = view(3, Status::Completed);
+    done.preview = Some("all tests pass".to_owned());
+    // Its session is still in memory.
+    done.pulse = pulse(Doing::Idle);
+    check(
+        standing(&done),
+        expect![[r#"
+        {
+          "pending_interrupts": 0,
+          "pending_messages": 0,
+          "status": {
+            "completed": "all tests pass"
+          },
+          "status_duration_sec": 60
+        }"#]],
+    );
+    let why = Interruption::Crash;
+    check(
+        standing(&view(3, Status::Interrupted { why })),
+        expect![[r#"
+        {
+          "pending_interrupts": 0,
+          "pending_messages": 0,
+          "reason": "crash",
+          "status": "interrupted",
+          "status_duration_sec": 60
+        }"#]],
+    );
+}
+
+#[test]
+fn receipts_say_what_to_do() {
+    let check = |given: Receipt, expected: Expect| {
+        expected.assert_eq(&receipt(given).to_string());
+    };
+    check(Receipt::Delivered, expect![[r#"{"status":"delivered"}"#]]);
+    check(
+        Receipt::Queued { position: 2 },
+        expect![[r#"{"position":2,"status":"queued"}"#]],
+    );
+    check(
+        Receipt::Held {
+            why: HeldWhy::Waiting(WaitingOn::Approval),
+        },
+        expect![[
+            r#"{"status":"held","why":"the agent waits on an approval; it reads the message after that"}"#
+        ]],
+    );
+    check(
+        Receipt::Held {
+            why: HeldWhy::Stopping,
+        },
+        expect![[
+            r#"{"status":"held","why":"the agent's task is being interrupted; the message is next"}"#
+        ]],
+    );
+    check(
+        Receipt::Dead {
+            why: DeadWhy::Closed,
+        },
+        expect![[r#"{"status":"dead","why":"the agent is closed; resume it and send again"}"#]],
+    );
+    check(
+        Receipt::Dead {
+            why: DeadWhy::Pruned,
+        },
+        expect![[r#"{"status":"dead","why":"the agent was pruned; only its result is left"}"#]],
+    );
+    check(
+        Receipt::Dead {
+            why: DeadWhy::Stopping,
+        },
+        expect![[
+            r#"{"status":"dead","why":"the agent is being stopped; send again when it has ended"}"#
+        ]],
+    );
+}
+
+#[test]
+fn a_stop_names_everyone_it_touches() {
+    let plan = Stopped {
+        touched: vec![Planned {
+            view: view(3, Status::Running),
+            what: Action::Close,
+        }],
+        skipped: vec![Planned {
+            view: view(4, Status::Shutdown),
+            what: SkipWhy::AlreadyDone,
+        }],
+        unknown: Vec::new(),
+    };
+    check(
+        stopped(&plan),
+        expect![[r#"
+        {
+          "skipped": [
+            {
+              "agent_id": "00000000-0000-4000-8000-000000000004",
+              "agent_number": 4,
+              "path": "/root/worker_4",
+              "status": "shutdown",
+              "why": "already_done"
+            }
+          ],
+          "touched": [
+            {
+              "action": "close",
+              "agent_id": "00000000-0000-4000-8000-000000000003",
+              "agent_number": 3,
+              "path": "/root/worker_3",
+              "status": "running"
+            }
+          ]
+        }"#]],
+    );
+}
+
+#[test]
+fn moments_are_rfc_3339() {
+    assert_eq!(timestamp(1_794_823_200_007), "2026-11-16T10:00:00.007Z");
+}

@@ -1,0 +1,199 @@
+//! What a child gets: its parent's rights, narrowed by its role and by the request.
+//!
+//! Rights only shrink on the way down. The one thing that is added is what a person granted:
+//! the working directory of a child that may write. Model and effort are nobody's right;
+//! they follow the call, the persona, the role and the turn, in this order.
+//!
+//! Deliberately absent: enforcement. The kernel holds a child to its sandbox, the registry
+//! to its tools.
+
+mod model;
+mod sandbox;
+mod told;
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use troupe_protocol::input::UserInput;
+use troupe_protocol::policy::ApprovalPolicy;
+use troupe_protocol::spawn::{
+    ApprovalRoute, CallbackConfig, ChildInstructions, HistoryShare, SpawnSpec, ToolLists,
+};
+use troupe_protocol::tree::CallbackMode;
+
+use crate::desk::{ModelChoice, SpawnRequest, Trouble};
+use crate::roles::{Approvals, Pattern, Persona, Role, ToolPolicy};
+
+/// The beginning of a prompt that stands for all of it.
+const SUMMARY_CHARS_MAX: usize = 80;
+
+/// What the one who asks can hand down.
+#[derive(Debug, Clone)]
+pub(crate) struct Parent {
+    /// How it was made itself; none for the root.
+    pub spec: Option<Arc<SpawnSpec>>,
+    /// The lists of every role from the root down to it.
+    pub tools: Vec<ToolLists>,
+    pub callback: CallbackConfig,
+}
+
+/// A child as it will be, next to what was asked.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Settled {
+    pub spec: SpawnSpec,
+    pub requested: Value,
+    pub effective: Value,
+    /// One sentence for each difference.
+    pub why: Vec<String>,
+}
+
+/// Decides what a child gets. `models` is `None` while the list is being loaded.
+pub(crate) fn settle(
+    parent: &Parent,
+    role: &Role,
+    persona: Option<&Persona>,
+    request: &SpawnRequest,
+    models: Option<&[ModelChoice]>,
+) -> Result<Settled, Trouble> {
+    let mut why = Vec::new();
+    let sandbox_policy = sandbox::settle(role, request, &mut why)?;
+    let chosen = model::settle(role, persona, request, models, &mut why)?;
+    let (approvals, approval_policy) = approvals(role, request, &mut why);
+    let cwd = request.working_directory.as_ref();
+    let spec = SpawnSpec {
+        tool: request.tool.to_owned(),
+        agent_type: role.name.as_str().to_owned(),
+        agent_name: persona.map(|persona| persona.name.as_str().to_owned()),
+        label: request.label.clone(),
+        summary: summary(&request.items),
+        instructions: instructions(role, persona, request),
+        cwd: cwd.unwrap_or(&request.turn.cwd).clone(),
+        model: chosen.model,
+        model_provider: parent
+            .spec
+            .as_ref()
+            .and_then(|spec| spec.model_provider.clone()),
+        reasoning_effort: chosen.reasoning_effort,
+        approval_policy,
+        approvals,
+        sandbox_policy,
+        tools: tools(parent, role, &mut why),
+        history: request.history,
+        // Names the child, which has no name yet.
+        fork_answer: None,
+        output_schema: request
+            .output_schema
+            .as_ref()
+            .or(role.output_schema.as_ref())
+            .cloned(),
+        callback: callback(parent, request),
+    };
+    why.extend(told::not_kept(role));
+    Ok(Settled {
+        requested: told::requested(request),
+        effective: told::effective(&spec),
+        spec,
+        why,
+    })
+}
+
+/// `never` asks nothing; otherwise the child asks whenever its parent would have.
+fn approvals(
+    role: &Role,
+    request: &SpawnRequest,
+    why: &mut Vec<String>,
+) -> (ApprovalRoute, ApprovalPolicy) {
+    let inherited = request.turn.approval_policy;
+    let of_role = role.approvals.map(|approvals| match approvals {
+        Approvals::Never => ApprovalRoute::Never,
+        Approvals::Route => ApprovalRoute::Route,
+        Approvals::Parent => ApprovalRoute::Parent,
+    });
+    let route = request
+        .approvals
+        .or(of_role)
+        .unwrap_or(ApprovalRoute::Route);
+    let policy = match route {
+        ApprovalRoute::Never => ApprovalPolicy::Never,
+        ApprovalRoute::Route | ApprovalRoute::Parent => inherited,
+    };
+    if request.approvals.is_none() && policy != inherited {
+        why.push(format!(
+            "nobody is asked for approval: the role {} says so",
+            role.name
+        ));
+    }
+    if request
+        .approvals
+        .is_some_and(|asked| asked != ApprovalRoute::Never)
+        && policy == ApprovalPolicy::Never
+    {
+        why.push("nobody is asked for approval: the policy of this turn is never".to_owned());
+    }
+    (route, policy)
+}
+
+fn tools(parent: &Parent, role: &Role, why: &mut Vec<String>) -> Vec<ToolLists> {
+    let mut tools = parent.tools.clone();
+    if role.tools != ToolPolicy::default() {
+        let texts = |patterns: &[Pattern]| patterns.iter().map(Pattern::to_string).collect();
+        tools.push(ToolLists {
+            allow: role.tools.allow.as_deref().map(texts),
+            deny: texts(&role.tools.deny),
+        });
+        why.push(format!("tools are limited by the role {}", role.name));
+    }
+    tools
+}
+
+/// A whole conversation goes on under the instructions that it began with, so that both
+/// begin with the same bytes; a role has its own.
+fn instructions(
+    role: &Role,
+    persona: Option<&Persona>,
+    request: &SpawnRequest,
+) -> ChildInstructions {
+    let names_role = request.agent_type.is_some() || persona.is_some();
+    match request.history {
+        HistoryShare::All if !names_role => ChildInstructions::Inherited,
+        HistoryShare::None | HistoryShare::All | HistoryShare::LastTurns(_) => {
+            ChildInstructions::Role(role.prompt(persona).to_owned())
+        }
+    }
+}
+
+fn callback(parent: &Parent, request: &SpawnRequest) -> CallbackConfig {
+    let config = request.callback.config.as_ref().unwrap_or(&parent.callback);
+    CallbackConfig {
+        enabled: config.enabled && request.callback.mode != CallbackMode::Off,
+        ..config.clone()
+    }
+}
+
+fn summary(items: &[UserInput]) -> String {
+    let texts = items.iter().filter_map(|item| match item {
+        UserInput::Text { text, .. } => Some(text.as_str()),
+        _ => None,
+    });
+    one_line(&texts.collect::<Vec<_>>().join(" "), SUMMARY_CHARS_MAX)
+}
+
+/// Returns the beginning of a text in one line, with `…` if there is more.
+pub(crate) fn one_line(text: &str, chars_max: usize) -> String {
+    let mut line = String::new();
+    let mut chars = 0;
+    for word in text.split_whitespace() {
+        let space = (!line.is_empty()).then_some(' ');
+        for character in space.into_iter().chain(word.chars()) {
+            if chars == chars_max {
+                return line.trim_end().to_owned() + "…";
+            }
+            line.push(character);
+            chars += 1;
+        }
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests;

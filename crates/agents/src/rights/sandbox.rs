@@ -1,0 +1,108 @@
+//! How far a child's commands reach.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use troupe_process::intersect;
+use troupe_protocol::policy::{SandboxMode, SandboxPolicy};
+
+use crate::desk::{SpawnRequest, Trouble};
+use crate::roles::Role;
+
+pub(super) fn settle(
+    role: &Role,
+    request: &SpawnRequest,
+    why: &mut Vec<String>,
+) -> Result<SandboxPolicy, Trouble> {
+    let turn = &request.turn;
+    let has = turn.sandbox_policy.mode();
+    let asked = request.sandbox.unwrap_or(has);
+    if asked > has {
+        return Err(Trouble::WiderSandbox {
+            asked: mode_name(asked),
+            has: mode_name(has),
+        });
+    }
+    // The same mode is no narrower than what the parent has of it: its roots, its network.
+    let mut policy = turn.sandbox_policy.clone();
+    if asked < has {
+        policy = both(&policy, &standard(asked), &turn.cwd);
+    }
+    if let Some(most) = role.sandbox() {
+        if most.mode() < policy.mode() {
+            why.push(format!(
+                "sandbox {}: the role {} may not write",
+                mode_name(most.mode()),
+                role.name
+            ));
+        }
+        policy = both(&policy, &most, &turn.cwd);
+    }
+    if turn.sandbox_policy.network_access() && !policy.network_access() {
+        why.push(format!(
+            "no network: sandbox {} is without it",
+            mode_name(policy.mode())
+        ));
+    }
+    Ok(match &request.working_directory {
+        Some(directory) => moved(policy, &turn.cwd, directory, why),
+        None => policy,
+    })
+}
+
+/// What the child may do stays what it was seen from its parent's directory. Its own is
+/// added, as a person granted it, to one that may write; no other right comes with it.
+fn moved(policy: SandboxPolicy, from: &Path, to: &Path, why: &mut Vec<String>) -> SandboxPolicy {
+    match policy {
+        SandboxPolicy::DangerFullAccess => policy,
+        SandboxPolicy::ReadOnly { .. } => {
+            why.push(format!("{} is only read: sandbox read-only", to.display()));
+            policy
+        }
+        SandboxPolicy::WorkspaceWrite {
+            writable_roots,
+            network_access,
+            exclude_tmpdir_env_var,
+            exclude_slash_tmp,
+        } => {
+            why.push(format!("may write in {}: granted", to.display()));
+            // A relative root would mean another directory from where the child works.
+            let inherited = writable_roots.iter().map(|root| from.join(root));
+            let roots = [to.to_path_buf(), from.to_path_buf()];
+            let mut writable_roots: Vec<PathBuf> = Vec::new();
+            for root in roots.into_iter().chain(inherited) {
+                if !writable_roots.contains(&root) {
+                    writable_roots.push(root);
+                }
+            }
+            SandboxPolicy::WorkspaceWrite {
+                writable_roots,
+                network_access,
+                exclude_tmpdir_env_var,
+                exclude_slash_tmp,
+            }
+        }
+    }
+}
+
+/// Nobody's environment is looked at: whether `$TMPDIR` may be written is a flag on both
+/// sides, and where it lies is known when a command runs.
+fn both(left: &SandboxPolicy, right: &SandboxPolicy, cwd: &Path) -> SandboxPolicy {
+    intersect(left, right, cwd, &BTreeMap::new())
+}
+
+fn standard(mode: SandboxMode) -> SandboxPolicy {
+    match mode {
+        SandboxMode::ReadOnly => SandboxPolicy::read_only(),
+        SandboxMode::WorkspaceWrite => SandboxPolicy::workspace_write(),
+        SandboxMode::DangerFullAccess => SandboxPolicy::DangerFullAccess,
+    }
+}
+
+pub(super) fn mode_name(mode: SandboxMode) -> &'static str {
+    match mode {
+        SandboxMode::ReadOnly => "read-only",
+        SandboxMode::WorkspaceWrite => "workspace-write",
+        SandboxMode::DangerFullAccess => "danger-full-access",
+    }
+}

@@ -1,0 +1,98 @@
+//! A worker that leaves everything open, and a wish that asks for nothing.
+
+use expect_test::Expect;
+use serde_json::json;
+use troupe_protocol::agent::AgentOrigin;
+use troupe_protocol::input::UserInput;
+use troupe_protocol::policy::{ApprovalPolicy, SandboxPolicy};
+use troupe_protocol::spawn::{CallbackConfig, HistoryShare};
+use troupe_protocol::tree::OnParentInterrupt;
+
+use crate::desk::{CallbackChoice, SpawnRequest, Turn};
+use crate::rights::{Parent, Settled, settle};
+use crate::roles::{Budget, Choice, Name, Origin, Persona, Role, ToolPolicy};
+
+pub(super) fn parent() -> Parent {
+    Parent {
+        spec: None,
+        tools: Vec::new(),
+        callback: CallbackConfig::default(),
+    }
+}
+
+pub(super) fn role() -> Role {
+    Role {
+        name: Name::parse("worker").unwrap(),
+        origin: Origin::Embedded,
+        description: "Works.".to_owned(),
+        choice: Choice::default(),
+        read_only: false,
+        tools: ToolPolicy::default(),
+        approvals: None,
+        isolation: None,
+        output_schema: None,
+        budget: Budget::default(),
+        mcp_servers: None,
+        prompt: "Work.".to_owned(),
+        personas: Vec::new(),
+    }
+}
+
+pub(super) fn persona() -> Persona {
+    Persona {
+        name: Name::parse("brief").unwrap(),
+        description: None,
+        choice: Choice::default(),
+        prompt: "Work, and say little.".to_owned(),
+    }
+}
+
+pub(super) fn request() -> SpawnRequest {
+    SpawnRequest {
+        tool: "spawn_agent",
+        origin: AgentOrigin::Spawn,
+        items: vec![UserInput::text("count the words")],
+        agent_type: None,
+        agent_name: None,
+        name: None,
+        label: None,
+        working_directory: None,
+        model: None,
+        reasoning_effort: None,
+        sandbox: None,
+        history: HistoryShare::None,
+        fork_answer: None,
+        output_schema: None,
+        approvals: None,
+        on_parent_interrupt: OnParentInterrupt::KeepRunning,
+        callback: CallbackChoice::default(),
+        thread_note: None,
+        turn: Turn {
+            task: "task".into(),
+            message_index: 7,
+            cwd: "/srv/work".into(),
+            model: "deep".to_owned(),
+            reasoning_effort: None,
+            approval_policy: ApprovalPolicy::OnRequest,
+            sandbox_policy: SandboxPolicy::workspace_write(),
+        },
+    }
+}
+
+pub(super) fn settled(role: &Role, request: &SpawnRequest) -> Settled {
+    settle(&parent(), role, None, request, None).unwrap()
+}
+
+/// Compares what the caller is told.
+pub(super) fn check(role: &Role, request: &SpawnRequest, expected: Expect) {
+    let found = match settle(&parent(), role, None, request, None) {
+        Ok(settled) => serde_json::to_string_pretty(&json!({
+            "requested": settled.requested,
+            "effective": settled.effective,
+            "why": settled.why,
+        }))
+        .unwrap(),
+        Err(trouble) => trouble.to_string(),
+    };
+    expected.assert_eq(&found);
+}
