@@ -26,6 +26,7 @@ use crate::source::Source;
 use crate::store::{
     AgentLines, Batch, Bookmark, LiveHistory, Log, Position, ReindexProgress, ReindexReport, Store,
 };
+use crate::tree::{AgentRow, ApprovalRow, MailRow, TaskRow, TreeAt, TreeRow};
 
 /// All sessions of a home directory. Clones share the threads, which end with the last clone
 /// and the last log.
@@ -154,6 +155,30 @@ impl Store for EmbeddedStore {
 
     async fn list(&self, query: &ListQuery) -> Result<ListPage, Error> {
         self.home.indexer.list(query.clone()).await
+    }
+
+    async fn tree_of(&self, session: SessionId) -> Result<Option<TreeAt>, Error> {
+        self.home.indexer.tree_of(session).await
+    }
+
+    async fn trees(&self, limit: usize) -> Result<Vec<TreeRow>, Error> {
+        self.home.indexer.trees(limit).await
+    }
+
+    async fn tree(&self, root: SessionId) -> Result<Vec<AgentRow>, Error> {
+        self.home.indexer.tree(root).await
+    }
+
+    async fn inbox(&self, at: TreeAt) -> Result<Vec<MailRow>, Error> {
+        self.home.indexer.inbox(at).await
+    }
+
+    async fn tasks_of(&self, session: SessionId) -> Result<Vec<TaskRow>, Error> {
+        self.home.indexer.tasks_of(session).await
+    }
+
+    async fn open_approvals(&self, root: SessionId) -> Result<Vec<ApprovalRow>, Error> {
+        self.home.indexer.open_approvals(root).await
     }
 
     async fn archive(&self, id: SessionId) -> Result<(), Error> {

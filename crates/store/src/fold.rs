@@ -4,6 +4,12 @@
 //! Lines are told apart by their heads; payloads are parsed only where the row needs them.
 //! Branches do not matter here: a name or a bookmark counts wherever it was written.
 
+mod approvals;
+mod tree;
+
+pub(crate) use approvals::{ApprovalChange, Asked};
+pub(crate) use tree::Said;
+
 use std::io;
 
 use serde::Deserialize;
@@ -13,6 +19,7 @@ use troupe_protocol::item::TurnItem;
 use troupe_protocol::rollout::{EventRecord, SessionMeta};
 use troupe_protocol::{ResponseId, SessionId};
 
+use crate::agent_lines;
 use crate::clock::UnixMillis;
 use crate::forwards::Forwards;
 use crate::limits::{PREVIEW_BYTES_MAX, WARNINGS_MAX};
@@ -59,8 +66,10 @@ pub(crate) struct BookmarkRow {
 #[derive(Debug)]
 pub(crate) struct Fold {
     pub(crate) row: Row,
-    /// Those met by this fold, in the order of the log.
+    /// What this fold met, in the order of the log.
     pub(crate) bookmarks: Vec<BookmarkRow>,
+    pub(crate) said: Vec<Said>,
+    pub(crate) approvals: Vec<ApprovalChange>,
     pub(crate) warnings: Vec<String>,
 }
 
@@ -84,6 +93,8 @@ impl Fold {
         Self {
             row,
             bookmarks: Vec::new(),
+            said: Vec::new(),
+            approvals: Vec::new(),
             warnings: Vec::new(),
         }
     }
@@ -101,7 +112,7 @@ impl Fold {
             let applied = line
                 .bytes
                 .ok_or_else(Unreadable::too_long)
-                .and_then(|bytes| self.apply_line(bytes, Position(line.end)));
+                .and_then(|bytes| self.apply_line(bytes, line.start, line.end));
             if let Err(why) = applied {
                 self.warn(&why);
             }
@@ -109,7 +120,7 @@ impl Fold {
         Ok(())
     }
 
-    fn apply_line(&mut self, bytes: &[u8], end: Position) -> Result<(), Unreadable> {
+    fn apply_line(&mut self, bytes: &[u8], start: u64, end: u64) -> Result<(), Unreadable> {
         let head = Head::of(bytes)?;
         let written = head.timestamp()?;
         self.row.updated = written;
@@ -126,7 +137,14 @@ impl Fold {
             }
             "event_msg" => {
                 let kind = line::event_kind(head.payload)?;
-                self.apply_event(&kind, head.payload, end, written)?;
+                self.apply_event(&kind, head.payload, Position(end), written)?;
+                let start = Position(start);
+                let change = approvals::change(&kind, head.payload, start, written)?;
+                self.approvals.extend(change);
+            }
+            agent_lines::KIND => {
+                let line = parse(head.payload)?;
+                self.said.push(Said::of(line, Position(start)));
             }
             _ => {}
         }

@@ -11,6 +11,8 @@ mod catch_up;
 mod database;
 mod query;
 mod rows;
+mod tree;
+mod tree_rows;
 
 pub(crate) use actor::Indexer;
 pub(crate) use database::Index;

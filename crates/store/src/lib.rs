@@ -26,6 +26,7 @@ pub mod limits;
 pub mod list;
 pub mod memory;
 pub mod store;
+pub mod tree;
 
 mod agent_lines;
 mod backwards;
@@ -52,4 +53,7 @@ pub use memory::MemoryStore;
 pub use store::{
     AgentLines, Batch, Bookmark, Line, LiveHistory, Log, Position, ReindexProgress, ReindexReport,
     Store,
+};
+pub use tree::{
+    AgentRow, ApprovalKind, ApprovalRow, MailRow, MailState, Standing, TaskRow, TreeAt, TreeRow,
 };

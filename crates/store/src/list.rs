@@ -13,7 +13,7 @@ pub struct ListQuery {
     /// Only sessions that worked in exactly this directory last.
     pub cwd: Option<PathBuf>,
     pub archived: ArchivedFilter,
-    /// Empty: any source.
+    /// Empty: any but `SubSession`, because the children of a session are seen with it.
     pub sources: Vec<SourceKind>,
     /// Empty: any provider.
     pub model_providers: Vec<String>,
@@ -63,7 +63,7 @@ pub enum SourceKind {
 }
 
 impl SourceKind {
-    const KNOWN: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Cli,
         Self::Tui,
         Self::Exec,
@@ -71,13 +71,13 @@ impl SourceKind {
         Self::Mcp,
         Self::Acp,
         Self::SubSession,
+        Self::Unknown,
     ];
 
     /// Returns the kind of this name.
     pub fn named(name: &str) -> Self {
-        let mut known = Self::KNOWN.into_iter();
-        known
-            .find(|kind| kind.as_str() == name)
+        let mut all = Self::ALL.into_iter();
+        all.find(|kind| kind.as_str() == name)
             .unwrap_or(Self::Unknown)
     }
 

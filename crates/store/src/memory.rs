@@ -23,6 +23,7 @@ use crate::source::Source;
 use crate::store::{
     AgentLines, Batch, Bookmark, LiveHistory, Log, Position, ReindexProgress, ReindexReport, Store,
 };
+use crate::tree::{AgentRow, ApprovalRow, MailRow, TaskRow, TreeAt, TreeRow};
 
 #[derive(Debug, Clone, Default)]
 pub struct MemoryStore {
@@ -158,6 +159,30 @@ impl Store for MemoryStore {
 
     async fn list(&self, query: &ListQuery) -> Result<ListPage, Error> {
         self.index()?.list(query)
+    }
+
+    async fn tree_of(&self, session: SessionId) -> Result<Option<TreeAt>, Error> {
+        self.index()?.tree_of(session)
+    }
+
+    async fn trees(&self, limit: usize) -> Result<Vec<TreeRow>, Error> {
+        self.index()?.trees(limit)
+    }
+
+    async fn tree(&self, root: SessionId) -> Result<Vec<AgentRow>, Error> {
+        self.index()?.tree(root)
+    }
+
+    async fn inbox(&self, at: TreeAt) -> Result<Vec<MailRow>, Error> {
+        self.index()?.inbox(at)
+    }
+
+    async fn tasks_of(&self, session: SessionId) -> Result<Vec<TaskRow>, Error> {
+        self.index()?.tasks_of(session)
+    }
+
+    async fn open_approvals(&self, root: SessionId) -> Result<Vec<ApprovalRow>, Error> {
+        self.index()?.open_approvals(root)
     }
 
     async fn archive(&self, id: SessionId) -> Result<(), Error> {

@@ -12,6 +12,7 @@ use troupe_protocol::{ResponseId, SessionId};
 use crate::error::Error;
 use crate::line::{self, Stamped, Unreadable};
 use crate::list::{ListPage, ListQuery};
+use crate::tree::{AgentRow, ApprovalRow, MailRow, TaskRow, TreeAt, TreeRow};
 
 /// A byte offset in a log, always just after a line (or 0).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -54,6 +55,28 @@ pub trait Store: Send + Sync + Debug {
     async fn resolve(&self, text: &str) -> Result<SessionId, Error>;
 
     async fn list(&self, query: &ListQuery) -> Result<ListPage, Error>;
+
+    /// Returns the place that a session has in a tree; of several trees, in the one that it
+    /// joined last. `None` for a session that has no children and is none.
+    async fn tree_of(&self, session: SessionId) -> Result<Option<TreeAt>, Error>;
+
+    /// Returns the trees that changed last, the newest first, at most `limit` and at most
+    /// [`LIST_ROWS_MAX`](crate::limits::LIST_ROWS_MAX).
+    async fn trees(&self, limit: usize) -> Result<Vec<TreeRow>, Error>;
+
+    /// Returns the agents of a tree in the order of their birth, the pruned and the released
+    /// too. Empty if there is no such tree.
+    async fn tree(&self, root: SessionId) -> Result<Vec<AgentRow>, Error>;
+
+    /// Returns the mail of one agent in the order in which it came, what was taken too.
+    async fn inbox(&self, at: TreeAt) -> Result<Vec<MailRow>, Error>;
+
+    /// Returns the tasks that a session had as a member of trees, oldest first.
+    async fn tasks_of(&self, session: SessionId) -> Result<Vec<TaskRow>, Error>;
+
+    /// Returns what any agent of a tree asks and nobody has answered, oldest first. The root
+    /// may be a session that has no tree.
+    async fn open_approvals(&self, root: SessionId) -> Result<Vec<ApprovalRow>, Error>;
 
     /// Moves a session out of sight. Refused while somebody holds its lease.
     async fn archive(&self, id: SessionId) -> Result<(), Error>;

@@ -21,4 +21,5 @@ mod it {
     mod model;
     mod resume;
     mod torn;
+    mod trees;
 }

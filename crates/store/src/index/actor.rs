@@ -1,5 +1,7 @@
 //! The thread that owns the index.
 
+mod trees;
+
 use std::fs::File;
 use std::path::Path;
 
@@ -14,6 +16,7 @@ use crate::list::{ListPage, ListQuery};
 use crate::store::{Bookmark, Position, ReindexProgress, ReindexReport};
 use crate::worker::Worker;
 
+use self::trees::TreeQuestion;
 use super::Index;
 use super::LogAt;
 use super::catch_up::shown;
@@ -38,6 +41,7 @@ enum Request {
     Bookmark(ResponseId, Reply<Option<Bookmark>>),
     Named(String, Reply<SessionId>),
     List(Box<ListQuery>, Reply<ListPage>),
+    Trees(TreeQuestion),
     Reindex(mpsc::Sender<ReindexProgress>, Reply<ReindexReport>),
 }
 
@@ -164,6 +168,7 @@ impl Actor {
             Request::List(query, reply) => {
                 let _ = reply.send(self.list(&query));
             }
+            Request::Trees(question) => self.answer(question),
             Request::Reindex(tell, reply) => {
                 let answer = self.reindex(&tell);
                 drop(tell);

@@ -175,12 +175,16 @@ impl Index {
         }
     }
 
-    fn read_whole(&mut self, log: &LogAt, file: &File) -> Result<Change, Error> {
-        let end = file
+    pub(super) fn read_whole<S: Source + ?Sized>(
+        &mut self,
+        log: &LogAt,
+        source: &S,
+    ) -> Result<Change, Error> {
+        let end = source
             .bytes()
             .map_err(|error| Error::read(&place(log), error))?;
         let fold = Fold::begin(log.id);
-        self.fold(log, file, fold, Base::Replaced, Position(end))
+        self.fold(log, source, fold, Base::Replaced, Position(end))
     }
 
     fn fold<S: Source + ?Sized>(

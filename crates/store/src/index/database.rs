@@ -14,43 +14,9 @@ use crate::limits::{INDEX_BUSY_WAIT_MS, WARNINGS_MAX};
 use crate::log::FILE_MODE;
 
 /// Raised with every change of the tables. An index of an older version is thrown away.
-const SCHEMA_VERSION: i64 = 1;
+const SCHEMA_VERSION: i64 = 2;
 
-const SCHEMA: &str = "
-    CREATE TABLE sessions (
-        id             TEXT PRIMARY KEY,
-        path           TEXT,
-        archived       INTEGER NOT NULL,
-        -- NULL where the first line of the log cannot be read.
-        created        INTEGER,
-        cwd            TEXT,
-        source         TEXT,
-        source_kind    TEXT,
-        model_provider TEXT,
-        forked_from    TEXT,
-        updated        INTEGER NOT NULL,
-        model          TEXT,
-        name           TEXT,
-        note           TEXT,
-        preview        TEXT,
-        tokens         INTEGER NOT NULL,
-        -- The log is applied up to here.
-        offset         INTEGER NOT NULL,
-        lines          INTEGER NOT NULL
-    ) STRICT;
-    CREATE INDEX sessions_updated ON sessions (updated, id);
-    CREATE INDEX sessions_created ON sessions (created, id);
-    CREATE INDEX sessions_name ON sessions (name) WHERE name IS NOT NULL;
-
-    CREATE TABLE bookmarks (
-        response_id TEXT NOT NULL,
-        session     TEXT NOT NULL,
-        position    INTEGER NOT NULL,
-        written     INTEGER NOT NULL,
-        PRIMARY KEY (response_id, session)
-    ) STRICT, WITHOUT ROWID;
-    CREATE INDEX bookmarks_session ON bookmarks (session);
-";
+const SCHEMA: &str = include_str!("schema.sql");
 
 #[derive(Debug)]
 pub(crate) struct Index {
@@ -138,7 +104,6 @@ impl Index {
             // Another process may have been quicker.
             let version: i64 = tx.pragma_query_value(None, "user_version", |row| row.get(0))?;
             if version != SCHEMA_VERSION {
-                tx.execute_batch("DROP TABLE IF EXISTS sessions; DROP TABLE IF EXISTS bookmarks;")?;
                 tx.execute_batch(SCHEMA)?;
                 tx.pragma_update(None, "user_version", SCHEMA_VERSION)?;
             }

@@ -10,7 +10,9 @@ use troupe_protocol::{ResponseId, SessionId};
 use crate::clock::UnixMillis;
 use crate::error::Error;
 use crate::limits::{CANDIDATES_MAX, LIST_ROWS_DEFAULT, LIST_ROWS_MAX};
-use crate::list::{ArchivedFilter, Direction, ListPage, ListQuery, SessionSummary, SortKey};
+use crate::list::{
+    ArchivedFilter, Direction, ListPage, ListQuery, SessionSummary, SortKey, SourceKind,
+};
 use crate::store::{Bookmark, Position, ReindexReport};
 
 use super::Index;
@@ -123,6 +125,10 @@ impl Select {
             ArchivedFilter::Live => select.and(" AND archived = 0", []),
             ArchivedFilter::Archived => select.and(" AND archived = 1", []),
             ArchivedFilter::Any => {}
+        }
+        if query.sources.is_empty() {
+            let children = SourceKind::SubSession.as_str().to_owned();
+            select.and(" AND source_kind <> ?", [Value::Text(children)]);
         }
         let kinds = query.sources.iter().map(|kind| kind.as_str().to_owned());
         select.and_one_of("source_kind", kinds);

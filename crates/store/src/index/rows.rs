@@ -7,10 +7,10 @@ use troupe_protocol::SessionId;
 
 use crate::clock::UnixMillis;
 use crate::error::Error;
-use crate::fold::{Description, Fold, Row};
+use crate::fold::{BookmarkRow, Description, Fold, Row};
 use crate::list::SourceKind;
 
-use super::{Index, LogAt};
+use super::{Index, LogAt, tree_rows};
 
 /// What a fold went on from, and so what the row must still say for it to be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl Index {
         read().map_err(|source| self.failed(source))
     }
 
-    /// Writes rows and bookmarks in one transaction. A change whose base is no longer what
+    /// Writes rows, and what their lines say, in one transaction. A change whose base is no longer what
     /// the row says is left out: somebody else applied the same lines meanwhile.
     pub(super) fn save(&mut self, changes: &[Change]) -> Result<(), Error> {
         let path = self.path.clone();
@@ -90,15 +90,15 @@ impl Index {
         write().map_err(|source| Error::Index { path, source })
     }
 
-    /// Forgets bookmarks that no session has.
+    /// Forgets what is said by logs that are not there.
     pub(super) fn drop_orphans(&mut self) -> Result<(), Error> {
-        self.db
-            .execute(
-                "DELETE FROM bookmarks WHERE session NOT IN (SELECT id FROM sessions)",
-                [],
-            )
-            .map(drop)
-            .map_err(|source| self.failed(source))
+        for table in TOLD {
+            let orphans =
+                format!("DELETE FROM {table} WHERE session NOT IN (SELECT id FROM sessions)");
+            let dropped = self.db.execute(&orphans, []);
+            dropped.map_err(|source| self.failed(source))?;
+        }
+        Ok(())
     }
 
     /// Notes that logs were moved, and forgets those that are gone.
@@ -116,7 +116,7 @@ impl Index {
                     .execute(params![log.id.to_string(), path_text(log), log.archived])?;
             }
             for id in gone {
-                forget_bookmarks(&tx, *id)?;
+                forget_lines(&tx, *id)?;
                 tx.prepare_cached("DELETE FROM sessions WHERE id = ?1")?
                     .execute([id.to_string()])?;
             }
@@ -180,16 +180,26 @@ fn write_change(tx: &Connection, change: &Change) -> rusqlite::Result<()> {
         integer(*lines),
     ])?;
     if change.base == Base::Replaced {
-        forget_bookmarks(tx, change.log.id)?;
+        forget_lines(tx, change.log.id)?;
     }
+    write_bookmarks(tx, &id, &change.fold.bookmarks)?;
+    tree_rows::write(tx, &id, &change.fold.said)?;
+    tree_rows::write_approvals(tx, &id, &change.fold.approvals)
+}
+
+fn write_bookmarks(
+    tx: &Connection,
+    session: &str,
+    bookmarks: &[BookmarkRow],
+) -> rusqlite::Result<()> {
     let mut insert = tx.prepare_cached(
         "INSERT OR REPLACE INTO bookmarks (response_id, session, position, written) \
          VALUES (?1, ?2, ?3, ?4)",
     )?;
-    for bookmark in &change.fold.bookmarks {
+    for bookmark in bookmarks {
         insert.execute(params![
             bookmark.response_id.as_str(),
-            id,
+            session,
             integer(bookmark.position.0),
             bookmark.written.0,
         ])?;
@@ -197,9 +207,22 @@ fn write_change(tx: &Connection, change: &Change) -> rusqlite::Result<()> {
     Ok(())
 }
 
-fn forget_bookmarks(tx: &Connection, id: SessionId) -> rusqlite::Result<usize> {
-    tx.prepare_cached("DELETE FROM bookmarks WHERE session = ?1")?
-        .execute([id.to_string()])
+/// The tables whose rows are what single lines of a log say.
+const TOLD: [&str; 6] = [
+    "bookmarks",
+    "births",
+    "changes",
+    "letters",
+    "receipts",
+    "approvals",
+];
+
+fn forget_lines(tx: &Connection, id: SessionId) -> rusqlite::Result<()> {
+    for table in TOLD {
+        tx.prepare_cached(&format!("DELETE FROM {table} WHERE session = ?1"))?
+            .execute([id.to_string()])?;
+    }
+    Ok(())
 }
 
 fn read_row(id: SessionId, row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
@@ -242,7 +265,7 @@ pub(super) fn read_id(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Resul
 }
 
 /// SQLite has no unsigned numbers; what is too large for it is as good as its largest.
-fn integer(number: u64) -> i64 {
+pub(super) fn integer(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 

@@ -11,13 +11,18 @@ use troupe_store::{ListQuery, ReindexProgress, Store};
 use super::home::{Home, compacted, meta, response_completed, rewind, said, turn_context};
 use super::list::{named, session, tokens, user_said};
 
-/// Every row of both tables.
-fn dump(home: &Path) -> Vec<Vec<Value>> {
+/// Every row of every table.
+pub fn dump(home: &Path) -> Vec<Vec<Value>> {
     let db = Connection::open(home.join("state.db")).unwrap();
     let mut rows = Vec::new();
     for table in [
         "sessions ORDER BY id",
         "bookmarks ORDER BY response_id, session",
+        "births ORDER BY session, position",
+        "changes ORDER BY session, position",
+        "letters ORDER BY session, position",
+        "receipts ORDER BY session, position, message",
+        "approvals ORDER BY session, position",
     ] {
         let mut statement = db.prepare(&format!("SELECT * FROM {table}")).unwrap();
         let columns = statement.column_count();
@@ -191,7 +196,7 @@ async fn an_index_of_a_newer_version_is_not_touched() {
     db.pragma_update(None, "user_version", 99).unwrap();
     let error = home.again().list(&ListQuery::default()).await.unwrap_err();
     assert!(
-        error.to_string().contains("schema 99, known is 1"),
+        error.to_string().contains("schema 99, known is 2"),
         "{error}"
     );
     let version: i64 = db

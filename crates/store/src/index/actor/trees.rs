@@ -1,0 +1,83 @@
+//! What the thread is asked about agent trees.
+
+use troupe_protocol::SessionId;
+
+use crate::error::Error;
+use crate::tree::{AgentRow, ApprovalRow, MailRow, TaskRow, TreeAt, TreeRow};
+
+use super::{Actor, Indexer, Reply, Request};
+
+#[derive(Debug)]
+pub(super) enum TreeQuestion {
+    TreeOf(SessionId, Reply<Option<TreeAt>>),
+    Trees(usize, Reply<Vec<TreeRow>>),
+    Tree(SessionId, Reply<Vec<AgentRow>>),
+    Inbox(TreeAt, Reply<Vec<MailRow>>),
+    Tasks(SessionId, Reply<Vec<TaskRow>>),
+    Approvals(SessionId, Reply<Vec<ApprovalRow>>),
+}
+
+impl Indexer {
+    pub(crate) async fn tree_of(&self, session: SessionId) -> Result<Option<TreeAt>, Error> {
+        self.ask_of_trees(|reply| TreeQuestion::TreeOf(session, reply))
+            .await
+    }
+
+    pub(crate) async fn trees(&self, limit: usize) -> Result<Vec<TreeRow>, Error> {
+        self.ask_of_trees(|reply| TreeQuestion::Trees(limit, reply))
+            .await
+    }
+
+    pub(crate) async fn tree(&self, root: SessionId) -> Result<Vec<AgentRow>, Error> {
+        self.ask_of_trees(|reply| TreeQuestion::Tree(root, reply))
+            .await
+    }
+
+    pub(crate) async fn inbox(&self, at: TreeAt) -> Result<Vec<MailRow>, Error> {
+        self.ask_of_trees(|reply| TreeQuestion::Inbox(at, reply))
+            .await
+    }
+
+    pub(crate) async fn tasks_of(&self, session: SessionId) -> Result<Vec<TaskRow>, Error> {
+        self.ask_of_trees(|reply| TreeQuestion::Tasks(session, reply))
+            .await
+    }
+
+    pub(crate) async fn open_approvals(&self, root: SessionId) -> Result<Vec<ApprovalRow>, Error> {
+        self.ask_of_trees(|reply| TreeQuestion::Approvals(root, reply))
+            .await
+    }
+
+    async fn ask_of_trees<T>(
+        &self,
+        question: impl FnOnce(Reply<T>) -> TreeQuestion,
+    ) -> Result<T, Error> {
+        self.ask(|reply| Request::Trees(question(reply))).await
+    }
+}
+
+impl Actor {
+    /// As with other questions, an answer that nobody takes is dropped.
+    pub(super) fn answer(&mut self, question: TreeQuestion) {
+        match question {
+            TreeQuestion::TreeOf(session, reply) => {
+                let _ = reply.send(self.caught_up(|index| index.tree_of(session)));
+            }
+            TreeQuestion::Trees(limit, reply) => {
+                let _ = reply.send(self.caught_up(|index| index.trees(limit)));
+            }
+            TreeQuestion::Tree(root, reply) => {
+                let _ = reply.send(self.caught_up(|index| index.tree(root)));
+            }
+            TreeQuestion::Inbox(at, reply) => {
+                let _ = reply.send(self.caught_up(|index| index.inbox(at)));
+            }
+            TreeQuestion::Tasks(session, reply) => {
+                let _ = reply.send(self.caught_up(|index| index.tasks_of(session)));
+            }
+            TreeQuestion::Approvals(root, reply) => {
+                let _ = reply.send(self.caught_up(|index| index.open_approvals(root)));
+            }
+        }
+    }
+}
