@@ -1,10 +1,11 @@
 //! One open conversation: its settings, what the model knows of it, and the running task.
 //!
-//! The parts of its behaviour are files of their own: `opening` and `forking` (how it begins),
-//! `preparing` (a user turn before anything is aborted for it), `running` (a task's requests), `cycle`
-//! (one response and its calls), `ending` (a task's result), `stopping` (ending a task
-//! early), `requests` (everything else a client may ask), `compaction` (making the history
-//! smaller), `hosted` (what the tree is told), `ordered` (what the tree asks for).
+//! The parts of its behaviour are files of their own: `opening` and `forking` (how it
+//! begins), `preparing` (a user turn before anything is aborted for it), `running` (a task's
+//! requests), `steering` (messages that join it), `cycle` (one response and its calls),
+//! `ending` (a task's result), `stopping` (ending a task early), `requests` (everything else
+//! a client may ask), `compaction` (making the history smaller), `hosted` (what the tree is
+//! told), `ordered` (what the tree asks for).
 
 mod compaction;
 mod cycle;
@@ -16,6 +17,7 @@ mod ordered;
 mod preparing;
 mod requests;
 mod running;
+mod steering;
 mod stopping;
 
 use std::sync::Arc;

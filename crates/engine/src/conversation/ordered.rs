@@ -2,21 +2,20 @@
 //! write down.
 
 use serde_json::Value;
+use troupe_protocol::SubmissionId;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{AbortReason, ErrorEvent, EventMsg};
 use troupe_protocol::result::StopReason;
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::session::TurnOverrides;
-use troupe_protocol::tree::{AgentMessage, MessageId};
-use troupe_protocol::{ResponseItem, SubmissionId};
+use troupe_protocol::tree::AgentMessage;
 use troupe_store::Error;
 
 use super::preparing::{Prepared, check_cwd};
 use super::{Asker, Conversation, NewTask};
 use crate::emit::{Emitter, Line};
 use crate::host::Receipt;
-use crate::task::{Mail, Sender, Steered, Stop, Task};
-use crate::user_input;
+use crate::task::{Mail, Stop, Task};
 
 impl Conversation {
     /// Begins a task with a message of the inbox, unless one runs.
@@ -75,34 +74,6 @@ impl Conversation {
         out.commit().await?;
         Receipt::tell_written(ending.receipt);
         Ok(())
-    }
-
-    /// Has messages of the inbox join the running task at its next request.
-    pub(crate) async fn mail(&mut self, messages: Vec<(MessageId, AgentMessage)>) {
-        for (id, message) in messages {
-            let joins = self
-                .task
-                .as_mut()
-                .is_some_and(|task| !task.is_stopping() && task.heard.insert(id));
-            if !joins {
-                continue;
-            }
-            let read = user_input::to_history(&message.items).await;
-            // Nobody else can be told, and a message that cannot be read is still one.
-            let item = read.unwrap_or_else(|refusal| {
-                ResponseItem::user_text(format!("A message could not be read: {}", refusal.message))
-            });
-            if let Some(task) = &mut self.task {
-                task.steered.push_back(Steered {
-                    sender: Sender::Inbox(Mail {
-                        id,
-                        metadata: message.metadata,
-                    }),
-                    items: message.items,
-                    message: item,
-                });
-            }
-        }
     }
 
     /// Ends this task; another one is left alone.

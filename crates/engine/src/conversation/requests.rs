@@ -1,10 +1,9 @@
-//! What a client may ask besides a turn: steering, approvals, settings, going back.
+//! What a client may ask besides a turn: approvals, settings, going back.
 
 use tokio::sync::oneshot;
 use troupe_protocol::approval::ReviewDecision;
 use troupe_protocol::error::ErrorInfo;
-use troupe_protocol::event::{ErrorEvent, EventMsg, SteerReceipt};
-use troupe_protocol::input::UserInput;
+use troupe_protocol::event::{ErrorEvent, EventMsg};
 use troupe_protocol::rollout::{Rewind, RewindReason, RolloutRecord};
 use troupe_protocol::session::TurnOverrides;
 use troupe_protocol::{CallId, ResponseId, SubmissionId};
@@ -14,47 +13,9 @@ use troupe_tools::Ask;
 use super::Conversation;
 use super::preparing::check_directory;
 use crate::emit::Emitter;
-use crate::limits::STEERED_MAX;
-use crate::task::{Phase, Sender, Steered, Stop};
-use crate::user_input;
+use crate::task::{Phase, Stop};
 
 impl Conversation {
-    /// Adds input to the running task without aborting it.
-    pub(crate) async fn steer(
-        &mut self,
-        out: &mut Emitter,
-        id: SubmissionId,
-        items: Vec<UserInput>,
-    ) -> Result<(), Error> {
-        let message = match user_input::to_history(&items).await {
-            Ok(message) => message,
-            Err(refusal) => return out.error(&id, refusal),
-        };
-        let Some(task) = &mut self.task else {
-            return out.error(
-                &id,
-                not_steerable("there is no running task; send user_turn"),
-            );
-        };
-        let clients = |one: &&Steered| matches!(one.sender, Sender::Client(_));
-        if task.steered.iter().filter(clients).count() >= STEERED_MAX {
-            return out.error(
-                &id,
-                not_steerable("too many messages wait for the next model request"),
-            );
-        }
-        task.steered.push_back(Steered {
-            sender: Sender::Client(id.clone()),
-            items,
-            message,
-        });
-        let receipt = SteerReceipt::Queued {
-            turn_id: task.id.clone(),
-            position: u32::try_from(task.steered.len()).unwrap_or(u32::MAX),
-        };
-        out.emit(&id, vec![EventMsg::SteerReceipt(receipt)])
-    }
-
     /// Puts a call's question to the user.
     pub(super) async fn ask(
         &mut self,
@@ -237,14 +198,6 @@ impl Conversation {
 fn normalised(text: &str) -> Option<String> {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     (!text.is_empty()).then_some(text)
-}
-
-fn not_steerable(message: &str) -> ErrorEvent {
-    ErrorEvent {
-        message: message.to_owned(),
-        fatal: false,
-        error_info: Some(ErrorInfo::ActiveTurnNotSteerable),
-    }
 }
 
 fn rollback_failed(message: &str) -> ErrorEvent {

@@ -4,13 +4,10 @@ use std::sync::Arc;
 
 use troupe_model::{ModelError, ModelEvent, ModelRequest};
 use troupe_protocol::error::ErrorInfo;
-use troupe_protocol::event::{
-    AbortReason, ErrorEvent, EventMsg, SteerReceipt, StreamErrorEvent, TurnStarted,
-};
+use troupe_protocol::event::{AbortReason, ErrorEvent, EventMsg, StreamErrorEvent, TurnStarted};
 use troupe_protocol::input::UserInput;
-use troupe_protocol::item::{TurnItem, UserMessageItem};
+use troupe_protocol::item::TurnItem;
 use troupe_protocol::rollout::RolloutRecord;
-use troupe_protocol::tree::{MessageId, MessageMetadata};
 use troupe_protocol::{CallId, ResponseItem, SubmissionId};
 use troupe_store::Error;
 
@@ -21,7 +18,7 @@ use crate::host::{Doing, Lines, NotNow, Receipt};
 use crate::limits::CYCLES_MAX;
 use crate::output::Output;
 use crate::response::{Response, Said};
-use crate::task::{AfterCompaction, Mail, Phase, Sender, Steered, Stop, Task};
+use crate::task::{AfterCompaction, Mail, Phase, Stop, Task};
 
 /// What a call is answered with whose own answer was lost with the disk.
 const UNRECORDED_ANSWER: &str =
@@ -133,26 +130,6 @@ impl Conversation {
         Ok(())
     }
 
-    /// Returns the lines of a user's message, for the model and for people.
-    fn message_lines(
-        &self,
-        id: &SubmissionId,
-        content: Vec<UserInput>,
-        message: &ResponseItem,
-        metadata: Option<MessageMetadata>,
-    ) -> impl Iterator<Item = Line> + use<> {
-        let item = TurnItem::UserMessage(UserMessageItem {
-            id: self.ids.item("user"),
-            content,
-            metadata,
-        });
-        let started = self.started_event(id, item.clone());
-        let completed = self.completed_events(id, vec![item]);
-        let events = std::iter::once(started).chain(completed);
-        let events: Vec<Line> = events.map(|msg| Line::event(id, msg)).collect();
-        std::iter::once(Line::item(message)).chain(events)
-    }
-
     /// Asks the model, after making room if there is too little.
     pub(super) async fn sample(&mut self, out: &mut Emitter) -> Result<(), Error> {
         self.deliver_steered(out).await?;
@@ -193,59 +170,6 @@ impl Conversation {
             prompt_cache_key: Some(self.prompt_cache_key.clone()),
             conversation: self.own_name(),
         }
-    }
-
-    /// Gives the model what waits for it, in one write. Returns whether there was anything.
-    pub(super) async fn deliver_steered(&mut self, out: &mut Emitter) -> Result<bool, Error> {
-        let Some(task) = &mut self.task else {
-            return Ok(false);
-        };
-        let waiting = task.steered.iter();
-        let taken: Vec<MessageId> = waiting.filter_map(Steered::message_id).collect();
-        let taking = match self.taking(&taken).await {
-            Ok(lines) => lines,
-            Err(NotNow) => {
-                if let Some(task) = &mut self.task {
-                    task.steered.retain(|one| one.message_id().is_none());
-                }
-                Lines::default()
-            }
-        };
-        let Some(task) = &self.task else {
-            return Ok(false);
-        };
-        if task.steered.is_empty() {
-            return Ok(false);
-        }
-        let mut lines: Vec<Line> = Vec::with_capacity(taking.records.len() + 4);
-        let mut items = Vec::with_capacity(task.steered.len());
-        self.note_agents(&taking.records);
-        lines.extend(taking.records.into_iter().map(Line::Record));
-        let Some(task) = &self.task else {
-            return Ok(false);
-        };
-        for steered in &task.steered {
-            let metadata = match &steered.sender {
-                Sender::Client(_) => None,
-                Sender::Inbox(mail) => mail.metadata.clone(),
-            };
-            let content = steered.items.clone();
-            lines.extend(self.message_lines(&task.id, content, &steered.message, metadata));
-            if let Sender::Client(submission) = &steered.sender {
-                let turn_id = task.id.clone();
-                let receipt = EventMsg::SteerReceipt(SteerReceipt::Delivered { turn_id });
-                lines.push(Line::event(submission, receipt));
-            }
-            items.push(steered.message.clone());
-        }
-        // Left waiting until it is written: of what is not, the senders are told.
-        out.write_lines(lines)?;
-        Receipt::tell_written(taking.receipt);
-        self.history.extend(items);
-        if let Some(task) = &mut self.task {
-            task.steered.clear();
-        }
-        Ok(true)
     }
 
     /// Takes what one network read brought.

@@ -1,0 +1,163 @@
+//! Messages that join a running task: from clients and from the inbox.
+
+use troupe_protocol::error::ErrorInfo;
+use troupe_protocol::event::{ErrorEvent, EventMsg, SteerReceipt};
+use troupe_protocol::input::UserInput;
+use troupe_protocol::item::{TurnItem, UserMessageItem};
+use troupe_protocol::tree::{AgentMessage, MessageId, MessageMetadata};
+use troupe_protocol::{ResponseItem, SubmissionId};
+use troupe_store::Error;
+
+use super::Conversation;
+use crate::emit::{Emitter, Line};
+use crate::host::{Lines, NotNow, Receipt};
+use crate::limits::STEERED_MAX;
+use crate::task::{Mail, Sender, Steered, Task};
+use crate::user_input;
+
+impl Conversation {
+    /// Adds input to the running task without aborting it.
+    pub(crate) async fn steer(
+        &mut self,
+        out: &mut Emitter,
+        id: SubmissionId,
+        items: Vec<UserInput>,
+    ) -> Result<(), Error> {
+        let message = match user_input::to_history(&items).await {
+            Ok(message) => message,
+            Err(refusal) => return out.error(&id, refusal),
+        };
+        let Some(task) = &mut self.task else {
+            return out.error(
+                &id,
+                not_steerable("there is no running task; send user_turn"),
+            );
+        };
+        let clients = |one: &&Steered| matches!(one.sender, Sender::Client(_));
+        if task.steered.iter().filter(clients).count() >= STEERED_MAX {
+            return out.error(
+                &id,
+                not_steerable("too many messages wait for the next model request"),
+            );
+        }
+        task.steered.push_back(Steered {
+            sender: Sender::Client(id.clone()),
+            items,
+            message,
+        });
+        let receipt = SteerReceipt::Queued {
+            turn_id: task.id.clone(),
+            position: u32::try_from(task.steered.len()).unwrap_or(u32::MAX),
+        };
+        out.emit(&id, vec![EventMsg::SteerReceipt(receipt)])
+    }
+
+    /// Has messages of the inbox join the running task at its next request.
+    pub(crate) async fn mail(&mut self, messages: Vec<(MessageId, AgentMessage)>) {
+        for (id, message) in messages {
+            let joins = self
+                .task
+                .as_mut()
+                .is_some_and(|task| !task.is_stopping() && task.heard.insert(id));
+            if !joins {
+                continue;
+            }
+            let read = user_input::to_history(&message.items).await;
+            // Nobody else can be told, and a message that cannot be read is still one.
+            let item = read.unwrap_or_else(|refusal| {
+                ResponseItem::user_text(format!("A message could not be read: {}", refusal.message))
+            });
+            if let Some(task) = &mut self.task {
+                task.steered.push_back(Steered {
+                    sender: Sender::Inbox(Mail {
+                        id,
+                        metadata: message.metadata,
+                    }),
+                    items: message.items,
+                    message: item,
+                });
+            }
+        }
+    }
+
+    /// Gives the model what waits for it, in one write. Returns whether there was anything.
+    pub(super) async fn deliver_steered(&mut self, out: &mut Emitter) -> Result<bool, Error> {
+        let taking = self.take_mail().await;
+        self.note_agents(&taking.records);
+        let waiting = self.task.as_ref().filter(|task| !task.steered.is_empty());
+        let Some(task) = waiting else {
+            return Ok(false);
+        };
+        let messages: Vec<Line> = self.steered_lines(task).collect();
+        let items: Vec<ResponseItem> = task
+            .steered
+            .iter()
+            .map(|steered| steered.message.clone())
+            .collect();
+        let lines = taking.records.into_iter().map(Line::Record);
+        // They wait until they are written: of what is not, the senders are told.
+        out.write_lines(lines.chain(messages))?;
+        Receipt::tell_written(taking.receipt);
+        self.history.extend(items);
+        if let Some(task) = &mut self.task {
+            task.steered.clear();
+        }
+        Ok(true)
+    }
+
+    /// Takes the waiting messages of the inbox; what the tree does not give is dropped.
+    async fn take_mail(&mut self) -> Lines {
+        let waiting = self.task.iter().flat_map(|task| &task.steered);
+        let mail: Vec<MessageId> = waiting.filter_map(Steered::message_id).collect();
+        let taken = self.taking(&mail).await;
+        if let (Err(NotNow), Some(task)) = (&taken, &mut self.task) {
+            task.steered
+                .retain(|steered| steered.message_id().is_none());
+        }
+        taken.unwrap_or_default()
+    }
+
+    fn steered_lines(&self, task: &Task) -> impl Iterator<Item = Line> {
+        task.steered.iter().flat_map(|steered| {
+            let (metadata, delivered) = match &steered.sender {
+                Sender::Inbox(mail) => (mail.metadata.clone(), None),
+                Sender::Client(submission) => {
+                    let turn_id = task.id.clone();
+                    let receipt = EventMsg::SteerReceipt(SteerReceipt::Delivered { turn_id });
+                    (None, Some(Line::event(submission, receipt)))
+                }
+            };
+            let content = steered.items.clone();
+            self.message_lines(&task.id, content, &steered.message, metadata)
+                .chain(delivered)
+        })
+    }
+
+    /// Returns the lines of a user's message, for the model and for people.
+    pub(super) fn message_lines(
+        &self,
+        id: &SubmissionId,
+        content: Vec<UserInput>,
+        message: &ResponseItem,
+        metadata: Option<MessageMetadata>,
+    ) -> impl Iterator<Item = Line> + use<> {
+        let item = TurnItem::UserMessage(UserMessageItem {
+            id: self.ids.item("user"),
+            content,
+            metadata,
+        });
+        let started = self.started_event(id, item.clone());
+        let completed = self.completed_events(id, vec![item]);
+        let events = std::iter::once(started).chain(completed);
+        let events: Vec<Line> = events.map(|msg| Line::event(id, msg)).collect();
+        std::iter::once(Line::item(message)).chain(events)
+    }
+}
+
+fn not_steerable(message: &str) -> ErrorEvent {
+    ErrorEvent {
+        message: message.to_owned(),
+        fatal: false,
+        error_info: Some(ErrorInfo::ActiveTurnNotSteerable),
+    }
+}
