@@ -48,7 +48,7 @@ pub(crate) use text::{Look, OneShot, Standing, exit_code, remarks};
 pub(crate) struct Commands {
     launcher: Launcher,
     shell: PathBuf,
-    environment: LoginEnvironment,
+    environment: Arc<LoginEnvironment>,
     gate: Gate,
 }
 
@@ -96,7 +96,7 @@ impl Commands {
     pub(crate) fn new(
         launcher: Launcher,
         shell: PathBuf,
-        environment: LoginEnvironment,
+        environment: Arc<LoginEnvironment>,
         agreements: Arc<Agreements>,
         rules: RuleBook,
     ) -> Self {

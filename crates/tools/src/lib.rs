@@ -8,7 +8,7 @@
 //!        ToolOutput      ◄───────┘──► process (commands) · worker (files, edits)
 //! ```
 //!
-//! A tool is one file in `src/builtin/` and one line in [`Registry::standard`]. A tool never
+//! A tool is one file in `src/builtin/` and one line in [`Toolbox::registry`]. A tool never
 //! returns an error to the engine: what went wrong is news for the model, in words that say
 //! how to do better. Output is capped where it is produced, and every cut is stated.
 //!
@@ -20,6 +20,7 @@
 mod call;
 mod registry;
 mod tool;
+mod toolbox;
 mod witness;
 
 // The tools.
@@ -55,5 +56,6 @@ pub use call::{Ask, Call, CallContext, Channel, ToolEvent, ToolInput};
 pub use environment::{EnvironmentPolicy, Inherit};
 pub use login::shell;
 pub use policy::{Sandbox, Verdict};
-pub use registry::{Registry, ToolDeps};
+pub use registry::Registry;
 pub use tool::{Claim, Concurrency, Tool, ToolOutput};
+pub use toolbox::{ToolDeps, Toolbox};

@@ -1,4 +1,4 @@
-//! The environment that the session's commands start from, captured once.
+//! The environment that commands start from, captured once for all sessions of a directory.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -2,35 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
-use troupe_process::Launcher;
 use troupe_protocol::tool::ToolSpec;
 
-use crate::approval::Agreements;
-use crate::builtin::apply_patch::ApplyPatch;
-use crate::builtin::exec_command::ExecCommand;
-use crate::builtin::find_files::FindFiles;
-use crate::builtin::grep_files::GrepFiles;
-use crate::builtin::list_dir::ListDir;
-use crate::builtin::read_file::ReadFile;
-use crate::builtin::shell_command::ShellCommand;
-use crate::builtin::update_plan::UpdatePlan;
-use crate::builtin::view_image::ViewImage;
-use crate::builtin::write_stdin::WriteStdin;
 use crate::call::{Call, Channel};
-use crate::command::{Commands, Terminals};
-use crate::edit::Editor;
-use crate::environment::EnvironmentPolicy;
-use crate::file::Hidden;
+use crate::command::Terminals;
 use crate::item;
-use crate::login::{self, LoginEnvironment};
-use crate::rules::{RuleBook, RuleSource};
 use crate::tool::{Concurrency, Tool, ToolOutput};
+use crate::toolbox::{ToolDeps, Toolbox};
 use crate::witness::Witness;
-use crate::worker::Workers;
 
 /// Offers the tools to the model and runs its calls. One per session.
 #[derive(Debug)]
@@ -40,20 +22,6 @@ pub struct Registry {
     withheld: BTreeSet<String>,
     /// What calls left running. It ends with the registry.
     terminals: Arc<Terminals>,
-}
-
-/// What the tools need from the outside.
-#[derive(Debug, Clone)]
-pub struct ToolDeps {
-    pub launcher: Launcher,
-    pub environment: EnvironmentPolicy,
-    /// The environment that the engine was started with.
-    pub inherited: BTreeMap<String, String>,
-    /// Names of variables that never reach a command, such as that of the provider's key.
-    pub secrets: Vec<String>,
-    /// Hidden from file tools as it is from commands.
-    pub troupe_home: Option<PathBuf>,
-    pub rules: RuleSource,
 }
 
 impl Registry {
@@ -72,58 +40,13 @@ impl Registry {
 
     /// Builds the registry of a session: every tool of this crate.
     pub fn standard(deps: ToolDeps) -> Self {
-        let ToolDeps {
-            launcher,
-            environment,
-            inherited,
-            secrets,
-            troupe_home,
-            rules,
-        } = deps;
-        let agreements = Arc::new(Agreements::default());
-        let workers = Workers::new(launcher.clone(), &inherited);
-        let editor = Arc::new(Editor::new(
-            Arc::clone(&agreements),
-            workers.clone(),
-            inherited.clone(),
-            troupe_home.clone(),
-        ));
-        let shell = login::shell(&inherited);
-        let login = LoginEnvironment::new(
-            launcher.clone(),
-            shell.clone(),
-            environment,
-            inherited,
-            secrets,
-        );
-        let commands = Arc::new(Commands::new(
-            launcher,
-            shell,
-            login,
-            agreements,
-            RuleBook::new(rules),
-        ));
-        let terminals = Arc::new(Terminals::default());
-        let hidden = Hidden::new(troupe_home);
-        let tools: [Arc<dyn Tool>; 10] = [
-            Arc::new(ShellCommand::new(
-                Arc::clone(&commands),
-                Arc::clone(&editor),
-            )),
-            Arc::new(ExecCommand::new(
-                commands,
-                Arc::clone(&terminals),
-                Arc::clone(&editor),
-            )),
-            Arc::new(WriteStdin::new(Arc::clone(&terminals))),
-            Arc::new(ApplyPatch::new(editor)),
-            Arc::new(ReadFile::new(workers.clone(), hidden.clone())),
-            Arc::new(ListDir::new(workers.clone())),
-            Arc::new(GrepFiles::new(workers.clone(), hidden.clone())),
-            Arc::new(FindFiles::new(workers.clone())),
-            Arc::new(ViewImage::new(workers, hidden)),
-            Arc::new(UpdatePlan::new()),
-        ];
+        Toolbox::new(deps).registry()
+    }
+
+    pub(crate) fn with_terminals(
+        tools: impl IntoIterator<Item = Arc<dyn Tool>>,
+        terminals: Arc<Terminals>,
+    ) -> Self {
         Self {
             terminals,
             ..Self::new(tools)

@@ -1,6 +1,6 @@
 //! `apply_patch`: edits files, all of them or none.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use async_trait::async_trait;
 use serde::Deserialize;
@@ -21,27 +21,27 @@ struct Arguments {
     input: String,
 }
 
+static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| ToolSpec::Freeform {
+    name: NAME.to_owned(),
+    description: patch::DESCRIPTION.to_owned(),
+    grammar: patch::GRAMMAR.to_owned(),
+});
+
 #[derive(Debug)]
 pub(crate) struct ApplyPatch {
-    spec: ToolSpec,
     editor: Arc<Editor>,
 }
 
 impl ApplyPatch {
     pub(crate) fn new(editor: Arc<Editor>) -> Self {
-        let spec = ToolSpec::Freeform {
-            name: NAME.to_owned(),
-            description: patch::DESCRIPTION.to_owned(),
-            grammar: patch::GRAMMAR.to_owned(),
-        };
-        Self { spec, editor }
+        Self { editor }
     }
 }
 
 #[async_trait]
 impl Tool for ApplyPatch {
     fn spec(&self) -> &ToolSpec {
-        &self.spec
+        &SPEC
     }
 
     fn concurrency(&self) -> Concurrency {
@@ -51,7 +51,7 @@ impl Tool for ApplyPatch {
     async fn call(&self, call: Call) -> ToolOutput {
         let body = match &call.input {
             ToolInput::Text(body) => body.clone(),
-            ToolInput::Json(_) => match arguments::parse(&call, &self.spec).await {
+            ToolInput::Json(_) => match arguments::parse(&call, &SPEC).await {
                 Ok(Arguments { input }) => input,
                 Err(output) => return output,
             },

@@ -1,6 +1,6 @@
 //! `exec_command`: a script that may go on after its call was answered.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -44,9 +44,16 @@ struct Arguments {
     justification: Option<String>,
 }
 
+static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
+    arguments::function::<Arguments>(
+        NAME,
+        "Starts a shell script and returns its output so far, with its exit code or with a \
+         session ID if it goes on. Look again, or type into it, with write_stdin.",
+    )
+});
+
 #[derive(Debug)]
 pub(crate) struct ExecCommand {
-    spec: ToolSpec,
     commands: Arc<Commands>,
     terminals: Arc<Terminals>,
     editor: Arc<Editor>,
@@ -58,13 +65,7 @@ impl ExecCommand {
         terminals: Arc<Terminals>,
         editor: Arc<Editor>,
     ) -> Self {
-        let spec = arguments::function::<Arguments>(
-            NAME,
-            "Starts a shell script and returns its output so far, with its exit code or with a \
-             session ID if it goes on. Look again, or type into it, with write_stdin.",
-        );
         Self {
-            spec,
             commands,
             terminals,
             editor,
@@ -115,7 +116,7 @@ impl ExecCommand {
 #[async_trait]
 impl Tool for ExecCommand {
     fn spec(&self) -> &ToolSpec {
-        &self.spec
+        &SPEC
     }
 
     fn concurrency(&self) -> Concurrency {
@@ -123,7 +124,7 @@ impl Tool for ExecCommand {
     }
 
     async fn call(&self, call: Call) -> ToolOutput {
-        let arguments: Arguments = match arguments::parse(&call, &self.spec).await {
+        let arguments: Arguments = match arguments::parse(&call, &SPEC).await {
             Ok(arguments) => arguments,
             Err(output) => return output,
         };

@@ -1,6 +1,7 @@
 //! `find_files`: paths by glob.
 
 use std::path::PathBuf;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -31,27 +32,29 @@ struct Arguments {
     limit: Option<usize>,
 }
 
+static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
+    arguments::function::<Arguments>(
+        NAME,
+        "Finds files by name. Returns one path per line, relative to the searched \
+         directory and sorted; files that git ignores are left out.",
+    )
+});
+
 #[derive(Debug)]
 pub(crate) struct FindFiles {
-    spec: ToolSpec,
     workers: Workers,
 }
 
 impl FindFiles {
     pub(crate) fn new(workers: Workers) -> Self {
-        let spec = arguments::function::<Arguments>(
-            NAME,
-            "Finds files by name. Returns one path per line, relative to the searched \
-             directory and sorted; files that git ignores are left out.",
-        );
-        Self { spec, workers }
+        Self { workers }
     }
 }
 
 #[async_trait]
 impl Tool for FindFiles {
     fn spec(&self) -> &ToolSpec {
-        &self.spec
+        &SPEC
     }
 
     fn concurrency(&self) -> Concurrency {
@@ -59,7 +62,7 @@ impl Tool for FindFiles {
     }
 
     async fn call(&self, call: Call) -> ToolOutput {
-        let arguments: Arguments = match arguments::parse(&call, &self.spec).await {
+        let arguments: Arguments = match arguments::parse(&call, &SPEC).await {
             Ok(arguments) => arguments,
             Err(output) => return output,
         };

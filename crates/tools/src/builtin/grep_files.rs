@@ -1,6 +1,7 @@
 //! `grep_files`: lines by regular expression.
 
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -44,33 +45,31 @@ struct Arguments {
     context: Option<usize>,
 }
 
+static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
+    arguments::function::<Arguments>(
+        NAME,
+        "Searches the text of files. Returns `path:line:text` for each matching line and \
+         `path-line-text` for lines around it; binary files and files that git ignores are \
+         left out.",
+    )
+});
+
 #[derive(Debug)]
 pub(crate) struct GrepFiles {
-    spec: ToolSpec,
     workers: Workers,
     hidden: Hidden,
 }
 
 impl GrepFiles {
     pub(crate) fn new(workers: Workers, hidden: Hidden) -> Self {
-        let spec = arguments::function::<Arguments>(
-            NAME,
-            "Searches the text of files. Returns `path:line:text` for each matching line and \
-             `path-line-text` for lines around it; binary files and files that git ignores are \
-             left out.",
-        );
-        Self {
-            spec,
-            workers,
-            hidden,
-        }
+        Self { workers, hidden }
     }
 }
 
 #[async_trait]
 impl Tool for GrepFiles {
     fn spec(&self) -> &ToolSpec {
-        &self.spec
+        &SPEC
     }
 
     fn concurrency(&self) -> Concurrency {
@@ -78,7 +77,7 @@ impl Tool for GrepFiles {
     }
 
     async fn call(&self, call: Call) -> ToolOutput {
-        let arguments: Arguments = match arguments::parse(&call, &self.spec).await {
+        let arguments: Arguments = match arguments::parse(&call, &SPEC).await {
             Ok(arguments) => arguments,
             Err(output) => return output,
         };

@@ -1,6 +1,7 @@
 //! `list_dir`: the entries of a directory, to a given depth.
 
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -34,27 +35,29 @@ struct Arguments {
     limit: Option<usize>,
 }
 
+static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
+    arguments::function::<Arguments>(
+        NAME,
+        "Lists a directory: one path per line, relative to it; directories end in `/`, \
+         links show their target. Beyond depth 1, entries that git ignores are left out.",
+    )
+});
+
 #[derive(Debug)]
 pub(crate) struct ListDir {
-    spec: ToolSpec,
     workers: Workers,
 }
 
 impl ListDir {
     pub(crate) fn new(workers: Workers) -> Self {
-        let spec = arguments::function::<Arguments>(
-            NAME,
-            "Lists a directory: one path per line, relative to it; directories end in `/`, \
-             links show their target. Beyond depth 1, entries that git ignores are left out.",
-        );
-        Self { spec, workers }
+        Self { workers }
     }
 }
 
 #[async_trait]
 impl Tool for ListDir {
     fn spec(&self) -> &ToolSpec {
-        &self.spec
+        &SPEC
     }
 
     fn concurrency(&self) -> Concurrency {
@@ -62,7 +65,7 @@ impl Tool for ListDir {
     }
 
     async fn call(&self, call: Call) -> ToolOutput {
-        let arguments: Arguments = match arguments::parse(&call, &self.spec).await {
+        let arguments: Arguments = match arguments::parse(&call, &SPEC).await {
             Ok(arguments) => arguments,
             Err(output) => return output,
         };

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Seek};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -35,32 +36,30 @@ struct Arguments {
     limit: Option<usize>,
 }
 
+static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
+    arguments::function::<Arguments>(
+        NAME,
+        "Reads a text file and returns its lines with their numbers. Long files come in \
+         slices: the answer says where to go on.",
+    )
+});
+
 #[derive(Debug)]
 pub(crate) struct ReadFile {
-    spec: ToolSpec,
     workers: Workers,
     hidden: Hidden,
 }
 
 impl ReadFile {
     pub(crate) fn new(workers: Workers, hidden: Hidden) -> Self {
-        let spec = arguments::function::<Arguments>(
-            NAME,
-            "Reads a text file and returns its lines with their numbers. Long files come in \
-             slices: the answer says where to go on.",
-        );
-        Self {
-            spec,
-            workers,
-            hidden,
-        }
+        Self { workers, hidden }
     }
 }
 
 #[async_trait]
 impl Tool for ReadFile {
     fn spec(&self) -> &ToolSpec {
-        &self.spec
+        &SPEC
     }
 
     fn concurrency(&self) -> Concurrency {
@@ -68,7 +67,7 @@ impl Tool for ReadFile {
     }
 
     async fn call(&self, call: Call) -> ToolOutput {
-        let arguments: Arguments = match arguments::parse(&call, &self.spec).await {
+        let arguments: Arguments = match arguments::parse(&call, &SPEC).await {
             Ok(arguments) => arguments,
             Err(output) => return output,
         };

@@ -1,6 +1,6 @@
 //! `shell_command`: one script, run to its end.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -41,33 +41,31 @@ struct Arguments {
     justification: Option<String>,
 }
 
+static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
+    arguments::function::<Arguments>(
+        NAME,
+        "Runs a shell script to its end and returns its exit code and output. It has no \
+         input and no terminal; what it leaves in the background is ended with it. Set \
+         `workdir` instead of using `cd`.",
+    )
+});
+
 #[derive(Debug)]
 pub(crate) struct ShellCommand {
-    spec: ToolSpec,
     commands: Arc<Commands>,
     editor: Arc<Editor>,
 }
 
 impl ShellCommand {
     pub(crate) fn new(commands: Arc<Commands>, editor: Arc<Editor>) -> Self {
-        let spec = arguments::function::<Arguments>(
-            NAME,
-            "Runs a shell script to its end and returns its exit code and output. It has no \
-             input and no terminal; what it leaves in the background is ended with it. Set \
-             `workdir` instead of using `cd`.",
-        );
-        Self {
-            spec,
-            commands,
-            editor,
-        }
+        Self { commands, editor }
     }
 }
 
 #[async_trait]
 impl Tool for ShellCommand {
     fn spec(&self) -> &ToolSpec {
-        &self.spec
+        &SPEC
     }
 
     fn concurrency(&self) -> Concurrency {
@@ -75,7 +73,7 @@ impl Tool for ShellCommand {
     }
 
     async fn call(&self, call: Call) -> ToolOutput {
-        let arguments: Arguments = match arguments::parse(&call, &self.spec).await {
+        let arguments: Arguments = match arguments::parse(&call, &SPEC).await {
             Ok(arguments) => arguments,
             Err(output) => return output,
         };

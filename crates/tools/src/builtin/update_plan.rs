@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use std::sync::LazyLock;
 use troupe_protocol::command::{PlanStep, StepStatus};
 use troupe_protocol::policy::CollaborationMode;
 use troupe_protocol::tool::ToolSpec;
@@ -39,26 +40,21 @@ impl From<Step> for PlanStep {
     }
 }
 
-#[derive(Debug)]
-pub(crate) struct UpdatePlan {
-    spec: ToolSpec,
-}
+static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
+    arguments::function::<Arguments>(
+        NAME,
+        "Shows your plan to the user. Send the whole list of steps each time one of them \
+         changes its status; at most one step is in_progress at a time.",
+    )
+});
 
-impl UpdatePlan {
-    pub(crate) fn new() -> Self {
-        let spec = arguments::function::<Arguments>(
-            NAME,
-            "Shows your plan to the user. Send the whole list of steps each time one of them \
-             changes its status; at most one step is in_progress at a time.",
-        );
-        Self { spec }
-    }
-}
+#[derive(Debug)]
+pub(crate) struct UpdatePlan;
 
 #[async_trait]
 impl Tool for UpdatePlan {
     fn spec(&self) -> &ToolSpec {
-        &self.spec
+        &SPEC
     }
 
     fn concurrency(&self) -> Concurrency {
@@ -66,7 +62,7 @@ impl Tool for UpdatePlan {
     }
 
     async fn call(&self, call: Call) -> ToolOutput {
-        let Arguments { explanation, plan } = match arguments::parse(&call, &self.spec).await {
+        let Arguments { explanation, plan } = match arguments::parse(&call, &SPEC).await {
             Ok(arguments) => arguments,
             Err(output) => return output,
         };

@@ -2,6 +2,7 @@
 
 use std::io::{Cursor, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -32,31 +33,29 @@ struct Arguments {
     path: String,
 }
 
+static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
+    arguments::function::<Arguments>(
+        NAME,
+        "Shows you an image file. Pictures with a side over 2048 pixels are scaled down.",
+    )
+});
+
 #[derive(Debug)]
 pub(crate) struct ViewImage {
-    spec: ToolSpec,
     workers: Workers,
     hidden: Hidden,
 }
 
 impl ViewImage {
     pub(crate) fn new(workers: Workers, hidden: Hidden) -> Self {
-        let spec = arguments::function::<Arguments>(
-            NAME,
-            "Shows you an image file. Pictures with a side over 2048 pixels are scaled down.",
-        );
-        Self {
-            spec,
-            workers,
-            hidden,
-        }
+        Self { workers, hidden }
     }
 }
 
 #[async_trait]
 impl Tool for ViewImage {
     fn spec(&self) -> &ToolSpec {
-        &self.spec
+        &SPEC
     }
 
     fn concurrency(&self) -> Concurrency {
@@ -64,7 +63,7 @@ impl Tool for ViewImage {
     }
 
     async fn call(&self, call: Call) -> ToolOutput {
-        let arguments: Arguments = match arguments::parse(&call, &self.spec).await {
+        let arguments: Arguments = match arguments::parse(&call, &SPEC).await {
             Ok(arguments) => arguments,
             Err(output) => return output,
         };

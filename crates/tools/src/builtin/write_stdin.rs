@@ -1,6 +1,6 @@
 //! `write_stdin`: types into a command in the background, or only looks at it.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -39,20 +39,22 @@ struct Arguments {
     max_output_tokens: Option<usize>,
 }
 
+static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
+    arguments::function::<Arguments>(
+        NAME,
+        "Types into a command that exec_command left running, and returns what it wrote \
+         since the last look.",
+    )
+});
+
 #[derive(Debug)]
 pub(crate) struct WriteStdin {
-    spec: ToolSpec,
     terminals: Arc<Terminals>,
 }
 
 impl WriteStdin {
     pub(crate) fn new(terminals: Arc<Terminals>) -> Self {
-        let spec = arguments::function::<Arguments>(
-            NAME,
-            "Types into a command that exec_command left running, and returns what it wrote \
-             since the last look.",
-        );
-        Self { spec, terminals }
+        Self { terminals }
     }
 
     async fn look(&self, call: &Call, terminal: &Terminal, arguments: Arguments) -> ToolOutput {
@@ -98,7 +100,7 @@ impl WriteStdin {
 #[async_trait]
 impl Tool for WriteStdin {
     fn spec(&self) -> &ToolSpec {
-        &self.spec
+        &SPEC
     }
 
     fn concurrency(&self) -> Concurrency {
@@ -106,7 +108,7 @@ impl Tool for WriteStdin {
     }
 
     async fn call(&self, call: Call) -> ToolOutput {
-        let arguments: Arguments = match arguments::parse(&call, &self.spec).await {
+        let arguments: Arguments = match arguments::parse(&call, &SPEC).await {
             Ok(arguments) => arguments,
             Err(output) => return output,
         };

@@ -1,0 +1,127 @@
+//! What the tools of many sessions have in common, so that one more session costs little.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use troupe_process::Launcher;
+
+use crate::approval::Agreements;
+use crate::builtin::apply_patch::ApplyPatch;
+use crate::builtin::exec_command::ExecCommand;
+use crate::builtin::find_files::FindFiles;
+use crate::builtin::grep_files::GrepFiles;
+use crate::builtin::list_dir::ListDir;
+use crate::builtin::read_file::ReadFile;
+use crate::builtin::shell_command::ShellCommand;
+use crate::builtin::update_plan::UpdatePlan;
+use crate::builtin::view_image::ViewImage;
+use crate::builtin::write_stdin::WriteStdin;
+use crate::command::{Commands, Terminals};
+use crate::edit::Editor;
+use crate::environment::EnvironmentPolicy;
+use crate::file::Hidden;
+use crate::login::{self, LoginEnvironment};
+use crate::registry::Registry;
+use crate::rules::{RuleBook, RuleSource};
+use crate::tool::Tool;
+use crate::worker::Workers;
+
+/// What the tools need from the outside.
+#[derive(Debug, Clone)]
+pub struct ToolDeps {
+    pub launcher: Launcher,
+    pub environment: EnvironmentPolicy,
+    /// The environment that the engine was started with.
+    pub inherited: BTreeMap<String, String>,
+    /// Names of variables that never reach a command, such as that of the provider's key.
+    pub secrets: Vec<String>,
+    /// Hidden from file tools as it is from commands.
+    pub troupe_home: Option<PathBuf>,
+    pub rules: RuleSource,
+}
+
+/// Makes the registries of sessions that work in one directory. They share the login
+/// environment: a login shell takes longer than everything else that a session begins with.
+#[derive(Debug)]
+pub struct Toolbox {
+    launcher: Launcher,
+    workers: Workers,
+    shell: PathBuf,
+    login: Arc<LoginEnvironment>,
+    inherited: BTreeMap<String, String>,
+    troupe_home: Option<PathBuf>,
+    rules: RuleSource,
+}
+
+impl Toolbox {
+    pub fn new(deps: ToolDeps) -> Self {
+        let ToolDeps {
+            launcher,
+            environment,
+            inherited,
+            secrets,
+            troupe_home,
+            rules,
+        } = deps;
+        let shell = login::shell(&inherited);
+        let login = LoginEnvironment::new(
+            launcher.clone(),
+            shell.clone(),
+            environment,
+            inherited.clone(),
+            secrets,
+        );
+        Self {
+            workers: Workers::new(launcher.clone(), &inherited),
+            login: Arc::new(login),
+            launcher,
+            shell,
+            inherited,
+            troupe_home,
+            rules,
+        }
+    }
+
+    /// Makes the registry of one session: every tool of this crate. What a person agrees to
+    /// counts for this session alone, and so does what its calls leave running.
+    pub fn registry(&self) -> Registry {
+        let agreements = Arc::new(Agreements::default());
+        let editor = Arc::new(Editor::new(
+            Arc::clone(&agreements),
+            self.workers.clone(),
+            self.inherited.clone(),
+            self.troupe_home.clone(),
+        ));
+        let commands = Arc::new(Commands::new(
+            self.launcher.clone(),
+            self.shell.clone(),
+            Arc::clone(&self.login),
+            agreements,
+            RuleBook::new(self.rules.clone()),
+        ));
+        let terminals = Arc::new(Terminals::default());
+        let hidden = Hidden::new(self.troupe_home.clone());
+        let workers = &self.workers;
+        let tools: [Arc<dyn Tool>; 10] = [
+            Arc::new(ShellCommand::new(
+                Arc::clone(&commands),
+                Arc::clone(&editor),
+            )),
+            Arc::new(ExecCommand::new(
+                commands,
+                Arc::clone(&terminals),
+                Arc::clone(&editor),
+            )),
+            Arc::new(WriteStdin::new(Arc::clone(&terminals))),
+            Arc::new(ApplyPatch::new(editor)),
+            Arc::new(ReadFile::new(workers.clone(), hidden.clone())),
+            Arc::new(ListDir::new(workers.clone())),
+            Arc::new(GrepFiles::new(workers.clone(), hidden.clone())),
+            Arc::new(FindFiles::new(workers.clone())),
+            Arc::new(ViewImage::new(workers.clone(), hidden)),
+            Arc::new(UpdatePlan),
+        ];
+        Registry::with_terminals(tools, terminals)
+    }
+}
