@@ -20,3 +20,6 @@ pub const DOCTOR_CONNECT_MS_MAX: u64 = 3000;
 
 /// What is written to a stream that says it has room. A pipe has room for so much when it says so.
 pub const WRITE_AT_ONCE_BYTES_MAX: usize = libc::PIPE_BUF;
+
+/// Directories whose configuration is kept in memory. Beyond that they are read again.
+pub const DIRECTORIES_KNOWN_MAX: usize = 256;

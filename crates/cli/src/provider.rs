@@ -2,11 +2,13 @@
 
 use std::env;
 use std::io;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use troupe_model::cassette::{CASSETTE, Player, Recorder};
 use troupe_model::{ConnectError, Model, ProviderConfig};
 
+use crate::exec::request::Cassette;
 use crate::settings::Settings;
 
 /// Read before the key of the provider's own variable, for the provider `openai`.
@@ -46,7 +48,71 @@ pub enum ModelTrouble {
     Cassette { path: PathBuf, error: io::Error },
 }
 
-pub fn connect(settings: &Settings, id: &str) -> Result<Arc<dyn Model>, ModelTrouble> {
+/// The models of this process: one connection pool and one TLS set-up per provider, however
+/// many sessions ask it.
+#[derive(Debug, Default)]
+pub struct Models {
+    cassette: Cassette,
+    connected: Mutex<Vec<Connected>>,
+}
+
+/// Directories may configure one provider differently, so it is known by both.
+#[derive(Debug)]
+struct Connected {
+    id: String,
+    provider: Option<ProviderConfig>,
+    model: Arc<dyn Model>,
+}
+
+impl Models {
+    /// Models whose answers come from, or go to, a file.
+    pub fn on(cassette: Cassette) -> Self {
+        Self {
+            cassette,
+            connected: Mutex::default(),
+        }
+    }
+
+    pub fn get(&self, settings: &Settings, id: &str) -> Result<Arc<dyn Model>, ModelTrouble> {
+        // A tape is one, whoever is asked.
+        let (id, provider) = match self.cassette {
+            Cassette::Replay(_) => (CASSETTE, None),
+            Cassette::None | Cassette::Record(_) => (id, provider(settings, id)),
+        };
+        let mut connected = self
+            .connected
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let known = connected
+            .iter()
+            .find(|known| known.id == id && known.provider == provider);
+        if let Some(known) = known {
+            return Ok(Arc::clone(&known.model));
+        }
+        let model = match &self.cassette {
+            Cassette::None => connect(settings, id)?,
+            Cassette::Record(path) => {
+                if let Some(first) = connected.first() {
+                    let what = format!("it records {:?}, and a tape holds one provider", first.id);
+                    return Err(tape(path, io::Error::other(what)));
+                }
+                let model = connect(settings, id)?;
+                Arc::new(Recorder::wrap(model, path).map_err(|error| tape(path, error))?)
+            }
+            Cassette::Replay(path) => {
+                Arc::new(Player::open(path).map_err(|error| tape(path, error))?)
+            }
+        };
+        connected.push(Connected {
+            id: id.to_owned(),
+            provider,
+            model: Arc::clone(&model),
+        });
+        Ok(model)
+    }
+}
+
+fn connect(settings: &Settings, id: &str) -> Result<Arc<dyn Model>, ModelTrouble> {
     let provider = provider(settings, id).ok_or_else(|| ModelTrouble::UnknownProvider {
         id: id.to_owned(),
         known: settings.model.model_providers.keys().cloned().collect(),
@@ -56,6 +122,13 @@ pub fn connect(settings: &Settings, id: &str) -> Result<Arc<dyn Model>, ModelTro
         .with_env(|name| env::var(name).ok())
         .with_user_agent(USER_AGENT)
         .connect(id, key)?)
+}
+
+fn tape(path: &Path, error: io::Error) -> ModelTrouble {
+    ModelTrouble::Cassette {
+        path: path.to_owned(),
+        error,
+    }
 }
 
 /// Variables that commands never see.

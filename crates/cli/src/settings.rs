@@ -4,6 +4,7 @@
 //! Each topic is a struct that reads its own keys of the one table; [`schema`] is the union
 //! of all of them and tells which keys exist.
 
+mod agents;
 mod conversation;
 mod integrations;
 mod model;
@@ -17,6 +18,7 @@ use serde::Deserialize;
 use troupe_config::{Config, Error, KeyPath};
 use troupe_model::ProviderConfig;
 
+pub use agents::{AgentSettings, AgentTree};
 pub use conversation::ConversationSettings;
 pub use integrations::IntegrationSettings;
 pub use model::ModelSettings;
@@ -40,6 +42,7 @@ pub struct Settings {
     pub model: ModelSettings,
     pub rights: RightsSettings,
     pub conversation: ConversationSettings,
+    pub agents: AgentTree,
     pub integrations: IntegrationSettings,
 }
 
@@ -52,6 +55,7 @@ impl Settings {
             model: config.get(&root)?,
             rights: config.get(&root)?,
             conversation: config.get(&root)?,
+            agents: config.get::<AgentSettings>(&root)?.agents,
             integrations: config.get(&root)?,
         })
     }
@@ -61,7 +65,7 @@ impl Settings {
 /// absent comes from another layer.
 pub fn schema() -> serde_json::Value {
     let mut schema = schemars::schema_for!(ConfigFile).to_value();
-    for layered in ["", "/$defs/Topics"] {
+    for layered in ["", "/$defs/Topics", "/$defs/AgentTree"] {
         if let Some(table) = schema
             .pointer_mut(layered)
             .and_then(|it| it.as_object_mut())
@@ -111,6 +115,8 @@ struct Topics {
     rights: RightsSettings,
     #[serde(flatten)]
     conversation: ConversationSettings,
+    #[serde(flatten)]
+    agents: AgentSettings,
     #[serde(flatten)]
     integrations: IntegrationSettings,
 }

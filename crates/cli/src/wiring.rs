@@ -1,58 +1,52 @@
 //! Builds what a session runs on: the one place that knows every crate, the environment
 //! and the home.
 
-use std::collections::BTreeMap;
+mod prepared;
+mod surroundings;
+mod tree;
+
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
-use std::{env, fs, io};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::{fs, io};
 
 use anyhow::Context as _;
 use async_trait::async_trait;
-use jiff::tz::TimeZone;
-use troupe_config::{Config, Layer};
 use troupe_engine::{
     Configurator, ConfigureError, Instructions, Origin, ProjectDocSettings, Setup, WindowSettings,
 };
-use troupe_model::Model;
-use troupe_model::cassette::{Player, Recorder};
-use troupe_process::{Launcher, LauncherOptions, harden_engine, sweep};
+use troupe_process::{Launcher, LauncherOptions};
 use troupe_protocol::op::ConfigureSession;
-use troupe_protocol::session::{SessionSource, TurnContext, TurnOverrides};
+use troupe_protocol::session::{SessionSource, TurnOverrides};
 use troupe_store::{EmbeddedStore, MemoryStore, Store};
-use troupe_tools::{Registry, ToolDeps};
+
+pub use prepared::Prepared;
+pub use tree::Grove;
 
 use crate::exec::request::Cassette;
 use crate::failure::Failure;
-use crate::git;
-use crate::home::{repository_root, user_home};
-use crate::layers::{ConfigSource, Loaded};
-use crate::provider::{ModelTrouble, connect, secret_variables};
+use crate::layers::ConfigSource;
+use crate::limits::DIRECTORIES_KNOWN_MAX;
+use crate::provider::{ModelTrouble, Models};
 use crate::settings::Settings;
+use surroundings::{Surroundings, take_over};
 
-/// Names the program that drives us, for SDKs that set it.
-const ORIGINATOR_VARIABLE: &str = "CODEX_INTERNAL_ORIGINATOR_OVERRIDE";
-
-/// Everything that sessions of this process are opened with.
+/// Everything that sessions of this process are opened with. What they can share is made
+/// once: a child must cost next to nothing.
 #[derive(Debug)]
 pub struct Wiring {
     source: ConfigSource,
     opened_for: SessionSource,
     add_dirs: Vec<PathBuf>,
-    cassette: Cassette,
+    models: Models,
     /// Opened when first needed: a run that writes nothing needs no home.
     store: OnceLock<Arc<dyn Store>>,
     launcher: Launcher,
+    surroundings: OnceLock<Surroundings>,
     /// The configuration of the directory that the program works in.
-    here: Prepared,
-}
-
-/// A configuration, read and checked, for one directory.
-#[derive(Debug)]
-pub struct Prepared {
-    cwd: PathBuf,
-    config: Config,
-    pub settings: Settings,
-    warnings: Vec<String>,
+    here: Arc<Prepared>,
+    /// Those of other directories that sessions work in.
+    elsewhere: Mutex<HashMap<PathBuf, Arc<Prepared>>>,
 }
 
 impl Wiring {
@@ -70,10 +64,12 @@ impl Wiring {
         Ok(Self {
             opened_for,
             add_dirs: Vec::new(),
-            cassette: Cassette::None,
+            models: Models::default(),
             store: OnceLock::new(),
             launcher,
-            here,
+            surroundings: OnceLock::new(),
+            here: Arc::new(here),
+            elsewhere: Mutex::default(),
             source,
         })
     }
@@ -84,7 +80,7 @@ impl Wiring {
     }
 
     pub fn with_cassette(mut self, cassette: Cassette) -> Self {
-        self.cassette = cassette;
+        self.models = Models::on(cassette);
         self
     }
 
@@ -102,13 +98,10 @@ impl Wiring {
 
     /// Finds out early whether there is a model to ask.
     pub fn check_model(&self, request: &ConfigureSession) -> Result<(), ModelTrouble> {
-        match self.cassette {
-            Cassette::Replay(_) => Ok(()),
-            Cassette::None | Cassette::Record(_) => {
-                let settings = &self.here.settings;
-                connect(settings, provider_id(settings, request)).map(|_| ())
-            }
-        }
+        let settings = &self.here.settings;
+        self.models
+            .get(settings, provider_id(settings, request))
+            .map(drop)
     }
 
     /// Returns the provider that the person asked for in so many words.
@@ -124,7 +117,7 @@ impl Wiring {
         let asked = |key| self.here.asks_for(key);
         let sandbox =
             asked("sandbox_mode") || asked("sandbox_workspace_write") || !self.add_dirs.is_empty();
-        let context = self.context(&self.here)?;
+        let context = self.here.context(&self.add_dirs)?;
         Ok(TurnOverrides {
             cwd: Some(context.cwd),
             approval_policy: asked("approval_policy").then_some(context.approval_policy),
@@ -137,40 +130,11 @@ impl Wiring {
         })
     }
 
-    fn context(&self, prepared: &Prepared) -> Result<TurnContext, Failure> {
-        let Prepared {
-            cwd,
-            config,
-            settings,
-            ..
-        } = prepared;
-        let rights = &settings.rights;
-        let sandbox_policy =
-            rights.sandbox_policy(config, user_home().as_deref(), &self.add_dirs)?;
-        Ok(TurnContext {
-            cwd: cwd.clone(),
-            approval_policy: rights.approval_policy,
-            sandbox_policy,
-            model: settings.model.model.clone(),
-            effort: settings.model.model_reasoning_effort,
-            summary: settings.model.model_reasoning_summary,
-            collaboration_mode: troupe_protocol::policy::CollaborationMode::default(),
-            personality: settings.conversation.personality,
-        })
-    }
-
     fn setup(&self, request: &ConfigureSession) -> Result<Setup, Failure> {
-        let elsewhere;
-        let prepared = match &request.overrides.cwd {
-            Some(cwd) if *cwd != self.here.cwd => {
-                check_directory(cwd)?;
-                elsewhere = Prepared::read(&self.source, cwd)?;
-                &elsewhere
-            }
-            _ => &self.here,
-        };
+        let prepared = self.prepared(request.overrides.cwd.as_deref())?;
         let settings = &prepared.settings;
         let provider_id = provider_id(settings, request).to_owned();
+        let surroundings = self.surroundings();
         Ok(Setup {
             store: if request.ephemeral {
                 Arc::new(MemoryStore::new())
@@ -178,21 +142,22 @@ impl Wiring {
                 self.store()?
             },
             model: self
-                .model(settings, &provider_id)
+                .models
+                .get(settings, &provider_id)
                 .map_err(Failure::not_started)?,
             provider_id,
-            tools: self.tools(prepared),
-            context: self.context(prepared)?,
+            tools: prepared.tools(&self.source, &self.launcher, surroundings),
+            context: prepared.context(&self.add_dirs)?,
             instructions: self.instructions(settings, request)?,
             window: WindowSettings {
                 context_window: settings.model.model_context_window,
                 auto_compact_token_limit: settings.model.model_auto_compact_token_limit,
             },
             origin: Origin {
-                originator: env::var(ORIGINATOR_VARIABLE).unwrap_or_else(|_| "troupe".to_owned()),
+                originator: surroundings.originator.clone(),
                 cli_version: env!("CARGO_PKG_VERSION").to_owned(),
                 source: self.opened_for.clone(),
-                git: repository_root(&prepared.cwd).and_then(git::info),
+                git: prepared.git(),
             },
             warnings: prepared.warnings.clone(),
             host: None,
@@ -202,44 +167,29 @@ impl Wiring {
         })
     }
 
-    fn model(
-        &self,
-        settings: &Settings,
-        provider_id: &str,
-    ) -> Result<Arc<dyn Model>, ModelTrouble> {
-        let tape = |path: &Path, error: io::Error| ModelTrouble::Cassette {
-            path: path.to_owned(),
-            error,
+    /// Returns what is known about the directory that a session is to work in.
+    fn prepared(&self, cwd: Option<&Path>) -> Result<Arc<Prepared>, Failure> {
+        let Some(cwd) = cwd.filter(|cwd| *cwd != self.here.cwd) else {
+            return Ok(Arc::clone(&self.here));
         };
-        match &self.cassette {
-            Cassette::None => connect(settings, provider_id),
-            Cassette::Record(path) => {
-                let model = connect(settings, provider_id)?;
-                let recorder = Recorder::wrap(model, path).map_err(|error| tape(path, error))?;
-                Ok(Arc::new(recorder))
-            }
-            Cassette::Replay(path) => {
-                let player = Player::open(path).map_err(|error| tape(path, error))?;
-                Ok(Arc::new(player))
-            }
+        check_directory(cwd)?;
+        let mut elsewhere = self
+            .elsewhere
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = elsewhere.get(cwd) {
+            return Ok(Arc::clone(known));
         }
+        let read = Arc::new(Prepared::read(&self.source, cwd)?);
+        if elsewhere.len() >= DIRECTORIES_KNOWN_MAX {
+            elsewhere.clear();
+        }
+        elsewhere.insert(cwd.to_owned(), Arc::clone(&read));
+        Ok(read)
     }
 
-    fn tools(&self, prepared: &Prepared) -> Registry {
-        let Prepared {
-            cwd,
-            config,
-            settings,
-            ..
-        } = prepared;
-        Registry::standard(ToolDeps {
-            launcher: self.launcher.clone(),
-            environment: settings.rights.shell_environment_policy.clone(),
-            inherited: inherited(),
-            secrets: secret_variables(settings),
-            troupe_home: Some(self.source.home.path().to_owned()),
-            rules: self.source.rules(cwd, config),
-        })
+    fn surroundings(&self) -> &Surroundings {
+        self.surroundings.get_or_init(Surroundings::look)
     }
 
     fn instructions(
@@ -248,6 +198,7 @@ impl Wiring {
         request: &ConfigureSession,
     ) -> Result<Instructions, Failure> {
         let conversation = &settings.conversation;
+        let surroundings = self.surroundings();
         let base = match (
             &request.base_instructions,
             &conversation.model_instructions_file,
@@ -276,8 +227,8 @@ impl Wiring {
                 root_markers: conversation.project_root_markers.clone(),
                 fallback_filenames: conversation.project_doc_fallback_filenames.clone(),
             },
-            shell: shell_name(),
-            time_zone: time_zone(),
+            shell: surroundings.shell.clone(),
+            time_zone: surroundings.time_zone.clone(),
         })
     }
 }
@@ -304,32 +255,6 @@ impl Configurator for Wiring {
     }
 }
 
-impl Prepared {
-    fn read(source: &ConfigSource, cwd: &Path) -> Result<Self, Failure> {
-        let Loaded {
-            config,
-            mut warnings,
-        } = source.load(cwd)?;
-        let settings = Settings::read(&config)?;
-        warnings.extend(settings.integrations.warnings());
-        Ok(Self {
-            cwd: cwd.to_owned(),
-            config,
-            settings,
-            warnings,
-        })
-    }
-
-    /// Tells whether profile, argument or flag set a key, or one below it.
-    fn asks_for(&self, key: &str) -> bool {
-        let settings = self.config.settings();
-        settings.iter().any(|(path, entry)| {
-            path.parts().first().is_some_and(|first| first == key)
-                && entry.origin.layer >= Layer::Profile
-        })
-    }
-}
-
 fn provider_id<'a>(settings: &'a Settings, request: &'a ConfigureSession) -> &'a str {
     let requested = request.model_provider.as_deref();
     requested.unwrap_or(&settings.model.model_provider)
@@ -348,52 +273,4 @@ fn check_directory(cwd: &Path) -> Result<(), Failure> {
         "cwd {} {problem}; name an existing directory by its absolute path",
         cwd.display()
     )))
-}
-
-/// The variables of this program that are text.
-fn inherited() -> BTreeMap<String, String> {
-    env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .collect()
-}
-
-/// Names the shell that commands run with, which need not be the user's own.
-fn shell_name() -> String {
-    let shell = troupe_tools::shell(&inherited());
-    let name = shell.file_name().unwrap_or(shell.as_os_str());
-    name.to_string_lossy().into_owned()
-}
-
-/// Returns the machine's time zone. Asking the library for it would list the whole zone
-/// database to find the name; the link tells it, and the file behind it is the zone.
-fn time_zone() -> TimeZone {
-    const LOCAL: &str = "/etc/localtime";
-    if env::var_os("TZ").is_some() {
-        return TimeZone::system();
-    }
-    let zone = || {
-        let link = std::fs::read_link(LOCAL).ok()?;
-        let (_, name) = link.to_str()?.rsplit_once("zoneinfo/")?;
-        TimeZone::tzif(name, &std::fs::read(LOCAL).ok()?).ok()
-    };
-    zone().unwrap_or(TimeZone::UTC)
-}
-
-/// Closes the program to its neighbours, and ends what an earlier one that crashed left
-/// behind. Returns what a person should know of it.
-fn take_over(home: &Path) -> Vec<String> {
-    let mut warnings = Vec::new();
-    if let Err(error) = harden_engine() {
-        warnings.push(format!("this process could not be hardened: {error}"));
-    }
-    match sweep(home) {
-        Ok(0) => (),
-        Ok(count) => warnings.push(format!(
-            "ended {count} processes that a crashed run had left behind"
-        )),
-        Err(error) => warnings.push(format!(
-            "what a crashed run may have left behind could not be looked for: {error}"
-        )),
-    }
-    warnings
 }

@@ -1,12 +1,11 @@
 //! `troupe proto`: the queue pair itself, as lines of JSON.
 
 use std::env;
-use std::sync::Arc;
 
 use clap::Args;
 use futures_util::stream;
 use tokio::io::{AsyncRead, AsyncWrite};
-use troupe_engine::{Deps, EventStream, SessionHandle, spawn};
+use troupe_engine::{EventStream, SessionHandle, spawn};
 use troupe_protocol::session::SessionSource;
 use troupe_transport::{EventWriter, Frame, SubmissionReader};
 
@@ -42,7 +41,7 @@ pub fn run(arguments: ProtoArguments, overrides: Overrides, layers: Layers) -> O
     };
     let wiring = Wiring::new(source, &cwd, SessionSource::Cli)?;
     block_on(async {
-        let (handle, events) = spawn(Deps::new(Arc::new(wiring)));
+        let (handle, events) = spawn(wiring.with_agents(None).deps);
         serve(handle, events, tokio::io::stdin(), tokio::io::stdout()).await
     })
 }

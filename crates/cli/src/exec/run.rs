@@ -2,10 +2,9 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 
 use anyhow::Context as _;
-use troupe_engine::{Deps, EventStream, SessionHandle, spawn};
+use troupe_engine::{EventStream, SessionHandle, spawn};
 use troupe_model::ConnectError;
 use troupe_protocol::approval::{ReviewDecision, UserInputResponse};
 use troupe_protocol::input::UserInput;
@@ -49,7 +48,7 @@ pub async fn run(request: Request) -> Outcome {
     let approvals = wiring.here().settings.rights.headless_approvals;
 
     let mut stop = StopRequests::listen().map_err(Failure::not_started)?;
-    let (handle, events) = spawn(Deps::new(Arc::new(wiring)));
+    let (handle, events) = spawn(wiring.with_agents(None).deps);
     let mut run = Run {
         handle,
         events,

@@ -1,8 +1,11 @@
 use std::path::{Path, PathBuf};
 
 use expect_test::{Expect, expect, expect_file};
+use troupe_agents::tree::Limits;
+use troupe_agents::{Family, Recovery};
 use troupe_config::{Config, Sources, load};
 use troupe_protocol::policy::SandboxPolicy;
+use troupe_protocol::spawn::CallbackConfig;
 
 use super::{Settings, defaults, schema};
 
@@ -78,6 +81,63 @@ fn a_bad_value_is_an_error() {
             r#"command line (-c projects."/x".trust_level=yes): projects."/x".trust_level: expected one of "trusted", "untrusted", found "yes""#
         ]],
     );
+}
+
+#[test]
+fn a_tree_is_bounded_by_what_makes_sense() {
+    check_error(
+        "agents.max_threads=0",
+        expect![
+            "command line (-c agents.max_threads=0): agents.max_threads: expected a nonzero usize, found integer `0`"
+        ],
+    );
+    check_error(
+        "agents.on_limit=refuse",
+        expect![[
+            r#"command line (-c agents.on_limit=refuse): agents.on_limit: expected one of "queue", "error", found "refuse""#
+        ]],
+    );
+    check_error(
+        "agents.tools=['agnts']",
+        expect![[
+            r#"command line (-c agents.tools=['agnts']): agents.tools.0: expected one of "agents", "sessions", "subagents", found "agnts" (did you mean "agents"?)"#
+        ]],
+    );
+    check_error(
+        "agents.on_resume=go",
+        expect![[
+            r#"command line (-c agents.on_resume=go): agents.on_resume: expected one of "leave", "continue", found "go""#
+        ]],
+    );
+    check_error(
+        "agents.callback.template=1",
+        expect![
+            "command line (-c agents.callback.template=1): agents.callback.template: expected a string, found integer `1`"
+        ],
+    );
+}
+
+#[test]
+fn the_tools_of_the_tree_can_be_switched_off() {
+    let families = |arguments: &[&str]| {
+        let settings = Settings::read(&config(arguments)).unwrap();
+        settings.agents.families().to_vec()
+    };
+    assert_eq!(families(&[]), [Family::Agents]);
+    assert_eq!(
+        families(&["agents.tools=['subagents', 'sessions']"]),
+        [Family::Subagents, Family::Sessions]
+    );
+    assert_eq!(families(&["agents.tools=[]"]), []);
+    assert_eq!(families(&["agents.enabled=false"]), []);
+}
+
+#[test]
+fn the_defaults_are_those_of_the_tree() {
+    let agents = Settings::read(&config(&[])).unwrap().agents;
+    assert_eq!(agents.limits(), Limits::default());
+    assert_eq!(agents.callback, CallbackConfig::default());
+    assert_eq!(agents.recovery(), Recovery::default());
 }
 
 #[test]

@@ -1,0 +1,82 @@
+//! The agent tree: which tools it has, how large it may grow, how parents are told.
+
+use std::num::NonZeroUsize;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use troupe_agents::tree::limits::{Limits, OnLimit};
+use troupe_agents::{Family, Recovery};
+use troupe_protocol::spawn::CallbackConfig;
+
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+pub struct AgentSettings {
+    /// Agents that run other agents.
+    pub agents: AgentTree,
+}
+
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+pub struct AgentTree {
+    /// Offer tools for making children. Trees of older sessions are there all the same, and
+    /// so are reviews.
+    enabled: bool,
+    /// Which sets of tools are offered.
+    tools: Vec<Family>,
+    /// Children that run at the same time.
+    max_threads: NonZeroUsize,
+    /// What a child meets when so many run.
+    on_limit: WhenFull,
+    /// How deep children may have children; 0 allows none.
+    max_depth: u32,
+    /// Agents of one tree, the first one included.
+    max_agents: NonZeroUsize,
+    max_spawns_per_minute: NonZeroUsize,
+    /// How an agent is told that a child of its is done.
+    pub callback: CallbackConfig,
+    /// What becomes of children that were at work when a session ended, once it is resumed.
+    on_resume: OnResume,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum WhenFull {
+    /// It waits for its turn.
+    Queue,
+    /// It is not made.
+    Error,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum OnResume {
+    /// They stay interrupted until somebody writes to them.
+    Leave,
+    /// They are asked to go on.
+    Continue,
+}
+
+impl AgentTree {
+    /// Returns the sets of tools that are offered.
+    pub fn families(&self) -> &[Family] {
+        if self.enabled { &self.tools } else { &[] }
+    }
+
+    pub fn limits(&self) -> Limits {
+        Limits {
+            max_threads: self.max_threads.get(),
+            on_limit: match self.on_limit {
+                WhenFull::Queue => OnLimit::Queue,
+                WhenFull::Error => OnLimit::Error,
+            },
+            max_depth: self.max_depth,
+            max_agents: self.max_agents.get(),
+            max_spawns_per_minute: self.max_spawns_per_minute.get(),
+        }
+    }
+
+    pub fn recovery(&self) -> Recovery {
+        match self.on_resume {
+            OnResume::Leave => Recovery::Leave,
+            OnResume::Continue => Recovery::Continue,
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Everything that is known about one directory, found out once.
+//!
+//! Decided: what was read of a directory counts as long as the program runs. The agents of a
+//! tree then work under one configuration, and one more child reads no file. Who changes a
+//! configuration starts the program again; rules about commands and roles are looked at anew
+//! at each use.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use troupe_config::{Config, Layer};
+use troupe_process::Launcher;
+use troupe_protocol::policy::CollaborationMode;
+use troupe_protocol::session::{GitInfo, TurnContext};
+use troupe_tools::{Registry, ToolDeps, Toolbox};
+
+use crate::failure::Failure;
+use crate::git;
+use crate::home::{repository_root, user_home};
+use crate::layers::{ConfigSource, Loaded};
+use crate::provider::secret_variables;
+use crate::settings::Settings;
+use crate::wiring::surroundings::Surroundings;
+
+/// A configuration, read and checked, for one directory.
+#[derive(Debug)]
+pub struct Prepared {
+    pub(super) cwd: PathBuf,
+    config: Config,
+    pub settings: Settings,
+    pub(super) warnings: Vec<String>,
+    git: OnceLock<Option<GitInfo>>,
+    toolbox: OnceLock<Toolbox>,
+}
+
+impl Prepared {
+    pub(super) fn read(source: &ConfigSource, cwd: &Path) -> Result<Self, Failure> {
+        let Loaded {
+            config,
+            mut warnings,
+        } = source.load(cwd)?;
+        let settings = Settings::read(&config)?;
+        warnings.extend(settings.integrations.warnings());
+        Ok(Self {
+            cwd: cwd.to_owned(),
+            config,
+            settings,
+            warnings,
+            git: OnceLock::new(),
+            toolbox: OnceLock::new(),
+        })
+    }
+
+    /// Tells whether profile, argument or flag set a key, or one below it.
+    pub(super) fn asks_for(&self, key: &str) -> bool {
+        let settings = self.config.settings();
+        settings.iter().any(|(path, entry)| {
+            path.parts().first().is_some_and(|first| first == key)
+                && entry.origin.layer >= Layer::Profile
+        })
+    }
+
+    /// Returns the settings that a session begins with. `add_dirs` are writable too.
+    pub(super) fn context(&self, add_dirs: &[PathBuf]) -> Result<TurnContext, Failure> {
+        let Settings {
+            model,
+            rights,
+            conversation,
+            ..
+        } = &self.settings;
+        let sandbox_policy =
+            rights.sandbox_policy(&self.config, user_home().as_deref(), add_dirs)?;
+        Ok(TurnContext {
+            cwd: self.cwd.clone(),
+            approval_policy: rights.approval_policy,
+            sandbox_policy,
+            model: model.model.clone(),
+            effort: model.model_reasoning_effort,
+            summary: model.model_reasoning_summary,
+            collaboration_mode: CollaborationMode::default(),
+            personality: conversation.personality,
+        })
+    }
+
+    pub(super) fn git(&self) -> Option<GitInfo> {
+        let read = || repository_root(&self.cwd).and_then(git::info);
+        self.git.get_or_init(read).clone()
+    }
+
+    /// Makes the tools of one session.
+    pub(super) fn tools(
+        &self,
+        source: &ConfigSource,
+        launcher: &Launcher,
+        surroundings: &Surroundings,
+    ) -> Registry {
+        let toolbox = self.toolbox.get_or_init(|| {
+            Toolbox::new(ToolDeps {
+                launcher: launcher.clone(),
+                environment: self.settings.rights.shell_environment_policy.clone(),
+                inherited: surroundings.variables.clone(),
+                secrets: secret_variables(&self.settings),
+                troupe_home: Some(source.home.path().to_owned()),
+                rules: source.rules(&self.cwd, &self.config),
+            })
+        });
+        toolbox.registry()
+    }
+}

@@ -1,0 +1,81 @@
+//! Adds the agent tree to what sessions are opened with.
+
+use std::sync::Arc;
+
+use troupe_agents::desk::{Catalogue, ModelChoice};
+use troupe_agents::roles::Roles;
+use troupe_agents::{AgentsConfigurator, Options, Recovery};
+use troupe_engine::Deps;
+use troupe_model::catalogue;
+
+use crate::settings::Settings;
+use crate::wiring::Wiring;
+
+/// What a session is opened with, and the way to the tree that it may grow.
+#[derive(Debug)]
+pub struct Grove {
+    pub deps: Deps,
+    pub configurator: Arc<AgentsConfigurator>,
+}
+
+impl Wiring {
+    /// Goes over to a tree of sessions. `recovery` is what was asked for beside the
+    /// configuration.
+    pub fn with_agents(self, recovery: Option<Recovery>) -> Grove {
+        let settings = &self.here().settings;
+        let options = Options {
+            limits: settings.agents.limits(),
+            families: settings.agents.families().to_vec(),
+            roles: Arc::new(Roles::new(self.source.home.path())),
+            catalogue: Arc::new(Models::of(settings)),
+            callback: settings.agents.callback.clone(),
+            recovery: recovery.unwrap_or_else(|| settings.agents.recovery()),
+        };
+        let wiring = Arc::new(self);
+        let mut deps = Deps::new(Arc::clone(&wiring) as _);
+        let configurator = Arc::new(AgentsConfigurator::new(
+            wiring,
+            options,
+            deps.clock.clone(),
+            deps.ids.clone(),
+        ));
+        deps.configurator = Arc::clone(&configurator) as _;
+        Grove { deps, configurator }
+    }
+}
+
+/// The models that a child can be given by name.
+#[derive(Debug)]
+struct Models(Vec<ModelChoice>);
+
+impl Models {
+    /// A server whose model we do not know hardly has the ones that we know; naming them
+    /// would lead its model astray. There the configured one is all there is.
+    fn of(settings: &Settings) -> Self {
+        let own = &settings.model.model;
+        let known = match catalogue::lookup(own) {
+            Some(_) => catalogue::models(),
+            None => &[],
+        };
+        let mut choices: Vec<ModelChoice> = known
+            .iter()
+            .map(|info| ModelChoice {
+                name: info.slug.clone(),
+                efforts: info.efforts.clone(),
+            })
+            .collect();
+        if !choices.iter().any(|choice| choice.name == *own) {
+            choices.push(ModelChoice {
+                name: own.clone(),
+                efforts: catalogue::lookup(own).map_or_else(Vec::new, |info| info.efforts.clone()),
+            });
+        }
+        Self(choices)
+    }
+}
+
+impl Catalogue for Models {
+    fn models(&self) -> Option<Vec<ModelChoice>> {
+        Some(self.0.clone())
+    }
+}
