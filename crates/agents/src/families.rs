@@ -8,6 +8,7 @@
 //! Deliberately absent: decisions. Who may do what to whom is the tree's, what a child may
 //! do is [`rights`](crate::rights)'.
 
+mod address;
 mod agents;
 mod child;
 #[cfg(test)]

@@ -1,10 +1,31 @@
-//! Many agents: what a child may be, and who is whose child.
+//! Many agents: what a child may be, who is whose child, and what makes it run.
+//!
+//! ```text
+//! families (tools) ─┐
+//! UIs ──────────────┴─► desk ─► supervisor ─► tree (pure: decides)
+//!                                  │  └─────► callback, rights, watchdog (pure: texts, rules)
+//!                                  └────────► engine (one session per agent)
+//! ```
 //!
 //! [`roles`] reads the files that describe kinds of children: prompt, model, tools, rights.
-//! [`tree`] decides, purely, what happens to the agents of one tree.
+//! [`tree`] decides, purely, what happens to the agents of one tree. [`supervisor`] performs
+//! it. A [`desk`] is one caller's place at the tree; the tools of all [`families`] are thin
+//! faces over it. [`configurator`] adds all this to a session.
 //!
 //! Deliberately absent: how a turn runs, provider names, rendering, the environment and the
 //! home directory; paths come in as arguments.
 
+mod callback;
+pub mod configurator;
+pub mod desk;
+pub mod families;
+mod rights;
 pub mod roles;
+pub mod supervisor;
 pub mod tree;
+mod watchdog;
+
+pub use configurator::AgentsConfigurator;
+pub use desk::Desk;
+pub use families::Family;
+pub use supervisor::{Agents, Options, Recovery};

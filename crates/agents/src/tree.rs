@@ -133,6 +133,9 @@ impl Tree {
             What::Suspend => self.suspend(&mut out),
             What::Recover => self.recover(&mut out),
             What::Sweep => self.sweep(&mut out),
+            What::Keep { by, keepsake } => {
+                self.record(&mut out, by.log(), Fact::Kept(keepsake));
+            }
         }
         self.grant_slots(&mut out);
         self.trim_residents(&mut out);
@@ -165,6 +168,21 @@ impl Tree {
             Some(position) => Status::Queued { position },
             None => Status::from(&node.lifecycle),
         }
+    }
+
+    /// Tells whether nothing runs and nothing is about to.
+    pub fn is_quiet(&self) -> bool {
+        self.live.runs.is_empty() && self.live.slots.is_idle()
+    }
+
+    /// Tells whether the tree counts on the agent's session being in memory.
+    pub fn is_resident(&self, agent: AgentId) -> bool {
+        self.live.residents.contains(agent)
+    }
+
+    /// Returns the task of an agent that is in flight.
+    pub fn task_in_flight(&self, agent: AgentId) -> Option<&SubmissionId> {
+        self.live.runs.get(&agent).map(|run| &run.task)
     }
 
     pub fn counts(&self) -> Counts {

@@ -272,7 +272,7 @@ impl SessionChannel {
         let input = crate::session::Input::Call {
             epoch: self.epoch,
             call_id: self.call_id.clone(),
-            signal,
+            signal: Box::new(signal),
         };
         if self.mailbox.post(input).await.is_err() {
             std::future::pending::<()>().await;

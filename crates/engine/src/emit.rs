@@ -10,7 +10,7 @@ use troupe_protocol::{Event, ResponseItem, SubmissionId};
 use troupe_store::{Error, Log, Position};
 
 use crate::events::{Followed, Publisher, expand};
-use crate::limits::{SEQ_BLOCK, SEQ_SPARE};
+use crate::limits::{OUTBOX_KEPT, SEQ_BLOCK, SEQ_SPARE};
 
 #[derive(Debug)]
 pub(crate) struct Emitter {
@@ -239,6 +239,7 @@ impl Emitter {
     pub(crate) fn flush(&mut self) {
         if !self.outbox.is_empty() {
             self.publisher.publish(self.outbox.drain(..));
+            self.outbox.shrink_to(OUTBOX_KEPT);
         }
     }
 

@@ -35,6 +35,7 @@ mod response;
 mod resume;
 pub mod session;
 mod task;
+mod toolset;
 mod user_input;
 
 pub use deps::{

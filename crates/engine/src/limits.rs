@@ -10,6 +10,9 @@ pub const MAILBOX_MAX: usize = 512;
 /// the rollout, and open texts as snapshots.
 pub const EVENT_RING_MAX: usize = 8_192;
 
+/// Events that the actor keeps room for between two steps.
+pub const OUTBOX_KEPT: usize = 8;
+
 /// Sequence numbers that one `seq_reserved` line covers.
 pub const SEQ_BLOCK: u64 = 4_096;
 

@@ -59,7 +59,7 @@ pub struct Orders {
 impl Orders {
     /// Gives an order, at once. Returns `false` if the session is gone, and the order with it.
     pub fn give(&self, order: Order) -> bool {
-        self.inputs.send(Input::Order(order)).is_ok()
+        self.inputs.send(Input::Order(Box::new(order))).is_ok()
     }
 
     /// Returns when the session has ended and its log is free.

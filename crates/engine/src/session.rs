@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use troupe_model::ModelEvent;
 use troupe_protocol::error::ErrorInfo;
@@ -45,7 +46,8 @@ pub fn spawn(deps: Deps) -> (SessionHandle, EventStream) {
         audience: Audience::Present,
         below: Below::Running,
     };
-    tokio::spawn(supervise(actor, publisher));
+    let running = tokio::spawn(actor.run());
+    tokio::spawn(supervise(running, publisher));
     let handle = SessionHandle {
         mailbox,
         _owner: Arc::new(owner.drop_guard()),
@@ -53,11 +55,10 @@ pub fn spawn(deps: Deps) -> (SessionHandle, EventStream) {
     (handle, events)
 }
 
-/// Runs the actor to its end. A panic is this session's trouble alone: it is told, and the
+/// Waits for the actor's end. A panic is this session's trouble alone: it is told, and the
 /// stream ends.
-async fn supervise(actor: Actor, publisher: Publisher) {
-    let outcome = tokio::spawn(actor.run()).await;
-    if let Err(panicked) = outcome {
+async fn supervise(running: JoinHandle<()>, publisher: Publisher) {
+    if let Err(panicked) = running.await {
         let mut emitter = Emitter::after_panic(publisher.clone());
         emitter.tell_unrecorded(
             &SubmissionId::default(),
@@ -89,11 +90,13 @@ pub struct Closed;
 impl SessionHandle {
     /// Hands a submission to the session; waits while its mailbox is full.
     pub async fn submit(&self, submission: Submission) -> Result<(), Closed> {
+        let submission = Box::new(submission);
         self.mailbox.post(Input::Submission(submission)).await
     }
 
     /// Has the session answer something that never became a submission.
     pub async fn refuse(&self, id: SubmissionId, error: ErrorEvent) -> Result<(), Closed> {
+        let error = Box::new(error);
         self.mailbox.post(Input::Refused { id, error }).await
     }
 
@@ -104,25 +107,26 @@ impl SessionHandle {
     }
 }
 
-/// Everything that can happen to a session.
+/// Everything that can happen to a session. What is large is boxed: a mailbox has room for
+/// some inputs also while it is empty.
 #[derive(Debug)]
 pub(crate) enum Input {
-    Submission(Submission),
+    Submission(Box<Submission>),
     /// Something that was meant to be a submission.
     Refused {
         id: SubmissionId,
-        error: ErrorEvent,
+        error: Box<ErrorEvent>,
     },
     /// No submission comes any more.
     LastWord,
     /// What the tree asks for.
-    Order(Order),
+    Order(Box<Order>),
     /// A piece of the model's answer.
     Model(Vec<ModelEvent>),
     Call {
         epoch: u64,
         call_id: CallId,
-        signal: CallSignal,
+        signal: Box<CallSignal>,
     },
     /// Nothing runs below this session any more.
     TreeQuiet,
@@ -271,21 +275,24 @@ impl Actor {
             self.after(quiet, Input::TreeQuiet);
             return Flow::Continue(());
         }
-        self.shutdown(SubmissionId::default()).await
+        Box::pin(self.shutdown(SubmissionId::default())).await
     }
 
     async fn handle(&mut self, input: Input) -> Result<Flow, Error> {
         match input {
-            Input::Submission(submission) => return self.submission(submission).await,
-            Input::Abandoned => return Ok(self.abandoned().await),
-            Input::Order(order) => return self.order(order).await,
+            // Boxed, because an idle session has the size of the largest thing it could do.
+            Input::Submission(submission) => {
+                return Box::pin(self.submission(*submission)).await;
+            }
+            Input::Abandoned => return Ok(Box::pin(self.abandoned()).await),
+            Input::Order(order) => return Box::pin(self.order(*order)).await,
             Input::TreeQuiet => self.below = Below::Quiet,
             Input::TreeClosed => self.below = Below::Closed,
-            Input::Refused { id, error } => self.emitter.error(&id, error)?,
+            Input::Refused { id, error } => self.emitter.error(&id, *error)?,
             Input::LastWord => {
                 self.audience = Audience::Gone;
                 if let Some(conversation) = &mut self.conversation {
-                    conversation.refuse_questions(&mut self.emitter).await?;
+                    Box::pin(conversation.refuse_questions(&mut self.emitter)).await?;
                 }
             }
             Input::Model(batch) => {
@@ -300,13 +307,13 @@ impl Actor {
             } => {
                 if let Some(conversation) = &mut self.conversation {
                     conversation
-                        .signal(&mut self.emitter, epoch, call_id, signal)
+                        .signal(&mut self.emitter, epoch, call_id, *signal)
                         .await?;
                 }
             }
             Input::StopDeadline => {
                 if let Some(conversation) = &mut self.conversation {
-                    conversation.finish_stop(&mut self.emitter).await?;
+                    Box::pin(conversation.finish_stop(&mut self.emitter)).await?;
                 }
             }
         }
@@ -324,11 +331,11 @@ impl Actor {
                 Deferred::Reconfigure { id, .. } => id.clone(),
             };
             let done = match deferred {
-                Deferred::Submission(submission) => self.submission(*submission).await,
-                Deferred::Reconfigure { id, request, setup } => self
-                    .reconfigure(id, *request, *setup)
-                    .await
-                    .map(|()| Flow::Continue(())),
+                Deferred::Submission(submission) => Box::pin(self.submission(*submission)).await,
+                Deferred::Reconfigure { id, request, setup } => {
+                    let done = Box::pin(self.reconfigure(id, *request, *setup)).await;
+                    done.map(|()| Flow::Continue(()))
+                }
             };
             match done {
                 Ok(Flow::Break(())) => return Flow::Break(()),

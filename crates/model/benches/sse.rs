@@ -125,6 +125,7 @@ fn request() -> ModelRequest {
         output_schema: None,
         previous: None,
         prompt_cache_key: None,
+        conversation: None,
     }
 }
 

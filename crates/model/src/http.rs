@@ -276,11 +276,13 @@ impl Exchange {
     }
 
     fn conversation(&self) -> Option<HeaderValue> {
-        let key = self.request.prompt_cache_key.as_deref()?;
-        match self.endpoint.wire {
-            Wire::Responses { .. } => None,
-            Wire::Chat => HeaderValue::from_str(key).ok(),
-        }
+        let own = self.request.conversation.as_deref();
+        let name = match self.endpoint.wire {
+            // The body has the key already.
+            Wire::Responses { .. } => own?,
+            Wire::Chat => own.or(self.request.prompt_cache_key.as_deref())?,
+        };
+        HeaderValue::from_str(name).ok()
     }
 
     fn unreachable(&self, cause: String) -> ModelError {

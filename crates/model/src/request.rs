@@ -25,8 +25,11 @@ pub struct ModelRequest {
     /// JSON Schema that the final message must follow.
     pub output_schema: Option<Arc<Value>>,
     pub previous: Option<Previous>,
-    /// Names the conversation to the provider's cache.
+    /// Names the conversation to the provider's cache. Conversations that begin with the same
+    /// bytes may share it.
     pub prompt_cache_key: Option<String>,
+    /// Names the conversation where the cache key is another's.
+    pub conversation: Option<String>,
 }
 
 /// The provider already holds the first `covers` input items. Used only by providers that

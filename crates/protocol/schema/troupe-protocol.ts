@@ -774,7 +774,11 @@ summary: string, instructions: ChildInstructions, cwd: string, model: string, mo
 /**
  * The lists of every role from the root down to this child; a tool must pass each.
  */
-tools: Array<ToolLists>, history: HistoryShare, output_schema?: JsonValue | null, callback: CallbackConfig, };
+tools: Array<ToolLists>, history: HistoryShare,
+/**
+ * What the call that made it is answered with in a history that it shares.
+ */
+fork_answer?: string | null, output_schema?: JsonValue | null, callback: CallbackConfig, };
 
 export type SteerReceipt = { "status": "queued", turn_id: SubmissionId, position: number, }
   | { "status": "delivered", turn_id: SubmissionId, };

@@ -36,9 +36,19 @@ pub struct SpawnSpec {
     /// The lists of every role from the root down to this child; a tool must pass each.
     pub tools: Vec<ToolLists>,
     pub history: HistoryShare,
+    /// What the call that made it is answered with in a history that it shares.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fork_answer: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
     pub callback: CallbackConfig,
+}
+
+impl SpawnSpec {
+    /// Tells whether the child was made with `create_session`.
+    pub fn is_session(&self) -> bool {
+        self.tool == "create_session"
+    }
 }
 
 /// Where a child's instructions come from.

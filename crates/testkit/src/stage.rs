@@ -7,17 +7,24 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tempfile::TempDir;
+use troupe_agents::desk::{Catalogue, ModelChoice};
+use troupe_agents::roles::Roles;
+use troupe_agents::tree::Limits;
+use troupe_agents::{Agents, AgentsConfigurator, Family, Options, Recovery};
 use troupe_engine::{
-    Configurator, ConfigureError, Deps, EventStream, Instructions, Origin, SessionHandle, Setup,
-    WindowSettings,
+    Clock, Configurator, ConfigureError, Deps, EventStream, Ids, Instructions, Origin,
+    SessionHandle, Setup, WindowSettings,
 };
 use troupe_model::ProviderConfig;
 use troupe_model::scripted::{MockServer, RecordedRequest, Screenplay};
 use troupe_process::{Launcher, LauncherOptions};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::op::{ConfigureSession, Op, Submission};
-use troupe_protocol::policy::{ApprovalPolicy, CollaborationMode, ReasoningSummary, SandboxPolicy};
+use troupe_protocol::policy::{
+    ApprovalPolicy, CollaborationMode, ReasoningEffort, ReasoningSummary, SandboxPolicy,
+};
 use troupe_protocol::session::{SessionSource, TurnContext};
+use troupe_protocol::spawn::CallbackConfig;
 use troupe_protocol::{Event, EventMsg, SessionId, SubmissionId};
 use troupe_store::{EmbeddedStore, Store};
 use troupe_tools::rules::{RuleSource, Trust};
@@ -34,6 +41,8 @@ pub struct Stage {
     settings: StageSettings,
     /// Takes the place of the files in the home.
     store: Option<Arc<dyn Store>>,
+    /// How a tree is made; none if sessions have no children.
+    tree: Option<Options>,
     adjust: Adjust,
 }
 
@@ -79,6 +88,7 @@ impl Stage {
                 warnings: Vec::new(),
             },
             store: None,
+            tree: None,
             adjust: Adjust(Arc::new(|_| ())),
         }
     }
@@ -119,6 +129,30 @@ impl Stage {
     pub fn warning(mut self, message: &str) -> Self {
         self.settings.warnings.push(message.to_owned());
         self
+    }
+
+    /// Lets sessions have children, by the tools of these families.
+    pub fn with_agents(self, families: &[Family]) -> Self {
+        let options = self.tree_options(families);
+        self.with_tree(options)
+    }
+
+    /// Lets sessions have children, in a tree that is made like this.
+    pub fn with_tree(mut self, options: Options) -> Self {
+        self.tree = Some(options);
+        self
+    }
+
+    /// Returns what a tree is made with unless a scenario wants something else.
+    pub fn tree_options(&self, families: &[Family]) -> Options {
+        Options {
+            limits: Limits::default(),
+            families: families.to_vec(),
+            roles: Arc::new(Roles::new(self.home())),
+            catalogue: Arc::new(OneModel),
+            callback: CallbackConfig::default(),
+            recovery: Recovery::Leave,
+        }
     }
 
     /// Keeps sessions in this store.
@@ -165,18 +199,33 @@ impl Stage {
 
     /// Opens a queue pair and nothing else.
     pub fn enter(&self) -> Actor {
-        let configurator = StageConfigurator {
+        let configurator: Arc<dyn Configurator> = Arc::new(StageConfigurator {
             base_url: self.server.base_url(),
             home: self.home(),
             cwd: self.cwd(),
             store: self.store(),
             settings: self.settings.clone(),
             adjust: self.adjust.clone(),
+            launcher: Launcher::new(LauncherOptions::default()),
+        });
+        let tree = self.tree.clone().map(|options| {
+            let inner = Arc::clone(&configurator);
+            Arc::new(AgentsConfigurator::new(
+                inner,
+                options,
+                Clock::system(),
+                Ids::random(),
+            ))
+        });
+        let configurator = match &tree {
+            Some(tree) => Arc::clone(tree) as Arc<dyn Configurator>,
+            None => configurator,
         };
-        let (handle, events) = troupe_engine::spawn(Deps::new(Arc::new(configurator)));
+        let (handle, events) = troupe_engine::spawn(Deps::new(configurator));
         Actor {
             handle,
             events,
+            tree,
             seen: Vec::new(),
             next: 1,
         }
@@ -213,6 +262,8 @@ struct StageConfigurator {
     store: Arc<dyn Store>,
     settings: StageSettings,
     adjust: Adjust,
+    /// Shared by all agents of a tree, as in the program.
+    launcher: Launcher,
 }
 
 #[async_trait]
@@ -234,7 +285,7 @@ impl Configurator for StageConfigurator {
             store: Arc::clone(&self.store),
             provider_id: "scripted".to_owned(),
             model,
-            tools: standard_tools(&self.home, &self.cwd),
+            tools: standard_tools(self.launcher.clone(), &self.home, &self.cwd),
             context: TurnContext {
                 cwd: self.cwd.clone(),
                 approval_policy: self.settings.approval_policy,
@@ -267,9 +318,9 @@ impl Configurator for StageConfigurator {
     }
 }
 
-fn standard_tools(home: &Path, cwd: &Path) -> Registry {
+fn standard_tools(launcher: Launcher, home: &Path, cwd: &Path) -> Registry {
     Registry::standard(ToolDeps {
-        launcher: Launcher::new(LauncherOptions::default()),
+        launcher,
         environment: EnvironmentPolicy::default(),
         inherited: std::env::vars().collect(),
         secrets: Vec::new(),
@@ -282,16 +333,38 @@ fn standard_tools(home: &Path, cwd: &Path) -> Registry {
     })
 }
 
+/// The models that a scenario's children can be given.
+#[derive(Debug)]
+struct OneModel;
+
+impl Catalogue for OneModel {
+    fn models(&self) -> Option<Vec<ModelChoice>> {
+        let efforts = vec![ReasoningEffort::Low, ReasoningEffort::High];
+        let model = |name: &str| ModelChoice {
+            name: name.to_owned(),
+            efforts: efforts.clone(),
+        };
+        Some(vec![model("scripted-1"), model("scripted-2")])
+    }
+}
+
 /// One queue pair, with everything it was told so far.
 #[derive(Debug)]
 pub struct Actor {
     handle: SessionHandle,
     events: EventStream,
+    tree: Option<Arc<AgentsConfigurator>>,
     seen: Vec<Arc<Event>>,
     next: u32,
 }
 
 impl Actor {
+    /// Returns the tree that this session is the root of.
+    pub fn agents(&self) -> Agents {
+        let tree = self.tree.as_ref().expect("the stage has agents");
+        tree.agents().expect("the session was configured")
+    }
+
     /// Submits and returns the id that was used: `s1`, `s2`, …
     pub async fn submit(&mut self, op: Op) -> SubmissionId {
         let id = SubmissionId(format!("s{}", self.next));

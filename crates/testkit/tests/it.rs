@@ -1,6 +1,7 @@
 //! The workspace's scenarios: what a session does, told by its events.
 
 mod it {
+    mod agents;
     mod approvals;
     mod bookmarks;
     mod compaction;

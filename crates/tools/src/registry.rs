@@ -70,10 +70,11 @@ impl Registry {
 
     /// Returns what the model is offered, by name.
     pub fn specs(&self) -> Vec<ToolSpec> {
-        self.tools
-            .values()
-            .map(|tool| tool.spec().clone())
-            .collect()
+        self.each_spec().cloned().collect()
+    }
+
+    pub fn each_spec(&self) -> impl Iterator<Item = &ToolSpec> {
+        self.tools.values().map(|tool| tool.spec())
     }
 
     pub fn find(&self, name: &str) -> Option<&Arc<dyn Tool>> {

@@ -1,5 +1,6 @@
 //! Everything that can happen to a tree.
 
+use troupe_protocol::tree::Keepsake;
 use troupe_protocol::{AgentId, SessionId, SubmissionId};
 
 use super::agent::{Bond, Genealogy};
@@ -48,6 +49,11 @@ pub enum What {
     Recover,
     /// Drives again what a lost hint may have left lying.
     Sweep,
+    /// Keeps something in the log of whoever asked for it.
+    Keep {
+        by: Caller,
+        keepsake: Keepsake,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

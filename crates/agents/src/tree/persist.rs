@@ -67,6 +67,7 @@ impl Memory {
                 self.known_mut(*agent)?.place = Place::Pruned;
                 Ok(())
             }
+            Fact::Kept(_) => Ok(()),
         }
     }
 
@@ -258,6 +259,7 @@ pub(super) fn recipients(fact: &Fact) -> [Option<AgentId>; 2] {
         | Fact::Shut { .. }
         | Fact::Reopened { .. }
         | Fact::Released { .. }
-        | Fact::Pruned { .. } => [None, None],
+        | Fact::Pruned { .. }
+        | Fact::Kept(_) => [None, None],
     }
 }

@@ -35,6 +35,10 @@ impl Residents {
         }
     }
 
+    pub fn contains(&self, agent: AgentId) -> bool {
+        self.used.contains_key(&agent)
+    }
+
     pub fn len(&self) -> usize {
         self.used.len()
     }

@@ -83,6 +83,11 @@ impl Slots {
         Some(self.returning.len() + ahead + 1)
     }
 
+    /// Tells whether nobody runs and nobody waits.
+    pub fn is_idle(&self) -> bool {
+        self.held.is_empty() && self.returning.is_empty() && self.starting.is_empty()
+    }
+
     /// Tells whether an agent waits in either line.
     pub fn is_in_line(&self, agent: AgentId) -> bool {
         self.returning.contains(&agent) || self.starting.contains(&agent)

@@ -154,7 +154,7 @@ impl Conversation {
         }
         match signal {
             CallSignal::Event(event) => self.tool_event(out, call_id, event),
-            CallSignal::Ask { ask, reply } => self.ask(out, call_id, ask, reply).await,
+            CallSignal::Ask { ask, reply } => Box::pin(self.ask(out, call_id, ask, reply)).await,
             CallSignal::Answered { index, output } => {
                 let Some(calls) = self.calls() else {
                     return Ok(());
@@ -165,11 +165,11 @@ impl Conversation {
                     return if running {
                         Ok(())
                     } else {
-                        self.finish_stop(out).await
+                        Box::pin(self.finish_stop(out)).await
                     };
                 }
                 self.start_calls();
-                self.finish_cycle(out).await
+                Box::pin(self.finish_cycle(out)).await
             }
         }
     }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use troupe_model::ToolSet;
 use troupe_protocol::SubmissionId;
 use troupe_protocol::event::{AbortReason, EventMsg, SessionConfigured, TurnAborted};
 use troupe_protocol::op::ConfigureSession;
@@ -16,6 +15,7 @@ use crate::events::Followed;
 use crate::mailbox::Mailbox;
 use crate::resume::{Folded, Unfinished, fold};
 use crate::session::describe;
+use crate::toolset;
 
 /// What a call that the engine did not survive is answered with.
 const CRASH_ANSWER: &str =
@@ -126,7 +126,7 @@ impl Conversation {
         folded: Folded,
     ) -> Self {
         Self {
-            toolset: Arc::new(ToolSet::new(setup.tools.specs())),
+            toolset: toolset::of(&setup.tools),
             tools: Arc::new(setup.tools),
             task: None,
             unattended: false,
@@ -192,7 +192,7 @@ impl Conversation {
         setup: Setup,
     ) -> Result<(), Error> {
         self.tools.shutdown().await;
-        self.toolset = Arc::new(ToolSet::new(setup.tools.specs()));
+        self.toolset = toolset::of(&setup.tools);
         self.tools = Arc::new(setup.tools);
         self.model = setup.model;
         self.meta.model_provider = setup.provider_id;

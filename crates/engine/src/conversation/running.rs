@@ -206,11 +206,11 @@ impl Conversation {
                 }
                 ModelEvent::Completed { response_id, usage } => {
                     self.pass_on(out, &mut said)?;
-                    return self.response_completed(out, response_id, usage).await;
+                    return Box::pin(self.response_completed(out, response_id, usage)).await;
                 }
                 ModelEvent::Failed(error) => {
                     self.pass_on(out, &mut said)?;
-                    return self.response_failed(out, error).await;
+                    return Box::pin(self.response_failed(out, error)).await;
                 }
                 event => match &mut task.phase {
                     Phase::Sampling { response, .. } => response.apply(event, &mut said),

@@ -180,9 +180,10 @@ async fn play(
         Ok(asked) => asked,
         Err(message) => return error(StatusCode::BAD_REQUEST, None, &message),
     };
-    if asked.conversation.is_none() {
-        let header = headers.get(CONVERSATION_HEADER);
-        asked.conversation = header.and_then(|value| value.to_str().ok().map(str::to_owned));
+    if let Some(name) = headers.get(CONVERSATION_HEADER)
+        && let Ok(name) = name.to_str()
+    {
+        asked.conversation = Some(name.to_owned());
     }
     let (turn, number) = match stage.next_turn(&asked) {
         Ok(found) => found,

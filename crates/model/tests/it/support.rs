@@ -53,6 +53,7 @@ pub fn request(text: &str) -> ModelRequest {
         output_schema: None,
         previous: None,
         prompt_cache_key: Some("conversation".into()),
+        conversation: None,
     }
 }
 

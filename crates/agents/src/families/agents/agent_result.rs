@@ -11,6 +11,7 @@ use troupe_protocol::tool::ToolSpec;
 use troupe_tools::{Call, Concurrency, Tool, ToolOutput, arguments};
 
 use crate::desk::{Desk, Trouble};
+use crate::families::address::Address;
 use crate::families::{face, shape};
 
 const NAME: &str = "agent_result";
@@ -30,7 +31,7 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
 #[serde(deny_unknown_fields)]
 struct Arguments {
     /// The agent: its id, number or path.
-    id: String,
+    id: Address,
     /// One of its tasks; its last finished one if absent.
     task_id: Option<String>,
 }
@@ -46,9 +47,10 @@ impl AgentResult {
     }
 
     async fn fetch(&self, arguments: Arguments) -> Result<Map<String, Value>, Trouble> {
-        let view = self.desk.view(&arguments.id).await?;
+        let Address(id) = arguments.id;
+        let view = self.desk.view(&id).await?;
         let task = arguments.task_id.map(SubmissionId);
-        let result = self.desk.result(&arguments.id, task).await?;
+        let result = self.desk.result(&id, task).await?;
         let mut object = shape::names(&view);
         object.insert("status".to_owned(), shape::status(&view.wire_status()));
         let record =

@@ -10,6 +10,7 @@ use troupe_protocol::tool::ToolSpec;
 use troupe_tools::{Call, Concurrency, Tool, ToolOutput, arguments};
 
 use crate::desk::{Desk, StopRequest, Trouble};
+use crate::families::address::Address;
 use crate::families::{face, shape};
 use crate::tree::command::{StopMode, Verb};
 
@@ -29,8 +30,8 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
-    /// The agent: its id, number or path. From a child, only agents below it.
-    id: String,
+    /// The agent: its id, number or path. From a child, only itself and agents below it.
+    id: Address,
     /// Why, for the record.
     reason: Option<String>,
     /// Touches nothing, and tells what it would touch.
@@ -49,7 +50,8 @@ impl CancelAgent {
     }
 
     async fn cancel(&self, arguments: Arguments) -> Result<Map<String, Value>, Trouble> {
-        let before = self.desk.view(&arguments.id).await?;
+        let Address(id) = arguments.id;
+        let before = self.desk.view(&id).await?;
         let mode = if arguments.dry_run {
             StopMode::DryRun
         } else {
@@ -57,7 +59,7 @@ impl CancelAgent {
         };
         let request = StopRequest {
             verb: Verb::Cancel,
-            targets: vec![arguments.id],
+            targets: vec![id],
             mode,
             note: arguments.reason,
         };

@@ -11,6 +11,7 @@ use troupe_protocol::tool::ToolSpec;
 use troupe_tools::{Call, Concurrency, Tool, ToolOutput, arguments};
 
 use crate::desk::{Desk, StopRequest, Stopped, Trouble};
+use crate::families::address::Address;
 use crate::families::{face, shape};
 use crate::tree::command::{StopMode, Verb};
 
@@ -33,7 +34,7 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
 #[serde(deny_unknown_fields)]
 struct Arguments {
     /// The agent: its id, number or path. From a child, only itself and agents below it.
-    id: String,
+    id: Address,
     /// Touches nothing, and tells what it would touch.
     #[serde(default)]
     dry_run: bool,
@@ -52,10 +53,11 @@ impl CloseAgent {
     async fn close(
         &self,
         call: &Call,
-        Arguments { id, dry_run }: Arguments,
+        arguments: Arguments,
     ) -> Result<Map<String, Value>, Trouble> {
+        let Address(id) = arguments.id;
         let before = self.desk.view(&id).await?;
-        let stopped = if dry_run {
+        let stopped = if arguments.dry_run {
             self.stop(&id, StopMode::DryRun).await?
         } else {
             let begun = Begun::tell(call, Deed::Close, before.session, None).await;

@@ -10,6 +10,7 @@ use troupe_protocol::tool::ToolSpec;
 use troupe_tools::{Call, Concurrency, Tool, ToolOutput, arguments};
 
 use crate::desk::{Desk, Trouble};
+use crate::families::address::Address;
 use crate::families::{face, shape};
 
 use super::collab::{Begun, Deed};
@@ -29,7 +30,7 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
 #[serde(deny_unknown_fields)]
 struct Arguments {
     /// The agent: its id, number or path.
-    id: String,
+    id: Address,
 }
 
 #[derive(Debug)]
@@ -45,7 +46,7 @@ impl ResumeAgent {
     async fn resume(
         &self,
         call: &Call,
-        Arguments { id }: Arguments,
+        Arguments { id: Address(id) }: Arguments,
     ) -> Result<Map<String, Value>, Trouble> {
         let before = self.desk.view(&id).await?;
         let begun = Begun::tell(call, Deed::Resume, before.session, None).await;

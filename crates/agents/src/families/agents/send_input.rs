@@ -11,6 +11,7 @@ use troupe_protocol::tree::AgentMessage;
 use troupe_tools::{Call, Concurrency, Tool, ToolOutput, arguments};
 
 use crate::desk::{Desk, Sent, Trouble};
+use crate::families::address::Address;
 use crate::families::input::{self, Item};
 use crate::families::{face, shape};
 use crate::tree::command::Urgency;
@@ -36,7 +37,7 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
 #[serde(deny_unknown_fields)]
 struct Arguments {
     /// The agent: its id, number or path, `parent` or `root`.
-    id: String,
+    id: Address,
     /// The message, as plain text. Give exactly one of `message` and `items`.
     message: Option<String>,
     /// The message, in parts, if it has images, skills or mentions.
@@ -63,14 +64,15 @@ impl SendInput {
         } else {
             Urgency::Regular
         };
-        let before = self.desk.view(&arguments.id).await?;
+        let Address(id) = arguments.id;
+        let before = self.desk.view(&id).await?;
         let prompt = Some(input::as_text(&items));
         let begun = Begun::tell(call, Deed::Message, before.session, prompt).await;
         let message = AgentMessage {
             items,
             metadata: None,
         };
-        let sent = self.desk.send(&arguments.id, message, urgency).await;
+        let sent = self.desk.send(&id, message, urgency).await;
         let after = sent.as_ref().map_or(&before, |sent| &sent.view);
         begun.end(call, after.wire_status()).await;
         sent

@@ -10,6 +10,7 @@ use troupe_protocol::tool::ToolSpec;
 use troupe_tools::{Call, Concurrency, Tool, ToolOutput, arguments};
 
 use crate::desk::{Desk, NoteSet};
+use crate::families::address::Address;
 use crate::families::face;
 
 const NAME: &str = "set_thread_note";
@@ -26,7 +27,7 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
 #[serde(deny_unknown_fields)]
 struct Arguments {
     /// The agent: its id, number or path.
-    id: String,
+    id: Address,
     note: String,
 }
 
@@ -53,7 +54,7 @@ impl Tool for SetThreadNote {
 
     async fn call(&self, call: Call) -> ToolOutput {
         face::run(&call, &SPEC, async |Arguments { id, note }| {
-            face::answer(self.desk.set_note(&id, &note).await.map(described))
+            face::answer(self.desk.set_note(&id.0, &note).await.map(described))
         })
         .await
     }

@@ -13,6 +13,7 @@ use troupe_protocol::tool::ToolSpec;
 use troupe_tools::{Call, Concurrency, Tool, ToolOutput, arguments};
 
 use crate::desk::{AgentView, Desk, Finished, Targets, Trouble, Waited};
+use crate::families::address::Address;
 use crate::families::{face, shape};
 use crate::tree::effect::WaitEnd;
 
@@ -38,7 +39,7 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
 #[serde(deny_unknown_fields)]
 struct Arguments {
     /// The agents: ids, numbers or paths. Whichever ends first ends the wait.
-    ids: Vec<String>,
+    ids: Vec<Address>,
     /// Default 300000, at least 10000, at most 1800000.
     timeout_ms: Option<i64>,
 }
@@ -145,10 +146,10 @@ fn patience(timeout_ms: Option<i64>) -> Result<Patience, Trouble> {
     Ok(Patience { time_ms, note })
 }
 
-fn checked(ids: Vec<String>) -> Result<Vec<String>, Trouble> {
+fn checked(ids: Vec<Address>) -> Result<Vec<String>, Trouble> {
     match ids.len() {
         0 => Err(Trouble::Invalid("ids must not be empty".to_owned())),
-        1..=WAIT_IDS_MAX => Ok(ids),
+        1..=WAIT_IDS_MAX => Ok(ids.into_iter().map(|Address(id)| id).collect()),
         many => Err(Trouble::Invalid(format!(
             "{many} ids are too many; wait for at most {WAIT_IDS_MAX} agents in one call"
         ))),

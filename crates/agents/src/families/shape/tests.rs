@@ -16,15 +16,14 @@ fn a_running_agent_tells_what_it_does() {
     check(
         standing(&running),
         expect![[r#"
-        {
-          "current_tool": "shell_command, read_file",
-          "last_progress_sec": 7,
-          "pending_interrupts": 0,
-          "pending_messages": 0,
-          "status": "running",
-          "status_duration_sec": 60,
-          "waiting_on": "tool"
-        }"#]],
+            {
+              "current_tool": "shell_command, read_file",
+              "last_progress_sec": 7,
+              "pending_messages": 0,
+              "status": "running",
+              "status_duration_sec": 60,
+              "waiting_on": "tool"
+            }"#]],
     );
     running.pulse = pulse(Doing::Model);
     running.reasoning_header = Some("Reading the parser".to_owned());
@@ -32,15 +31,14 @@ fn a_running_agent_tells_what_it_does() {
     check(
         standing(&running),
         expect![[r#"
-        {
-          "last_progress_sec": 7,
-          "pending_interrupts": 0,
-          "pending_messages": 2,
-          "reasoning_header": "Reading the parser",
-          "status": "running",
-          "status_duration_sec": 60,
-          "waiting_on": "model"
-        }"#]],
+            {
+              "last_progress_sec": 7,
+              "pending_messages": 2,
+              "reasoning_header": "Reading the parser",
+              "status": "running",
+              "status_duration_sec": 60,
+              "waiting_on": "model"
+            }"#]],
     );
 }
 
@@ -56,30 +54,28 @@ fn what_the_tree_knows_beats_what_the_session_does() {
     check(
         standing(&waiting),
         expect![[r#"
-        {
-          "current_tool": "wait",
-          "last_progress_sec": 7,
-          "pending_interrupts": 0,
-          "pending_messages": 0,
-          "status": "running",
-          "status_duration_sec": 60,
-          "waiting_on": "child"
-        }"#]],
+            {
+              "current_tool": "wait",
+              "last_progress_sec": 7,
+              "pending_messages": 0,
+              "status": "running",
+              "status_duration_sec": 60,
+              "waiting_on": "child"
+            }"#]],
     );
     check(
         standing(&view(3, Status::Queued { position: 2 })),
         expect![[r#"
-        {
-          "pending_interrupts": 0,
-          "pending_messages": 0,
-          "status": {
-            "queued": {
-              "position": 2
-            }
-          },
-          "status_duration_sec": 60,
-          "waiting_on": "slot"
-        }"#]],
+            {
+              "pending_messages": 0,
+              "status": {
+                "queued": {
+                  "position": 2
+                }
+              },
+              "status_duration_sec": 60,
+              "waiting_on": "slot"
+            }"#]],
     );
 }
 
@@ -92,26 +88,24 @@ fn a_finished_agent_does_nothing() {
     check(
         standing(&done),
         expect![[r#"
-        {
-          "pending_interrupts": 0,
-          "pending_messages": 0,
-          "status": {
-            "completed": "all tests pass"
-          },
-          "status_duration_sec": 60
-        }"#]],
+            {
+              "pending_messages": 0,
+              "status": {
+                "completed": "all tests pass"
+              },
+              "status_duration_sec": 60
+            }"#]],
     );
     let why = Interruption::Crash;
     check(
         standing(&view(3, Status::Interrupted { why })),
         expect![[r#"
-        {
-          "pending_interrupts": 0,
-          "pending_messages": 0,
-          "reason": "crash",
-          "status": "interrupted",
-          "status_duration_sec": 60
-        }"#]],
+            {
+              "pending_messages": 0,
+              "reason": "crash",
+              "status": "interrupted",
+              "status_duration_sec": 60
+            }"#]],
     );
 }
 

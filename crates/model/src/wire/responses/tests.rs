@@ -22,6 +22,7 @@ fn request(items: Vec<ResponseItem>) -> ModelRequest {
         output_schema: None,
         previous: None,
         prompt_cache_key: None,
+        conversation: None,
     }
 }
 

@@ -57,11 +57,15 @@ async fn only_an_existing_directory_will_do() {
         };
         expected.assert_eq(&found.replace(&real.display().to_string(), "<home>"));
     };
-    check("sub", expect![]).await;
-    check("link/../sub/.", expect![]).await;
-    check("link", expect![]).await;
-    check("file", expect![]).await;
-    check("nothing", expect![]).await;
+    check("sub", expect!["<home>/sub"]).await;
+    check("link/../sub/.", expect!["<home>/sub"]).await;
+    check("link", expect!["<home>/sub"]).await;
+    check(
+        "file",
+        expect!["working_directory <home>/file: it is not a directory; give an existing directory"],
+    )
+    .await;
+    check("nothing", expect!["working_directory <home>/nothing: No such file or directory (os error 2); give an existing directory"]).await;
 }
 
 #[derive(Debug)]
@@ -86,5 +90,28 @@ fn a_person_reads_which_directory_and_why() {
         cancel: CancellationToken::new(),
     };
     let request = request(&call, Path::new("/srv/other"));
-    expect![].assert_eq(&serde_json::to_string_pretty(&request).unwrap());
+    expect![[r#"
+        {
+          "call_id": "call",
+          "turn_id": "task",
+          "command": [
+            "spawn_agent",
+            "--working-directory",
+            "/srv/other"
+          ],
+          "cwd": "/srv/work",
+          "reason": "the new agent is to work in /srv/other; this agent works in /srv/work",
+          "parsed_cmd": [
+            {
+              "type": "unknown",
+              "cmd": "spawn_agent --working-directory /srv/other"
+            }
+          ],
+          "available_decisions": [
+            "approved",
+            "denied",
+            "abort"
+          ]
+        }"#]]
+    .assert_eq(&serde_json::to_string_pretty(&request).unwrap());
 }

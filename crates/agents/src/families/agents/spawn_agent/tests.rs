@@ -39,60 +39,53 @@ fn everything_but_the_message_may_be_left_out() {
     check(
         json!({"message": "count the words"}),
         expect![[r#"
-        Ok(
-            SpawnRequest {
-                tool: "spawn_agent",
-                origin: Spawn,
-                items: [
-                    Text {
-                        text: "count the words",
-                        text_elements: [],
-                    },
-                ],
-                agent_type: None,
-                agent_name: None,
-                name: None,
-                label: None,
-                working_directory: None,
-                model: None,
-                reasoning_effort: None,
-                sandbox: None,
-                history: None,
-                fork_answer: None,
-                output_schema: None,
-                approvals: None,
-                on_parent_interrupt: KeepRunning,
-                callback: CallbackChoice {
-                    mode: Persistent,
-                    config: Some(
-                        CallbackConfig {
-                            enabled: true,
-                            include_last_message: true,
-                            include_original_prompt: false,
-                            template: None,
+            Ok(
+                SpawnRequest {
+                    tool: "spawn_agent",
+                    origin: Spawn,
+                    items: [
+                        Text {
+                            text: "count the words",
+                            text_elements: [],
                         },
-                    ),
-                },
-                thread_note: None,
-                turn: Turn {
-                    task: SubmissionId(
-                        "task",
-                    ),
-                    message_index: 7,
-                    cwd: "/srv/work",
-                    model: "deep",
+                    ],
+                    agent_type: None,
+                    agent_name: None,
+                    name: None,
+                    label: None,
+                    working_directory: None,
+                    model: None,
                     reasoning_effort: None,
-                    approval_policy: OnRequest,
-                    sandbox_policy: WorkspaceWrite {
-                        writable_roots: [],
-                        network_access: false,
-                        exclude_tmpdir_env_var: false,
-                        exclude_slash_tmp: false,
+                    sandbox: None,
+                    history: None,
+                    fork_answer: None,
+                    output_schema: None,
+                    approvals: None,
+                    on_parent_interrupt: KeepRunning,
+                    callback: CallbackChoice {
+                        mode: Persistent,
+                        config: None,
+                    },
+                    thread_note: None,
+                    turn: Turn {
+                        task: SubmissionId(
+                            "task",
+                        ),
+                        message_index: 7,
+                        cwd: "/srv/work",
+                        model: "deep",
+                        reasoning_effort: None,
+                        approval_policy: OnRequest,
+                        sandbox_policy: WorkspaceWrite {
+                            writable_roots: [],
+                            network_access: false,
+                            exclude_tmpdir_env_var: false,
+                            exclude_slash_tmp: false,
+                        },
                     },
                 },
-            },
-        )
-    "#]],
+            )
+        "#]],
     );
 }
 
@@ -161,15 +154,8 @@ fn everything_can_be_said() {
                     ),
                     on_parent_interrupt: Cancel,
                     callback: CallbackChoice {
-                        mode: Off,
-                        config: Some(
-                            CallbackConfig {
-                                enabled: false,
-                                include_last_message: false,
-                                include_original_prompt: true,
-                                template: None,
-                            },
-                        ),
+                        mode: Persistent,
+                        config: None,
                     },
                     thread_note: Some(
                         "counts",

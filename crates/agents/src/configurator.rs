@@ -1,0 +1,159 @@
+//! Adds the agent tree to what sessions are configured with: the tools, the host, and for
+//! children the rights that they were given.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use async_trait::async_trait;
+use troupe_engine::{Clock, Configurator, ConfigureError, Host, Ids, Setup};
+use troupe_protocol::op::ConfigureSession;
+use troupe_protocol::spawn::{SpawnSpec, ToolLists};
+use troupe_protocol::{AgentId, SessionId};
+
+use crate::desk::RolePlace;
+use crate::families;
+use crate::roles::{Pattern, ToolPolicy};
+use crate::supervisor::{Agents, Membership, Options};
+
+/// Configures roots. Wraps whoever knows models, tools and files.
+#[derive(Debug)]
+pub struct AgentsConfigurator {
+    inner: Arc<dyn Configurator>,
+    options: Options,
+    clock: Clock,
+    ids: Ids,
+    current: Mutex<Option<Current>>,
+}
+
+/// The tree of the session that was configured last.
+#[derive(Debug)]
+struct Current {
+    agents: Agents,
+    membership: Weak<Membership>,
+}
+
+impl AgentsConfigurator {
+    pub fn new(inner: Arc<dyn Configurator>, options: Options, clock: Clock, ids: Ids) -> Self {
+        Self {
+            inner,
+            options,
+            clock,
+            ids,
+            current: Mutex::new(None),
+        }
+    }
+
+    /// Returns the tree of the session that was configured last.
+    pub fn agents(&self) -> Option<Agents> {
+        self.current()
+            .as_ref()
+            .map(|current| current.agents.clone())
+    }
+
+    /// A session that is configured again keeps its tree; another session gets its own.
+    fn tree_for(&self, request: &ConfigureSession) -> (Agents, Arc<Membership>) {
+        let elsewhere = request.resume.is_some() || request.fork.is_some();
+        let mut current = self.current();
+        if let (false, Some(known)) = (elsewhere, &*current)
+            && let Some(membership) = known.membership.upgrade()
+        {
+            return (known.agents.clone(), membership);
+        }
+        let agents = Agents::new(
+            Arc::clone(&self.inner),
+            self.options.clone(),
+            self.clock.clone(),
+            self.ids.clone(),
+        );
+        let membership = Arc::new(Membership::new(agents.clone(), AgentId::ROOT));
+        *current = Some(Current {
+            agents: agents.clone(),
+            membership: Arc::downgrade(&membership),
+        });
+        (agents, membership)
+    }
+
+    fn current(&self) -> MutexGuard<'_, Option<Current>> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[async_trait]
+impl Configurator for AgentsConfigurator {
+    async fn configure(&self, request: &ConfigureSession) -> Result<Setup, ConfigureError> {
+        let mut setup = self.inner.configure(request).await?;
+        let (agents, membership) = self.tree_for(request);
+        agents.keep_in(&setup.store, request.ephemeral);
+        add_tools(&mut setup, &agents, AgentId::ROOT);
+        setup.host = Some(membership as Arc<dyn Host>);
+        Ok(setup)
+    }
+}
+
+/// Configures one child.
+#[derive(Debug)]
+pub(crate) struct ChildConfigurator {
+    pub agents: Agents,
+    pub agent: AgentId,
+    pub session: Option<SessionId>,
+    pub spec: Arc<SpawnSpec>,
+    /// The role's text that it follows, its own or an ancestor's.
+    pub role: Option<String>,
+    /// Set if its requests begin with the bytes of its parent's.
+    pub cache_key: Option<SessionId>,
+    pub membership: Arc<Membership>,
+}
+
+#[async_trait]
+impl Configurator for ChildConfigurator {
+    async fn configure(&self, request: &ConfigureSession) -> Result<Setup, ConfigureError> {
+        let mut setup = self.agents.configure(request).await?;
+        if let Ok(store) = self.agents.store() {
+            setup.store = store;
+        }
+        add_tools(&mut setup, &self.agents, self.agent);
+        let policies = policies(&self.spec.tools)?;
+        setup.tools = setup
+            .tools
+            .narrow(|tool| policies.iter().all(|policy| policy.allows(tool)));
+        setup.instructions.role.clone_from(&self.role);
+        setup.session_id = self.session;
+        setup.prompt_cache_key = self.cache_key.map(|session| session.to_string());
+        setup.open_call_answer.clone_from(&self.spec.fork_answer);
+        setup.host = Some(Arc::clone(&self.membership) as Arc<dyn Host>);
+        Ok(setup)
+    }
+}
+
+fn add_tools(setup: &mut Setup, agents: &Agents, agent: AgentId) {
+    let options = agents.options();
+    let place = RolePlace {
+        cwd: setup.context.cwd.clone(),
+        roles: Arc::clone(&options.roles),
+    };
+    let desk = agents.desk(agent);
+    for tool in families::tools(&options.families, &desk, &place) {
+        setup.tools.add(tool);
+    }
+}
+
+/// Reads the lists that a child was born with. They were written by us, so one that cannot
+/// be read is damage, and damage must not widen rights.
+fn policies(lists: &[ToolLists]) -> Result<Vec<ToolPolicy>, ConfigureError> {
+    let patterns = |texts: &[String]| -> Result<Vec<Pattern>, ConfigureError> {
+        let parse = |text: &String| {
+            Pattern::parse(text).map_err(|error| ConfigureError {
+                message: format!("the recorded tool list of this agent is damaged: {error}"),
+            })
+        };
+        texts.iter().map(parse).collect()
+    };
+    lists
+        .iter()
+        .map(|list| {
+            Ok(ToolPolicy {
+                allow: list.allow.as_deref().map(patterns).transpose()?,
+                deny: patterns(&list.deny)?,
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,267 @@
+//! The tree as one agent, or the user, may use it. The tools of every family and every UI
+//! are thin faces over a [`Desk`].
+
+mod fork;
+mod logs;
+mod request;
+mod trouble;
+mod view;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+use troupe_protocol::approval::{ExecApprovalRequest, ReviewDecision};
+use troupe_protocol::result::TaskResult;
+use troupe_protocol::tree::{AgentMessage, Caller};
+use troupe_protocol::{AgentId, SessionId, SubmissionId};
+
+pub use fork::ForkAnswer;
+pub(crate) use fork::ForkSide;
+pub use logs::{LoggedEvent, Logs, LogsQuery};
+pub use request::{
+    CallbackChoice, Scope, SpawnRequest, StopRequest, Targets, Turn, WatchdogRequest,
+};
+pub use trouble::Trouble;
+pub use view::{
+    AgentView, Finished, NoteSet, Planned, Sent, Spawned, Stopped, Waited, WatchdogAction, Watched,
+};
+
+use crate::supervisor::Agents;
+use crate::supervisor::input::Request;
+use crate::tree::command::{StopMode, Urgency, Verb};
+
+/// The role of a child for which none was named.
+const DEFAULT_ROLE: &str = "default";
+
+/// One caller's place at the tree. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Desk {
+    agents: Agents,
+    caller: Caller,
+}
+
+impl Desk {
+    pub(crate) fn new(agents: Agents, caller: Caller) -> Self {
+        Self { agents, caller }
+    }
+
+    pub fn caller(&self) -> Caller {
+        self.caller
+    }
+
+    pub fn agents(&self) -> &Agents {
+        &self.agents
+    }
+
+    /// Makes a child and hands it its first message. Returns when that is on disk.
+    pub async fn spawn(&self, request: SpawnRequest) -> Result<Spawned, Trouble> {
+        let wanted = request.agent_type.as_deref().unwrap_or(DEFAULT_ROLE);
+        let roles = &self.agents.options().roles;
+        let role = roles.resolve(&request.turn.cwd, wanted)?;
+        let request = Box::new(request);
+        self.ask(|caller, reply| Request::Spawn {
+            caller,
+            request,
+            role,
+            reply,
+        })
+        .await
+    }
+
+    pub async fn send(
+        &self,
+        to: &str,
+        message: AgentMessage,
+        urgency: Urgency,
+    ) -> Result<Sent, Trouble> {
+        let to = to.to_owned();
+        self.ask(|caller, reply| Request::Send {
+            caller,
+            to,
+            message,
+            urgency,
+            reply,
+        })
+        .await
+    }
+
+    /// Waits until one of the targets has ended, the time is up, or `cancel` ends the wait.
+    /// It costs nothing while it waits.
+    pub async fn wait(
+        &self,
+        on: Targets,
+        time: Duration,
+        cancel: &CancellationToken,
+    ) -> Result<Waited, Trouble> {
+        let stop = cancel.clone();
+        self.ask(|caller, reply| Request::Wait {
+            caller,
+            on,
+            time,
+            stop,
+            reply,
+        })
+        .await
+    }
+
+    pub async fn stop(&self, request: StopRequest) -> Result<Stopped, Trouble> {
+        self.ask(|caller, reply| Request::Stop {
+            caller,
+            request,
+            reply,
+        })
+        .await
+    }
+
+    /// Cancels the subtree of one agent.
+    pub async fn cancel(&self, target: &str, note: Option<String>) -> Result<Stopped, Trouble> {
+        self.stop(StopRequest {
+            verb: Verb::Cancel,
+            targets: vec![target.to_owned()],
+            mode: StopMode::Act,
+            note,
+        })
+        .await
+    }
+
+    /// Brings a closed agent back.
+    pub async fn resume(&self, target: &str) -> Result<AgentView, Trouble> {
+        let target = target.to_owned();
+        self.ask(|caller, reply| Request::Resume {
+            caller,
+            target,
+            reply,
+        })
+        .await
+    }
+
+    /// Returns how one agent stands.
+    pub async fn view(&self, target: &str) -> Result<AgentView, Trouble> {
+        let target = target.to_owned();
+        self.ask(|caller, reply| Request::View {
+            caller,
+            target,
+            reply,
+        })
+        .await
+    }
+
+    /// Returns agents by number. Closed and pruned ones only if asked for.
+    pub async fn list(&self, scope: Scope, closed: bool) -> Result<Vec<AgentView>, Trouble> {
+        self.ask(|caller, reply| Request::List {
+            caller,
+            scope,
+            closed,
+            reply,
+        })
+        .await
+    }
+
+    /// Returns the result of an agent's task; of its last one if none is named. Also works
+    /// for agents that were closed, pruned or unloaded.
+    pub async fn result(
+        &self,
+        target: &str,
+        task: Option<SubmissionId>,
+    ) -> Result<TaskResult, Trouble> {
+        let view = self.view(target).await?;
+        self.agents.result(view.session, task).await
+    }
+
+    /// Sets or clears the note of an agent.
+    pub async fn set_note(&self, target: &str, note: &str) -> Result<NoteSet, Trouble> {
+        let (target, note) = (target.to_owned(), note.to_owned());
+        self.ask(|caller, reply| Request::SetNote {
+            caller,
+            target,
+            note,
+            reply,
+        })
+        .await
+    }
+
+    pub async fn watchdog(
+        &self,
+        target: &str,
+        request: WatchdogRequest,
+    ) -> Result<Watched, Trouble> {
+        let target = target.to_owned();
+        self.ask(|caller, reply| Request::Watchdog {
+            caller,
+            target,
+            request,
+            reply,
+        })
+        .await
+    }
+
+    /// Reads what an agent recorded, without touching it.
+    pub async fn logs(&self, target: &str, query: LogsQuery) -> Result<Logs, Trouble> {
+        let view = self.view(target).await?;
+        logs::read(&*self.agents.store()?, view.session, query).await
+    }
+
+    /// Asks the parent's turn, and whoever watches the root. `None` if there is no parent
+    /// that could be asked: then the caller's own session is.
+    pub async fn ask_parent(
+        &self,
+        request: ExecApprovalRequest,
+        cancel: &CancellationToken,
+    ) -> Option<ReviewDecision> {
+        let Caller::Agent(agent) = self.caller else {
+            return None;
+        };
+        if agent == AgentId::ROOT {
+            return None;
+        }
+        let (reply, answer) = oneshot::channel();
+        self.agents.request(Request::AskParent {
+            agent,
+            request: Box::new(request),
+            reply,
+        });
+        tokio::select! {
+            answer = answer => answer.ok().flatten(),
+            () = cancel.cancelled() => Some(ReviewDecision::Abort),
+        }
+    }
+
+    /// Finds the agent that `text` means.
+    pub async fn resolve(&self, text: &str) -> Result<(AgentId, SessionId), Trouble> {
+        let view = self.view(text).await?;
+        Ok((view.agent, view.session))
+    }
+
+    async fn ask<T>(
+        &self,
+        request: impl FnOnce(Caller, oneshot::Sender<Result<T, Trouble>>) -> Request,
+    ) -> Result<T, Trouble> {
+        let (reply, answer) = oneshot::channel();
+        self.agents.request(request(self.caller, reply));
+        answer.await.unwrap_or(Err(Trouble::Ended))
+    }
+}
+
+/// What the machine offers to children, as far as the faces must know it.
+pub trait Catalogue: Send + Sync + std::fmt::Debug {
+    /// Returns the models that a spawn may name; `None` while the list is being loaded.
+    fn models(&self) -> Option<Vec<ModelChoice>>;
+}
+
+/// A model that a child can be given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelChoice {
+    pub name: String,
+    /// Empty if nobody knows which efforts it takes: then any is passed on.
+    pub efforts: Vec<troupe_protocol::policy::ReasoningEffort>,
+}
+
+/// Where roles are looked for.
+#[derive(Debug, Clone)]
+pub struct RolePlace {
+    pub cwd: PathBuf,
+    pub roles: Arc<crate::roles::Roles>,
+}

@@ -1,0 +1,112 @@
+//! What is asked of a tree.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+use troupe_protocol::SubmissionId;
+use troupe_protocol::agent::AgentOrigin;
+use troupe_protocol::input::UserInput;
+use troupe_protocol::policy::{ApprovalPolicy, ReasoningEffort, SandboxMode, SandboxPolicy};
+use troupe_protocol::spawn::{ApprovalRoute, CallbackConfig, HistoryShare};
+use troupe_protocol::tree::{CallbackMode, OnParentInterrupt};
+use troupe_tools::CallContext;
+
+use super::ForkAnswer;
+use crate::tree::command::{StopMode, Verb};
+
+/// A wish for a child. What is absent is the role's, or inherited.
+#[derive(Debug, Clone)]
+pub struct SpawnRequest {
+    /// The tool that asks, such as `spawn_agent`.
+    pub tool: &'static str,
+    pub origin: AgentOrigin,
+    pub items: Vec<UserInput>,
+    /// The role; `default` if absent.
+    pub agent_type: Option<String>,
+    /// The persona.
+    pub agent_name: Option<String>,
+    /// A wish for the last part of the path.
+    pub name: Option<String>,
+    pub label: Option<String>,
+    /// Absolute, and granted by a person if it is not the caller's own.
+    pub working_directory: Option<PathBuf>,
+    pub model: Option<String>,
+    pub reasoning_effort: Option<ReasoningEffort>,
+    pub sandbox: Option<SandboxMode>,
+    pub history: HistoryShare,
+    /// What the call that makes the child is answered with in a history that the child
+    /// shares.
+    pub fork_answer: Option<ForkAnswer>,
+    pub output_schema: Option<Value>,
+    pub approvals: Option<ApprovalRoute>,
+    pub on_parent_interrupt: OnParentInterrupt,
+    pub callback: CallbackChoice,
+    pub thread_note: Option<String>,
+    pub turn: Turn,
+}
+
+/// How the parent is to be told; what is absent is inherited from its own configuration.
+#[derive(Debug, Clone, Default)]
+pub struct CallbackChoice {
+    pub mode: CallbackMode,
+    pub config: Option<CallbackConfig>,
+}
+
+/// The turn in which a child is asked for: what it inherits, and where it branches off.
+#[derive(Debug, Clone)]
+pub struct Turn {
+    pub task: SubmissionId,
+    pub message_index: u32,
+    pub cwd: PathBuf,
+    pub model: String,
+    pub reasoning_effort: Option<ReasoningEffort>,
+    pub approval_policy: ApprovalPolicy,
+    pub sandbox_policy: SandboxPolicy,
+}
+
+impl From<&CallContext> for Turn {
+    fn from(context: &CallContext) -> Self {
+        Self {
+            task: context.turn_id.clone(),
+            message_index: context.message_index,
+            cwd: context.cwd.clone(),
+            model: context.model.clone(),
+            reasoning_effort: context.effort,
+            approval_policy: context.approval_policy,
+            sandbox_policy: context.sandbox_policy.clone(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Targets {
+    /// Any of these addresses. An unknown one counts as ended.
+    Addresses(Vec<String>),
+    AnyChild,
+}
+
+#[derive(Debug, Clone)]
+pub struct StopRequest {
+    pub verb: Verb,
+    pub targets: Vec<String>,
+    pub mode: StopMode,
+    /// Why, for the record.
+    pub note: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    Children,
+    Descendants,
+    All,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WatchdogRequest {
+    /// Sets up a timer, or replaces the caller's one for this target.
+    Start {
+        interval_s: u64,
+        message: String,
+    },
+    Cancel,
+}

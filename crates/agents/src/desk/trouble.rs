@@ -1,0 +1,42 @@
+//! Why something was not done. The texts are read by models: each says what to do instead.
+
+use thiserror::Error;
+
+use crate::roles;
+use crate::tree::{AddressError, Refusal};
+
+#[derive(Debug, Error)]
+pub enum Trouble {
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    #[error(transparent)]
+    Role(#[from] roles::Error),
+    #[error("Unknown model `{model}` for spawn_agent. Available models: {}", .known.join(", "))]
+    UnknownModel { model: String, known: Vec<String> },
+    #[error(
+        "Reasoning effort `{effort}` is not supported for model `{model}`. Supported reasoning \
+         efforts: {}", .known.join(", ")
+    )]
+    UnsupportedEffort {
+        model: String,
+        effort: &'static str,
+        known: Vec<&'static str>,
+    },
+    #[error("Models are being updated; try spawn_agent again in a moment.")]
+    ModelsLoading,
+    #[error("sandbox_mode {asked} is more than this agent has ({has}); ask for {has} or less")]
+    WiderSandbox {
+        asked: &'static str,
+        has: &'static str,
+    },
+    #[error("{0}")]
+    Invalid(String),
+    #[error("agent {0} has no finished task yet; wait for it first")]
+    NoResult(String),
+    #[error("the record could not be read or written: {0}")]
+    Storage(String),
+    #[error("the tree has ended")]
+    Ended,
+}

@@ -1,0 +1,159 @@
+//! What a tree answers.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use troupe_engine::{Doing, Pulse};
+use troupe_protocol::agent::{AgentOrigin, AgentStatus};
+use troupe_protocol::result::TaskResult;
+use troupe_protocol::spawn::SpawnSpec;
+use troupe_protocol::tree::MessageId;
+use troupe_protocol::usage::TokenUsage;
+use troupe_protocol::{AgentId, SessionId, SubmissionId};
+use troupe_tools::Claim;
+
+use crate::tree::effect::{Action, Receipt, SkipWhy, WaitEnd};
+use crate::tree::inbox::Depth;
+use crate::tree::status::Status;
+
+/// How an agent stands at one moment.
+#[derive(Debug, Clone)]
+pub struct AgentView {
+    pub agent: AgentId,
+    pub session: SessionId,
+    pub parent: Option<AgentId>,
+    pub parent_session: Option<SessionId>,
+    pub path: String,
+    pub depth: u32,
+    pub origin: Option<AgentOrigin>,
+    /// How it was made; none for the root.
+    pub spec: Option<Arc<SpawnSpec>>,
+    pub note: Option<String>,
+    pub status: Status,
+    /// The beginning of the last message or the error, in one line.
+    pub preview: Option<String>,
+    /// When the status changed last.
+    pub since_ms: i64,
+    pub born_at_ms: i64,
+    pub now_ms: i64,
+    pub pending: Depth,
+    pub last_task: Option<SubmissionId>,
+    /// What it does, while it is in memory.
+    pub pulse: Option<Pulse>,
+    pub reasoning_header: Option<String>,
+    pub usage: TokenUsage,
+    /// Of the agent and everything below it.
+    pub subtree_usage: TokenUsage,
+    /// Messages that its conversation began with.
+    pub initial_message_count: u32,
+    pub pruned: bool,
+}
+
+impl AgentView {
+    /// Returns the wire form of the status, with the preview as its text.
+    pub fn wire_status(&self) -> AgentStatus {
+        self.status.to_wire(self.preview.clone())
+    }
+
+    pub fn status_duration_s(&self) -> u64 {
+        u64::try_from((self.now_ms - self.since_ms) / 1000).unwrap_or(0)
+    }
+
+    /// Returns the tools that run now.
+    pub fn current_tools(&self) -> &[String] {
+        match self.pulse.as_ref().map(|pulse| &pulse.doing) {
+            Some(Doing::Tools(names)) => names,
+            Some(Doing::Idle | Doing::Model | Doing::Compacting) | None => &[],
+        }
+    }
+
+    pub fn updated_at_ms(&self) -> i64 {
+        let progress = self.pulse.as_ref().map_or(0, |pulse| pulse.progress_at_ms);
+        self.since_ms.max(progress)
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct Spawned {
+    pub view: AgentView,
+    /// What was asked for, what it got, and one sentence for each difference.
+    pub requested: Value,
+    pub effective: Value,
+    pub why: Vec<String>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Sent {
+    pub message: MessageId,
+    pub receipt: Receipt,
+    /// The recipient, afterwards.
+    pub view: AgentView,
+}
+
+#[derive(Debug, Clone)]
+pub struct Waited {
+    pub end: WaitEnd,
+    /// Who had ended at that moment, in the order of the request.
+    pub finished: Vec<Finished>,
+    /// The others that were waited for.
+    pub unfinished: Vec<AgentView>,
+    /// To be given to the tool's output: it marks the callbacks as delivered.
+    pub claim: Option<Claim>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Finished {
+    /// As the caller named it; the session id if it named nobody.
+    pub asked: String,
+    /// None for an agent that never was.
+    pub view: Option<AgentView>,
+    pub result: Option<Arc<TaskResult>>,
+}
+
+impl Finished {
+    /// Returns the wire form of the status, with the whole last message as its text.
+    pub fn wire_status(&self) -> AgentStatus {
+        let Some(view) = &self.view else {
+            return AgentStatus::NotFound;
+        };
+        let text = self.result.as_ref().and_then(|result| result.text());
+        view.status.to_wire(text.or_else(|| view.preview.clone()))
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct Stopped {
+    pub touched: Vec<Planned<Action>>,
+    pub skipped: Vec<Planned<SkipWhy>>,
+    /// Addresses that mean nobody.
+    pub unknown: Vec<String>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Planned<T> {
+    /// As it was before the stop.
+    pub view: AgentView,
+    pub what: T,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoteSet {
+    pub submission_id: SubmissionId,
+    pub thread_note: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Watched {
+    pub agent: AgentId,
+    pub interval_s: u64,
+    pub message: String,
+    pub action: WatchdogAction,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WatchdogAction {
+    Started,
+    Replaced,
+    Canceled,
+    NotFound,
+}

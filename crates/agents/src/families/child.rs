@@ -1,0 +1,79 @@
+//! A child in the hands of the one who made it.
+
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use troupe_protocol::tree::Caller;
+
+use crate::desk::{AgentView, Desk, Targets, Trouble};
+use crate::tree::Refusal;
+use crate::tree::status::Status;
+
+/// How long a cancelled task may take to end before the answer says that it still does.
+const CANCEL_WAIT: Duration = Duration::from_secs(10);
+
+/// Finds an agent below the caller. Lists show more than that, but only what is below may
+/// be stopped, and waiting for anybody else is how agents come to wait for each other.
+pub(super) async fn own(
+    desk: &Desk,
+    address: &str,
+    verb: &'static str,
+) -> Result<AgentView, Trouble> {
+    let view = desk.view(address).await?;
+    let Caller::Agent(caller) = desk.caller() else {
+        return Ok(view);
+    };
+    let mut above = view.parent;
+    while let Some(parent) = above {
+        if parent == caller {
+            return Ok(view);
+        }
+        above = desk.view(&parent.to_string()).await?.parent;
+    }
+    Err(Refusal::OutsideSubtree { verb }.into())
+}
+
+/// What came of a cancel.
+#[derive(Debug)]
+pub(super) enum Cancelled {
+    /// It had nothing to do, or ended by itself first.
+    WasDone(AgentView),
+    Now(AgentView),
+    /// The order is given and its processes are being killed.
+    Soon(AgentView),
+}
+
+impl Cancelled {
+    pub(super) fn view(&self) -> &AgentView {
+        match self {
+            Self::WasDone(view) | Self::Now(view) | Self::Soon(view) => view,
+        }
+    }
+}
+
+/// Cancels an agent and all below it, and stays until its task has ended: only then is it
+/// known whether the cancel or the end came first.
+pub(super) async fn cancel(
+    desk: &Desk,
+    child: AgentView,
+    note: Option<String>,
+    stop: &CancellationToken,
+) -> Result<Cancelled, Trouble> {
+    let address = child.session.to_string();
+    let stopped = desk.cancel(&address, note).await?;
+    let mut touched = stopped.touched.iter();
+    if !touched.any(|planned| planned.view.agent == child.agent) {
+        return Ok(Cancelled::WasDone(child));
+    }
+    // Waited for as a bystander: a wait of the caller's own would give up its slot, and claim
+    // a result that this answer does not carry.
+    let on = Targets::Addresses(vec![address.clone()]);
+    let bystander = desk.agents().user();
+    bystander.wait(on, CANCEL_WAIT, stop).await?;
+    let view = desk.view(&address).await?;
+    Ok(match view.status {
+        Status::Cancelled => Cancelled::Now(view),
+        status if status.is_final() => Cancelled::WasDone(view),
+        _ => Cancelled::Soon(view),
+    })
+}

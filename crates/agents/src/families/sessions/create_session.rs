@@ -1,0 +1,166 @@
+//! `create_session`: a child of a certain type, and its prompt.
+
+use std::sync::LazyLock;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use troupe_protocol::EventMsg;
+use troupe_protocol::agent::AgentOrigin;
+use troupe_protocol::event::BackgroundEvent;
+use troupe_protocol::input::UserInput;
+use troupe_protocol::spawn::{ApprovalRoute, HistoryShare};
+use troupe_protocol::tool::ToolSpec;
+use troupe_protocol::tree::OnParentInterrupt;
+use troupe_tools::{Call, CallContext, Concurrency, Tool, ToolEvent, ToolOutput, arguments};
+
+use crate::desk::{CallbackChoice, Desk, RolePlace, SpawnRequest, Spawned, Trouble, Turn};
+use crate::families::{face, shape};
+use crate::roles;
+
+const NAME: &str = "create_session";
+
+static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
+    arguments::function::<Arguments>(
+        NAME,
+        "Starts a child session on a task of its own and returns its session_id at once. The \
+         child works in the same directory and sandbox as you, knows nothing of this \
+         conversation, and cannot ask anybody: what would need an approval is refused. Put \
+         everything it must know into the prompt: the goal, the files it may touch, how to check \
+         the work, what to report. Its last message is its result; get it with `wait_session`. \
+         Start several before you wait for the first. If your task is interrupted, the sessions \
+         that you created are cancelled.",
+    )
+});
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// What the child is good at: `tester` writes tests, `mathematician` solves problems with
+    /// proof, `linter_fixer` fixes what linters report, `reviewer` looks for faults in a
+    /// change, `default` does anything else. Roles of the project are types too.
+    session_type: String,
+    /// The task: the first message of the child.
+    prompt: String,
+}
+
+#[derive(Debug)]
+pub(super) struct CreateSession {
+    desk: Desk,
+    place: RolePlace,
+}
+
+impl CreateSession {
+    pub(super) fn new(desk: Desk, place: RolePlace) -> Self {
+        Self { desk, place }
+    }
+
+    async fn create(
+        &self,
+        call: &Call,
+        arguments: Arguments,
+    ) -> Result<Map<String, Value>, Trouble> {
+        let session_type = arguments.session_type.clone();
+        let request = request(&call.context, arguments)?;
+        let spawned = match self.desk.spawn(request).await {
+            Ok(spawned) => spawned,
+            Err(trouble) => return Err(self.explain(&session_type, trouble)),
+        };
+        let event = EventMsg::BackgroundEvent(news(&spawned));
+        call.channel.report(ToolEvent::Other(Box::new(event))).await;
+        Ok(described(&spawned))
+    }
+
+    fn explain(&self, session_type: &str, trouble: Trouble) -> Trouble {
+        let known = match &trouble {
+            Trouble::Role(roles::Error::Unknown { known, .. }) => known.clone(),
+            Trouble::Role(roles::Error::BadName(_)) => {
+                let roles = self.place.roles.catalogue(&self.place.cwd).roles;
+                roles.iter().map(|role| role.name.clone()).collect()
+            }
+            other => {
+                return Trouble::Invalid(format!("failed to spawn child session: {other}"));
+            }
+        };
+        let known: Vec<&str> = known.iter().map(roles::Name::as_str).collect();
+        Trouble::Invalid(unknown_type(session_type, &known))
+    }
+}
+
+#[async_trait]
+impl Tool for CreateSession {
+    fn spec(&self) -> &ToolSpec {
+        &SPEC
+    }
+
+    fn concurrency(&self) -> Concurrency {
+        Concurrency::Shared
+    }
+
+    async fn call(&self, call: Call) -> ToolOutput {
+        let call = &call;
+        face::run(call, &SPEC, async |arguments| {
+            face::answer(self.create(call, arguments).await)
+        })
+        .await
+    }
+}
+
+fn request(context: &CallContext, arguments: Arguments) -> Result<SpawnRequest, Trouble> {
+    if arguments.prompt.trim().is_empty() {
+        let problem = "prompt must not be empty; say what the child is to do";
+        return Err(Trouble::Invalid(problem.to_owned()));
+    }
+    Ok(SpawnRequest {
+        tool: NAME,
+        origin: AgentOrigin::Spawn,
+        items: vec![UserInput::text(arguments.prompt)],
+        agent_type: Some(arguments.session_type),
+        agent_name: None,
+        name: None,
+        label: None,
+        working_directory: None,
+        model: None,
+        reasoning_effort: None,
+        sandbox: None,
+        history: HistoryShare::None,
+        fork_answer: None,
+        output_schema: None,
+        approvals: Some(ApprovalRoute::Never),
+        on_parent_interrupt: OnParentInterrupt::Cancel,
+        callback: CallbackChoice::default(),
+        thread_note: None,
+        turn: Turn::from(context),
+    })
+}
+
+pub(super) fn unknown_type(session_type: &str, known: &[&str]) -> String {
+    format!(
+        "unknown session_type {session_type}; there are {}",
+        known.join(", ")
+    )
+}
+
+pub(super) fn news(spawned: &Spawned) -> BackgroundEvent {
+    let id = spawned.view.session;
+    let model = spawned.view.spec.as_ref().map_or("", |spec| &spec.model);
+    BackgroundEvent {
+        message: format!("spawned child session {id} with model {model}"),
+        is_final: false,
+        session_id: Some(id),
+    }
+}
+
+/// The call named nothing but a type, so its rights are told only where something is less
+/// than it could expect.
+pub(super) fn described(spawned: &Spawned) -> Map<String, Value> {
+    let mut object = shape::present([("session_id", json!(spawned.view.session))]);
+    if !spawned.why.is_empty() {
+        object.extend(shape::present([
+            ("effective", spawned.effective.clone()),
+            ("why", json!(spawned.why)),
+        ]));
+    }
+    object
+}

@@ -1,0 +1,219 @@
+use std::sync::Arc;
+
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+use troupe_engine::Doing;
+use troupe_protocol::SubmissionId;
+use troupe_protocol::result::{Evidence, StopReason, TaskResult};
+use troupe_protocol::tree::Interruption;
+use troupe_tools::Claim;
+
+use super::create_session;
+use super::wait_session::{self, Arguments};
+use super::*;
+use crate::desk::{Finished, Spawned, Waited};
+use crate::families::example;
+use crate::tree::effect::WaitEnd;
+use crate::tree::status::Status;
+
+const CLAIM: Claim = Claim(7);
+
+fn ended(status: Status, stop: Option<StopReason>, last_message: Option<&str>) -> Waited {
+    let result = stop.map(|stop| {
+        Arc::new(TaskResult {
+            session_id: example::session(1),
+            task_id: SubmissionId("task".to_owned()),
+            stop,
+            last_message: last_message.map(str::to_owned),
+            output: None,
+            evidence: Evidence::default(),
+        })
+    });
+    let finished = Finished {
+        asked: example::session(1).to_string(),
+        view: Some(example::view(1, status)),
+        result,
+    };
+    Waited {
+        end: WaitEnd::Final,
+        finished: vec![finished],
+        unfinished: Vec::new(),
+        claim: Some(CLAIM),
+    }
+}
+
+fn errored(message: &str) -> StopReason {
+    StopReason::Errored {
+        message: message.to_owned(),
+        info: None,
+    }
+}
+
+/// Whatever is told of a child's end counts as delivered.
+fn check(waited: Waited, expected: Expect) {
+    let child = example::view(1, Status::Running);
+    let output = wait_session::answered(&child, &waited, 250);
+    assert_eq!(output.claim, waited.claim);
+    let verdict = if output.success { "ok" } else { "failed" };
+    expected.assert_eq(&format!("{verdict}: {}", output.text().unwrap()));
+}
+
+#[test]
+fn a_completed_session_returns_its_last_message() {
+    let completed = Some(StopReason::Completed);
+    check(
+        ended(Status::Completed, completed.clone(), Some("42")),
+        expect![[r#"ok: {"result":"42"}"#]],
+    );
+    check(ended(Status::Completed, completed, None), expect![[r#"ok: {"result":null}"#]]);
+}
+
+#[test]
+fn a_failed_session_returns_its_error() {
+    check(
+        ended(
+            Status::Errored,
+            Some(errored("the model is gone")),
+            Some("so far"),
+        ),
+        expect!["failed: the model is gone"],
+    );
+    check(ended(Status::Errored, None, None), expect!["failed: child session 00000000-0000-4000-8000-000000000001 failed"]);
+    check(
+        ended(
+            Status::BudgetExceeded,
+            Some(StopReason::BudgetExceeded),
+            Some("half"),
+        ),
+        expect![[r#"
+            failed: child session 00000000-0000-4000-8000-000000000001 used up its budget
+            its last message was: half"#]],
+    );
+}
+
+#[test]
+fn a_cancelled_session_says_so_and_keeps_what_it_had() {
+    let cancelled = StopReason::Cancelled { note: None };
+    check(ended(Status::Cancelled, None, None), expect!["failed: child session 00000000-0000-4000-8000-000000000001 cancelled"]);
+    check(
+        ended(Status::Cancelled, Some(cancelled), Some("half")),
+        expect![[r#"
+            failed: child session 00000000-0000-4000-8000-000000000001 cancelled
+            its last message was: half"#]],
+    );
+    let why = Interruption::Crash;
+    check(ended(Status::Interrupted { why }, None, None), expect!["failed: child session 00000000-0000-4000-8000-000000000001 cancelled"]);
+}
+
+#[test]
+fn a_closed_session_still_has_its_result() {
+    check(
+        ended(Status::Shutdown, Some(StopReason::Completed), Some("42")),
+        expect![[r#"ok: {"result":"42"}"#]],
+    );
+    check(
+        ended(Status::Shutdown, Some(errored("no")), None),
+        expect!["failed: no"],
+    );
+    check(ended(Status::Shutdown, None, None), expect!["failed: child session 00000000-0000-4000-8000-000000000001 cancelled"]);
+}
+
+#[test]
+fn a_session_that_is_not_done_tells_what_it_does() {
+    let mut busy = example::view(1, Status::Running);
+    busy.pulse = example::pulse(Doing::Tools(vec!["shell_command".to_owned()]));
+    let not_done = |end, unfinished| Waited {
+        end,
+        finished: Vec::new(),
+        unfinished,
+        claim: None,
+    };
+    check(not_done(WaitEnd::TimedOut, vec![busy.clone()]), expect![[r#"
+        failed: session 00000000-0000-4000-8000-000000000001 did not complete within 250ms
+        {"current_tool":"shell_command","last_progress_sec":7,"pending_messages":0,"status":"running","status_duration_sec":60,"waiting_on":"tool"}"#]]);
+    check(not_done(WaitEnd::Stopped, vec![busy]), expect!["failed: the wait was stopped; session 00000000-0000-4000-8000-000000000001 goes on"]);
+    let looked = not_done(
+        WaitEnd::TimedOut,
+        vec![example::view(1, Status::Queued { position: 2 })],
+    );
+    let output = wait_session::answered(&example::view(1, Status::Running), &looked, 0);
+    expect![[r#"
+        session 00000000-0000-4000-8000-000000000001 is still running
+        {"pending_messages":0,"status":{"queued":{"position":2}},"status_duration_sec":60,"waiting_on":"slot"}"#]].assert_eq(output.text().unwrap());
+}
+
+fn check_arguments(arguments: Value, expected: Expect) {
+    let found = match serde_json::from_value::<Arguments>(arguments) {
+        Ok(arguments) => format!(
+            "{} {:?}",
+            arguments.timeout_ms,
+            parse(&arguments.session_id)
+        ),
+        Err(error) => error.to_string(),
+    };
+    expected.assert_eq(&found);
+}
+
+#[test]
+fn a_wait_names_a_session_and_a_time() {
+    let id = example::session(1);
+    check_arguments(json!({"session_id": id, "timeout_ms": 1000}), expect!["1000 Ok(SessionId(00000000-0000-4000-8000-000000000001))"]);
+    check_arguments(json!({"session_id": id, "timeout_ms": -1}), expect!["-1 Ok(SessionId(00000000-0000-4000-8000-000000000001))"]);
+    check_arguments(json!({"session_id": id}), expect!["missing field `timeout_ms`"]);
+    check_arguments(json!({"session_id": "7", "timeout_ms": 0}), expect![[r#"0 Err("invalid session_id 7: invalid length: found 1")"#]]);
+    check_arguments(
+        json!({"session_id": id, "timeout_ms": 3_000_000_000_u32}),
+        expect!["invalid value: integer `3000000000`, expected i32"],
+    );
+    check_arguments(
+        json!({"session_id": id, "timeout_ms": 1, "session": id}),
+        expect!["unknown field `session`, expected `session_id` or `timeout_ms`"],
+    );
+}
+
+#[test]
+fn a_session_that_nobody_knows_is_an_error() {
+    let id = example::session(9);
+    let unknown = Trouble::from(AddressError::Unknown(id.to_string()));
+    expect!["unknown session 00000000-0000-4000-8000-000000000009"].assert_eq(&explain(id, &unknown));
+    expect!["the tree has ended"].assert_eq(&explain(id, &Trouble::Ended));
+}
+
+#[test]
+fn an_unknown_type_is_answered_with_the_known_ones() {
+    let text = create_session::unknown_type("testr", &["default", "tester"]);
+    expect!["unknown session_type testr; there are default, tester"].assert_eq(&text);
+}
+
+fn spawned(why: &[&str]) -> Spawned {
+    Spawned {
+        view: example::view(1, Status::Running),
+        requested: json!({"agent_type": "tester"}),
+        effective: json!({"agent_type": "tester", "sandbox_mode": "read-only"}),
+        why: why.iter().map(|&why| why.to_owned()).collect(),
+    }
+}
+
+#[test]
+fn a_new_session_is_told_by_its_id_and_by_what_it_did_not_get() {
+    example::check(create_session::described(&spawned(&[])), expect![[r#"
+        {
+          "session_id": "00000000-0000-4000-8000-000000000001"
+        }"#]]);
+    example::check(
+        create_session::described(&spawned(&["the role reviewer is read-only"])),
+        expect![[r#"
+            {
+              "effective": {
+                "agent_type": "tester",
+                "sandbox_mode": "read-only"
+              },
+              "session_id": "00000000-0000-4000-8000-000000000001",
+              "why": [
+                "the role reviewer is read-only"
+              ]
+            }"#]],
+    );
+    let news = create_session::news(&spawned(&[]));
+    expect![[r#"{"message":"spawned child session 00000000-0000-4000-8000-000000000001 with model deep","is_final":false,"session_id":"00000000-0000-4000-8000-000000000001"}"#]].assert_eq(&serde_json::to_string(&news).unwrap());
+}

@@ -1,0 +1,172 @@
+//! `wait_session`: the last message of a child, when it is there.
+
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use troupe_protocol::SessionId;
+use troupe_protocol::result::{StopReason, TaskResult};
+use troupe_protocol::tool::ToolSpec;
+use troupe_tools::{Call, Concurrency, Tool, ToolOutput, arguments};
+
+use crate::desk::{AgentView, Desk, Finished, Targets, Waited};
+use crate::families::{face, shape};
+use crate::tree::effect::WaitEnd;
+use crate::tree::status::Status;
+
+const NAME: &str = "wait_session";
+
+static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
+    arguments::function::<Arguments>(
+        NAME,
+        "Returns the last message of a child session as `result`, null if it said nothing. Waits \
+         up to timeout_ms for the session to complete; 0 or less only looks. A session that has \
+         not completed by then is an error that says what it is doing, and it goes on working: \
+         wait again, or do something else meanwhile. A session that failed or was cancelled is \
+         an error that says why. Prefer a few minutes to many short waits.",
+    )
+});
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Arguments {
+    /// As `create_session` returned it.
+    pub session_id: String,
+    /// How long to wait in all; 0 or less does not wait.
+    pub timeout_ms: i32,
+}
+
+#[derive(Debug)]
+pub(super) struct WaitSession {
+    desk: Desk,
+}
+
+impl WaitSession {
+    pub(super) fn new(desk: Desk) -> Self {
+        Self { desk }
+    }
+
+    async fn wait(&self, call: &Call, arguments: Arguments) -> ToolOutput {
+        let child = match super::find(&self.desk, &arguments.session_id, "wait for").await {
+            Ok(child) => child,
+            Err(problem) => return ToolOutput::failure(problem),
+        };
+        let timeout_ms = arguments.timeout_ms;
+        // A wait gives up the slot of the waiting agent, and it may take a while to come back
+        // to one. Who only looks must not have to.
+        if timeout_ms <= 0 && !child.status.row().ends_wait_session {
+            return ToolOutput::failure(not_yet(&child, timeout_ms));
+        }
+        let time = Duration::from_millis(u64::try_from(timeout_ms).unwrap_or(0));
+        let on = Targets::Addresses(vec![child.session.to_string()]);
+        match self.desk.wait(on, time, &call.cancel).await {
+            Ok(waited) => answered(&child, &waited, timeout_ms),
+            Err(trouble) => ToolOutput::failure(super::explain(child.session, &trouble)),
+        }
+    }
+}
+
+#[async_trait]
+impl Tool for WaitSession {
+    fn spec(&self) -> &ToolSpec {
+        &SPEC
+    }
+
+    fn concurrency(&self) -> Concurrency {
+        Concurrency::Shared
+    }
+
+    async fn call(&self, call: Call) -> ToolOutput {
+        let call = &call;
+        face::run(call, &SPEC, async |arguments| {
+            self.wait(call, arguments).await
+        })
+        .await
+    }
+}
+
+pub(super) fn answered(child: &AgentView, waited: &Waited, timeout_ms: i32) -> ToolOutput {
+    let id = child.session;
+    let output = match (waited.end, waited.finished.first()) {
+        (WaitEnd::Final, Some(finished)) => match result(id, finished) {
+            Ok(result) => ToolOutput::success(json!({"result": result}).to_string()),
+            Err(problem) => ToolOutput::failure(problem),
+        },
+        (WaitEnd::Stopped, _) => {
+            ToolOutput::failure(format!("the wait was stopped; session {id} goes on"))
+        }
+        (WaitEnd::TimedOut | WaitEnd::Final, _) => {
+            let child = waited.unfinished.first().unwrap_or(child);
+            ToolOutput::failure(not_yet(child, timeout_ms))
+        }
+    };
+    // Bad news is delivered by this answer just as well.
+    match waited.claim {
+        Some(claim) => output.with_claim(claim),
+        None => output,
+    }
+}
+
+/// Says that there is no result, and in a second line how the child gets on.
+fn not_yet(child: &AgentView, timeout_ms: i32) -> String {
+    let id = child.session;
+    let first = if timeout_ms <= 0 {
+        format!("session {id} is still running")
+    } else {
+        format!("session {id} did not complete within {timeout_ms}ms")
+    };
+    let standing = Value::Object(shape::standing(child));
+    format!("{first}\n{standing}")
+}
+
+fn result(id: SessionId, finished: &Finished) -> Result<Option<String>, String> {
+    let Some(view) = &finished.view else {
+        return Err(format!("unknown session {id}"));
+    };
+    let last = finished.result.as_deref();
+    let last_message = last.and_then(|result| result.last_message.clone());
+    match view.status {
+        Status::Completed => Ok(last_message),
+        Status::Errored => Err(error(id, view, last)),
+        Status::BudgetExceeded => Err(partial(
+            format!("child session {id} used up its budget"),
+            last_message,
+        )),
+        Status::Cancelled | Status::Interrupted { .. } => Err(cancelled(id, last_message)),
+        // Closed after its end: what its last task came to still holds.
+        Status::Shutdown => match last.map(|result| &result.stop) {
+            Some(StopReason::Completed) => Ok(last_message),
+            Some(
+                StopReason::Errored { .. }
+                | StopReason::OutputInvalid { .. }
+                | StopReason::FailedToStart { .. },
+            ) => Err(error(id, view, last)),
+            Some(_) | None => Err(cancelled(id, last_message)),
+        },
+        Status::NotFound => Err(format!("unknown session {id}")),
+        Status::PendingInit | Status::Queued { .. } | Status::Running | Status::Waiting { .. } => {
+            Err(not_yet(view, 0))
+        }
+    }
+}
+
+fn error(id: SessionId, view: &AgentView, last: Option<&TaskResult>) -> String {
+    last.and_then(TaskResult::text)
+        .or_else(|| view.preview.clone())
+        .unwrap_or_else(|| format!("child session {id} failed"))
+}
+
+fn cancelled(id: SessionId, last_message: Option<String>) -> String {
+    partial(format!("child session {id} cancelled"), last_message)
+}
+
+/// Keeps what there is of a result.
+fn partial(problem: String, last_message: Option<String>) -> String {
+    match last_message {
+        Some(message) => format!("{problem}\nits last message was: {message}"),
+        None => problem,
+    }
+}

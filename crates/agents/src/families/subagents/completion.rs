@@ -1,0 +1,123 @@
+//! How a child's task ended, in this family's words.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use troupe_protocol::AgentId;
+use troupe_protocol::result::{StopReason, TaskResult};
+use troupe_protocol::tree::Interruption;
+
+use crate::desk::{AgentView, Finished};
+use crate::families::shape;
+use crate::tree::status::Status;
+
+/// One end. The variant is the tag on the wire.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) enum Completion {
+    Completed { last_message: Option<String> },
+    Canceled { reason: Option<String> },
+    Failed { message: String },
+}
+
+impl Completion {
+    pub(super) fn of(finished: &Finished) -> Option<Self> {
+        let view = finished.view.as_ref()?;
+        let result = finished.result.as_deref();
+        let completed = || Self::Completed {
+            last_message: result.and_then(|result| result.last_message.clone()),
+        };
+        Some(match view.status {
+            Status::Completed => completed(),
+            Status::Errored | Status::BudgetExceeded => Self::failed(view, result),
+            Status::Cancelled => Self::Canceled {
+                reason: result.and_then(note),
+            },
+            Status::Interrupted { why } => Self::Canceled {
+                reason: Some(words(why).to_owned()),
+            },
+            // Closed after its end: what its last task came to still holds.
+            Status::Shutdown => match result.map(|result| &result.stop) {
+                Some(StopReason::Completed) => completed(),
+                Some(
+                    StopReason::Errored { .. }
+                    | StopReason::OutputInvalid { .. }
+                    | StopReason::FailedToStart { .. }
+                    | StopReason::BudgetExceeded,
+                ) => Self::failed(view, result),
+                Some(_) | None => Self::Canceled {
+                    reason: result.and_then(note),
+                },
+            },
+            Status::PendingInit
+            | Status::Queued { .. }
+            | Status::Running
+            | Status::Waiting { .. }
+            | Status::NotFound => return None,
+        })
+    }
+
+    fn failed(view: &AgentView, result: Option<&TaskResult>) -> Self {
+        let is_budget = result.is_some_and(|result| result.stop == StopReason::BudgetExceeded);
+        let text = result.and_then(TaskResult::text);
+        let message = match text.or_else(|| view.preview.clone()) {
+            Some(text) if is_budget => format!("the budget is used up; last message: {text}"),
+            None if is_budget => "the budget is used up".to_owned(),
+            Some(text) => text,
+            None => "the task failed".to_owned(),
+        };
+        Self::Failed { message }
+    }
+
+    pub(super) fn status(&self) -> &'static str {
+        match self {
+            Self::Completed { .. } => "completed",
+            Self::Canceled { .. } => "canceled",
+            Self::Failed { .. } => "failed",
+        }
+    }
+
+    fn text(&self) -> Option<&str> {
+        match self {
+            Self::Completed { last_message } => last_message.as_deref(),
+            Self::Canceled { reason } => reason.as_deref(),
+            Self::Failed { message } => Some(message),
+        }
+    }
+}
+
+/// Returns the end of a child as the message that it is for its parent.
+pub(super) fn message(finished: &Finished, recipient: AgentId) -> Option<Map<String, Value>> {
+    let completion = Completion::of(finished)?;
+    let view = finished.view.as_ref()?;
+    let ended_at_ms = finished
+        .result
+        .as_ref()
+        .map_or(view.since_ms, |result| result.evidence.ended_at_ms);
+    Some(shape::present([
+        ("sender_agent_id", json!(view.agent)),
+        ("recipient_agent_id", json!(recipient)),
+        ("session_id", json!(view.session)),
+        ("interrupt", json!(false)),
+        ("prompt", json!(completion.text())),
+        ("completion_status", json!(completion.status())),
+        ("timestamp_ms", json!(ended_at_ms)),
+    ]))
+}
+
+fn note(result: &TaskResult) -> Option<String> {
+    match &result.stop {
+        StopReason::Cancelled { note } => note.clone(),
+        _ => None,
+    }
+}
+
+fn words(why: Interruption) -> &'static str {
+    match why {
+        Interruption::User => "interrupted by the user",
+        Interruption::Parent => "interrupted by an agent above it",
+        Interruption::Crash => "the engine died while it ran",
+        Interruption::Shutdown => "the engine was shut down while it ran",
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,123 @@
+//! `subagent_fork`: a child that begins with the whole conversation.
+
+use std::sync::LazyLock;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use troupe_protocol::agent::AgentOrigin;
+use troupe_protocol::spawn::HistoryShare;
+use troupe_protocol::tool::ToolSpec;
+use troupe_tools::{Call, CallContext, Concurrency, Tool, ToolOutput, arguments};
+
+use crate::desk::{Desk, ForkAnswer, ForkSide, SpawnRequest, Trouble};
+use crate::families::face;
+use crate::rights::one_line;
+
+use super::birth::{self, Wish};
+use super::limits::SUMMARY_CHARS_MAX;
+use super::metadata;
+
+const NAME: &str = "subagent_fork";
+
+/// What the child is told when the call says nothing: it has the whole conversation to know
+/// its part by.
+const PROMPT_DEFAULT: &str = "\
+    You are the forked child. Do the part of the work that was meant for you, and report it in \
+    your last message; leave the rest to your parent.";
+
+static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
+    arguments::function::<Arguments>(
+        NAME,
+        "Starts a child agent that begins with this whole conversation, and returns at once. Both \
+         of you find this call in your history: `payload.role` in its answer is `parent` for you \
+         and `child` for the child. Fork when the child needs what was said and found here; \
+         otherwise `subagent_spawn` is cheaper. In all else it is a child like a spawned one.",
+    )
+});
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// What the child is to do.
+    prompt: Option<String>,
+    /// Only if the task needs another model than yours; it cannot share your prompt cache.
+    model: Option<String>,
+    /// A short name for lists.
+    label: Option<String>,
+    /// `read-only`, `workspace-write` or `danger-full-access`; never more than you have.
+    sandbox_mode: Option<String>,
+}
+
+#[derive(Debug)]
+pub(super) struct Fork {
+    desk: Desk,
+}
+
+impl Fork {
+    pub(super) fn new(desk: Desk) -> Self {
+        Self { desk }
+    }
+
+    async fn fork(&self, call: &Call, arguments: Arguments) -> Result<Map<String, Value>, Trouble> {
+        let (request, answer) = request(&call.context, arguments)?;
+        let spawned = self.desk.spawn(request).await?;
+        let (child, parent) = (spawned.view.session, call.context.session_id);
+        let mut object = metadata::newborn(&spawned);
+        let payload = answer.payload(ForkSide::Parent, child, parent);
+        object.insert("payload".to_owned(), payload);
+        Ok(object)
+    }
+}
+
+#[async_trait]
+impl Tool for Fork {
+    fn spec(&self) -> &ToolSpec {
+        &SPEC
+    }
+
+    fn concurrency(&self) -> Concurrency {
+        Concurrency::Shared
+    }
+
+    async fn call(&self, call: Call) -> ToolOutput {
+        let call = &call;
+        face::run(call, &SPEC, async |arguments| {
+            face::answer(self.fork(call, arguments).await)
+        })
+        .await
+    }
+}
+
+fn request(
+    context: &CallContext,
+    arguments: Arguments,
+) -> Result<(SpawnRequest, ForkAnswer), Trouble> {
+    let prompt = arguments.prompt.filter(|prompt| !prompt.trim().is_empty());
+    let label = metadata::label(arguments.label);
+    let summary = prompt
+        .as_deref()
+        .map(|prompt| one_line(prompt, SUMMARY_CHARS_MAX));
+    let answer = ForkAnswer {
+        label: label.clone(),
+        summary,
+        prompt: prompt.clone(),
+    };
+    let wish = Wish {
+        prompt: prompt.unwrap_or_else(|| PROMPT_DEFAULT.to_owned()),
+        model: arguments.model,
+        label,
+        sandbox: birth::sandbox(arguments.sandbox_mode.as_deref())?,
+    };
+    let request = SpawnRequest {
+        origin: AgentOrigin::Fork,
+        history: HistoryShare::All,
+        fork_answer: Some(answer.clone()),
+        ..birth::request(NAME, context, wish)
+    };
+    Ok((request, answer))
+}
+
+#[cfg(test)]
+mod tests;

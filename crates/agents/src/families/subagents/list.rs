@@ -1,0 +1,71 @@
+//! `subagent_list`: the caller's children and what they do.
+
+use std::sync::LazyLock;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use troupe_protocol::tool::ToolSpec;
+use troupe_tools::{Call, Concurrency, Tool, ToolOutput, arguments};
+
+use crate::desk::{AgentView, Desk, Scope, Trouble};
+use crate::families::{face, shape};
+
+use super::metadata;
+
+const NAME: &str = "subagent_list";
+
+static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
+    arguments::function::<Arguments>(
+        NAME,
+        "Lists your own children, oldest first: status and since when, what each does now, how \
+         long ago it last got on, and how many messages wait for it. Looking costs a request and \
+         brings no result nearer; `subagent_await` returns when there is news.",
+    )
+});
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {}
+
+#[derive(Debug)]
+pub(super) struct List {
+    desk: Desk,
+}
+
+impl List {
+    pub(super) fn new(desk: Desk) -> Self {
+        Self { desk }
+    }
+
+    async fn list(&self) -> Result<Map<String, Value>, Trouble> {
+        let include_closed = false;
+        let children = self.desk.list(Scope::Children, include_closed).await?;
+        Ok(described(children))
+    }
+}
+
+#[async_trait]
+impl Tool for List {
+    fn spec(&self) -> &ToolSpec {
+        &SPEC
+    }
+
+    fn concurrency(&self) -> Concurrency {
+        Concurrency::Shared
+    }
+
+    async fn call(&self, call: Call) -> ToolOutput {
+        face::run(&call, &SPEC, async |Arguments {}| {
+            face::answer(self.list().await)
+        })
+        .await
+    }
+}
+
+pub(super) fn described(mut children: Vec<AgentView>) -> Map<String, Value> {
+    children.sort_by_key(|child| (child.born_at_ms, child.agent));
+    let sessions: Vec<_> = children.iter().map(metadata::standing).collect();
+    shape::present([("sessions", json!(sessions))])
+}

@@ -1,0 +1,86 @@
+use expect_test::{Expect, expect};
+use troupe_protocol::tree::MessageId;
+use uuid::Uuid;
+
+use super::*;
+use crate::families::example;
+use crate::tree::effect::DeadWhy;
+use crate::tree::status::Status;
+
+fn check(arguments: Value, expected: Expect) {
+    let found = serde_json::from_value::<Arguments>(arguments)
+        .map_err(|error| error.to_string())
+        .and_then(|arguments| {
+            let label = metadata::label(arguments.label);
+            wish(arguments.prompt, label.as_deref(), arguments.interrupt)
+                .map_err(|trouble| trouble.to_string())
+        });
+    expected.assert_eq(&match found {
+        Ok(wish) => format!("{wish:?}"),
+        Err(problem) => problem,
+    });
+}
+
+#[test]
+fn a_call_sends_or_interrupts_or_both() {
+    check(json!({"agent_id": 3, "prompt": "hurry"}), expect![[r#"Send { text: "hurry", urgency: Regular }"#]]);
+    check(
+        json!({"agent_id": "/root/a", "prompt": "stop that", "interrupt": true}),
+        expect![[r#"Send { text: "stop that", urgency: Interrupt }"#]],
+    );
+    check(
+        json!({"agent_id": 3, "prompt": "use rg", "label": " a \n hint "}),
+        expect![[r#"Send { text: "[a hint] use rg", urgency: Regular }"#]],
+    );
+    check(json!({"agent_id": 3, "interrupt": true}), expect!["InterruptOnly"]);
+    check(json!({"agent_id": 3, "prompt": " "}), expect!["there is nothing to send; give a prompt, or interrupt: true to stop the agent's task"]);
+    check(json!({"prompt": "hurry"}), expect!["missing field `agent_id`"]);
+}
+
+fn sent(number: u32, receipt: Receipt) -> Sent {
+    Sent {
+        message: MessageId(Uuid::nil()),
+        receipt,
+        view: example::view(number, Status::Running),
+    }
+}
+
+#[test]
+fn a_child_is_described_and_the_root_is_named() {
+    let child = described(&sent(3, Receipt::Delivered), None, "hurry".to_owned());
+    let mut expected = metadata::metadata(&example::view(3, Status::Running));
+    expected.insert("message_id".to_owned(), json!(Uuid::nil()));
+    expected.insert("receipt".to_owned(), json!({"status": "delivered"}));
+    assert_eq!(child, expected);
+    let label = Some("news".to_owned());
+    let root = described(
+        &sent(0, Receipt::Queued { position: 1 }),
+        label,
+        "done".to_owned(),
+    );
+    example::check(root, expect![[r#"
+        {
+          "agent_id": 0,
+          "label": "news",
+          "message_id": "00000000-0000-0000-0000-000000000000",
+          "receipt": {
+            "position": 1,
+            "status": "queued"
+          },
+          "session_id": "00000000-0000-4000-8000-000000000000",
+          "summary": "done"
+        }"#]]);
+}
+
+#[test]
+fn a_message_that_nobody_will_read_is_a_failure() {
+    let dead = sent(
+        3,
+        Receipt::Dead {
+            why: DeadWhy::Closed,
+        },
+    );
+    let object = described(&dead, None, String::new());
+    assert!(!answer(object.clone(), false).success);
+    expect![[r#"{"status":"dead","why":"the agent is closed; resume it and send again"}"#]].assert_eq(&object["receipt"].to_string());
+}

@@ -1,0 +1,204 @@
+//! `subagent_await`: the next news of one child, or of any.
+//!
+//! Without an agent each completion is returned once: what was told before, by this call or
+//! by a message, is not news. An agent that is named tells of its last task, so a child that
+//! was given new work answers with the outcome of that, never with the older one.
+
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use troupe_protocol::AgentId;
+use troupe_protocol::tool::ToolSpec;
+use troupe_tools::{Call, Concurrency, Tool, ToolOutput, arguments};
+
+use crate::desk::{AgentView, Desk, Scope, Targets, Trouble, Waited};
+use crate::families::{child, face, shape};
+use crate::tree::Refusal;
+use crate::tree::effect::WaitEnd;
+
+use super::address::Address;
+use super::completion::{self, Completion};
+use super::limits::{AWAIT_DEFAULT_S, AWAIT_MAX_S, AWAIT_MIN_S};
+use super::metadata;
+
+const NAME: &str = "subagent_await";
+
+static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
+    arguments::function::<Arguments>(
+        NAME,
+        "Waits until a child has ended and returns its outcome as `completion`; children that \
+         ended at the same time are in `messages`. Waiting costs nothing. Use timeouts of 5 to 30 \
+         minutes and longer ones each time (300, 600, 1200), so that in between you can look after \
+         the children; a timeout says nothing about a child that makes progress. You need not wait \
+         at all: an outcome that nobody waited for arrives as a message.",
+    )
+});
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// Wait for this one; any child if left out.
+    agent_id: Option<Address>,
+    /// 300 to 1800; 1800 if left out or 0.
+    timeout_s: Option<i64>,
+}
+
+#[derive(Debug)]
+pub(super) struct Await {
+    desk: Desk,
+}
+
+impl Await {
+    pub(super) fn new(desk: Desk) -> Self {
+        Self { desk }
+    }
+
+    async fn wait(&self, call: &Call, arguments: Arguments) -> Result<ToolOutput, Trouble> {
+        let time = patience(arguments.timeout_s)?;
+        let on = match &arguments.agent_id {
+            None => Targets::AnyChild,
+            Some(address) => {
+                let one = child::own(&self.desk, address.as_str(), "wait for").await?;
+                Targets::Addresses(vec![one.session.to_string()])
+            }
+        };
+        let waited = match self.desk.wait(on, time, &call.cancel).await {
+            Ok(waited) => waited,
+            Err(Trouble::Refused(refusal @ Refusal::NothingToWaitFor)) => {
+                return Err(self.explain(refusal).await);
+            }
+            Err(trouble) => return Err(trouble),
+        };
+        let whose = match arguments.agent_id {
+            None => Whose::AnyChild,
+            Some(_) => Whose::One,
+        };
+        let object = described(&waited, whose, self.desk.caller().log());
+        let output = ToolOutput::success(Value::Object(object).to_string());
+        Ok(match waited.claim {
+            Some(claim) => output.with_claim(claim),
+            None => output,
+        })
+    }
+
+    /// Names the children that have nothing new to tell, and how to hear them again.
+    async fn explain(&self, refusal: Refusal) -> Trouble {
+        let include_closed = false;
+        match self.desk.list(Scope::Children, include_closed).await {
+            Ok(children) if !children.is_empty() => {
+                Trouble::Invalid(format!("{refusal}; {}", ended(&children)))
+            }
+            Ok(_) | Err(_) => refusal.into(),
+        }
+    }
+}
+
+#[async_trait]
+impl Tool for Await {
+    fn spec(&self) -> &ToolSpec {
+        &SPEC
+    }
+
+    fn concurrency(&self) -> Concurrency {
+        Concurrency::Shared
+    }
+
+    async fn call(&self, call: Call) -> ToolOutput {
+        let call = &call;
+        face::run(call, &SPEC, async |arguments| {
+            self.wait(call, arguments)
+                .await
+                .unwrap_or_else(|trouble| ToolOutput::failure(trouble.to_string()))
+        })
+        .await
+    }
+}
+
+/// Whether the call named the agent that it waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    One,
+    AnyChild,
+}
+
+fn patience(timeout_s: Option<i64>) -> Result<Duration, Trouble> {
+    let seconds = match timeout_s {
+        None | Some(0) => AWAIT_DEFAULT_S,
+        Some(seconds @ AWAIT_MIN_S..=AWAIT_MAX_S) => seconds,
+        Some(other) => {
+            return Err(Trouble::Invalid(format!(
+                "timeout_s must be at least {AWAIT_MIN_S} and at most {AWAIT_MAX_S} seconds, or 0 \
+                 for the default of {AWAIT_DEFAULT_S}; got {other}"
+            )));
+        }
+    };
+    Ok(Duration::from_secs(seconds.unsigned_abs()))
+}
+
+fn ended(children: &[AgentView]) -> String {
+    let names: Vec<String> = children
+        .iter()
+        .map(|child| format!("{} ({})", child.agent, child.status.row().subagents))
+        .collect();
+    format!(
+        "your children are {}; give agent_id to hear the last outcome of one again",
+        names.join(", ")
+    )
+}
+
+fn described(waited: &Waited, whose: Whose, caller: AgentId) -> Map<String, Value> {
+    let mut finished = waited.finished.iter();
+    let first = finished.next();
+    // The claim covers all of them, so all of them are told.
+    let messages: Vec<_> = finished
+        .filter_map(|other| completion::message(other, caller))
+        .collect();
+    let pending: Vec<&AgentView> = waited
+        .unfinished
+        .iter()
+        .filter(|view| whose == Whose::One || view.parent == Some(caller))
+        .collect();
+    let completion = first.and_then(Completion::of);
+    let about = match whose {
+        Whose::One => first
+            .and_then(|first| first.view.as_ref())
+            .or(pending.first().copied()),
+        Whose::AnyChild => first.and_then(|first| first.view.as_ref()),
+    };
+    let mut object = Map::new();
+    for (name, value) in [
+        ("session_id", json!(about.map(|view| view.session))),
+        ("agent_id", json!(about.map(|view| view.agent))),
+        (
+            "completion_status",
+            json!(completion.as_ref().map(Completion::status)),
+        ),
+        (
+            "lifecycle_status",
+            json!(about.map(|view| view.status.row().subagents)),
+        ),
+        ("started_at_ms", json!(about.map(|view| view.born_at_ms))),
+        ("timed_out", json!(waited.end == WaitEnd::TimedOut)),
+        ("messages", json!(messages)),
+        ("completion", json!(completion)),
+        ("metadata", json!(about.map(metadata::standing))),
+        ("injected", json!(false)),
+    ] {
+        object.insert(name.to_owned(), value);
+    }
+    if waited.end == WaitEnd::Stopped {
+        object.insert("stopped".to_owned(), json!(true));
+    }
+    if whose == Whose::AnyChild && !pending.is_empty() {
+        let pending: Vec<_> = pending.into_iter().map(metadata::standing).collect();
+        object.extend(shape::present([("pending", json!(pending))]));
+    }
+    object
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,168 @@
+use std::sync::Arc;
+
+use expect_test::{Expect, expect};
+use troupe_protocol::SubmissionId;
+use troupe_protocol::result::{Evidence, StopReason, TaskResult};
+
+use super::*;
+use crate::desk::Finished;
+use crate::families::example;
+use crate::tree::status::Status;
+
+fn check(arguments: Value, expected: Expect) {
+    let found = serde_json::from_value::<Arguments>(arguments)
+        .map_err(|error| error.to_string())
+        .and_then(|arguments| patience(arguments.timeout_s).map_err(|trouble| trouble.to_string()));
+    expected.assert_eq(&match found {
+        Ok(time) => format!("{} s", time.as_secs()),
+        Err(problem) => problem,
+    });
+}
+
+#[test]
+fn a_wait_lasts_five_to_thirty_minutes() {
+    check(json!({}), expect!["1800 s"]);
+    check(json!({"timeout_s": 0}), expect!["1800 s"]);
+    check(json!({"timeout_s": 300, "agent_id": 3}), expect!["300 s"]);
+    check(json!({"timeout_s": 1800, "agent_id": "/root/a"}), expect!["1800 s"]);
+    check(json!({"timeout_s": 299}), expect!["timeout_s must be at least 300 and at most 1800 seconds, or 0 for the default of 1800; got 299"]);
+    check(json!({"timeout_s": 1801}), expect!["timeout_s must be at least 300 and at most 1800 seconds, or 0 for the default of 1800; got 1801"]);
+    check(json!({"timeout_s": -1}), expect!["timeout_s must be at least 300 and at most 1800 seconds, or 0 for the default of 1800; got -1"]);
+    check(json!({"timeout_ms": 300_000}), expect!["unknown field `timeout_ms`, expected `agent_id` or `timeout_s`"]);
+}
+
+fn done(number: u32, message: &str) -> Finished {
+    let view = example::view(number, Status::Completed);
+    let result = TaskResult {
+        session_id: view.session,
+        task_id: SubmissionId("task".to_owned()),
+        stop: StopReason::Completed,
+        last_message: Some(message.to_owned()),
+        output: None,
+        evidence: Evidence::default(),
+    };
+    Finished {
+        asked: number.to_string(),
+        view: Some(view),
+        result: Some(Arc::new(result)),
+    }
+}
+
+fn told(waited: &Waited, whose: Whose) -> Map<String, Value> {
+    let mut object = described(waited, whose, AgentId::ROOT);
+    for view in object["metadata"].as_object_mut().into_iter() {
+        view.retain(|key, _| key == "status" || key == "agent_id");
+    }
+    if let Some(Value::Array(pending)) = object.get_mut("pending") {
+        for view in pending.iter_mut().filter_map(Value::as_object_mut) {
+            view.retain(|key, _| key == "status" || key == "agent_id");
+        }
+    }
+    object
+}
+
+#[test]
+fn the_first_that_ended_is_the_answer_and_none_is_left_out() {
+    let waited = Waited {
+        end: WaitEnd::Final,
+        finished: vec![done(1, "one"), done(2, "two")],
+        unfinished: vec![example::view(3, Status::Running)],
+        claim: None,
+    };
+    example::check(told(&waited, Whose::AnyChild), expect![[r#"
+        {
+          "agent_id": 1,
+          "completion": {
+            "Completed": {
+              "last_message": "one"
+            }
+          },
+          "completion_status": "completed",
+          "injected": false,
+          "lifecycle_status": "idle",
+          "messages": [
+            {
+              "completion_status": "completed",
+              "interrupt": false,
+              "prompt": "two",
+              "recipient_agent_id": 0,
+              "sender_agent_id": 2,
+              "session_id": "00000000-0000-4000-8000-000000000002",
+              "timestamp_ms": 0
+            }
+          ],
+          "metadata": {
+            "agent_id": 1,
+            "status": "idle"
+          },
+          "pending": [
+            {
+              "agent_id": 3,
+              "status": "running"
+            }
+          ],
+          "session_id": "00000000-0000-4000-8000-000000000001",
+          "started_at_ms": 1794823110000,
+          "timed_out": false
+        }"#]]);
+}
+
+#[test]
+fn a_timeout_tells_what_the_children_do() {
+    let mut stranger = example::view(4, Status::Running);
+    stranger.parent = Some(AgentId(3));
+    let waited = |unfinished| Waited {
+        end: WaitEnd::TimedOut,
+        finished: Vec::new(),
+        unfinished,
+        claim: None,
+    };
+    let running = example::view(3, Status::Running);
+    example::check(
+        told(&waited(vec![running.clone(), stranger]), Whose::AnyChild),
+        expect![[r#"
+            {
+              "agent_id": null,
+              "completion": null,
+              "completion_status": null,
+              "injected": false,
+              "lifecycle_status": null,
+              "messages": [],
+              "metadata": null,
+              "pending": [
+                {
+                  "agent_id": 3,
+                  "status": "running"
+                }
+              ],
+              "session_id": null,
+              "started_at_ms": null,
+              "timed_out": true
+            }"#]],
+    );
+    example::check(told(&waited(vec![running]), Whose::One), expect![[r#"
+        {
+          "agent_id": 3,
+          "completion": null,
+          "completion_status": null,
+          "injected": false,
+          "lifecycle_status": "running",
+          "messages": [],
+          "metadata": {
+            "agent_id": 3,
+            "status": "running"
+          },
+          "session_id": "00000000-0000-4000-8000-000000000003",
+          "started_at_ms": 1794823110000,
+          "timed_out": true
+        }"#]]);
+}
+
+#[test]
+fn nothing_new_names_who_could_be_asked_again() {
+    let children = [
+        example::view(1, Status::Completed),
+        example::view(2, Status::Cancelled),
+    ];
+    expect!["your children are 1 (idle), 2 (canceled); give agent_id to hear the last outcome of one again"].assert_eq(&ended(&children));
+}

@@ -1,0 +1,286 @@
+//! The way to a tree, and its seed: nothing runs, and nothing is written, until somebody
+//! makes a child or an older tree is taken up.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use tokio::sync::{mpsc, oneshot};
+use troupe_engine::{Clock, Configurator, ConfigureError, Ids, Opened, Setup};
+use troupe_protocol::op::ConfigureSession;
+use troupe_protocol::result::TaskResult;
+use troupe_protocol::session::TurnContext;
+use troupe_protocol::spawn::CallbackConfig;
+use troupe_protocol::tree::{Caller, Fact};
+use troupe_protocol::{AgentId, SessionId, SubmissionId};
+use troupe_store::Store;
+
+use super::input::{Input, Request};
+use super::{Root, Supervisor};
+use crate::desk::{Catalogue, Desk, Trouble};
+use crate::families::Family;
+use crate::roles::Roles;
+use crate::tree::Limits;
+
+/// What trees are made with.
+#[derive(Debug, Clone)]
+pub struct Options {
+    pub limits: Limits,
+    /// The tool families that agents are offered.
+    pub families: Vec<Family>,
+    pub roles: Arc<Roles>,
+    pub catalogue: Arc<dyn Catalogue>,
+    /// How the root is told of its children; they inherit it.
+    pub callback: CallbackConfig,
+    pub recovery: Recovery,
+}
+
+/// What happens to agents that were at work when the engine stopped.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Recovery {
+    /// They stay interrupted until somebody writes to them.
+    #[default]
+    Leave,
+    /// They are asked to go on.
+    Continue,
+}
+
+/// One tree. Cheap to clone.
+#[derive(Clone)]
+pub struct Agents(Arc<Shared>);
+
+pub(crate) struct Shared {
+    pub options: Options,
+    pub configurator: Arc<dyn Configurator>,
+    pub clock: Clock,
+    pub ids: Ids,
+    store: OnceLock<Arc<dyn Store>>,
+    ephemeral: AtomicBool,
+    has_history: AtomicBool,
+    mailbox: mpsc::UnboundedSender<Input>,
+    seed: Mutex<Seed>,
+}
+
+/// What the tree grows from.
+struct Seed {
+    /// Taken by the supervisor when it begins.
+    inputs: Option<mpsc::UnboundedReceiver<Input>>,
+    root: Option<Root>,
+    /// The root's running task.
+    task: Option<SubmissionId>,
+}
+
+impl Agents {
+    pub(crate) fn new(
+        configurator: Arc<dyn Configurator>,
+        options: Options,
+        clock: Clock,
+        ids: Ids,
+    ) -> Self {
+        let (mailbox, inputs) = mpsc::unbounded_channel();
+        Self(Arc::new(Shared {
+            options,
+            configurator,
+            clock,
+            ids,
+            store: OnceLock::new(),
+            ephemeral: AtomicBool::new(false),
+            has_history: AtomicBool::new(false),
+            mailbox,
+            seed: Mutex::new(Seed {
+                inputs: Some(inputs),
+                root: None,
+                task: None,
+            }),
+        }))
+    }
+
+    /// Returns the place of the user, who may reach every agent.
+    pub fn user(&self) -> Desk {
+        Desk::new(self.clone(), Caller::User)
+    }
+
+    pub(crate) fn desk(&self, agent: AgentId) -> Desk {
+        Desk::new(self.clone(), Caller::Agent(agent))
+    }
+
+    pub fn options(&self) -> &Options {
+        &self.0.options
+    }
+
+    /// Tells whether there ever was a child.
+    pub fn is_planted(&self) -> bool {
+        self.0.seed().inputs.is_none()
+    }
+
+    /// Returns when nothing runs and nothing is about to.
+    pub async fn quiet(&self) {
+        if !self.is_planted() {
+            return;
+        }
+        let (reply, answer) = oneshot::channel();
+        self.post(Input::Request(Request::Quiet { reply }));
+        // A tree that has ended is quiet.
+        answer.await.ok();
+    }
+
+    /// Ends every task and every child's session. What ran can be resumed.
+    pub async fn close(&self) {
+        if !self.is_planted() {
+            return;
+        }
+        let (done, closed) = oneshot::channel();
+        self.post(Input::Close { done });
+        // A supervisor that is gone has closed everything.
+        closed.await.ok();
+    }
+
+    /// Reads the result of a task from the log of its session; of the last one if none is
+    /// named.
+    pub async fn result(
+        &self,
+        session: SessionId,
+        task: Option<SubmissionId>,
+    ) -> Result<TaskResult, Trouble> {
+        last_result(&*self.store()?, session, task.as_ref())
+            .await?
+            .ok_or_else(|| Trouble::NoResult(session.to_string()))
+    }
+
+    /// Has whoever knows models, tools and files configure a session.
+    pub(crate) async fn configure(
+        &self,
+        request: &ConfigureSession,
+    ) -> Result<Setup, ConfigureError> {
+        self.0.configurator.configure(request).await
+    }
+
+    pub(crate) fn store(&self) -> Result<Arc<dyn Store>, Trouble> {
+        self.0.store().ok_or(Trouble::Ended)
+    }
+
+    pub(crate) fn keep_in(&self, store: &Arc<dyn Store>, ephemeral: bool) {
+        self.0.ephemeral.store(ephemeral, Ordering::Relaxed);
+        // A second configuration of the same session keeps the store.
+        self.0.store.set(Arc::clone(store)).ok();
+    }
+
+    /// Hands a request over, and begins to run the tree if it did not yet. A tree without a
+    /// root drops it: whoever asked is told that there is none.
+    pub(crate) fn request(&self, request: Request) {
+        if self.plant() {
+            self.post(Input::Request(request));
+        }
+    }
+
+    /// Hands something over. A supervisor that has ended hears nothing, and its end answers.
+    pub(crate) fn post(&self, input: Input) {
+        self.0.mailbox.send(input).ok();
+    }
+
+    /// Gets to know the root's session.
+    pub(crate) fn root_opened(&self, opened: Opened) {
+        let has_agents = opened.has_agents;
+        {
+            let mut seed = self.0.seed();
+            if seed.root.is_some() {
+                return;
+            }
+            seed.root = Some(Root {
+                session: opened.session,
+                orders: opened.orders,
+                context: opened.context,
+            });
+        }
+        if has_agents {
+            self.0.has_history.store(true, Ordering::Relaxed);
+            self.plant();
+        }
+    }
+
+    /// Notes the root's running task while there is no tree. Returns whether there is one.
+    pub(crate) fn note_task(&self, task: Option<&SubmissionId>) -> bool {
+        let mut seed = self.0.seed();
+        seed.task = task.cloned();
+        seed.inputs.is_none()
+    }
+
+    /// Returns the root's settings, once it is open.
+    pub(crate) fn root_context(&self) -> Option<TurnContext> {
+        let seed = self.0.seed();
+        seed.root.as_ref().map(|root| root.context.clone())
+    }
+
+    pub(super) fn plant(&self) -> bool {
+        let mut seed = self.0.seed();
+        let Some(root) = seed.root.clone() else {
+            return false;
+        };
+        if let Some(inputs) = seed.inputs.take() {
+            let first = seed.task.clone();
+            let supervisor = Supervisor::new(Arc::clone(&self.0), inputs, root);
+            tokio::spawn(supervisor.run(first));
+        }
+        true
+    }
+}
+
+impl fmt::Debug for Agents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Agents")
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Shared")
+    }
+}
+
+impl Shared {
+    pub(super) fn store(&self) -> Option<Arc<dyn Store>> {
+        self.store.get().cloned()
+    }
+
+    pub(super) fn is_ephemeral(&self) -> bool {
+        self.ephemeral.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn has_history(&self) -> bool {
+        self.has_history.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn mailbox(&self) -> mpsc::UnboundedSender<Input> {
+        self.mailbox.clone()
+    }
+
+    pub(super) fn agents(self: &Arc<Self>) -> Agents {
+        Agents(Arc::clone(self))
+    }
+
+    fn seed(&self) -> MutexGuard<'_, Seed> {
+        self.seed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Finds a result in a session's log.
+pub(super) async fn last_result(
+    store: &dyn Store,
+    session: SessionId,
+    task: Option<&SubmissionId>,
+) -> Result<Option<TaskResult>, Trouble> {
+    let lines = store
+        .agent_lines(session)
+        .await
+        .map_err(|error| Trouble::Storage(error.to_string()))?;
+    let found = lines.lines.into_iter().rev().find_map(|(_, line)| {
+        let is_asked = match (&line.record.fact, task) {
+            (Fact::Ended { task: ended, .. }, Some(task)) => ended == task,
+            (Fact::Ended { .. }, None) => true,
+            _ => false,
+        };
+        let result = line.result.filter(|_| is_asked)?;
+        (result.session_id == session).then_some(*result)
+    });
+    Ok(found)
+}

@@ -1,0 +1,191 @@
+//! A session's membership in a tree: the tree's end of the line to one session.
+
+use async_trait::async_trait;
+use tokio::sync::oneshot;
+use troupe_engine::{Host, Later, Lines, NotNow, Opened, Vitals};
+use troupe_protocol::approval::ReviewDecision;
+use troupe_protocol::op::ReviewRequest;
+use troupe_protocol::result::TaskResult;
+use troupe_protocol::tree::MessageId;
+use troupe_protocol::{AgentId, CallId, SubmissionId};
+use troupe_tools::{Ask, Claim};
+
+use super::handle::Agents;
+use super::input::{Input, SessionReport};
+
+#[derive(Debug)]
+pub(crate) struct Membership {
+    agents: Agents,
+    agent: AgentId,
+    vitals: Vitals,
+}
+
+impl Membership {
+    pub(crate) fn new(agents: Agents, agent: AgentId) -> Self {
+        Self {
+            agents,
+            agent,
+            vitals: Vitals::default(),
+        }
+    }
+
+    /// Returns the tree, if this is its root and it has grown.
+    fn tree_of_root(&self) -> Option<Agents> {
+        let is_root = self.agent == AgentId::ROOT;
+        (is_root && self.agents.is_planted()).then(|| self.agents.clone())
+    }
+
+    fn report(&self, report: SessionReport) {
+        self.agents.post(Input::Report(report));
+    }
+
+    async fn ask<T>(&self, report: impl FnOnce(oneshot::Sender<T>) -> SessionReport) -> Option<T> {
+        let (reply, answer) = oneshot::channel();
+        self.report(report(reply));
+        answer.await.ok()
+    }
+}
+
+#[async_trait]
+impl Host for Membership {
+    fn opened(&self, opened: Opened) {
+        if self.agent == AgentId::ROOT {
+            self.agents.root_opened(opened);
+        } else {
+            let agent = self.agent;
+            self.agents.post(Input::Opened { agent, opened });
+        }
+    }
+
+    fn has_tree(&self) -> bool {
+        self.agents.is_planted()
+    }
+
+    async fn starting(
+        &self,
+        task: &SubmissionId,
+        _message: Option<MessageId>,
+    ) -> Result<Lines, NotNow> {
+        let is_root = self.agent == AgentId::ROOT;
+        if is_root && !self.agents.note_task(Some(task)) {
+            return Ok(Lines::default());
+        }
+        let (agent, task) = (self.agent, task.clone());
+        let lines = self
+            .ask(|reply| SessionReport::Starting { agent, task, reply })
+            .await;
+        match lines {
+            Some(lines) => lines,
+            // Without its tree the user's own conversation goes on; a child's does not.
+            None if is_root => Ok(Lines::default()),
+            None => Err(NotNow),
+        }
+    }
+
+    async fn taking(&self, messages: &[MessageId]) -> Result<Lines, NotNow> {
+        let (agent, messages) = (self.agent, messages.to_vec());
+        self.ask(|reply| SessionReport::Taking {
+            agent,
+            messages,
+            reply,
+        })
+        .await
+        .unwrap_or(Err(NotNow))
+    }
+
+    async fn claiming(&self, claims: Vec<Claim>) -> Lines {
+        let agent = self.agent;
+        self.ask(|reply| SessionReport::Claiming {
+            agent,
+            claims,
+            reply,
+        })
+        .await
+        .unwrap_or_default()
+    }
+
+    async fn ending(&self, result: TaskResult) -> Lines {
+        if self.agent == AgentId::ROOT && !self.agents.note_task(None) {
+            return Lines::default();
+        }
+        let (agent, result) = (self.agent, Box::new(result));
+        self.ask(|reply| SessionReport::Ending {
+            agent,
+            result,
+            reply,
+        })
+        .await
+        .unwrap_or_default()
+    }
+
+    fn asking(&self, call_id: &CallId, ask: &Ask) {
+        // The root's own questions are answered where they are asked.
+        if self.agent != AgentId::ROOT {
+            self.report(SessionReport::Asking {
+                agent: self.agent,
+                call_id: call_id.clone(),
+                ask: Box::new(ask.clone()),
+            });
+        }
+    }
+
+    fn answered(&self, call_id: &CallId, decision: ReviewDecision) {
+        if self.agent != AgentId::ROOT {
+            self.report(SessionReport::Answered {
+                agent: self.agent,
+                call_id: call_id.clone(),
+                decision,
+            });
+        }
+    }
+
+    async fn decide(&self, id: &str, decision: ReviewDecision) -> bool {
+        if !self.agents.is_planted() {
+            return false;
+        }
+        let id = id.to_owned();
+        self.ask(|reply| SessionReport::Deciding {
+            id,
+            decision,
+            reply,
+        })
+        .await
+        .unwrap_or(false)
+    }
+
+    async fn review(&self, id: &SubmissionId, request: ReviewRequest) -> Result<(), String> {
+        self.agents.review(self.agent, id.clone(), request).await
+    }
+
+    fn reasoning(&self, header: &str) {
+        if self.agent != AgentId::ROOT {
+            self.report(SessionReport::Reasoning {
+                agent: self.agent,
+                header: header.to_owned(),
+            });
+        }
+    }
+
+    fn vitals(&self) -> &Vitals {
+        &self.vitals
+    }
+
+    fn quiet(&self) -> Option<Later> {
+        let agents = self.tree_of_root()?;
+        Some(Box::pin(async move { agents.quiet().await }))
+    }
+
+    fn closing(&self) -> Option<Later> {
+        let agents = self.tree_of_root()?;
+        Some(Box::pin(async move { agents.close().await }))
+    }
+}
+
+impl Drop for Membership {
+    fn drop(&mut self) {
+        // The root's membership ends with its session: nobody is left to run the tree for.
+        if self.agent == AgentId::ROOT {
+            self.agents.post(Input::RootGone);
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Everything that can happen to a supervisor.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+use troupe_engine::{Fate, Lines, NotNow, Opened, SessionHandle};
+use troupe_protocol::approval::{ExecApprovalRequest, ReviewDecision};
+use troupe_protocol::op::ReviewRequest;
+use troupe_protocol::result::TaskResult;
+use troupe_protocol::tree::{AgentMessage, Caller, MessageId};
+use troupe_protocol::{AgentId, CallId, SubmissionId};
+use troupe_tools::{Ask, Claim};
+
+use crate::desk::{
+    AgentView, NoteSet, Scope, Sent, SpawnRequest, Spawned, StopRequest, Stopped, Targets, Trouble,
+    Waited, WatchdogRequest, Watched,
+};
+use crate::roles::Role;
+use crate::supervisor::steps::Ticket;
+use crate::tree::command::Urgency;
+use crate::tree::effect::WaitEnd;
+use crate::tree::id::WaitId;
+
+/// Every sender waits for its answer before it sends again, or is told of by one that does;
+/// so the queue is no longer than there are calls and sessions.
+#[derive(Debug)]
+pub(crate) enum Input {
+    Request(Request),
+    Report(SessionReport),
+    /// What became of lines that somebody was given to write.
+    Written {
+        ticket: Ticket,
+        fate: Fate,
+    },
+    Opened {
+        agent: AgentId,
+        opened: Opened,
+    },
+    Loaded {
+        agent: AgentId,
+        outcome: Result<SessionHandle, String>,
+    },
+    /// The session of this agent has ended and its log is free.
+    Unloaded {
+        agent: AgentId,
+    },
+    WaitOver {
+        wait: WaitId,
+        why: WaitEnd,
+    },
+    WatchdogDue,
+    Sweep,
+    /// The tree is to end; the answer comes when every session has.
+    Close {
+        done: oneshot::Sender<()>,
+    },
+    RootGone,
+}
+
+/// What a session tells, through its host.
+#[derive(Debug)]
+pub(crate) enum SessionReport {
+    Starting {
+        agent: AgentId,
+        task: SubmissionId,
+        reply: oneshot::Sender<Result<Lines, NotNow>>,
+    },
+    Taking {
+        agent: AgentId,
+        messages: Vec<MessageId>,
+        reply: oneshot::Sender<Result<Lines, NotNow>>,
+    },
+    Claiming {
+        agent: AgentId,
+        claims: Vec<Claim>,
+        reply: oneshot::Sender<Lines>,
+    },
+    Ending {
+        agent: AgentId,
+        result: Box<TaskResult>,
+        reply: oneshot::Sender<Lines>,
+    },
+    Asking {
+        agent: AgentId,
+        call_id: CallId,
+        ask: Box<Ask>,
+    },
+    Answered {
+        agent: AgentId,
+        call_id: CallId,
+        decision: ReviewDecision,
+    },
+    Deciding {
+        id: String,
+        decision: ReviewDecision,
+        reply: oneshot::Sender<bool>,
+    },
+    Reviewing {
+        agent: AgentId,
+        submission: SubmissionId,
+        request: ReviewRequest,
+        role: Arc<Role>,
+        reply: oneshot::Sender<Result<(), String>>,
+    },
+    Reasoning {
+        agent: AgentId,
+        header: String,
+    },
+}
+
+type Reply<T> = oneshot::Sender<Result<T, Trouble>>;
+
+/// What a desk asks.
+#[derive(Debug)]
+pub(crate) enum Request {
+    Spawn {
+        caller: Caller,
+        request: Box<SpawnRequest>,
+        role: Arc<Role>,
+        reply: Reply<Spawned>,
+    },
+    Send {
+        caller: Caller,
+        to: String,
+        message: AgentMessage,
+        urgency: Urgency,
+        reply: Reply<Sent>,
+    },
+    Wait {
+        caller: Caller,
+        on: Targets,
+        time: Duration,
+        stop: CancellationToken,
+        reply: Reply<Waited>,
+    },
+    Stop {
+        caller: Caller,
+        request: StopRequest,
+        reply: Reply<Stopped>,
+    },
+    Resume {
+        caller: Caller,
+        target: String,
+        reply: Reply<AgentView>,
+    },
+    View {
+        caller: Caller,
+        target: String,
+        reply: Reply<AgentView>,
+    },
+    List {
+        caller: Caller,
+        scope: Scope,
+        closed: bool,
+        reply: Reply<Vec<AgentView>>,
+    },
+    SetNote {
+        caller: Caller,
+        target: String,
+        note: String,
+        reply: Reply<NoteSet>,
+    },
+    Watchdog {
+        caller: Caller,
+        target: String,
+        request: WatchdogRequest,
+        reply: Reply<Watched>,
+    },
+    AskParent {
+        agent: AgentId,
+        request: Box<ExecApprovalRequest>,
+        reply: oneshot::Sender<Option<ReviewDecision>>,
+    },
+    /// Answered when nothing runs and nothing is about to.
+    Quiet { reply: oneshot::Sender<()> },
+}

@@ -1,0 +1,289 @@
+//! Facts become lines: with what they say, and in the log where they belong.
+
+use std::sync::Arc;
+
+use troupe_engine::{Fate, Lines, Order, Receipt};
+use troupe_protocol::result::{Evidence, StopReason, TaskResult};
+use troupe_protocol::rollout::RolloutRecord;
+use troupe_protocol::spawn::SpawnSpec;
+use troupe_protocol::tree::{
+    AgentLine, AgentMessage, Callback, End, Fact, Interruption, MessageId, MessageMetadata, Record,
+};
+use troupe_protocol::{AgentId, SubmissionId};
+
+use super::input::Input;
+use super::steps::Ticket;
+use super::{State, Supervisor};
+use crate::callback;
+
+/// How often lines are given to be written before the tree gives up: to the session they
+/// belong to, to the same one loaded anew, and to the root.
+const ATTEMPTS_MAX: u32 = 3;
+
+/// What the facts of one command only name.
+#[derive(Debug, Default)]
+pub(super) struct Contents {
+    pub spec: Option<Arc<SpawnSpec>>,
+    pub message: Option<AgentMessage>,
+    pub result: Option<TaskResult>,
+}
+
+/// Lines on their way to a disk.
+#[derive(Debug, Clone)]
+pub(super) struct Unwritten {
+    pub log: AgentId,
+    pub lines: Vec<RolloutRecord>,
+    pub attempt: u32,
+}
+
+impl Supervisor {
+    /// Makes the line of a fact.
+    pub(super) fn line(&mut self, record: Record, contents: &mut Contents) -> RolloutRecord {
+        let mut line = AgentLine {
+            tree: self.root.session,
+            record,
+            spec: None,
+            message: None,
+            result: None,
+        };
+        match &line.record.fact {
+            Fact::Born(birth) => {
+                line.spec = contents.spec.as_deref().cloned().map(Box::new);
+                line.message = self.keep_mail(birth.first.id, contents.message.take());
+            }
+            Fact::Sent { envelope, .. } => {
+                line.message = self.keep_mail(envelope.id, contents.message.take());
+            }
+            Fact::Ended {
+                agent,
+                task,
+                end,
+                callback,
+            } => {
+                let (agent, end, callback) = (*agent, *end, *callback);
+                let task = task.clone();
+                let result = self.result_of(agent, &task, end, contents.result.take());
+                if let Some(Callback { id, target }) = callback {
+                    let message = self.callback_message(agent, target, &result);
+                    line.message = self.keep_mail(id, Some(message));
+                }
+                self.remember_result(agent, &result);
+                line.result = Some(Box::new(result));
+            }
+            Fact::Started { message, .. } => {
+                if let Some(message) = message {
+                    self.mail.remove(message);
+                }
+            }
+            Fact::Took { messages, .. } | Fact::Consumed { messages, .. } => {
+                for message in messages {
+                    self.mail.remove(message);
+                }
+            }
+            Fact::Shut { agent } | Fact::Pruned { agent } => self.watchdogs.forget(*agent),
+            Fact::Rooted { .. }
+            | Fact::Halted { .. }
+            | Fact::Withdrawn { .. }
+            | Fact::StopAsked { .. }
+            | Fact::Reopened { .. }
+            | Fact::Released { .. }
+            | Fact::Kept(_) => {}
+        }
+        RolloutRecord::Agent(Box::new(line))
+    }
+
+    fn keep_mail(
+        &mut self,
+        id: MessageId,
+        message: Option<AgentMessage>,
+    ) -> Option<Box<AgentMessage>> {
+        let message = message?;
+        self.mail.insert(id, message.clone());
+        Some(Box::new(message))
+    }
+
+    /// Completes what a session saw with what the tree knows; a task that nobody saw end
+    /// gets a result that says so.
+    fn result_of(
+        &self,
+        agent: AgentId,
+        task: &SubmissionId,
+        end: End,
+        seen: Option<TaskResult>,
+    ) -> TaskResult {
+        let node = self.tree.get(agent);
+        let now = self.now().0;
+        let mut result = seen.unwrap_or_else(|| TaskResult {
+            session_id: node.map_or(self.root.session, |node| node.session),
+            task_id: task.clone(),
+            stop: StopReason::Interrupted,
+            last_message: None,
+            output: None,
+            evidence: Evidence {
+                started_at_ms: node.map_or(now, |node| node.since.0),
+                ended_at_ms: now,
+                ..Evidence::default()
+            },
+        });
+        result.stop = match (end, result.stop) {
+            (End::Cancelled { .. }, _) => StopReason::Cancelled {
+                note: self.members.get(&agent).and_then(|m| m.stop_note.clone()),
+            },
+            (
+                End::Interrupted {
+                    why: Interruption::Crash,
+                },
+                _,
+            ) => StopReason::Crash,
+            (
+                End::Interrupted {
+                    why: Interruption::Shutdown,
+                },
+                _,
+            ) => StopReason::Shutdown,
+            (End::Replaced, _) => StopReason::Replaced,
+            (_, seen) => seen,
+        };
+        let children = node.map_or(&[][..], |node| &node.children);
+        result.evidence.children = children
+            .iter()
+            .filter_map(|child| self.tree.get(*child))
+            .filter(|child| {
+                let point = child.genealogy.as_ref().and_then(|g| g.point.as_ref());
+                point.is_some_and(|point| point.task == *task)
+            })
+            .map(|child| child.session)
+            .collect();
+        result
+    }
+
+    fn remember_result(&mut self, agent: AgentId, result: &TaskResult) {
+        let Some(member) = self.members.get_mut(&agent) else {
+            return;
+        };
+        member.preview = result.text().as_deref().map(super::views::preview);
+        member.usage += result.evidence.usage;
+        member.stop_note = None;
+        member.last_result = Some(Arc::new(result.clone()));
+    }
+
+    /// Renders what a target is told of its child, by the target's own configuration.
+    fn callback_message(
+        &mut self,
+        agent: AgentId,
+        target: AgentId,
+        result: &TaskResult,
+    ) -> AgentMessage {
+        let config = self.callback_config(target, agent);
+        let context = self.callback_context(agent, target, result);
+        let rendered = callback::render(&config, &context);
+        if let Some(warning) = rendered.warning {
+            self.warn(target, warning);
+        }
+        AgentMessage {
+            items: vec![troupe_protocol::input::UserInput::text(rendered.text)],
+            metadata: Some(MessageMetadata::callback(
+                result.session_id,
+                result.task_id.clone(),
+            )),
+        }
+    }
+
+    /// Hands a line to the session in whose log it belongs.
+    pub(super) fn write(&mut self, log: AgentId, line: RolloutRecord) {
+        let ticket = self.steps.until_written();
+        self.give_lines(
+            ticket,
+            Unwritten {
+                log,
+                lines: vec![line],
+                attempt: 1,
+            },
+        );
+    }
+
+    /// Packs lines for the session that waits for them.
+    pub(super) fn pack(
+        &mut self,
+        ticket: Ticket,
+        log: AgentId,
+        lines: Vec<RolloutRecord>,
+    ) -> Lines {
+        self.steps.on_the_way(
+            ticket,
+            Unwritten {
+                log,
+                lines: lines.clone(),
+                attempt: 1,
+            },
+        );
+        Lines {
+            records: lines,
+            receipt: Some(self.receipt(ticket)),
+        }
+    }
+
+    /// Hears what became of lines. What one session could not write another one may.
+    pub(super) fn written(&mut self, ticket: Ticket, fate: Fate) {
+        let Some(unwritten) = self.steps.arrived(ticket) else {
+            return;
+        };
+        match fate {
+            Fate::Written => self.steps.written(ticket),
+            Fate::Lost if unwritten.attempt < ATTEMPTS_MAX => {
+                let attempt = unwritten.attempt + 1;
+                let log = if attempt == ATTEMPTS_MAX {
+                    AgentId::ROOT
+                } else {
+                    unwritten.log
+                };
+                self.give_lines(
+                    ticket,
+                    Unwritten {
+                        log,
+                        attempt,
+                        ..unwritten
+                    },
+                );
+            }
+            Fate::Lost => self.break_down(),
+        }
+    }
+
+    fn give_lines(&mut self, ticket: Ticket, unwritten: Unwritten) {
+        let order = Order::Record {
+            records: unwritten.lines.clone(),
+            events: Vec::new(),
+            receipt: Some(self.receipt(ticket)),
+        };
+        let log = unwritten.log;
+        self.steps.on_the_way(ticket, unwritten);
+        self.give(log, order);
+    }
+
+    fn receipt(&self, ticket: Ticket) -> Receipt {
+        let mailbox = self.shared.mailbox();
+        Receipt::new(move |fate| {
+            // A supervisor that is gone does not care.
+            mailbox.send(Input::Written { ticket, fate }).ok();
+        })
+    }
+
+    /// Stops everything: what is in memory is ahead of what is on disk.
+    fn break_down(&mut self) {
+        if matches!(self.state, State::Broken) {
+            return;
+        }
+        self.steps.clear();
+        self.warn(
+            AgentId::ROOT,
+            "the agents were stopped, because what they did could not be written; make room on \
+             the disk and resume the session"
+                .to_owned(),
+        );
+        if matches!(self.state, State::Running) {
+            self.state = State::Broken;
+        }
+        self.drop_all_sessions();
+    }
+}

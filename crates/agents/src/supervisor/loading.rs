@@ -1,0 +1,321 @@
+//! Children's sessions come into memory and leave it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use tokio_util::task::AbortOnDropHandle;
+use troupe_engine::{Deps, Opened, Order, Orders, SessionHandle, spawn};
+use troupe_protocol::op::{ConfigureSession, ForkPoint};
+use troupe_protocol::session::{SessionSource, TurnOverrides};
+use troupe_protocol::spawn::{ChildInstructions, HistoryShare, SpawnSpec};
+use troupe_protocol::{AgentId, EventMsg, Op, SessionId, Submission, SubmissionId};
+
+use super::input::Input;
+use super::member::{Loading, Presence, Present};
+use super::{Membership, Supervisor};
+use crate::configurator::ChildConfigurator;
+
+impl Supervisor {
+    /// Brings a session into memory unless it is there or on its way.
+    pub(super) fn load(&mut self, agent: AgentId) {
+        let Some(member) = self.members.get(&agent) else {
+            return;
+        };
+        if matches!(member.presence, Presence::Absent) {
+            self.begin_loading(agent, VecDeque::new());
+        }
+    }
+
+    pub(super) fn give_to_child(&mut self, agent: AgentId, order: Order) {
+        let Some(member) = self.members.get_mut(&agent) else {
+            return;
+        };
+        match &mut member.presence {
+            Presence::Present(present) => {
+                // One that is gone by a defect is missed by `unloaded`.
+                present.orders.give(order);
+            }
+            Presence::Loading(Loading { orders, .. }) | Presence::Leaving(orders) => {
+                orders.push_back(order);
+            }
+            Presence::Absent => self.begin_loading(agent, VecDeque::from([order])),
+        }
+    }
+
+    fn begin_loading(&mut self, agent: AgentId, mut orders: VecDeque<Order>) {
+        if !self.tree.is_resident(agent) {
+            self.visitors.insert(agent);
+        }
+        let Some(request) = self.configure_request(agent) else {
+            return;
+        };
+        let role = self.role_text(agent);
+        let cache_key = self.cache_key(agent);
+        let Some(member) = self.members.get_mut(&agent) else {
+            return;
+        };
+        if let (false, Some(note)) = (member.has_log, member.note.clone()) {
+            orders.push_front(Order::Operate(Op::SetThreadNote { note }));
+        }
+        let agents = self.shared.agents();
+        let membership = Arc::new(Membership::new(agents.clone(), agent));
+        let session = self.tree.get(agent).map(|node| node.session);
+        let configurator = ChildConfigurator {
+            agents,
+            agent,
+            session,
+            spec: Arc::clone(&member.spec),
+            role,
+            cache_key,
+            membership: Arc::clone(&membership),
+        };
+        let deps = Deps {
+            configurator: Arc::new(configurator),
+            clock: self.shared.clock.clone(),
+            ids: self.shared.ids.clone(),
+        };
+        let mailbox = self.shared.mailbox();
+        let task = tokio::spawn(async move {
+            let outcome = open(deps, request).await;
+            // A supervisor that is gone drops the session with the outcome.
+            mailbox.send(Input::Loaded { agent, outcome }).ok();
+        });
+        member.presence = Presence::Loading(Loading {
+            orders,
+            membership,
+            task: AbortOnDropHandle::new(task),
+        });
+    }
+
+    /// Returns the text of the role that an agent follows: a fork follows its parent's, so
+    /// that the two begin with the same bytes.
+    fn role_text(&self, agent: AgentId) -> Option<String> {
+        let mut next = Some(agent);
+        while let Some(agent) = next {
+            match &self.members.get(&agent)?.spec.instructions {
+                ChildInstructions::Role(text) => return Some(text.clone()),
+                ChildInstructions::Inherited => next = self.tree.get(agent)?.parent,
+            }
+        }
+        None
+    }
+
+    /// Returns whose conversation an agent's begins with, if it begins with a whole one.
+    fn cache_key(&self, agent: AgentId) -> Option<SessionId> {
+        let mut shared = None;
+        let mut next = Some(agent);
+        while let Some(member) = next.and_then(|agent| self.members.get(&agent)) {
+            if member.spec.history != HistoryShare::All {
+                break;
+            }
+            next = next.and_then(|agent| self.tree.get(agent)?.parent);
+            shared = next
+                .and_then(|agent| self.tree.get(agent))
+                .map(|node| node.session);
+        }
+        shared
+    }
+
+    fn configure_request(&self, agent: AgentId) -> Option<ConfigureSession> {
+        let node = self.tree.get(agent)?;
+        let member = self.members.get(&agent)?;
+        let ephemeral = self.shared.is_ephemeral();
+        if member.has_log {
+            return Some(ConfigureSession {
+                overrides: TurnOverrides {
+                    cwd: Some(member.spec.cwd.clone()),
+                    ..TurnOverrides::default()
+                },
+                model_provider: member.spec.model_provider.clone(),
+                resume: Some(node.session),
+                ephemeral,
+                ..ConfigureSession::default()
+            });
+        }
+        let parent = node.parent.and_then(|parent| self.tree.get(parent));
+        let parent = parent.map_or(self.root.session, |parent| parent.session);
+        Some(ConfigureSession {
+            overrides: overrides(&member.spec),
+            model_provider: member.spec.model_provider.clone(),
+            fork: fork_point(&member.spec, parent),
+            source: Some(SessionSource::SubSession {
+                parent,
+                depth: node.depth,
+                origin: member.spec.tool.clone(),
+            }),
+            ephemeral,
+            ..ConfigureSession::default()
+        })
+    }
+
+    /// The session is open: what waited for it is handed over.
+    pub(super) fn opened(&mut self, agent: AgentId, opened: Opened) {
+        let Some(member) = self.members.get_mut(&agent) else {
+            return;
+        };
+        let Presence::Loading(loading) = &mut member.presence else {
+            return;
+        };
+        let waiting = std::mem::take(&mut loading.orders);
+        let membership = Arc::clone(&loading.membership);
+        let orders = opened.orders;
+        member.has_log = true;
+        for order in waiting {
+            orders.give(order);
+        }
+        self.watch_for_end(agent, orders.clone());
+        let Some(member) = self.members.get_mut(&agent) else {
+            return;
+        };
+        let loading = std::mem::replace(
+            &mut member.presence,
+            Presence::Present(Present {
+                orders,
+                membership,
+                handle: None,
+            }),
+        );
+        if let Presence::Loading(loading) = loading {
+            // It still has to hand over the session's handle.
+            loading.task.detach();
+        }
+    }
+
+    pub(super) fn loaded(&mut self, agent: AgentId, outcome: Result<SessionHandle, String>) {
+        let Some(member) = self.members.get_mut(&agent) else {
+            return;
+        };
+        match (outcome, &mut member.presence) {
+            (Ok(handle), Presence::Present(present)) => {
+                present.handle = Some(handle);
+            }
+            // It left before its handle arrived; dropping that changes nothing.
+            (Ok(_), Presence::Absent | Presence::Leaving(_) | Presence::Loading(_)) => {}
+            (Err(message), _) => {
+                member.presence = Presence::Absent;
+                self.failed_to_start(agent, message);
+            }
+        }
+    }
+
+    /// Lets a session go. Its log is free when `unloaded` hears of it.
+    pub(super) fn leave(&mut self, agent: AgentId) {
+        let Some(member) = self.members.get_mut(&agent) else {
+            return;
+        };
+        if let Presence::Present(present) = &member.presence {
+            present.orders.give(Order::Operate(Op::Shutdown));
+            member.presence = Presence::Leaving(VecDeque::new());
+            member.last_result = None;
+        }
+    }
+
+    /// The session has ended: as it was told to, or by a defect.
+    pub(super) fn unloaded(&mut self, agent: AgentId) {
+        let Some(member) = self.members.get_mut(&agent) else {
+            return;
+        };
+        match std::mem::replace(&mut member.presence, Presence::Absent) {
+            Presence::Leaving(orders) if orders.is_empty() => {}
+            Presence::Leaving(orders) => self.begin_loading(agent, orders),
+            Presence::Present(_) => {
+                self.failed_to_start(agent, "the session ended by a defect".to_owned());
+            }
+            presence @ (Presence::Absent | Presence::Loading(_)) => member.presence = presence,
+        }
+    }
+
+    /// Lets every session go. Called again until none is left.
+    pub(super) fn unload_all(&mut self) {
+        let present: Vec<AgentId> = self.members.keys().copied().collect();
+        for agent in present {
+            self.leave(agent);
+        }
+    }
+
+    /// Lets every session go at once, whatever it does.
+    pub(super) fn drop_all_sessions(&mut self) {
+        for member in self.members.values_mut() {
+            if let Presence::Present(present) = &mut member.presence {
+                present.orders.give(Order::Operate(Op::Shutdown));
+                member.presence = Presence::Leaving(VecDeque::new());
+            } else if let Presence::Loading(_) = member.presence {
+                member.presence = Presence::Absent;
+            }
+        }
+    }
+
+    /// Lets sessions go that came only to write something down.
+    pub(super) fn see_visitors_off(&mut self) {
+        if self.visitors.is_empty() || !self.steps.is_empty() {
+            return;
+        }
+        let visitors: Vec<AgentId> = self.visitors.iter().copied().collect();
+        for agent in visitors {
+            let member = self.members.get(&agent);
+            match member.map(|member| &member.presence) {
+                Some(Presence::Loading(_) | Presence::Leaving(_)) => continue,
+                Some(Presence::Present(_)) if !self.tree.is_resident(agent) => self.leave(agent),
+                Some(Presence::Present(_) | Presence::Absent) | None => {}
+            }
+            self.visitors.remove(&agent);
+        }
+    }
+
+    /// Waits, beside everything else, for the end of a session.
+    fn watch_for_end(&self, agent: AgentId, orders: Orders) {
+        let mailbox = self.shared.mailbox();
+        // Ends with the session, which the supervisor ends.
+        tokio::spawn(async move {
+            orders.ended().await;
+            mailbox.send(Input::Unloaded { agent }).ok();
+        });
+    }
+}
+
+/// Opens a session and waits until it is configured.
+async fn open(deps: Deps, request: ConfigureSession) -> Result<SessionHandle, String> {
+    let (handle, mut events) = spawn(deps);
+    let submission = Submission {
+        id: SubmissionId::default(),
+        op: Op::ConfigureSession(request),
+    };
+    handle
+        .submit(submission)
+        .await
+        .map_err(|closed| closed.to_string())?;
+    loop {
+        let Some(event) = events.next().await else {
+            return Err("the session ended while it was opened".to_owned());
+        };
+        match &event.msg {
+            EventMsg::SessionConfigured(_) => return Ok(handle),
+            EventMsg::Error(error) => return Err(error.message.clone()),
+            _ => {}
+        }
+    }
+}
+
+fn overrides(spec: &SpawnSpec) -> TurnOverrides {
+    TurnOverrides {
+        cwd: Some(spec.cwd.clone()),
+        approval_policy: Some(spec.approval_policy),
+        sandbox_policy: Some(spec.sandbox_policy.clone()),
+        model: Some(spec.model.clone()),
+        effort: spec.reasoning_effort,
+        ..TurnOverrides::default()
+    }
+}
+
+fn fork_point(spec: &SpawnSpec, parent: SessionId) -> Option<ForkPoint> {
+    let turns = match spec.history {
+        HistoryShare::None => return None,
+        HistoryShare::All => None,
+        HistoryShare::LastTurns(turns) => Some(turns),
+    };
+    Some(ForkPoint {
+        session_id: parent,
+        last_response_id: None,
+        turns,
+    })
+}

@@ -1,0 +1,84 @@
+//! One child, as far as it is more than its place in the tree.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use troupe_engine::{Order, Orders, SessionHandle};
+use troupe_protocol::result::TaskResult;
+use troupe_protocol::spawn::SpawnSpec;
+use troupe_protocol::usage::TokenUsage;
+
+use super::host::Membership;
+
+#[derive(Debug)]
+pub(super) struct Member {
+    pub spec: Arc<SpawnSpec>,
+    pub presence: Presence,
+    /// Whether it has a log; without one the session begins anew.
+    pub has_log: bool,
+    pub note: Option<String>,
+    /// The beginning of the last message or the error, in one line.
+    pub preview: Option<String>,
+    /// Of the last ended task, as long as the session is in memory.
+    pub last_result: Option<Arc<TaskResult>>,
+    pub reasoning_header: Option<String>,
+    /// Of all ended tasks.
+    pub usage: TokenUsage,
+    /// Why it was stopped, in somebody's words.
+    pub stop_note: Option<String>,
+}
+
+/// Whether the session of an agent is in memory.
+#[derive(Debug)]
+pub(super) enum Presence {
+    Absent,
+    Loading(Loading),
+    Present(Present),
+    /// Its log is not free yet. Orders that come meanwhile wait for the next load.
+    Leaving(VecDeque<Order>),
+}
+
+#[derive(Debug)]
+pub(super) struct Loading {
+    /// Given once it is open.
+    pub orders: VecDeque<Order>,
+    pub membership: Arc<Membership>,
+    pub task: tokio_util::task::AbortOnDropHandle<()>,
+}
+
+#[derive(Debug)]
+pub(super) struct Present {
+    pub orders: Orders,
+    pub membership: Arc<Membership>,
+    /// Dropping it ends the session. It arrives a moment after the session has opened.
+    pub handle: Option<SessionHandle>,
+}
+
+impl Member {
+    pub(super) fn new(spec: Arc<SpawnSpec>) -> Self {
+        Self {
+            spec,
+            presence: Presence::Absent,
+            has_log: false,
+            note: None,
+            preview: None,
+            last_result: None,
+            reasoning_header: None,
+            usage: TokenUsage::default(),
+            stop_note: None,
+        }
+    }
+
+    pub(super) fn is_present(&self) -> bool {
+        !matches!(self.presence, Presence::Absent)
+    }
+
+    /// Returns what shows the session at work, if it is in memory.
+    pub(super) fn membership(&self) -> Option<&Membership> {
+        match &self.presence {
+            Presence::Present(present) => Some(&present.membership),
+            Presence::Loading(loading) => Some(&loading.membership),
+            Presence::Absent | Presence::Leaving(_) => None,
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! What people and models hear of the tree: at the root everything, at a parent its own
+//! children's lives.
+
+use troupe_engine::Order;
+use troupe_protocol::AgentId;
+use troupe_protocol::agent::{AgentInbox, AgentOrigin, SubagentLifecycle, SubagentSummary};
+use troupe_protocol::event::{BackgroundEvent, EventMsg};
+
+use super::Supervisor;
+use crate::desk::AgentView;
+use crate::tree::effect::Notice;
+use crate::tree::inbox::Depth;
+use crate::tree::status::Status;
+
+impl Supervisor {
+    pub(super) fn notify(&mut self, notice: Notice) {
+        match notice {
+            Notice::Created { agent } => self.created(agent),
+            Notice::Status { agent, status } => self.status_changed(agent, status),
+            Notice::Deleted { agent } => {
+                if let Some(session_id) = self.tree.get(agent).map(|node| node.session) {
+                    let deleted = SubagentLifecycle::Deleted {
+                        agent_id: agent,
+                        session_id,
+                    };
+                    self.tell(AgentId::ROOT, vec![EventMsg::SubagentLifecycle(deleted)]);
+                }
+            }
+            Notice::Inbox { agent, depth } => self.inbox_changed(agent, depth),
+        }
+    }
+
+    fn created(&mut self, agent: AgentId) {
+        let view = self.view(agent);
+        let created = SubagentLifecycle::Created {
+            subagent: summary(&view),
+        };
+        self.tell(AgentId::ROOT, vec![EventMsg::SubagentLifecycle(created)]);
+        if view.spec.as_ref().is_some_and(|spec| spec.is_session()) {
+            let model = view.spec.as_ref().map_or("", |spec| &spec.model);
+            let message = format!("spawned child session {} with model {model}", view.session);
+            self.background(&view, message, false);
+        }
+    }
+
+    fn status_changed(&mut self, agent: AgentId, status: Status) {
+        if agent == AgentId::ROOT {
+            return;
+        }
+        let view = AgentView {
+            status,
+            ..self.view(agent)
+        };
+        let event = SubagentLifecycle::Status {
+            agent_id: agent,
+            session_id: view.session,
+            status: view.wire_status(),
+        };
+        self.tell(AgentId::ROOT, vec![EventMsg::SubagentLifecycle(event)]);
+        if let Some(message) = background_text(&view) {
+            self.background(&view, message, status.is_final());
+        }
+    }
+
+    /// Tells a parent of its child's life.
+    fn background(&mut self, view: &AgentView, message: String, is_final: bool) {
+        let event = EventMsg::BackgroundEvent(BackgroundEvent {
+            message,
+            is_final,
+            session_id: Some(view.session),
+        });
+        let parent = view.parent.unwrap_or(AgentId::ROOT);
+        self.tell(parent, vec![event]);
+    }
+
+    /// Depths are not kept: they follow from the lines.
+    fn inbox_changed(&mut self, agent: AgentId, depth: Depth) {
+        let Some(session_id) = self.tree.get(agent).map(|node| node.session) else {
+            return;
+        };
+        let inbox = AgentInbox {
+            agent_id: agent,
+            session_id,
+            pending_messages: count(depth.messages),
+            pending_interrupts: count(depth.interrupts),
+        };
+        self.root
+            .orders
+            .give(Order::Tell(EventMsg::AgentInbox(inbox)));
+    }
+
+    pub(super) fn reasoning(&mut self, agent: AgentId, header: String) {
+        let Some(session_id) = self.tree.get(agent).map(|node| node.session) else {
+            return;
+        };
+        if let Some(member) = self.members.get_mut(&agent) {
+            member.reasoning_header = Some(header.clone());
+        }
+        let event = SubagentLifecycle::ReasoningHeader {
+            agent_id: agent,
+            session_id,
+            reasoning_header: header,
+        };
+        self.tell(AgentId::ROOT, vec![EventMsg::SubagentLifecycle(event)]);
+    }
+
+    pub(super) fn warn(&mut self, agent: AgentId, message: String) {
+        self.tell(agent, vec![EventMsg::Warning { message }]);
+    }
+
+    /// Has a session record and tell events, if it is in memory; the root otherwise.
+    pub(super) fn tell(&mut self, agent: AgentId, events: Vec<EventMsg>) {
+        let here = self
+            .members
+            .get(&agent)
+            .and_then(|member| match &member.presence {
+                super::member::Presence::Present(present) => Some(&present.orders),
+                _ => None,
+            });
+        let orders = here.unwrap_or(&self.root.orders);
+        orders.give(Order::Record {
+            records: Vec::new(),
+            events,
+            receipt: None,
+        });
+    }
+}
+
+fn summary(view: &AgentView) -> SubagentSummary {
+    let spec = view.spec.as_ref();
+    SubagentSummary {
+        agent_id: view.agent,
+        parent_agent_id: view.parent,
+        session_id: view.session,
+        parent_session_id: view.parent_session,
+        origin: view.origin.unwrap_or(AgentOrigin::Spawn),
+        status: view.wire_status(),
+        label: spec.and_then(|spec| spec.label.clone()),
+        summary: spec.map(|spec| spec.summary.clone()),
+        reasoning_header: view.reasoning_header.clone(),
+        started_at_ms: view.born_at_ms,
+        pending_messages: count(view.pending.messages),
+        pending_interrupts: count(view.pending.interrupts),
+    }
+}
+
+/// Returns the line that a parent reads when the life of its child changes.
+fn background_text(view: &AgentView) -> Option<String> {
+    let spec = view.spec.as_ref()?;
+    let id = view.session;
+    if spec.is_session() {
+        return match view.status {
+            Status::Completed => Some(format!("child session {id} completed")),
+            Status::Cancelled | Status::Shutdown | Status::Interrupted { .. } => {
+                Some(format!("child session {id} cancelled"))
+            }
+            Status::Errored | Status::BudgetExceeded => Some(format!("child session {id} failed")),
+            Status::PendingInit
+            | Status::Queued { .. }
+            | Status::Running
+            | Status::Waiting { .. }
+            | Status::NotFound => None,
+        };
+    }
+    let who = match &spec.agent_name {
+        Some(name) => format!("agent {}/{name} ({id})", spec.agent_type),
+        None => format!("agent {} ({id})", spec.agent_type),
+    };
+    let time = elapsed(view.now_ms - view.born_at_ms);
+    let with_preview = |verb: &str| match &view.preview {
+        Some(preview) => format!("{who} {verb} in {time}: {preview}"),
+        None => format!("{who} {verb} in {time}"),
+    };
+    Some(match view.status {
+        Status::PendingInit => format!("{who} initializing"),
+        Status::Queued { position } => format!("{who} queued (position {position})"),
+        Status::Running | Status::Waiting { .. } => format!("{who} running ({time})"),
+        Status::Completed => with_preview("completed"),
+        Status::Errored => with_preview("errored"),
+        Status::BudgetExceeded => with_preview("ran out of its budget"),
+        Status::Interrupted { .. } => format!("{who} interrupted in {time}"),
+        Status::Cancelled => format!("{who} cancelled in {time}"),
+        Status::Shutdown => format!("{who} stopped in {time}"),
+        Status::NotFound => return None,
+    })
+}
+
+fn elapsed(ms: i64) -> String {
+    let seconds = ms.max(0) / 1000;
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, seconds) => format!("{seconds}s"),
+        (0, minutes, seconds) => format!("{minutes}m {seconds:02}s"),
+        (hours, minutes, _) => format!("{hours}h {minutes:02}m"),
+    }
+}
+
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,227 @@
+//! An older tree is taken up from its logs: numbers, paths, notes, inboxes, watchdogs,
+//! statuses with their reasons.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+
+use troupe_protocol::result::TaskResult;
+use troupe_protocol::spawn::SpawnSpec;
+use troupe_protocol::tree::{AgentLine, AgentMessage, Fact, Keepsake, MessageId, Record};
+use troupe_protocol::{AgentId, SessionId};
+use troupe_store::{Error, Store};
+
+use super::handle::Recovery;
+use super::lines::Contents;
+use super::member::Member;
+use super::{Supervisor, views};
+use crate::tree::Tree;
+use crate::tree::command::{Letter, Urgency, What};
+use crate::tree::lifecycle::{End, Interruption, Lifecycle};
+
+/// What an agent is told when it is to go on after the engine had stopped.
+const CONTINUE: &str = "The engine stopped while you were at work. What you had done until then is \
+    kept, but a command that was running may have been cut off. Look at where things stand and go \
+    on with your task.";
+
+/// Everything that the logs of a tree say.
+#[derive(Debug, Default)]
+struct Story {
+    records: Vec<Record>,
+    specs: BTreeMap<AgentId, SpawnSpec>,
+    mail: HashMap<MessageId, AgentMessage>,
+    keepsakes: Vec<(u64, Keepsake)>,
+    results: HashMap<SessionId, Vec<TaskResult>>,
+    /// Children that never got a log.
+    unopened: Vec<SessionId>,
+    warnings: Vec<String>,
+}
+
+impl Supervisor {
+    pub(super) async fn restore(&mut self) {
+        let story = match self.shared.store() {
+            Some(store) => read(&*store, self.root.session).await,
+            None => Story::default(),
+        };
+        for warning in &story.warnings {
+            self.warn(AgentId::ROOT, warning.clone());
+        }
+        let limits = self.shared.options.limits.clone();
+        let is_rooted = |record: &Record| matches!(record.fact, Fact::Rooted { .. });
+        if !story.records.iter().any(is_rooted) {
+            // The lines were those of another tree.
+            let (tree, effects) = Tree::new(limits, self.root.session, self.now());
+            self.tree = tree;
+            return self.perform(effects, Contents::default());
+        }
+        let (tree, misfits) = Tree::restore(limits, story.records.clone());
+        self.tree = tree;
+        for (record, misfit) in misfits {
+            let message = format!(
+                "a line of the agent tree (number {}) was left out: {misfit}",
+                record.order
+            );
+            self.warn(AgentId::ROOT, message);
+        }
+        self.remember(story);
+        self.drive(What::Recover);
+        if self.shared.options.recovery == Recovery::Continue {
+            self.continue_interrupted();
+        }
+    }
+
+    fn remember(&mut self, mut story: Story) {
+        for node in self.tree.memory().iter() {
+            let Some(spec) = story.specs.remove(&node.id) else {
+                continue;
+            };
+            let mut member = Member::new(Arc::new(spec));
+            member.has_log = !story.unopened.contains(&node.session);
+            for result in story.results.remove(&node.session).unwrap_or_default() {
+                member.usage += result.evidence.usage;
+                member.preview = result.text().as_deref().map(views::preview);
+            }
+            self.members.insert(node.id, member);
+            for envelope in node.inbox.iter() {
+                if let Some(message) = story.mail.remove(&envelope.id) {
+                    self.mail.insert(envelope.id, message);
+                }
+            }
+        }
+        let root = self.tree.get(AgentId::ROOT);
+        for envelope in root.into_iter().flat_map(|root| root.inbox.iter()) {
+            if let Some(message) = story.mail.remove(&envelope.id) {
+                self.mail.insert(envelope.id, message);
+            }
+        }
+        story.keepsakes.sort_by_key(|(order, _)| *order);
+        for (_, keepsake) in story.keepsakes {
+            self.recall(keepsake);
+        }
+    }
+
+    fn recall(&mut self, keepsake: Keepsake) {
+        let now = self.now().0;
+        match keepsake {
+            Keepsake::Note { agent, note } => {
+                if let Some(member) = self.members.get_mut(&agent) {
+                    member.note = note;
+                }
+            }
+            Keepsake::Watchdog {
+                by,
+                target,
+                interval_s,
+                message,
+            } => self
+                .watchdogs
+                .restore(by, target, interval_s, &message, now),
+            Keepsake::WatchdogOff { by, target } => {
+                self.watchdogs.cancel(by, target);
+            }
+        }
+    }
+
+    /// Asks everybody to go on who was at work when the engine stopped.
+    fn continue_interrupted(&mut self) {
+        let stopped = |lifecycle: &Lifecycle| {
+            let Lifecycle::Ended { end, .. } = lifecycle else {
+                return false;
+            };
+            matches!(
+                end,
+                End::Interrupted {
+                    why: Interruption::Crash | Interruption::Shutdown
+                }
+            )
+        };
+        let agents = self.tree.memory().iter();
+        let interrupted: Vec<AgentId> = agents
+            .filter(|agent| agent.id != AgentId::ROOT && stopped(&agent.lifecycle))
+            .map(|agent| agent.id)
+            .collect();
+        for to in interrupted {
+            let letter = Letter {
+                from: troupe_protocol::tree::Sender::User,
+                to,
+                message: MessageId(self.shared.ids.session().0),
+                urgency: Urgency::Regular,
+            };
+            let Ok(effects) = self.command(What::Send(letter)) else {
+                continue;
+            };
+            let message = AgentMessage {
+                items: vec![troupe_protocol::input::UserInput::text(CONTINUE)],
+                metadata: None,
+            };
+            self.perform(
+                effects,
+                Contents {
+                    message: Some(message),
+                    ..Contents::default()
+                },
+            );
+        }
+    }
+}
+
+/// Reads the logs of a tree, from the root down.
+async fn read(store: &dyn Store, root: SessionId) -> Story {
+    let mut story = Story::default();
+    let mut open = VecDeque::from([root]);
+    while let Some(session) = open.pop_front() {
+        match store.agent_lines(session).await {
+            Ok(lines) => {
+                story.warnings.extend(lines.warnings);
+                let of_tree = lines.lines.into_iter().map(|(_, line)| line);
+                for line in of_tree.filter(|line| line.tree == root) {
+                    story.take(line, &mut open);
+                }
+            }
+            Err(Error::NotFound { .. }) => story.unopened.push(session),
+            Err(error) => story
+                .warnings
+                .push(format!("the log of agent session {session}: {error}")),
+        }
+    }
+    story
+}
+
+impl Story {
+    fn take(&mut self, line: AgentLine, open: &mut VecDeque<SessionId>) {
+        let AgentLine {
+            record,
+            spec,
+            message,
+            result,
+            ..
+        } = line;
+        match &record.fact {
+            Fact::Born(birth) => {
+                open.push_back(birth.session);
+                if let Some(spec) = spec {
+                    self.specs.insert(birth.agent, *spec);
+                }
+                self.keep(birth.first.id, message);
+            }
+            Fact::Sent { envelope, .. } => self.keep(envelope.id, message),
+            Fact::Ended { callback, .. } => {
+                if let Some(callback) = callback {
+                    self.keep(callback.id, message);
+                }
+                if let Some(result) = result {
+                    let results = self.results.entry(result.session_id).or_default();
+                    results.push(*result);
+                }
+            }
+            Fact::Kept(keepsake) => self.keepsakes.push((record.order, keepsake.clone())),
+            _ => {}
+        }
+        self.records.push(record);
+    }
+
+    fn keep(&mut self, id: MessageId, message: Option<Box<AgentMessage>>) {
+        if let Some(message) = message {
+            self.mail.insert(id, *message);
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! A review is a child with the role of a reviewer, whose answer has a shape.
+
+use std::sync::{Arc, LazyLock};
+
+use schemars::generate::SchemaSettings;
+use serde_json::Value;
+use tokio::sync::oneshot;
+use troupe_protocol::agent::AgentOrigin;
+use troupe_protocol::event::{EventMsg, ReviewOutput};
+use troupe_protocol::input::UserInput;
+use troupe_protocol::op::{ReviewRequest, ReviewTarget};
+use troupe_protocol::result::{StructuredOutput, TaskResult};
+use troupe_protocol::spawn::{ApprovalRoute, CallbackConfig, HistoryShare};
+use troupe_protocol::tree::{CallbackMode, Caller, OnParentInterrupt};
+use troupe_protocol::{AgentId, SubmissionId};
+
+use super::Supervisor;
+use super::handle::Agents;
+use super::input::{Input, SessionReport};
+use super::spawning::Newborn;
+use crate::desk::{CallbackChoice, SpawnRequest, Turn};
+use crate::roles::Role;
+
+const TOOL: &str = "review";
+const ROLE: &str = "reviewer";
+
+static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
+    let mut settings = SchemaSettings::draft2020_12();
+    settings.inline_subschemas = true;
+    settings.meta_schema = None;
+    settings
+        .into_generator()
+        .into_root_schema_for::<ReviewOutput>()
+        .to_value()
+});
+
+impl Agents {
+    pub(crate) async fn review(
+        &self,
+        agent: AgentId,
+        submission: SubmissionId,
+        request: ReviewRequest,
+    ) -> Result<(), String> {
+        let context = self.root_context().ok_or("the session is not open")?;
+        let role = self
+            .options()
+            .roles
+            .resolve(&context.cwd, ROLE)
+            .map_err(|error| error.to_string())?;
+        if !self.plant() {
+            return Err("the session is not open".to_owned());
+        }
+        let (reply, answer) = oneshot::channel();
+        self.post(Input::Report(SessionReport::Reviewing {
+            agent,
+            submission,
+            request,
+            role,
+            reply,
+        }));
+        answer
+            .await
+            .unwrap_or_else(|_| Err("the tree has ended".to_owned()))
+    }
+}
+
+impl Supervisor {
+    pub(super) fn review(
+        &mut self,
+        agent: AgentId,
+        submission: SubmissionId,
+        request: ReviewRequest,
+        role: Arc<Role>,
+        reply: oneshot::Sender<Result<(), String>>,
+    ) {
+        let wish = self.reviewer(submission, &request.target);
+        let born = self.try_spawn(Caller::User, wish, &role);
+        let told = match born {
+            Err(trouble) => Err(trouble.to_string()),
+            Ok(Newborn {
+                agent: child,
+                effects,
+                contents,
+                note,
+                ..
+            }) => {
+                self.tell(
+                    agent,
+                    vec![EventMsg::EnteredReviewMode {
+                        target: request.target,
+                        user_facing_hint: request.user_facing_hint,
+                    }],
+                );
+                self.perform(effects, contents);
+                self.note_birth(Caller::User, child, note);
+                Ok(())
+            }
+        };
+        // A session that is gone is not reviewed.
+        reply.send(told).ok();
+    }
+
+    fn reviewer(&self, submission: SubmissionId, target: &ReviewTarget) -> SpawnRequest {
+        let context = &self.root.context;
+        SpawnRequest {
+            tool: TOOL,
+            origin: AgentOrigin::Spawn,
+            items: vec![UserInput::text(task(target))],
+            agent_type: Some(ROLE.to_owned()),
+            agent_name: None,
+            name: Some(TOOL.to_owned()),
+            label: None,
+            working_directory: None,
+            model: None,
+            reasoning_effort: None,
+            sandbox: None,
+            history: HistoryShare::None,
+            output_schema: Some(SCHEMA.clone()),
+            approvals: Some(ApprovalRoute::Never),
+            on_parent_interrupt: OnParentInterrupt::Cancel,
+            callback: CallbackChoice {
+                mode: CallbackMode::Off,
+                config: None::<CallbackConfig>,
+            },
+            thread_note: None,
+            fork_answer: None,
+            turn: Turn {
+                task: submission,
+                message_index: 0,
+                cwd: context.cwd.clone(),
+                model: context.model.clone(),
+                reasoning_effort: context.effort,
+                approval_policy: context.approval_policy,
+                sandbox_policy: context.sandbox_policy.clone(),
+            },
+        }
+    }
+
+    /// Returns what a review came to, if the agent is a reviewer of this kind.
+    pub(super) fn review_outcome(
+        &self,
+        agent: AgentId,
+        result: &TaskResult,
+    ) -> Option<Option<ReviewOutput>> {
+        let member = self.members.get(&agent)?;
+        if member.spec.tool != TOOL {
+            return None;
+        }
+        let value = match &result.output {
+            Some(StructuredOutput::Valid { value }) => Some(value.clone()),
+            Some(StructuredOutput::Invalid { .. }) | None => None,
+        };
+        Some(value.and_then(|value| serde_json::from_value(value).ok()))
+    }
+
+    pub(super) fn review_is_over(&mut self, agent: AgentId, review_output: Option<ReviewOutput>) {
+        let parent = self.tree.get(agent).and_then(|node| node.parent);
+        let event = EventMsg::ExitedReviewMode { review_output };
+        self.tell(parent.unwrap_or(AgentId::ROOT), vec![event]);
+    }
+}
+
+fn task(target: &ReviewTarget) -> String {
+    let what = match target {
+        ReviewTarget::UncommittedChanges => "Review the changes in this working tree that are not \
+            committed: staged, unstaged and untracked files. `git status --porcelain` and \
+            `git diff HEAD` show them; read untracked files whole."
+            .to_owned(),
+        ReviewTarget::BaseBranch { branch } => format!(
+            "Review what the current branch adds to `{branch}`. Find the merge base with `git \
+             merge-base HEAD {branch}` and look at the diff from there to HEAD."
+        ),
+        ReviewTarget::Commit { sha, title } => {
+            let title = title.as_deref().map(|title| format!(" (\"{title}\")"));
+            format!(
+                "Review the commit {sha}{}. `git show {sha}` shows it.",
+                title.unwrap_or_default()
+            )
+        }
+        ReviewTarget::Custom { instructions } => instructions.clone(),
+    };
+    format!(
+        "{what}\n\nAnswer with the JSON object that was asked for and nothing else. Each finding \
+         names one defect that the author would want to know of, with the file and the lines it is \
+         in; an empty list is a good answer. `priority` is 0 (must be fixed now) to 3 (nice to \
+         have)."
+    )
+}

@@ -1,0 +1,214 @@
+//! A child is made: its rights are settled, its birth is written, its session opens.
+
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+use troupe_protocol::spawn::{CallbackConfig, SpawnSpec};
+use troupe_protocol::tree::{
+    AgentMessage, Bond, CallbackMode, Caller, Genealogy, Keepsake, MessageId, Reach, SpawnPoint,
+};
+use troupe_protocol::{AgentId, SessionId};
+
+use super::Supervisor;
+use super::lines::Contents;
+use super::member::Member;
+use super::requests::{answer, normalised};
+use crate::desk::{SpawnRequest, Spawned, Trouble};
+use crate::rights::{self, Parent, Settled};
+use crate::roles::Role;
+use crate::tree::Effect;
+use crate::tree::command::{Spawn, What};
+use crate::tree::effect::Answer;
+
+impl Supervisor {
+    pub(super) fn spawn(
+        &mut self,
+        caller: Caller,
+        request: SpawnRequest,
+        role: &Arc<Role>,
+        reply: oneshot::Sender<Result<Spawned, Trouble>>,
+    ) {
+        match self.try_spawn(caller, request, role) {
+            Err(trouble) => answer(reply, Err(trouble)),
+            Ok(newborn) => {
+                let Newborn {
+                    agent,
+                    settled,
+                    effects,
+                    contents,
+                    note,
+                } = newborn;
+                self.perform_and_answer(effects, contents, move |this, told| {
+                    if let Answer::Spawned { .. } = told {
+                        let spawned = Spawned {
+                            view: this.view(agent),
+                            requested: settled.requested,
+                            effective: settled.effective,
+                            why: settled.why,
+                        };
+                        answer(reply, Ok(spawned));
+                    }
+                });
+                self.note_birth(caller, agent, note);
+            }
+        }
+    }
+
+    pub(super) fn try_spawn(
+        &mut self,
+        caller: Caller,
+        request: SpawnRequest,
+        role: &Arc<Role>,
+    ) -> Result<Newborn, Trouble> {
+        let parent = caller.log();
+        let persona = match &request.agent_name {
+            Some(name) => Some(role.persona(name)?),
+            None => None,
+        };
+        let models = self.shared.options.catalogue.models();
+        let rights = self.rights_of(parent);
+        let settled = rights::settle(&rights, role, persona, &request, models.as_deref())?;
+        let note = match &request.thread_note {
+            Some(note) => normalised(note),
+            None => normalised(&default_note(&settled.spec, &role.description)),
+        };
+        let birth = self.birth(caller, &request, &settled.spec);
+        let spec = Arc::new(SpawnSpec {
+            fork_answer: self.fork_answer(&request, birth.session, parent),
+            ..settled.spec.clone()
+        });
+        let effects = self.command(What::Spawn(birth))?;
+        let agent = born(&effects).ok_or(Trouble::Ended)?;
+        let mut member = Member::new(Arc::clone(&spec));
+        member.note.clone_from(&note);
+        self.members.insert(agent, member);
+        let contents = Contents {
+            spec: Some(spec),
+            message: Some(AgentMessage {
+                items: request.items,
+                metadata: None,
+            }),
+            result: None,
+        };
+        Ok(Newborn {
+            agent,
+            settled,
+            effects,
+            contents,
+            note,
+        })
+    }
+
+    fn birth(&self, caller: Caller, request: &SpawnRequest, spec: &SpawnSpec) -> Spawn {
+        let persona = spec.agent_name.as_deref();
+        let name = request.name.as_deref().or(request.label.as_deref());
+        let name = name.or(persona).unwrap_or(&spec.agent_type);
+        let callback = if spec.callback.enabled {
+            request.callback.mode
+        } else {
+            CallbackMode::Off
+        };
+        Spawn {
+            by: caller,
+            session: self.shared.ids.session(),
+            name: name.to_owned(),
+            genealogy: Genealogy {
+                origin: request.origin,
+                point: Some(SpawnPoint {
+                    task: request.turn.task.clone(),
+                    message_index: request.turn.message_index,
+                }),
+            },
+            bond: Bond {
+                callback,
+                on_parent_interrupt: request.on_parent_interrupt,
+                reach: Reach::Family,
+            },
+            message: MessageId(self.shared.ids.session().0),
+        }
+    }
+
+    /// Returns what a forked child reads as the answer of the call that made it.
+    fn fork_answer(
+        &self,
+        request: &SpawnRequest,
+        child: SessionId,
+        parent: AgentId,
+    ) -> Option<String> {
+        let parent = self.tree.get(parent)?.session;
+        let answer = request.fork_answer.as_ref()?;
+        Some(answer.for_child(child, parent))
+    }
+
+    /// What the tree lets a parent hand down.
+    fn rights_of(&self, parent: AgentId) -> Parent {
+        let spec = self.members.get(&parent).map(|member| &member.spec);
+        Parent {
+            spec: spec.cloned(),
+            tools: spec.map_or_else(Vec::new, |spec| spec.tools.clone()),
+            callback: self.inherited_callback(parent),
+        }
+    }
+
+    fn inherited_callback(&self, agent: AgentId) -> CallbackConfig {
+        match self.members.get(&agent) {
+            Some(member) => member.spec.callback.clone(),
+            None => self.shared.options.callback.clone(),
+        }
+    }
+
+    /// Returns how `target` is told of `child`: in the target's words, about what the child
+    /// was made with.
+    pub(super) fn callback_config(&self, target: AgentId, child: AgentId) -> CallbackConfig {
+        let template = self.inherited_callback(target).template;
+        CallbackConfig {
+            template,
+            ..self.inherited_callback(child)
+        }
+    }
+
+    /// Keeps the first note in the tree; the session gets it when it opens. One that cannot
+    /// be kept does not undo a child.
+    pub(super) fn note_birth(&mut self, caller: Caller, agent: AgentId, note: Option<String>) {
+        if note.is_none() {
+            return;
+        }
+        let keepsake = Keepsake::Note { agent, note };
+        let by = caller;
+        match self.command(What::Keep { by, keepsake }) {
+            Ok(effects) => self.perform(effects, Contents::default()),
+            Err(trouble) => {
+                self.warn(caller.log(), format!("the note was not set: {trouble}"));
+            }
+        }
+    }
+}
+
+/// A child that the tree has agreed to, and what is to be done for it.
+pub(super) struct Newborn {
+    pub agent: AgentId,
+    pub settled: Settled,
+    pub effects: Vec<Effect>,
+    pub contents: Contents,
+    pub note: Option<String>,
+}
+
+fn born(effects: &[Effect]) -> Option<AgentId> {
+    effects.iter().find_map(|effect| match effect {
+        Effect::Answer(Answer::Spawned { agent, .. }) => Some(*agent),
+        _ => None,
+    })
+}
+
+fn default_note(spec: &SpawnSpec, description: &str) -> String {
+    let mut note = format!("agent_type={}", spec.agent_type);
+    if let Some(name) = &spec.agent_name {
+        note.push_str("; agent_name=");
+        note.push_str(name);
+    }
+    if !description.is_empty() {
+        note.push_str("; agent_description=");
+        note.push_str(description);
+    }
+    note
+}

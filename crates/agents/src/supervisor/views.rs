@@ -1,0 +1,98 @@
+//! How agents stand, for whoever asks.
+
+use std::sync::Arc;
+
+use troupe_engine::Host as _;
+use troupe_protocol::AgentId;
+use troupe_protocol::usage::TokenUsage;
+
+use super::Supervisor;
+use crate::callback;
+use crate::desk::AgentView;
+use crate::tree::agent::Place;
+use crate::tree::lifecycle::Lifecycle;
+
+/// Characters of a message that stand for the whole of it in lists.
+const PREVIEW_CHARS_MAX: usize = 160;
+
+impl Supervisor {
+    /// Returns how an agent stands. It must be one of the tree.
+    pub(super) fn view(&self, agent: AgentId) -> AgentView {
+        let node = self
+            .tree
+            .get(agent)
+            .expect("agents are never forgotten, and only known ones are viewed");
+        let member = self.members.get(&agent);
+        let parent = node.parent.and_then(|parent| self.tree.get(parent));
+        let last_task = match &node.lifecycle {
+            Lifecycle::Ended { task, .. } => Some(task.clone()),
+            Lifecycle::Shutdown { last } => last.as_ref().map(|last| last.task.clone()),
+            Lifecycle::PendingInit | Lifecycle::Running { .. } => None,
+        };
+        AgentView {
+            agent,
+            session: node.session,
+            parent: node.parent,
+            parent_session: parent.map(|parent| parent.session),
+            path: node.path.clone(),
+            depth: node.depth,
+            origin: node.genealogy.as_ref().map(|genealogy| genealogy.origin),
+            spec: member.map(|member| Arc::clone(&member.spec)),
+            note: member.and_then(|member| member.note.clone()),
+            status: self.tree.status(agent),
+            preview: member.and_then(|member| member.preview.clone()),
+            since_ms: node.since.0,
+            born_at_ms: node.born_at.0,
+            now_ms: self.now().0,
+            pending: node.inbox.depth(),
+            last_task,
+            pulse: member
+                .and_then(|member| member.membership())
+                .map(|membership| membership.vitals().read()),
+            reasoning_header: member.and_then(|member| member.reasoning_header.clone()),
+            usage: self.usage(agent),
+            subtree_usage: self.subtree_usage(agent),
+            initial_message_count: 0,
+            pruned: node.place == Place::Pruned,
+        }
+    }
+
+    pub(super) fn views(&self) -> Vec<AgentView> {
+        let agents = self.tree.memory().iter();
+        agents.map(|agent| self.view(agent.id)).collect()
+    }
+
+    fn usage(&self, agent: AgentId) -> TokenUsage {
+        let member = self.members.get(&agent);
+        member.map_or_else(TokenUsage::default, |member| member.usage)
+    }
+
+    fn subtree_usage(&self, agent: AgentId) -> TokenUsage {
+        let mut sum = TokenUsage::default();
+        for below in self.tree.memory().subtree(agent) {
+            sum += self.usage(below);
+        }
+        sum
+    }
+
+    /// Returns what a callback about `agent` can speak of.
+    pub(super) fn callback_context(
+        &self,
+        agent: AgentId,
+        target: AgentId,
+        result: &troupe_protocol::result::TaskResult,
+    ) -> callback::Context {
+        let view = self.view(agent);
+        let parent = self.tree.get(target).map(|node| node.session);
+        callback::Context::new(&view, parent.unwrap_or(self.root.session), result)
+    }
+}
+
+/// Returns the beginning of a text, in one line.
+pub(super) fn preview(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(PREVIEW_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}

@@ -1,0 +1,238 @@
+//! Waits. Each costs a timer and nothing else until it is answered.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+use troupe_protocol::AgentId;
+use troupe_protocol::tree::Caller;
+use troupe_tools::Claim;
+
+use super::Supervisor;
+use super::handle::last_result;
+use super::input::Input;
+use super::lines::Contents;
+use super::requests::answer;
+use crate::desk::{Finished, Targets, Trouble, Waited};
+use crate::tree::Effect;
+use crate::tree::command::{WaitFor, What};
+use crate::tree::effect::{Answer, WaitAnswer, WaitEnd};
+use crate::tree::id::WaitId;
+
+#[derive(Debug, Default)]
+pub(super) struct Waits(BTreeMap<WaitId, Open>);
+
+#[derive(Debug)]
+struct Open {
+    /// As they were named, with whom they mean.
+    on: Vec<(String, AgentId)>,
+    /// Names that mean nobody.
+    unknown: Vec<String>,
+    reply: oneshot::Sender<Result<Waited, Trouble>>,
+    _timer: AbortOnDropHandle<()>,
+}
+
+impl Supervisor {
+    pub(super) fn wait(
+        &mut self,
+        caller: Caller,
+        targets: Targets,
+        time: Duration,
+        stop: CancellationToken,
+        reply: oneshot::Sender<Result<Waited, Trouble>>,
+    ) {
+        let (on, unknown) = self.wait_targets(caller, &targets);
+        if on.is_empty() && !unknown.is_empty() {
+            return answer(reply, Ok(nobody_known(unknown)));
+        }
+        let wait_for = match targets {
+            Targets::AnyChild => WaitFor::AnyChild,
+            Targets::Addresses(_) => WaitFor::Agents(on.iter().map(|(_, id)| *id).collect()),
+        };
+        let what = What::Wait {
+            by: caller,
+            on: wait_for,
+        };
+        let effects = match self.command(what) {
+            Ok(effects) => effects,
+            Err(trouble) => return answer(reply, Err(trouble)),
+        };
+        let Some(wait) = opened(&effects) else {
+            return answer(reply, Err(Trouble::Ended));
+        };
+        // An agent that never was counts as ended, so there is nothing to wait for.
+        let time = if unknown.is_empty() {
+            time
+        } else {
+            Duration::ZERO
+        };
+        let timer = self.time_wait(wait, time, stop);
+        let open = Open {
+            on,
+            unknown,
+            reply,
+            _timer: timer,
+        };
+        self.waits.0.insert(wait, open);
+        self.perform(effects, Contents::default());
+    }
+
+    fn wait_targets(
+        &self,
+        caller: Caller,
+        targets: &Targets,
+    ) -> (Vec<(String, AgentId)>, Vec<String>) {
+        let Targets::Addresses(addresses) = targets else {
+            return (Vec::new(), Vec::new());
+        };
+        let mut on = Vec::new();
+        let mut unknown = Vec::new();
+        for address in addresses {
+            match self.resolve(caller, address) {
+                Ok(agent) => on.push((address.clone(), agent)),
+                Err(_) => unknown.push(address.clone()),
+            }
+        }
+        (on, unknown)
+    }
+
+    fn time_wait(
+        &self,
+        wait: WaitId,
+        time: Duration,
+        stop: CancellationToken,
+    ) -> AbortOnDropHandle<()> {
+        let mailbox = self.shared.mailbox();
+        AbortOnDropHandle::new(tokio::spawn(async move {
+            let why = tokio::select! {
+                () = tokio::time::sleep(time) => WaitEnd::TimedOut,
+                () = stop.cancelled() => WaitEnd::Stopped,
+            };
+            mailbox.send(Input::WaitOver { wait, why }).ok();
+        }))
+    }
+
+    pub(super) fn wait_over(&mut self, wait: WaitId, why: WaitEnd) {
+        let what = match why {
+            WaitEnd::TimedOut => What::TimeOut { wait },
+            WaitEnd::Stopped | WaitEnd::Final => What::StopWaiting { wait },
+        };
+        match self.command(what) {
+            Ok(effects) => self.perform(effects, Contents::default()),
+            // Answered at the same moment, or gone with the waiter's task. An answer that
+            // is on its way finds the entry; one that is not will never come.
+            Err(_) if why == WaitEnd::Stopped => {
+                self.waits.0.remove(&wait);
+            }
+            Err(_) => {}
+        }
+    }
+
+    pub(super) fn answer_wait(&mut self, wait: WaitId, told: WaitAnswer) {
+        let Some(open) = self.waits.0.remove(&wait) else {
+            return;
+        };
+        let delivers = told.finals.iter().any(|told| !told.delivers.is_empty());
+        let mut finished: Vec<Finished> = told
+            .finals
+            .iter()
+            .map(|told| {
+                let view = self.view(told.agent);
+                let named = open.on.iter().find(|(_, agent)| *agent == told.agent);
+                Finished {
+                    asked: named.map_or_else(|| view.session.to_string(), |(name, _)| name.clone()),
+                    result: self
+                        .members
+                        .get(&told.agent)
+                        .and_then(|member| member.last_result.clone()),
+                    view: Some(view),
+                }
+            })
+            .collect();
+        let ended: Vec<AgentId> = told.finals.iter().map(|told| told.agent).collect();
+        let waited_for = if open.on.is_empty() {
+            self.children_at_work(&ended)
+        } else {
+            let others = open.on.iter().map(|(_, agent)| *agent);
+            others.filter(|agent| !ended.contains(agent)).collect()
+        };
+        let end = if open.unknown.is_empty() {
+            told.end
+        } else {
+            WaitEnd::Final
+        };
+        finished.extend(open.unknown.into_iter().map(never_was));
+        let waited = Waited {
+            end,
+            finished,
+            unfinished: waited_for.into_iter().map(|id| self.view(id)).collect(),
+            claim: delivers.then_some(Claim(wait.0)),
+        };
+        self.answer_with_results(waited, open.reply);
+    }
+
+    fn children_at_work(&self, ended: &[AgentId]) -> Vec<AgentId> {
+        let agents = self.tree.memory().iter().map(|agent| agent.id);
+        agents
+            .filter(|agent| *agent != AgentId::ROOT && !ended.contains(agent))
+            .filter(|agent| !self.tree.status(*agent).is_final())
+            .collect()
+    }
+
+    /// Answers at once if every result is at hand; else somebody reads them first.
+    fn answer_with_results(
+        &self,
+        mut waited: Waited,
+        reply: oneshot::Sender<Result<Waited, Trouble>>,
+    ) {
+        let missing = |finished: &Finished| {
+            finished.result.is_none()
+                && finished
+                    .view
+                    .as_ref()
+                    .is_some_and(|v| v.last_task.is_some())
+        };
+        let (true, Some(store)) = (waited.finished.iter().any(missing), self.shared.store()) else {
+            return answer(reply, Ok(waited));
+        };
+        // Ends by itself: it reads a few files.
+        tokio::spawn(async move {
+            for finished in waited.finished.iter_mut().filter(|one| missing(one)) {
+                let Some(view) = &finished.view else { continue };
+                let read = last_result(&*store, view.session, view.last_task.as_ref()).await;
+                match read {
+                    Ok(result) => finished.result = result.map(Arc::new),
+                    Err(trouble) => return answer(reply, Err(trouble)),
+                }
+            }
+            answer(reply, Ok(waited));
+        });
+    }
+}
+
+fn opened(effects: &[Effect]) -> Option<WaitId> {
+    effects.iter().find_map(|effect| match effect {
+        Effect::Answer(Answer::Waiting { wait }) => Some(*wait),
+        _ => None,
+    })
+}
+
+fn never_was(asked: String) -> Finished {
+    Finished {
+        asked,
+        view: None,
+        result: None,
+    }
+}
+
+fn nobody_known(unknown: Vec<String>) -> Waited {
+    Waited {
+        end: WaitEnd::Final,
+        finished: unknown.into_iter().map(never_was).collect(),
+        unfinished: Vec::new(),
+        claim: None,
+    }
+}
