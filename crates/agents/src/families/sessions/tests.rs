@@ -65,7 +65,10 @@ fn a_completed_session_returns_its_last_message() {
         ended(Status::Completed, completed.clone(), Some("42")),
         expect![[r#"ok: {"result":"42"}"#]],
     );
-    check(ended(Status::Completed, completed, None), expect![[r#"ok: {"result":null}"#]]);
+    check(
+        ended(Status::Completed, completed, None),
+        expect![[r#"ok: {"result":null}"#]],
+    );
 }
 
 #[test]
@@ -78,7 +81,10 @@ fn a_failed_session_returns_its_error() {
         ),
         expect!["failed: the model is gone"],
     );
-    check(ended(Status::Errored, None, None), expect!["failed: child session 00000000-0000-4000-8000-000000000001 failed"]);
+    check(
+        ended(Status::Errored, None, None),
+        expect!["failed: child session 00000000-0000-4000-8000-000000000001 failed"],
+    );
     check(
         ended(
             Status::BudgetExceeded,
@@ -94,7 +100,10 @@ fn a_failed_session_returns_its_error() {
 #[test]
 fn a_cancelled_session_says_so_and_keeps_what_it_had() {
     let cancelled = StopReason::Cancelled { note: None };
-    check(ended(Status::Cancelled, None, None), expect!["failed: child session 00000000-0000-4000-8000-000000000001 cancelled"]);
+    check(
+        ended(Status::Cancelled, None, None),
+        expect!["failed: child session 00000000-0000-4000-8000-000000000001 cancelled"],
+    );
     check(
         ended(Status::Cancelled, Some(cancelled), Some("half")),
         expect![[r#"
@@ -102,7 +111,10 @@ fn a_cancelled_session_says_so_and_keeps_what_it_had() {
             its last message was: half"#]],
     );
     let why = Interruption::Crash;
-    check(ended(Status::Interrupted { why }, None, None), expect!["failed: child session 00000000-0000-4000-8000-000000000001 cancelled"]);
+    check(
+        ended(Status::Interrupted { why }, None, None),
+        expect!["failed: child session 00000000-0000-4000-8000-000000000001 cancelled"],
+    );
 }
 
 #[test]
@@ -115,7 +127,10 @@ fn a_closed_session_still_has_its_result() {
         ended(Status::Shutdown, Some(errored("no")), None),
         expect!["failed: no"],
     );
-    check(ended(Status::Shutdown, None, None), expect!["failed: child session 00000000-0000-4000-8000-000000000001 cancelled"]);
+    check(
+        ended(Status::Shutdown, None, None),
+        expect!["failed: child session 00000000-0000-4000-8000-000000000001 cancelled"],
+    );
 }
 
 #[test]
@@ -128,10 +143,18 @@ fn a_session_that_is_not_done_tells_what_it_does() {
         unfinished,
         claim: None,
     };
-    check(not_done(WaitEnd::TimedOut, vec![busy.clone()]), expect![[r#"
+    check(
+        not_done(WaitEnd::TimedOut, vec![busy.clone()]),
+        expect![[r#"
         failed: session 00000000-0000-4000-8000-000000000001 did not complete within 250ms
-        {"current_tool":"shell_command","last_progress_sec":7,"pending_messages":0,"status":"running","status_duration_sec":60,"waiting_on":"tool"}"#]]);
-    check(not_done(WaitEnd::Stopped, vec![busy]), expect!["failed: the wait was stopped; session 00000000-0000-4000-8000-000000000001 goes on"]);
+        {"current_tool":"shell_command","last_progress_sec":7,"pending_messages":0,"status":"running","status_duration_sec":60,"waiting_on":"tool"}"#]],
+    );
+    check(
+        not_done(WaitEnd::Stopped, vec![busy]),
+        expect![
+            "failed: the wait was stopped; session 00000000-0000-4000-8000-000000000001 goes on"
+        ],
+    );
     let looked = not_done(
         WaitEnd::TimedOut,
         vec![example::view(1, Status::Queued { position: 2 })],
@@ -157,10 +180,22 @@ fn check_arguments(arguments: Value, expected: Expect) {
 #[test]
 fn a_wait_names_a_session_and_a_time() {
     let id = example::session(1);
-    check_arguments(json!({"session_id": id, "timeout_ms": 1000}), expect!["1000 Ok(SessionId(00000000-0000-4000-8000-000000000001))"]);
-    check_arguments(json!({"session_id": id, "timeout_ms": -1}), expect!["-1 Ok(SessionId(00000000-0000-4000-8000-000000000001))"]);
-    check_arguments(json!({"session_id": id}), expect!["missing field `timeout_ms`"]);
-    check_arguments(json!({"session_id": "7", "timeout_ms": 0}), expect![[r#"0 Err("invalid session_id 7: invalid length: found 1")"#]]);
+    check_arguments(
+        json!({"session_id": id, "timeout_ms": 1000}),
+        expect!["1000 Ok(SessionId(00000000-0000-4000-8000-000000000001))"],
+    );
+    check_arguments(
+        json!({"session_id": id, "timeout_ms": -1}),
+        expect!["-1 Ok(SessionId(00000000-0000-4000-8000-000000000001))"],
+    );
+    check_arguments(
+        json!({"session_id": id}),
+        expect!["missing field `timeout_ms`"],
+    );
+    check_arguments(
+        json!({"session_id": "7", "timeout_ms": 0}),
+        expect![[r#"0 Err("invalid session_id 7: invalid length: found 1")"#]],
+    );
     check_arguments(
         json!({"session_id": id, "timeout_ms": 3_000_000_000_u32}),
         expect!["invalid value: integer `3000000000`, expected i32"],
@@ -175,7 +210,8 @@ fn a_wait_names_a_session_and_a_time() {
 fn a_session_that_nobody_knows_is_an_error() {
     let id = example::session(9);
     let unknown = Trouble::from(AddressError::Unknown(id.to_string()));
-    expect!["unknown session 00000000-0000-4000-8000-000000000009"].assert_eq(&explain(id, &unknown));
+    expect!["unknown session 00000000-0000-4000-8000-000000000009"]
+        .assert_eq(&explain(id, &unknown));
     expect!["the tree has ended"].assert_eq(&explain(id, &Trouble::Ended));
 }
 
@@ -196,10 +232,13 @@ fn spawned(why: &[&str]) -> Spawned {
 
 #[test]
 fn a_new_session_is_told_by_its_id_and_by_what_it_did_not_get() {
-    example::check(create_session::described(&spawned(&[])), expect![[r#"
+    example::check(
+        create_session::described(&spawned(&[])),
+        expect![[r#"
         {
           "session_id": "00000000-0000-4000-8000-000000000001"
-        }"#]]);
+        }"#]],
+    );
     example::check(
         create_session::described(&spawned(&["the role reviewer is read-only"])),
         expect![[r#"

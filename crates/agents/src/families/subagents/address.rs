@@ -66,7 +66,10 @@ mod tests {
         check(json!("3"), expect!["3"]);
         check(json!("/root/tester"), expect!["/root/tester"]);
         check(json!(-1), expect!["expected an agent's number or address"]);
-        check(json!(null), expect!["expected an agent's number or address"]);
+        check(
+            json!(null),
+            expect!["expected an agent's number or address"],
+        );
         check(json!([3]), expect!["expected an agent's number or address"]);
     }
 }

@@ -113,6 +113,11 @@ mod tests {
             expect!["Some(DangerFullAccess)"],
         );
         check(&["", "  "], expect!["None"]);
-        check(&["none"], expect!["unknown sandbox_mode none; use read-only, workspace-write or danger-full-access"]);
+        check(
+            &["none"],
+            expect![
+                "unknown sandbox_mode none; use read-only, workspace-write or danger-full-access"
+            ],
+        );
     }
 }

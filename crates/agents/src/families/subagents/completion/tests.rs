@@ -36,9 +36,21 @@ fn check(status: Status, stop: Option<StopReason>, expected: Expect) {
 
 #[test]
 fn a_completed_task_has_its_last_message() {
-    check(Status::Completed, Some(StopReason::Completed), expect![[r#"Some("completed") {"Completed":{"last_message":"42 words"}}"#]]);
-    check(Status::Completed, None, expect![[r#"Some("completed") {"Completed":{"last_message":null}}"#]]);
-    check(Status::Shutdown, Some(StopReason::Completed), expect![[r#"Some("completed") {"Completed":{"last_message":"42 words"}}"#]]);
+    check(
+        Status::Completed,
+        Some(StopReason::Completed),
+        expect![[r#"Some("completed") {"Completed":{"last_message":"42 words"}}"#]],
+    );
+    check(
+        Status::Completed,
+        None,
+        expect![[r#"Some("completed") {"Completed":{"last_message":null}}"#]],
+    );
+    check(
+        Status::Shutdown,
+        Some(StopReason::Completed),
+        expect![[r#"Some("completed") {"Completed":{"last_message":"42 words"}}"#]],
+    );
 }
 
 #[test]
@@ -47,13 +59,27 @@ fn a_failed_task_has_its_error() {
         message: "the model is gone".to_owned(),
         info: None,
     };
-    check(Status::Errored, Some(errored.clone()), expect![[r#"Some("failed") {"Failed":{"message":"the model is gone"}}"#]]);
-    check(Status::Errored, None, expect![[r#"Some("failed") {"Failed":{"message":"the task failed"}}"#]]);
-    check(Status::Shutdown, Some(errored), expect![[r#"Some("failed") {"Failed":{"message":"the model is gone"}}"#]]);
+    check(
+        Status::Errored,
+        Some(errored.clone()),
+        expect![[r#"Some("failed") {"Failed":{"message":"the model is gone"}}"#]],
+    );
+    check(
+        Status::Errored,
+        None,
+        expect![[r#"Some("failed") {"Failed":{"message":"the task failed"}}"#]],
+    );
+    check(
+        Status::Shutdown,
+        Some(errored),
+        expect![[r#"Some("failed") {"Failed":{"message":"the model is gone"}}"#]],
+    );
     check(
         Status::BudgetExceeded,
         Some(StopReason::BudgetExceeded),
-        expect![[r#"Some("failed") {"Failed":{"message":"the budget is used up; last message: 42 words"}}"#]],
+        expect![[
+            r#"Some("failed") {"Failed":{"message":"the budget is used up; last message: 42 words"}}"#
+        ]],
     );
 }
 
@@ -62,9 +88,21 @@ fn a_canceled_task_keeps_the_reason() {
     let cancelled = StopReason::Cancelled {
         note: Some("no longer needed".to_owned()),
     };
-    check(Status::Cancelled, Some(cancelled), expect![[r#"Some("canceled") {"Canceled":{"reason":"no longer needed"}}"#]]);
-    check(Status::Cancelled, None, expect![[r#"Some("canceled") {"Canceled":{"reason":null}}"#]]);
-    check(Status::Shutdown, None, expect![[r#"Some("canceled") {"Canceled":{"reason":null}}"#]]);
+    check(
+        Status::Cancelled,
+        Some(cancelled),
+        expect![[r#"Some("canceled") {"Canceled":{"reason":"no longer needed"}}"#]],
+    );
+    check(
+        Status::Cancelled,
+        None,
+        expect![[r#"Some("canceled") {"Canceled":{"reason":null}}"#]],
+    );
+    check(
+        Status::Shutdown,
+        None,
+        expect![[r#"Some("canceled") {"Canceled":{"reason":null}}"#]],
+    );
     let why = Interruption::Crash;
     check(Status::Interrupted { why }, None, expect![]);
     let why = Interruption::Parent;
@@ -74,7 +112,11 @@ fn a_canceled_task_keeps_the_reason() {
 #[test]
 fn what_has_not_ended_has_no_completion() {
     check(Status::Running, None, expect!["None null"]);
-    check(Status::PendingInit, Some(StopReason::Replaced), expect!["None null"]);
+    check(
+        Status::PendingInit,
+        Some(StopReason::Replaced),
+        expect!["None null"],
+    );
     assert_eq!(
         message(&finished(Status::Running, None), AgentId::ROOT),
         None
@@ -84,7 +126,9 @@ fn what_has_not_ended_has_no_completion() {
 #[test]
 fn an_end_is_a_message_too() {
     let done = finished(Status::Completed, Some(StopReason::Completed));
-    example::check(message(&done, AgentId::ROOT).unwrap(), expect![[r#"
+    example::check(
+        message(&done, AgentId::ROOT).unwrap(),
+        expect![[r#"
         {
           "completion_status": "completed",
           "interrupt": false,
@@ -93,5 +137,6 @@ fn an_end_is_a_message_too() {
           "sender_agent_id": 1,
           "session_id": "00000000-0000-4000-8000-000000000001",
           "timestamp_ms": 1794823100000
-        }"#]]);
+        }"#]],
+    );
 }

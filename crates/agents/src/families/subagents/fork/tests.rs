@@ -62,18 +62,32 @@ fn both_sides_are_told_which_they_are() {
 
 #[test]
 fn a_fork_needs_no_prompt() {
-    check(json!({}), expect![[r#"
+    check(
+        json!({}),
+        expect![[r#"
         Fork All None: You are the forked child. Do the part of the work that was meant for you, and report it in your last message; leave the rest to your parent.
         {"payload":{"child_session_id":"00000000-0000-4000-8000-000000000001","label":null,"parent_session_id":"00000000-0000-4000-8000-000000000000","prompt":null,"role":"child","summary":null}}
-        {"child_session_id":"00000000-0000-4000-8000-000000000001","label":null,"parent_session_id":"00000000-0000-4000-8000-000000000000","prompt":null,"role":"parent","summary":null}"#]]);
-    check(json!({"prompt": " ", "label": ""}), expect![[r#"
+        {"child_session_id":"00000000-0000-4000-8000-000000000001","label":null,"parent_session_id":"00000000-0000-4000-8000-000000000000","prompt":null,"role":"parent","summary":null}"#]],
+    );
+    check(
+        json!({"prompt": " ", "label": ""}),
+        expect![[r#"
         Fork All None: You are the forked child. Do the part of the work that was meant for you, and report it in your last message; leave the rest to your parent.
         {"payload":{"child_session_id":"00000000-0000-4000-8000-000000000001","label":null,"parent_session_id":"00000000-0000-4000-8000-000000000000","prompt":null,"role":"child","summary":null}}
-        {"child_session_id":"00000000-0000-4000-8000-000000000001","label":null,"parent_session_id":"00000000-0000-4000-8000-000000000000","prompt":null,"role":"parent","summary":null}"#]]);
+        {"child_session_id":"00000000-0000-4000-8000-000000000001","label":null,"parent_session_id":"00000000-0000-4000-8000-000000000000","prompt":null,"role":"parent","summary":null}"#]],
+    );
 }
 
 #[test]
 fn what_is_not_understood_is_refused() {
-    check(json!({"sandbox_mode": "open"}), expect!["unknown sandbox_mode open; use read-only, workspace-write or danger-full-access"]);
-    check(json!({"message": "go"}), expect!["unknown field `message`, expected one of `prompt`, `model`, `label`, `sandbox_mode`"]);
+    check(
+        json!({"sandbox_mode": "open"}),
+        expect!["unknown sandbox_mode open; use read-only, workspace-write or danger-full-access"],
+    );
+    check(
+        json!({"message": "go"}),
+        expect![
+            "unknown field `message`, expected one of `prompt`, `model`, `label`, `sandbox_mode`"
+        ],
+    );
 }

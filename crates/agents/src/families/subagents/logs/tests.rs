@@ -13,17 +13,27 @@ fn check(arguments: Value, expected: Expect) {
 
 #[test]
 fn how_much_is_read_is_bounded() {
-    check(json!({"agent_id": 3}), expect!["LogsQuery { limit: 5, bytes_max: Some(65536), since_ms: None, before_ms: None }"]);
+    check(
+        json!({"agent_id": 3}),
+        expect!["LogsQuery { limit: 5, bytes_max: Some(65536), since_ms: None, before_ms: None }"],
+    );
     check(
         json!({"agent_id": 3, "limit": 1000, "max_bytes": 1_000_000}),
-        expect!["LogsQuery { limit: 200, bytes_max: Some(65536), since_ms: None, before_ms: None }"],
+        expect![
+            "LogsQuery { limit: 200, bytes_max: Some(65536), since_ms: None, before_ms: None }"
+        ],
     );
     check(
         json!({"agent_id": 3, "limit": 0, "max_bytes": 10, "since_ms": 1, "before_ms": 9}),
-        expect!["LogsQuery { limit: 1, bytes_max: Some(10), since_ms: Some(1), before_ms: Some(9) }"],
+        expect![
+            "LogsQuery { limit: 1, bytes_max: Some(10), since_ms: Some(1), before_ms: Some(9) }"
+        ],
     );
     check(json!({"limit": 1}), expect!["missing field `agent_id`"]);
-    check(json!({"agent_id": 3, "limit": -1}), expect!["invalid value: integer `-1`, expected usize"]);
+    check(
+        json!({"agent_id": 3, "limit": -1}),
+        expect!["invalid value: integer `-1`, expected usize"],
+    );
 }
 
 fn logs(events: Vec<LoggedEvent>, total_available: usize) -> Logs {
@@ -44,7 +54,9 @@ fn event(timestamp_ms: i64, text: &str) -> LoggedEvent {
 #[test]
 fn events_come_with_their_span_and_what_is_left() {
     let some = logs(vec![event(5, "first"), event(9, "second")], 7);
-    example::check(described(some), expect![[r#"
+    example::check(
+        described(some),
+        expect![[r#"
         {
           "earliest_ms": 5,
           "events": [
@@ -68,8 +80,11 @@ fn events_come_with_their_span_and_what_is_left() {
           "returned": 2,
           "session_id": "00000000-0000-4000-8000-000000000003",
           "total_available": 7
-        }"#]]);
-    example::check(described(logs(Vec::new(), 0)), expect![[r#"
+        }"#]],
+    );
+    example::check(
+        described(logs(Vec::new(), 0)),
+        expect![[r#"
         {
           "earliest_ms": null,
           "events": [],
@@ -78,7 +93,8 @@ fn events_come_with_their_span_and_what_is_left() {
           "returned": 0,
           "session_id": "00000000-0000-4000-8000-000000000003",
           "total_available": 0
-        }"#]]);
+        }"#]],
+    );
 }
 
 #[test]

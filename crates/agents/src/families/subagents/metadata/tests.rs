@@ -18,7 +18,9 @@ fn an_agent_has_all_its_names() {
     spec.label = Some("word counter".to_owned());
     view.spec = Some(Arc::new(spec));
     view.pending.messages = 1;
-    example::check(metadata(&view), expect![[r#"
+    example::check(
+        metadata(&view),
+        expect![[r#"
         {
           "agent_id": 3,
           "initial_message_count": 0,
@@ -35,7 +37,8 @@ fn an_agent_has_all_its_names() {
           "started_at_ms": 1794823110000,
           "status": "queued",
           "summary": "count the words"
-        }"#]]);
+        }"#]],
+    );
 }
 
 #[test]
@@ -47,7 +50,9 @@ fn an_active_agent_tells_what_it_does() {
     for known in metadata(&view).keys().filter(|key| *key != "status") {
         object.remove(known);
     }
-    example::check(object, expect![[r#"
+    example::check(
+        object,
+        expect![[r#"
         {
           "current_tool": "shell_command",
           "last_progress_sec": 7,
@@ -55,7 +60,8 @@ fn an_active_agent_tells_what_it_does() {
           "status": "running",
           "status_duration_sec": 60,
           "waiting_on": "tool"
-        }"#]]);
+        }"#]],
+    );
 }
 
 #[test]
@@ -68,7 +74,9 @@ fn a_newborn_is_told_with_its_rights() {
     };
     let mut object = newborn(&spawned);
     object.retain(|key, _| !metadata(&spawned.view).contains_key(key));
-    example::check(object, expect![[r#"
+    example::check(
+        object,
+        expect![[r#"
         {
           "effective": {
             "sandbox_mode": "read-only"
@@ -79,7 +87,8 @@ fn a_newborn_is_told_with_its_rights() {
           "why": [
             "the turn is read-only"
           ]
-        }"#]]);
+        }"#]],
+    );
 }
 
 #[test]
@@ -112,7 +121,8 @@ fn statuses_have_the_names_of_this_family() {
         Errored: "failed"
         Interrupted { why: User }: "canceled"
         Cancelled: "canceled"
-        BudgetExceeded: "failed""#]].assert_eq(&names.join("\n"));
+        BudgetExceeded: "failed""#]]
+    .assert_eq(&names.join("\n"));
 }
 
 #[test]
@@ -122,7 +132,12 @@ fn labels_are_one_line_or_absent() {
     };
     check("  word \n counter ", expect![[r#"Some("word counter")"#]]);
     check(" \t", expect!["None"]);
-    check(&"long ".repeat(40), expect![[r#"Some("long long long long long long long long long long long long long long long long…")"#]]);
+    check(
+        &"long ".repeat(40),
+        expect![[
+            r#"Some("long long long long long long long long long long long long long long long long…")"#
+        ]],
+    );
 }
 
 #[test]
@@ -145,8 +160,11 @@ fn lists_are_sorted_by_the_start() {
         ids,
         [&json!(AgentId(2)), &json!(AgentId(3)), &json!(AgentId(1))]
     );
-    example::check(list::described(Vec::new()), expect![[r#"
+    example::check(
+        list::described(Vec::new()),
+        expect![[r#"
         {
           "sessions": []
-        }"#]]);
+        }"#]],
+    );
 }

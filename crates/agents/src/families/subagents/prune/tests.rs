@@ -23,12 +23,27 @@ fn check(arguments: Value, expected: Expect) {
 
 #[test]
 fn either_some_or_all_are_meant() {
-    check(json!({"agent_ids": [1, "/root/a"]}), expect!["Some(2), completed only: true"]);
-    check(json!({"all": true, "completed_only": false}), expect!["None, completed only: false"]);
+    check(
+        json!({"agent_ids": [1, "/root/a"]}),
+        expect!["Some(2), completed only: true"],
+    );
+    check(
+        json!({"all": true, "completed_only": false}),
+        expect!["None, completed only: false"],
+    );
     check(json!({}), expect!["give agent_ids, or all: true"]);
-    check(json!({"agent_ids": []}), expect!["give agent_ids, or all: true"]);
-    check(json!({"agent_ids": [1], "all": true}), expect!["give either agent_ids or all: true, not both"]);
-    check(json!({"agent_ids": vec![1; PRUNE_IDS_MAX + 1]}), expect!["257 agent_ids are too many; give at most 256"]);
+    check(
+        json!({"agent_ids": []}),
+        expect!["give agent_ids, or all: true"],
+    );
+    check(
+        json!({"agent_ids": [1], "all": true}),
+        expect!["give either agent_ids or all: true, not both"],
+    );
+    check(
+        json!({"agent_ids": vec![1; PRUNE_IDS_MAX + 1]}),
+        expect!["257 agent_ids are too many; give at most 256"],
+    );
 }
 
 fn touched(number: u32) -> Planned<Action> {
@@ -66,7 +81,9 @@ fn each_target_is_accounted_for() {
     outcome.add("nobody".to_owned(), Err(unknown.into()));
     let refused = Refusal::OutsideSubtree { verb: "prune" };
     outcome.add("0".to_owned(), Err(refused.into()));
-    example::check(described(&arguments, &outcome), expect![[r#"
+    example::check(
+        described(&arguments, &outcome),
+        expect![[r#"
         {
           "counts": {
             "errors": 2,
@@ -105,5 +122,6 @@ fn each_target_is_accounted_for() {
           "unknown": [
             "nobody"
           ]
-        }"#]]);
+        }"#]],
+    );
 }

@@ -23,7 +23,10 @@ fn check(arguments: Value, expected: Expect) {
 
 #[test]
 fn a_call_sends_or_interrupts_or_both() {
-    check(json!({"agent_id": 3, "prompt": "hurry"}), expect![[r#"Send { text: "hurry", urgency: Regular }"#]]);
+    check(
+        json!({"agent_id": 3, "prompt": "hurry"}),
+        expect![[r#"Send { text: "hurry", urgency: Regular }"#]],
+    );
     check(
         json!({"agent_id": "/root/a", "prompt": "stop that", "interrupt": true}),
         expect![[r#"Send { text: "stop that", urgency: Interrupt }"#]],
@@ -32,9 +35,20 @@ fn a_call_sends_or_interrupts_or_both() {
         json!({"agent_id": 3, "prompt": "use rg", "label": " a \n hint "}),
         expect![[r#"Send { text: "[a hint] use rg", urgency: Regular }"#]],
     );
-    check(json!({"agent_id": 3, "interrupt": true}), expect!["InterruptOnly"]);
-    check(json!({"agent_id": 3, "prompt": " "}), expect!["there is nothing to send; give a prompt, or interrupt: true to stop the agent's task"]);
-    check(json!({"prompt": "hurry"}), expect!["missing field `agent_id`"]);
+    check(
+        json!({"agent_id": 3, "interrupt": true}),
+        expect!["InterruptOnly"],
+    );
+    check(
+        json!({"agent_id": 3, "prompt": " "}),
+        expect![
+            "there is nothing to send; give a prompt, or interrupt: true to stop the agent's task"
+        ],
+    );
+    check(
+        json!({"prompt": "hurry"}),
+        expect!["missing field `agent_id`"],
+    );
 }
 
 fn sent(number: u32, receipt: Receipt) -> Sent {
@@ -58,7 +72,9 @@ fn a_child_is_described_and_the_root_is_named() {
         label,
         "done".to_owned(),
     );
-    example::check(root, expect![[r#"
+    example::check(
+        root,
+        expect![[r#"
         {
           "agent_id": 0,
           "label": "news",
@@ -69,7 +85,8 @@ fn a_child_is_described_and_the_root_is_named() {
           },
           "session_id": "00000000-0000-4000-8000-000000000000",
           "summary": "done"
-        }"#]]);
+        }"#]],
+    );
 }
 
 #[test]
@@ -82,5 +99,6 @@ fn a_message_that_nobody_will_read_is_a_failure() {
     );
     let object = described(&dead, None, String::new());
     assert!(!answer(object.clone(), false).success);
-    expect![[r#"{"status":"dead","why":"the agent is closed; resume it and send again"}"#]].assert_eq(&object["receipt"].to_string());
+    expect![[r#"{"status":"dead","why":"the agent is closed; resume it and send again"}"#]]
+        .assert_eq(&object["receipt"].to_string());
 }

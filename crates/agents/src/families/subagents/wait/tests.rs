@@ -24,11 +24,32 @@ fn a_wait_lasts_five_to_thirty_minutes() {
     check(json!({}), expect!["1800 s"]);
     check(json!({"timeout_s": 0}), expect!["1800 s"]);
     check(json!({"timeout_s": 300, "agent_id": 3}), expect!["300 s"]);
-    check(json!({"timeout_s": 1800, "agent_id": "/root/a"}), expect!["1800 s"]);
-    check(json!({"timeout_s": 299}), expect!["timeout_s must be at least 300 and at most 1800 seconds, or 0 for the default of 1800; got 299"]);
-    check(json!({"timeout_s": 1801}), expect!["timeout_s must be at least 300 and at most 1800 seconds, or 0 for the default of 1800; got 1801"]);
-    check(json!({"timeout_s": -1}), expect!["timeout_s must be at least 300 and at most 1800 seconds, or 0 for the default of 1800; got -1"]);
-    check(json!({"timeout_ms": 300_000}), expect!["unknown field `timeout_ms`, expected `agent_id` or `timeout_s`"]);
+    check(
+        json!({"timeout_s": 1800, "agent_id": "/root/a"}),
+        expect!["1800 s"],
+    );
+    check(
+        json!({"timeout_s": 299}),
+        expect![
+            "timeout_s must be at least 300 and at most 1800 seconds, or 0 for the default of 1800; got 299"
+        ],
+    );
+    check(
+        json!({"timeout_s": 1801}),
+        expect![
+            "timeout_s must be at least 300 and at most 1800 seconds, or 0 for the default of 1800; got 1801"
+        ],
+    );
+    check(
+        json!({"timeout_s": -1}),
+        expect![
+            "timeout_s must be at least 300 and at most 1800 seconds, or 0 for the default of 1800; got -1"
+        ],
+    );
+    check(
+        json!({"timeout_ms": 300_000}),
+        expect!["unknown field `timeout_ms`, expected `agent_id` or `timeout_s`"],
+    );
 }
 
 fn done(number: u32, message: &str) -> Finished {
@@ -69,7 +90,9 @@ fn the_first_that_ended_is_the_answer_and_none_is_left_out() {
         unfinished: vec![example::view(3, Status::Running)],
         claim: None,
     };
-    example::check(told(&waited, Whose::AnyChild), expect![[r#"
+    example::check(
+        told(&waited, Whose::AnyChild),
+        expect![[r#"
         {
           "agent_id": 1,
           "completion": {
@@ -104,7 +127,8 @@ fn the_first_that_ended_is_the_answer_and_none_is_left_out() {
           "session_id": "00000000-0000-4000-8000-000000000001",
           "started_at_ms": 1794823110000,
           "timed_out": false
-        }"#]]);
+        }"#]],
+    );
 }
 
 #[test]
@@ -140,7 +164,9 @@ fn a_timeout_tells_what_the_children_do() {
               "timed_out": true
             }"#]],
     );
-    example::check(told(&waited(vec![running]), Whose::One), expect![[r#"
+    example::check(
+        told(&waited(vec![running]), Whose::One),
+        expect![[r#"
         {
           "agent_id": 3,
           "completion": null,
@@ -155,7 +181,8 @@ fn a_timeout_tells_what_the_children_do() {
           "session_id": "00000000-0000-4000-8000-000000000003",
           "started_at_ms": 1794823110000,
           "timed_out": true
-        }"#]]);
+        }"#]],
+    );
 }
 
 #[test]

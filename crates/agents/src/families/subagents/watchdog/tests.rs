@@ -18,17 +18,26 @@ fn check(arguments: Value, expected: Expect) {
 
 #[test]
 fn interval_and_message_have_defaults() {
-    check(json!({"agent_id": 3}), expect!["every 300 s, the default message"]);
+    check(
+        json!({"agent_id": 3}),
+        expect!["every 300 s, the default message"],
+    );
     check(
         json!({"agent_id": 3, "interval_s": 60, "message": " "}),
         expect!["every 60 s, the default message"],
     );
-    check(json!({"agent_id": 3, "message": "how far?"}), expect![[r#"Start { interval_s: 300, message: "how far?" }"#]]);
+    check(
+        json!({"agent_id": 3, "message": "how far?"}),
+        expect![[r#"Start { interval_s: 300, message: "how far?" }"#]],
+    );
     check(
         json!({"agent_id": 3, "cancel": true, "interval_s": 60}),
         expect!["Cancel"],
     );
-    check(json!({"agent_id": 3, "interval_s": -5}), expect!["invalid value: integer `-5`, expected u64"]);
+    check(
+        json!({"agent_id": 3, "interval_s": -5}),
+        expect!["invalid value: integer `-5`, expected u64"],
+    );
     check(json!({}), expect!["missing field `agent_id`"]);
 }
 
@@ -42,18 +51,24 @@ fn the_action_says_what_became_of_it() {
             action,
         })
     };
-    example::check(watched(WatchdogAction::Started), expect![[r#"
+    example::check(
+        watched(WatchdogAction::Started),
+        expect![[r#"
         {
           "action": "started",
           "agent_id": 3,
           "interval_s": 300,
           "message": "how far?"
-        }"#]]);
+        }"#]],
+    );
     assert_eq!(watched(WatchdogAction::Replaced)["action"], "replaced");
     assert_eq!(watched(WatchdogAction::Canceled)["action"], "canceled");
-    example::check(watched(WatchdogAction::NotFound), expect![[r#"
+    example::check(
+        watched(WatchdogAction::NotFound),
+        expect![[r#"
         {
           "action": "not_found",
           "agent_id": 3
-        }"#]]);
+        }"#]],
+    );
 }
