@@ -46,6 +46,7 @@ use tokio::sync::{mpsc, oneshot};
 use troupe_engine::Orders;
 use troupe_protocol::session::TurnContext;
 use troupe_protocol::tree::{AgentMessage, MessageId, TimeMs};
+use troupe_protocol::usage::TokenUsage;
 use troupe_protocol::{AgentId, SessionId, SubmissionId};
 
 pub use handle::{Agents, Options, Recovery};
@@ -75,6 +76,8 @@ pub(crate) struct Supervisor {
     members: BTreeMap<AgentId, Member>,
     /// Sessions that are in memory only to write something down.
     visitors: BTreeSet<AgentId>,
+    /// Of the root's tasks since there is a tree.
+    root_usage: TokenUsage,
     /// What the messages say that wait in inboxes.
     mail: HashMap<MessageId, AgentMessage>,
     steps: Steps,
@@ -123,6 +126,7 @@ impl Supervisor {
             root,
             members: BTreeMap::new(),
             visitors: BTreeSet::new(),
+            root_usage: TokenUsage::default(),
             mail: HashMap::new(),
             steps: Steps::default(),
             waits: Waits::default(),

@@ -159,6 +159,7 @@ impl Supervisor {
 
     fn remember_result(&mut self, agent: AgentId, result: &TaskResult) {
         let Some(member) = self.members.get_mut(&agent) else {
+            self.root_usage += result.evidence.usage;
             return;
         };
         member.preview = result.text().as_deref().map(super::views::preview);

@@ -133,6 +133,7 @@ fn summary(view: &AgentView) -> SubagentSummary {
         parent_agent_id: view.parent,
         session_id: view.session,
         parent_session_id: view.parent_session,
+        path: Some(view.path.clone()),
         origin: view.origin.unwrap_or(AgentOrigin::Spawn),
         status: view.wire_status(),
         label: spec.and_then(|spec| spec.label.clone()),

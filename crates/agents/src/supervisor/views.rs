@@ -62,9 +62,16 @@ impl Supervisor {
         agents.map(|agent| self.view(agent.id)).collect()
     }
 
+    /// Returns the tokens of an agent: of its ended tasks, or, while it is in memory, of all
+    /// that it has asked for.
     fn usage(&self, agent: AgentId) -> TokenUsage {
-        let member = self.members.get(&agent);
-        member.map_or_else(TokenUsage::default, |member| member.usage)
+        let Some(member) = self.members.get(&agent) else {
+            return self.root_usage;
+        };
+        match member.membership() {
+            Some(membership) => membership.vitals().read().usage,
+            None => member.usage,
+        }
     }
 
     fn subtree_usage(&self, agent: AgentId) -> TokenUsage {

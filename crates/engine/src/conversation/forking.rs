@@ -2,9 +2,11 @@
 
 use std::collections::HashSet;
 
+use troupe_protocol::SessionId;
 use troupe_protocol::event::{AbortReason, EventMsg, TurnAborted};
 use troupe_protocol::op::{ConfigureSession, ForkPoint};
 use troupe_protocol::rollout::{EventRecord, RolloutRecord};
+use troupe_protocol::tree::Fact;
 use troupe_protocol::usage::TokenUsage;
 use troupe_store::{Error, LiveHistory, Store};
 
@@ -21,7 +23,10 @@ pub(super) async fn fork(
     request: &ConfigureSession,
     point: &ForkPoint,
 ) -> Result<Opened, Error> {
-    let live = read_fork_point(&*setup.store, point).await?;
+    let mut live = read_fork_point(&*setup.store, point).await?;
+    if let Some(child) = setup.session_id {
+        end_at_birth(&mut live, child);
+    }
     let mut meta = new_meta(setup, deps, request);
     meta.forked_from_id = Some(live.meta.id);
     meta.base_instructions = meta
@@ -44,6 +49,18 @@ pub(super) async fn fork(
             .unwrap_or_else(|| FORKED_ANSWER.to_owned()),
         warnings,
     })
+}
+
+/// Leaves out what the parent did after it had made this child, which may have waited for
+/// its turn since then.
+fn end_at_birth(live: &mut LiveHistory, child: SessionId) {
+    let born = live.records.iter().position(|(_, line)| {
+        matches!(&line.record, RolloutRecord::Agent(line)
+            if matches!(&line.record.fact, Fact::Born(birth) if birth.session == child))
+    });
+    if let Some(born) = born {
+        live.records.truncate(born);
+    }
 }
 
 /// Returns the lines that the fork begins with.
@@ -143,6 +160,7 @@ fn belongs_to_fork(record: &RolloutRecord) -> bool {
             EventMsg::ResponseCompleted { .. }
                 | EventMsg::TokenCount { .. }
                 | EventMsg::SessionConfigured(_)
+                | EventMsg::SubagentLifecycle(_)
         ),
         // Children stay with the session that made them.
         RolloutRecord::SessionMeta(_) | RolloutRecord::Rewind(_) | RolloutRecord::Agent(_) => false,
