@@ -4,10 +4,10 @@
 //! the compiler then makes every algorithm there is, which took a third of this crate's build.
 
 use std::fmt::{self, Write as _};
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use similar::algorithms::{Capture, Compact, Replace, myers};
-use similar::udiff::UnifiedHunkHeader;
 use similar::{DiffOp, group_diff_ops};
 
 use super::limits::DIFF_MS_MAX;
@@ -35,7 +35,14 @@ fn changes(before: &[&str], after: &[&str], deadline: Instant) -> Vec<DiffOp> {
 }
 
 fn write_hunk(text: &mut String, hunk: &[DiffOp], before: &[&str], after: &[&str]) -> fmt::Result {
-    writeln!(text, "{}", UnifiedHunkHeader::new(hunk))?;
+    let (Some(first), Some(last)) = (hunk.first(), hunk.last()) else {
+        return Ok(());
+    };
+    write!(text, "@@ -")?;
+    write_range(text, first.old_range().start..last.old_range().end)?;
+    write!(text, " +")?;
+    write_range(text, first.new_range().start..last.new_range().end)?;
+    writeln!(text, " @@")?;
     for change in hunk {
         let (old, new) = (&before[change.old_range()], &after[change.new_range()]);
         match change {
@@ -47,6 +54,15 @@ fn write_hunk(text: &mut String, hunk: &[DiffOp], before: &[&str], after: &[&str
         }
     }
     Ok(())
+}
+
+/// Lines count from one; a range without lines is named by the line before it.
+fn write_range(text: &mut String, lines: Range<usize>) -> fmt::Result {
+    match lines.len() {
+        0 => write!(text, "{},0", lines.start),
+        1 => write!(text, "{}", lines.start + 1),
+        length => write!(text, "{},{length}", lines.start + 1),
+    }
 }
 
 fn write_lines(text: &mut String, sign: char, lines: &[&str]) -> fmt::Result {
