@@ -1,17 +1,18 @@
 //! Group commit: one thread per store makes appended lines last. Commits that arrive while
-//! the disk is busy are done together, each file once.
+//! the disk is busy are done together, each file once and several at a time.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::thread;
 
 use tokio::sync::{mpsc, oneshot};
 
 use crate::error::Error;
-use crate::limits::COMMITS_QUEUED_MAX;
+use crate::limits::{COMMIT_THREADS_MAX, COMMITS_QUEUED_MAX};
 use crate::worker::Worker;
 
 #[derive(Debug)]
@@ -73,19 +74,47 @@ fn sync_group(group: &mut Vec<Request>) {
         .iter()
         .try_for_each(|directory| File::open(directory)?.sync_all());
 
-    // Requests for one file are neighbours, and the first one speaks for all.
-    group.sort_by_key(|request| request.file.as_raw_fd());
-    let mut last: Option<(i32, io::Result<()>)> = None;
+    let files: BTreeMap<RawFd, &File> = group
+        .iter()
+        .map(|request| (request.file.as_raw_fd(), &*request.file))
+        .collect();
+    let synced = sync_files(&files.values().copied().collect::<Vec<_>>());
+    let synced: BTreeMap<RawFd, io::Result<()>> = files.into_keys().zip(synced).collect();
     for request in group.drain(..) {
-        let descriptor = request.file.as_raw_fd();
-        let result = match last {
-            Some((of, result)) if of == descriptor => result,
-            _ => request.file.sync_data().and(again(&directories)),
-        };
-        last = Some((descriptor, again(&result)));
+        let result = again(&synced[&request.file.as_raw_fd()]);
         // Whoever asked may have been cancelled; the data is on disk all the same.
-        let _ = request.done.send(result);
+        let _ = request.done.send(result.and(again(&directories)));
     }
+}
+
+/// Several files are synced at once: then the file system writes its journal for many of them
+/// together, instead of once for each.
+fn sync_files(files: &[&File]) -> Vec<io::Result<()>> {
+    let sync = |files: &[&File]| -> Vec<io::Result<()>> {
+        files.iter().map(|file| file.sync_data()).collect()
+    };
+    let share = files.len().div_ceil(COMMIT_THREADS_MAX).max(1);
+    thread::scope(|scope| {
+        let threads: Vec<_> = files
+            .chunks(share)
+            .skip(1)
+            .map(|share| {
+                (
+                    share,
+                    thread::Builder::new().spawn_scoped(scope, move || sync(share)),
+                )
+            })
+            .collect();
+        let mut results = sync(&files[..share.min(files.len())]);
+        for (share, thread) in threads {
+            results.extend(match thread {
+                Ok(thread) => thread.join().expect("a sync does not panic"),
+                // No thread could be started, so this one does the work.
+                Err(_) => sync(share),
+            });
+        }
+        results
+    })
 }
 
 /// `io::Error` cannot be cloned.
@@ -95,4 +124,44 @@ fn again(result: &io::Result<()>) -> io::Result<()> {
             .raw_os_error()
             .map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::sync::Arc;
+
+    use tokio::sync::oneshot;
+
+    use super::{Request, sync_group};
+
+    #[test]
+    fn each_of_a_group_hears_of_its_own_file() {
+        let regular = || Arc::new(tempfile::tempfile().unwrap());
+        let mut files: Vec<Arc<File>> = (0..30).map(|_| regular()).collect();
+        // What is no file cannot be synced.
+        files[17] = Arc::new(File::open("/dev/null").unwrap());
+        files.push(files[17].clone());
+        files.push(files[3].clone());
+        let (mut group, answers): (Vec<Request>, Vec<_>) = files
+            .into_iter()
+            .map(|file| {
+                let (done, answer) = oneshot::channel();
+                let directories = vec![std::env::temp_dir()];
+                let request = Request {
+                    file,
+                    directories,
+                    done,
+                };
+                (request, answer)
+            })
+            .unzip();
+        sync_group(&mut group);
+        let failed: Vec<usize> = answers
+            .into_iter()
+            .enumerate()
+            .filter_map(|(at, answer)| answer.blocking_recv().unwrap().is_err().then_some(at))
+            .collect();
+        assert_eq!(failed, [17, 30]);
+    }
 }

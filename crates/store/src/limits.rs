@@ -29,7 +29,10 @@ pub const CANDIDATES_MAX: usize = 10;
 pub const ID_PREFIX_CHARS_MIN: usize = 4;
 
 /// Commits that may wait for the committer. A full queue makes the next commit wait.
-pub const COMMITS_QUEUED_MAX: usize = 64;
+pub const COMMITS_QUEUED_MAX: usize = 256;
+
+/// Files that are synced at the same time, each by a thread that ends with the group.
+pub const COMMIT_THREADS_MAX: usize = 8;
 
 /// Requests that may wait for the indexer. Questions wait for a place; a projection at a
 /// commit point is skipped instead, because any later look catches up.
