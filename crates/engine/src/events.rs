@@ -1,8 +1,11 @@
-//! The event queue: one writer, any number of readers, none of which can slow the writer.
+//! The event queue: one writer, and one reader that cannot slow the writer.
 //!
-//! Events live in a bounded ring. A reader keeps its own place by `seq`. One that falls out
-//! of the ring reads the rollout instead (every event but a delta is there), then gets the
+//! Events live in a bounded ring. The reader keeps its own place by `seq`. If it falls out of
+//! the ring it reads the rollout instead (every event but a delta is there), then gets the
 //! text so far of each item that is still open as a snapshot, and goes on in the ring.
+//!
+//! Between tasks, what the reader has seen is dropped, and without a reader nothing is kept:
+//! most agents of a large tree are idle, and few are watched.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -47,7 +50,26 @@ struct Ring {
     open_texts: Vec<OpenText>,
     /// Where evicted events can be read again.
     rollout: Option<Followed>,
+    /// The newest event of all.
+    last: u64,
+    progress: Progress,
+    reader: Reader,
     closed: bool,
+}
+
+/// Whether the texts of a task may be open.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    #[default]
+    Idle,
+    InTask,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Reader {
+    #[default]
+    Present,
+    Gone,
 }
 
 /// The part of a log that holds the events of this queue. What lies before was told to
@@ -112,14 +134,13 @@ impl Publisher {
             for event in events {
                 ring.push(event);
             }
-            ring.events.back().map_or(ring.evicted, |event| event.seq)
+            ring.last
         };
         self.shared.published.send_replace(last);
     }
 
     pub(crate) fn last_seq(&self) -> u64 {
-        let ring = self.shared.lock();
-        ring.events.back().map_or(ring.evicted, |event| event.seq)
+        self.shared.lock().last
     }
 
     /// Ends all streams once they have read what is there.
@@ -140,6 +161,15 @@ impl Shared {
 
 impl Ring {
     fn push(&mut self, event: Event) {
+        self.last = event.seq;
+        match &event.msg {
+            EventMsg::TurnStarted(_) => self.progress = Progress::InTask,
+            EventMsg::TurnComplete(_) | EventMsg::TurnAborted(_) => self.progress = Progress::Idle,
+            _ => (),
+        }
+        if self.reader == Reader::Gone {
+            return;
+        }
         if self.events.len() == EVENT_RING_MAX
             && let Some(oldest) = self.events.pop_front()
         {
@@ -189,16 +219,24 @@ impl Ring {
     }
 
     /// Returns what a reader that has seen `seen` gets next from memory.
-    fn next_after(&self, seen: u64) -> Next {
+    fn next_after(&mut self, seen: u64) -> Next {
         if seen < self.evicted {
             return Next::Behind;
         }
         let index = self.events.partition_point(|event| event.seq <= seen);
-        match self.events.get(index) {
-            Some(event) => Next::Event(Arc::clone(event)),
-            None if self.closed => Next::End,
-            None => Next::Wait,
+        if let Some(event) = self.events.get(index) {
+            return Next::Event(Arc::clone(event));
         }
+        if self.progress == Progress::Idle {
+            self.forget();
+        }
+        if self.closed { Next::End } else { Next::Wait }
+    }
+
+    /// Drops what nobody will ask for, with the room that it took.
+    fn forget(&mut self) {
+        self.events = VecDeque::new();
+        self.open_texts = Vec::new();
     }
 
     /// Returns each open text whole, numbered as the last evicted event: the ring goes on
@@ -223,6 +261,14 @@ enum Next {
     Behind,
     Wait,
     End,
+}
+
+impl Drop for EventStream {
+    fn drop(&mut self) {
+        let mut ring = self.shared.lock();
+        ring.reader = Reader::Gone;
+        ring.forget();
+    }
 }
 
 impl EventStream {

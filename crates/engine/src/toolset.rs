@@ -12,10 +12,10 @@ static IN_USE: Mutex<Vec<Weak<ToolSet>>> = Mutex::new(Vec::new());
 pub(crate) fn of(tools: &Registry) -> Arc<ToolSet> {
     let mut in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
     in_use.retain(|set| set.strong_count() > 0);
-    let is_equal = |set: &Arc<ToolSet>| set.specs().iter().eq(tools.each_spec());
+    let is_equal = |set: &Arc<ToolSet>| set.specs().iter().eq(tools.specs());
     let equal = in_use.iter().filter_map(Weak::upgrade).find(is_equal);
     equal.unwrap_or_else(|| {
-        let set = Arc::new(ToolSet::new(tools.each_spec().cloned().collect()));
+        let set = Arc::new(ToolSet::new(tools.specs().cloned().collect()));
         in_use.push(Arc::downgrade(&set));
         set
     })

@@ -69,11 +69,7 @@ impl Registry {
     }
 
     /// Returns what the model is offered, by name.
-    pub fn specs(&self) -> Vec<ToolSpec> {
-        self.each_spec().cloned().collect()
-    }
-
-    pub fn each_spec(&self) -> impl Iterator<Item = &ToolSpec> {
+    pub fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
         self.tools.values().map(|tool| tool.spec())
     }
 

@@ -1,4 +1,4 @@
-use troupe_protocol::event::TextDelta;
+use troupe_protocol::event::{AbortReason, TextDelta, TurnAborted, TurnStarted};
 use troupe_protocol::item::{AgentMessageItem, TurnItem};
 use troupe_protocol::{Event, EventMsg, ItemId, SessionId, SubmissionId};
 
@@ -94,4 +94,57 @@ async fn a_text_that_ended_before_is_not_told_again() {
     publisher.publish((3..=last).map(warning));
     publisher.close();
     assert_eq!(shown(&mut stream).await, "");
+}
+
+fn task_started(seq: u64) -> Event {
+    let started = TurnStarted {
+        turn_id: SubmissionId::default(),
+        started_at_ms: 0,
+        model_context_window: None,
+        collaboration_mode_kind: troupe_protocol::policy::CollaborationMode::Default,
+    };
+    event(seq, EventMsg::TurnStarted(started))
+}
+
+fn task_ended(seq: u64) -> Event {
+    let aborted = TurnAborted {
+        turn_id: SubmissionId::default(),
+        reason: AbortReason::Interrupted,
+        last_agent_message: None,
+        response_id: None,
+    };
+    event(seq, EventMsg::TurnAborted(aborted))
+}
+
+/// Reads until there is nothing to read; returns how many events are kept then.
+async fn kept_after_reading(publisher: &Publisher, stream: &mut EventStream) -> usize {
+    let read_all = async { while stream.next().await.is_some() {} };
+    tokio::select! {
+        biased;
+        () = read_all => (),
+        () = std::future::ready(()) => (),
+    }
+    publisher.shared.lock().events.len()
+}
+
+#[tokio::test]
+async fn what_was_read_is_kept_during_a_task_only() {
+    let (publisher, mut stream) = Publisher::new();
+    publisher.publish([task_started(1), delta(2)]);
+    assert_eq!(kept_after_reading(&publisher, &mut stream).await, 2);
+    publisher.publish([task_ended(3)]);
+    assert_eq!(kept_after_reading(&publisher, &mut stream).await, 0);
+    publisher.publish([task_started(4)]);
+    let next = stream.next().await;
+    assert_eq!(next.map(|event| event.seq), Some(4));
+}
+
+#[tokio::test]
+async fn what_nobody_reads_is_not_kept() {
+    let (publisher, stream) = Publisher::new();
+    publisher.publish([task_started(1)]);
+    drop(stream);
+    publisher.publish([delta(2), task_ended(3)]);
+    assert_eq!(publisher.shared.lock().events.len(), 0);
+    assert_eq!(publisher.last_seq(), 3);
 }

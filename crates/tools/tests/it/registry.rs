@@ -58,7 +58,6 @@ fn edits_and_plans_run_alone() {
     let alone: Vec<String> = bench
         .registry
         .specs()
-        .iter()
         .map(|spec| spec.name().to_owned())
         .filter(|name| bench.registry.concurrency(name) == Concurrency::Exclusive)
         .collect();
