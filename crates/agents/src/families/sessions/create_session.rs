@@ -6,14 +6,12 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use troupe_protocol::EventMsg;
 use troupe_protocol::agent::AgentOrigin;
-use troupe_protocol::event::BackgroundEvent;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::spawn::{ApprovalRoute, HistoryShare};
 use troupe_protocol::tool::ToolSpec;
 use troupe_protocol::tree::OnParentInterrupt;
-use troupe_tools::{Call, CallContext, Concurrency, Tool, ToolEvent, ToolOutput, arguments};
+use troupe_tools::{Call, CallContext, Concurrency, Tool, ToolOutput, arguments};
 
 use crate::desk::{CallbackChoice, Desk, RolePlace, SpawnRequest, Spawned, Trouble, Turn};
 use crate::families::{face, shape};
@@ -63,17 +61,13 @@ impl CreateSession {
     ) -> Result<Map<String, Value>, Trouble> {
         let session_type = arguments.session_type.clone();
         let request = request(&call.context, arguments)?;
-        let spawned = match self.desk.spawn(request).await {
-            Ok(spawned) => spawned,
-            Err(trouble) => return Err(self.explain(&session_type, trouble)),
-        };
-        let event = EventMsg::BackgroundEvent(news(&spawned));
-        call.channel.report(ToolEvent::Other(Box::new(event))).await;
+        let spawned = self.desk.spawn(request).await;
+        let spawned = spawned.map_err(|trouble| self.explain(&session_type, &trouble))?;
         Ok(described(&spawned))
     }
 
-    fn explain(&self, session_type: &str, trouble: Trouble) -> Trouble {
-        let known = match &trouble {
+    fn explain(&self, session_type: &str, trouble: &Trouble) -> Trouble {
+        let known = match trouble {
             Trouble::Role(roles::Error::Unknown { known, .. }) => known.clone(),
             Trouble::Role(roles::Error::BadName(_)) => {
                 let roles = self.place.roles.catalogue(&self.place.cwd).roles;
@@ -140,16 +134,6 @@ pub(super) fn unknown_type(session_type: &str, known: &[&str]) -> String {
         "unknown session_type {session_type}; there are {}",
         known.join(", ")
     )
-}
-
-pub(super) fn news(spawned: &Spawned) -> BackgroundEvent {
-    let id = spawned.view.session;
-    let model = spawned.view.spec.as_ref().map_or("", |spec| &spec.model);
-    BackgroundEvent {
-        message: format!("spawned child session {id} with model {model}"),
-        is_final: false,
-        session_id: Some(id),
-    }
 }
 
 /// The call named nothing but a type, so its rights are told only where something is less

@@ -253,6 +253,4 @@ fn a_new_session_is_told_by_its_id_and_by_what_it_did_not_get() {
               ]
             }"#]],
     );
-    let news = create_session::news(&spawned(&[]));
-    expect![[r#"{"message":"spawned child session 00000000-0000-4000-8000-000000000001 with model deep","is_final":false,"session_id":"00000000-0000-4000-8000-000000000001"}"#]].assert_eq(&serde_json::to_string(&news).unwrap());
 }

@@ -104,9 +104,17 @@ fn a_canceled_task_keeps_the_reason() {
         expect![[r#"Some("canceled") {"Canceled":{"reason":null}}"#]],
     );
     let why = Interruption::Crash;
-    check(Status::Interrupted { why }, None, expect![]);
+    check(
+        Status::Interrupted { why },
+        None,
+        expect![[r#"Some("canceled") {"Canceled":{"reason":"the engine died while it ran"}}"#]],
+    );
     let why = Interruption::Parent;
-    check(Status::Interrupted { why }, None, expect![]);
+    check(
+        Status::Interrupted { why },
+        None,
+        expect![[r#"Some("canceled") {"Canceled":{"reason":"interrupted by an agent above it"}}"#]],
+    );
 }
 
 #[test]
