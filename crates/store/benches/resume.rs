@@ -149,6 +149,13 @@ fn resume(criterion: &mut Criterion) {
         bencher.iter(|| runtime.block_on(store.reindex(&mut |_| ())).unwrap());
     });
     group.finish();
+
+    let mut group = criterion.benchmark_group("agent lines of 60 MB");
+    group.throughput(Throughput::Bytes(LOG_BYTES));
+    group.bench_function("none", |bencher| {
+        bencher.iter(|| runtime.block_on(store.agent_lines(id)).unwrap());
+    });
+    group.finish();
 }
 
 fn append(criterion: &mut Criterion) {

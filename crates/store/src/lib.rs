@@ -11,9 +11,9 @@
 //! be deleted and rebuilt. A run that neither commits nor lists never opens SQLite.
 //!
 //! Reading order: [`store`] (the two traits and what they hand out) → `line` (how a record
-//! becomes bytes) → `backwards` and `live` (resume), `agent_lines` (a tree's resume) → `log` and `committer` (append) →
-//! `fold` and `index` (listing, bookmarks) → [`embedded`] and [`memory`], which put the
-//! parts together.
+//! becomes bytes) → `backwards` and `live` (resume), `agent_lines` (the resume of a tree) →
+//! `log` and `committer` (append) → `fold` and `index` (listing, bookmarks, [`tree`]) →
+//! [`embedded`] and [`memory`], which put the parts together.
 //!
 //! Deliberately absent: decisions. The store knows lines and rows, not why they change; it
 //! never interprets a conversation beyond what a list shows, reads no environment, prints
