@@ -825,7 +825,11 @@ export type SubagentLifecycle = { "event": "created", subagent: SubagentSummary,
   | { "event": "reasoning_header", agent_id: AgentId, session_id: SessionId, reasoning_header: string, }
   | { "event": "deleted", agent_id: AgentId, session_id: SessionId, };
 
-export type SubagentSummary = { agent_id: AgentId, parent_agent_id?: AgentId | null, session_id: SessionId, parent_session_id?: SessionId | null, origin: AgentOrigin, status: AgentStatus, label?: string | null, summary?: string | null, reasoning_header?: string | null, started_at_ms: number, pending_messages: number, pending_interrupts: number, };
+export type SubagentSummary = { agent_id: AgentId, parent_agent_id?: AgentId | null, session_id: SessionId, parent_session_id?: SessionId | null,
+/**
+ * Its place in the tree, such as `/root/tests`.
+ */
+path?: string | null, origin: AgentOrigin, status: AgentStatus, label?: string | null, summary?: string | null, reasoning_header?: string | null, started_at_ms: number, pending_messages: number, pending_interrupts: number, };
 
 /**
  * One message of the submission queue.

@@ -45,6 +45,9 @@ pub struct SubagentSummary {
     pub session_id: SessionId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_session_id: Option<SessionId>,
+    /// Its place in the tree, such as `/root/tests`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
     pub origin: AgentOrigin,
     pub status: AgentStatus,
     #[serde(default, skip_serializing_if = "Option::is_none")]

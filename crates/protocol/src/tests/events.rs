@@ -105,7 +105,7 @@ examples! { EventMsg:
     EventMsg::ListSkillsResponse { .. } =>
         r#"{"type":"list_skills_response","skills":[{"cwd":"/repo","skills":[{"name":"s","description":"d","path":"/s/SKILL.md"}],"errors":[{"path":"/t/SKILL.md","message":"no name"}]}]}"#,
     EventMsg::SubagentLifecycle(_) =>
-        r#"{"type":"subagent_lifecycle","event":"created","subagent":{"agent_id":1,"parent_agent_id":0,"session_id":"67e55044-10b1-426f-9247-bb680e5fe0c8","parent_session_id":"67e55044-10b1-426f-9247-bb680e5fe0c9","origin":"spawn","status":{"queued":{"position":2}},"label":"l","summary":"s","reasoning_header":"h","started_at_ms":1,"pending_messages":0,"pending_interrupts":0}}"#,
+        r#"{"type":"subagent_lifecycle","event":"created","subagent":{"agent_id":1,"parent_agent_id":0,"session_id":"67e55044-10b1-426f-9247-bb680e5fe0c8","parent_session_id":"67e55044-10b1-426f-9247-bb680e5fe0c9","path":"/root/a","origin":"spawn","status":{"queued":{"position":2}},"label":"l","summary":"s","reasoning_header":"h","started_at_ms":1,"pending_messages":0,"pending_interrupts":0}}"#,
     EventMsg::AgentInbox(_) =>
         r#"{"type":"agent_inbox","agent_id":1,"session_id":"67e55044-10b1-426f-9247-bb680e5fe0c8","pending_messages":2,"pending_interrupts":1}"#,
     EventMsg::CollabAgentSpawnBegin(_) =>
