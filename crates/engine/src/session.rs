@@ -3,7 +3,9 @@
 //! Everything that can happen is an [`Input`]. The loop takes one, changes the state, and
 //! only then tells readers. Nothing else writes the state of a session.
 
+mod leaving;
 mod orders;
+mod submissions;
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -14,19 +16,18 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use troupe_model::ModelEvent;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{AbortReason, ErrorEvent, EventMsg};
-use troupe_protocol::op::{ConfigureSession, Op, Submission};
+use troupe_protocol::op::{ConfigureSession, Submission};
 use troupe_protocol::{CallId, SubmissionId};
 use troupe_store::Error;
 
 use crate::calls::CallSignal;
-use crate::conversation::{Asker, Conversation, From, NewTask};
+use crate::conversation::Conversation;
 use crate::deps::{Deps, Setup};
 use crate::emit::Emitter;
 use crate::events::{EventStream, Publisher};
-use crate::host::{Later, Order};
-use crate::limits::DEFERRED_MAX;
+use crate::host::Order;
 use crate::mailbox::{Inputs, Mailbox, mailbox};
-use crate::task::Stop;
+use leaving::Below;
 
 /// Opens a queue pair. Its first submission must be `configure_session`.
 ///
@@ -152,19 +153,6 @@ struct Actor {
     below: Below,
 }
 
-/// How the agents below this session stand to its end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Below {
-    Running,
-    /// The session ends when they have nothing more to do.
-    Awaited,
-    /// They had nothing more to do a moment ago.
-    Quiet,
-    /// They are told to end; the session ends after them.
-    Closing,
-    Closed,
-}
-
 /// Whether anybody is there to submit and to be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Audience {
@@ -254,30 +242,6 @@ impl Actor {
         }
     }
 
-    /// Ends a session that has nothing more to do and nobody to do it for.
-    async fn leave_if_done(&mut self) -> Flow {
-        let busy = self.conversation.as_ref().is_some_and(|c| c.task.is_some());
-        if self.audience == Audience::Present {
-            return Flow::Continue(());
-        }
-        if busy && self.below == Below::Quiet {
-            self.below = Below::Running;
-        }
-        if busy || self.below == Below::Awaited {
-            return Flow::Continue(());
-        }
-        let quiet = self
-            .conversation
-            .as_ref()
-            .and_then(Conversation::tree_quiet);
-        if let (Below::Running, Some(quiet)) = (self.below, quiet) {
-            self.below = Below::Awaited;
-            self.after(quiet, Input::TreeQuiet);
-            return Flow::Continue(());
-        }
-        Box::pin(self.shutdown(SubmissionId::default())).await
-    }
-
     async fn handle(&mut self, input: Input) -> Result<Flow, Error> {
         match input {
             // Boxed, because an idle session has the size of the largest thing it could do.
@@ -346,266 +310,12 @@ impl Actor {
         Flow::Continue(())
     }
 
-    /// Posts an input when something is over. Ends with it, or with the session.
-    fn after(&self, over: Later, input: Input) {
-        let mailbox = self.mailbox.clone();
-        tokio::spawn(async move {
-            over.await;
-            // A session that is gone does not need to know.
-            mailbox.post(input).await.ok();
-        });
-    }
-
     fn is_stopping(&self) -> bool {
         if self.below == Below::Closing {
             return true;
         }
         let task = self.conversation.as_ref().and_then(|c| c.task.as_ref());
         task.is_some_and(crate::task::Task::is_stopping)
-    }
-
-    async fn submission(&mut self, submission: Submission) -> Result<Flow, Error> {
-        if self.is_stopping() {
-            return self.defer(submission);
-        }
-        let Submission { id, op } = submission;
-        match op {
-            Op::ConfigureSession(request) => self.configure(id, request).await?,
-            Op::Shutdown => return Ok(self.shutdown(id).await),
-            op => match &self.conversation {
-                Some(_) => self.operate(id, op).await?,
-                None => self.refuse(
-                    &id,
-                    ErrorInfo::InvalidSubmission,
-                    "the session is not configured; send configure_session first",
-                )?,
-            },
-        }
-        Ok(Flow::Continue(()))
-    }
-
-    fn defer(&mut self, submission: Submission) -> Result<Flow, Error> {
-        if self.deferred.len() < DEFERRED_MAX {
-            self.deferred
-                .push_back(Deferred::Submission(Box::new(submission)));
-        } else {
-            self.refuse(
-                &submission.id,
-                ErrorInfo::InvalidSubmission,
-                "too many submissions while a task is being stopped; wait for turn_aborted",
-            )?;
-        }
-        Ok(Flow::Continue(()))
-    }
-
-    async fn operate(&mut self, id: SubmissionId, op: Op) -> Result<(), Error> {
-        let out = &mut self.emitter;
-        let Some(conversation) = &mut self.conversation else {
-            return Ok(());
-        };
-        match op {
-            Op::UserInput {
-                items,
-                final_output_json_schema,
-                last_response_id,
-            } => {
-                let task = NewTask {
-                    items,
-                    overrides: troupe_protocol::session::TurnOverrides::default(),
-                    output_schema: final_output_json_schema,
-                    from: last_response_id,
-                    asker: Asker::Client,
-                };
-                self.user_turn(id, task).await
-            }
-            Op::UserTurn {
-                items,
-                overrides,
-                final_output_json_schema,
-                last_response_id,
-            } => {
-                let task = NewTask {
-                    items,
-                    overrides,
-                    output_schema: final_output_json_schema,
-                    from: last_response_id,
-                    asker: Asker::Client,
-                };
-                self.user_turn(id, task).await
-            }
-            Op::Steer { items } => conversation.steer(out, id, items).await,
-            Op::Interrupt => conversation.interrupt(out, &id).await,
-            Op::OverrideTurnContext { overrides } => {
-                conversation.override_context(out, &id, overrides)
-            }
-            Op::ExecApproval { id: call, decision } | Op::PatchApproval { id: call, decision } => {
-                conversation.decide(out, &id, CallId(call), decision).await
-            }
-            Op::Compact => conversation.compact(out, id).await,
-            Op::ThreadRollback { num_turns } => conversation.roll_back(out, &id, num_turns).await,
-            Op::SetThreadName { name } => conversation.set_name(out, &id, &name),
-            Op::SetThreadNote { note } => conversation.set_note(out, &id, &note),
-            Op::Review { review_request } => match conversation.review(&id, review_request).await {
-                Ok(()) => Ok(()),
-                Err(message) => self.refuse(&id, ErrorInfo::InvalidSubmission, &message),
-            },
-            op => self.unsupported(&id, &op),
-        }
-    }
-
-    /// Starts a task, after stopping the one that runs. What is wrong with the new input is
-    /// found before anything is aborted.
-    async fn user_turn(&mut self, id: SubmissionId, task: NewTask) -> Result<(), Error> {
-        let out = &mut self.emitter;
-        let Some(conversation) = &mut self.conversation else {
-            return Ok(());
-        };
-        let prepared = match conversation.prepare(&task).await? {
-            Ok(prepared) => prepared,
-            Err(refusal) => return out.error(&id, refusal),
-        };
-        if conversation.task.is_some() {
-            conversation
-                .stop(out, Stop::quietly(AbortReason::Replaced))
-                .await?;
-            let op = task.into_op();
-            self.deferred
-                .push_front(Deferred::Submission(Box::new(Submission { id, op })));
-            return Ok(());
-        }
-        if let From::Elsewhere(point) = &prepared.from {
-            let left = conversation.id();
-            let request = conversation.fork_request(point.clone());
-            self.configure(id.clone(), request).await?;
-            // What kept the fork from being opened has been told.
-            if self.conversation.as_ref().is_some_and(|c| c.id() == left) {
-                return Ok(());
-            }
-        }
-        match &mut self.conversation {
-            Some(conversation) => {
-                conversation
-                    .begin(&mut self.emitter, id, task, prepared)
-                    .await
-            }
-            None => Ok(()),
-        }
-    }
-
-    async fn configure(
-        &mut self,
-        id: SubmissionId,
-        request: ConfigureSession,
-    ) -> Result<(), Error> {
-        let setup = match self.deps.configurator.configure(&request).await {
-            Ok(setup) => setup,
-            Err(error) => {
-                return self.refuse(&id, ErrorInfo::InvalidSubmission, &error.message);
-            }
-        };
-        if let Some(conversation) = &mut self.conversation
-            && conversation.task.is_some()
-        {
-            conversation
-                .stop(&mut self.emitter, Stop::quietly(AbortReason::Replaced))
-                .await?;
-            self.deferred.push_front(Deferred::Reconfigure {
-                id,
-                request: Box::new(request),
-                setup: Box::new(setup),
-            });
-            return Ok(());
-        }
-        self.reconfigure(id, request, setup).await
-    }
-
-    async fn reconfigure(
-        &mut self,
-        id: SubmissionId,
-        request: ConfigureSession,
-        setup: Setup,
-    ) -> Result<(), Error> {
-        let elsewhere = request.resume.is_some() || request.fork.is_some();
-        if let Some(conversation) = &mut self.conversation
-            && !elsewhere
-        {
-            return conversation
-                .reconfigure(&mut self.emitter, &id, request, setup)
-                .await;
-        }
-        let opened = Conversation::open(
-            &mut self.emitter,
-            &self.deps,
-            self.mailbox.clone(),
-            &id,
-            request,
-            setup,
-        )
-        .await;
-        match opened {
-            Ok(conversation) => {
-                let old = self.conversation.take();
-                if let Some(old) = &old {
-                    old.tools.shutdown().await;
-                }
-                self.conversation = Some(match &old {
-                    Some(old) => conversation.after(old),
-                    None => conversation,
-                });
-                Ok(())
-            }
-            Err(error) => self.refuse(&id, error_info(&error), &describe(&error)),
-        }
-    }
-
-    /// Ends the session, also when the disk fails meanwhile: that is told, and nobody is
-    /// kept waiting.
-    async fn shutdown(&mut self, id: SubmissionId) -> Flow {
-        if let Some(conversation) = &mut self.conversation {
-            if conversation.task.is_some() {
-                let stopped = conversation
-                    .stop(&mut self.emitter, Stop::quietly(AbortReason::Shutdown))
-                    .await;
-                if let Err(error) = stopped {
-                    self.storage_failed(&id, &error);
-                }
-                let op = Op::Shutdown;
-                self.deferred
-                    .push_front(Deferred::Submission(Box::new(Submission { id, op })));
-                return Flow::Continue(());
-            }
-            if let (false, Some(closed)) =
-                (self.below == Below::Closed, conversation.tree_closing())
-            {
-                self.below = Below::Closing;
-                self.after(closed, Input::TreeClosed);
-                let op = Op::Shutdown;
-                self.deferred
-                    .push_front(Deferred::Submission(Box::new(Submission { id, op })));
-                return Flow::Continue(());
-            }
-            conversation.tools.shutdown().await;
-        }
-        if let Err(error) = self.emitter.commit().await {
-            self.storage_failed(&id, &error);
-        }
-        let complete = vec![EventMsg::ShutdownComplete];
-        if let Err(error) = self.emitter.emit(&id, complete.clone()) {
-            self.storage_failed(&id, &error);
-            self.emitter.tell_unrecorded(&id, complete);
-        }
-        if let Some(log) = self.emitter.detach() {
-            // Everything but the last line is on disk, and that line says nothing new.
-            log.close().await.ok();
-        }
-        Flow::Break(())
-    }
-
-    async fn abandoned(&mut self) -> Flow {
-        // From now on the deferred shutdown decides; the token stays cancelled.
-        self.owner = CancellationToken::new();
-        self.deferred.clear();
-        self.shutdown(SubmissionId::default()).await
     }
 
     fn refuse(&mut self, id: &SubmissionId, info: ErrorInfo, message: &str) -> Result<(), Error> {
@@ -616,18 +326,6 @@ impl Actor {
                 fatal: false,
                 error_info: Some(info),
             },
-        )
-    }
-
-    fn unsupported(&mut self, id: &SubmissionId, op: &Op) -> Result<(), Error> {
-        let name = serde_json::to_value(op)
-            .ok()
-            .and_then(|value| Some(value.get("type")?.as_str()?.to_owned()))
-            .unwrap_or_default();
-        self.refuse(
-            id,
-            ErrorInfo::Unsupported,
-            &format!("this engine does not offer {name} yet"),
         )
     }
 
@@ -665,13 +363,4 @@ pub(crate) fn describe(error: &dyn std::error::Error) -> String {
         source = cause.source();
     }
     text
-}
-
-fn error_info(error: &Error) -> ErrorInfo {
-    match error {
-        Error::NotFound { .. } | Error::NoBookmark { .. } | Error::Ambiguous { .. } => {
-            ErrorInfo::NotFound
-        }
-        _ => ErrorInfo::StorageFailed,
-    }
 }

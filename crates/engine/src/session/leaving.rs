@@ -1,0 +1,111 @@
+//! How a session ends: when it is told to, or when nobody is left to do anything for. What
+//! runs below it in the tree ends first.
+
+use tokio_util::sync::CancellationToken;
+use troupe_protocol::SubmissionId;
+use troupe_protocol::event::{AbortReason, EventMsg};
+use troupe_protocol::op::{Op, Submission};
+
+use super::{Actor, Audience, Deferred, Flow, Input};
+use crate::conversation::Conversation;
+use crate::host::Later;
+use crate::task::Stop;
+
+/// How the agents below this session stand to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Below {
+    Running,
+    /// The session ends when they have nothing more to do.
+    Awaited,
+    /// They had nothing more to do a moment ago.
+    Quiet,
+    /// They are told to end; the session ends after them.
+    Closing,
+    Closed,
+}
+
+impl Actor {
+    /// Ends a session that has nothing more to do and nobody to do it for.
+    pub(super) async fn leave_if_done(&mut self) -> Flow {
+        let busy = self.conversation.as_ref().is_some_and(|c| c.task.is_some());
+        if self.audience == Audience::Present {
+            return Flow::Continue(());
+        }
+        if busy && self.below == Below::Quiet {
+            self.below = Below::Running;
+        }
+        if busy || self.below == Below::Awaited {
+            return Flow::Continue(());
+        }
+        let quiet = self
+            .conversation
+            .as_ref()
+            .and_then(Conversation::tree_quiet);
+        if let (Below::Running, Some(quiet)) = (self.below, quiet) {
+            self.below = Below::Awaited;
+            self.after(quiet, Input::TreeQuiet);
+            return Flow::Continue(());
+        }
+        Box::pin(self.shutdown(SubmissionId::default())).await
+    }
+
+    /// Ends the session, also when the disk fails meanwhile: that is told, and nobody is
+    /// kept waiting.
+    pub(super) async fn shutdown(&mut self, id: SubmissionId) -> Flow {
+        if let Some(conversation) = &mut self.conversation {
+            if conversation.task.is_some() {
+                let stopped = conversation
+                    .stop(&mut self.emitter, Stop::quietly(AbortReason::Shutdown))
+                    .await;
+                if let Err(error) = stopped {
+                    self.storage_failed(&id, &error);
+                }
+                let op = Op::Shutdown;
+                self.deferred
+                    .push_front(Deferred::Submission(Box::new(Submission { id, op })));
+                return Flow::Continue(());
+            }
+            if let (false, Some(closed)) =
+                (self.below == Below::Closed, conversation.tree_closing())
+            {
+                self.below = Below::Closing;
+                self.after(closed, Input::TreeClosed);
+                let op = Op::Shutdown;
+                self.deferred
+                    .push_front(Deferred::Submission(Box::new(Submission { id, op })));
+                return Flow::Continue(());
+            }
+            conversation.tools.shutdown().await;
+        }
+        if let Err(error) = self.emitter.commit().await {
+            self.storage_failed(&id, &error);
+        }
+        let complete = vec![EventMsg::ShutdownComplete];
+        if let Err(error) = self.emitter.emit(&id, complete.clone()) {
+            self.storage_failed(&id, &error);
+            self.emitter.tell_unrecorded(&id, complete);
+        }
+        if let Some(log) = self.emitter.detach() {
+            // Everything but the last line is on disk, and that line says nothing new.
+            log.close().await.ok();
+        }
+        Flow::Break(())
+    }
+
+    pub(super) async fn abandoned(&mut self) -> Flow {
+        // From now on the deferred shutdown decides; the token stays cancelled.
+        self.owner = CancellationToken::new();
+        self.deferred.clear();
+        self.shutdown(SubmissionId::default()).await
+    }
+
+    /// Posts an input when something is over. Ends with it, or with the session.
+    fn after(&self, over: Later, input: Input) {
+        let mailbox = self.mailbox.clone();
+        tokio::spawn(async move {
+            over.await;
+            // A session that is gone does not need to know.
+            mailbox.post(input).await.ok();
+        });
+    }
+}

@@ -1,0 +1,232 @@
+//! What clients ask of the session.
+
+use troupe_protocol::CallId;
+use troupe_protocol::SubmissionId;
+use troupe_protocol::error::ErrorInfo;
+use troupe_protocol::event::AbortReason;
+use troupe_protocol::op::{ConfigureSession, Op, Submission};
+use troupe_protocol::session::TurnOverrides;
+use troupe_store::Error;
+
+use super::{Actor, Deferred, Flow, describe};
+use crate::conversation::{Asker, Conversation, From, NewTask};
+use crate::deps::Setup;
+use crate::limits::DEFERRED_MAX;
+use crate::task::Stop;
+
+impl Actor {
+    pub(super) async fn submission(&mut self, submission: Submission) -> Result<Flow, Error> {
+        if self.is_stopping() {
+            return self.defer(submission);
+        }
+        let Submission { id, op } = submission;
+        match op {
+            Op::ConfigureSession(request) => self.configure(id, request).await?,
+            Op::Shutdown => return Ok(self.shutdown(id).await),
+            op => match &self.conversation {
+                Some(_) => self.operate(id, op).await?,
+                None => self.refuse(
+                    &id,
+                    ErrorInfo::InvalidSubmission,
+                    "the session is not configured; send configure_session first",
+                )?,
+            },
+        }
+        Ok(Flow::Continue(()))
+    }
+
+    fn defer(&mut self, submission: Submission) -> Result<Flow, Error> {
+        if self.deferred.len() < DEFERRED_MAX {
+            self.deferred
+                .push_back(Deferred::Submission(Box::new(submission)));
+        } else {
+            self.refuse(
+                &submission.id,
+                ErrorInfo::InvalidSubmission,
+                "too many submissions while a task is being stopped; wait for turn_aborted",
+            )?;
+        }
+        Ok(Flow::Continue(()))
+    }
+
+    async fn operate(&mut self, id: SubmissionId, op: Op) -> Result<(), Error> {
+        let out = &mut self.emitter;
+        let Some(conversation) = &mut self.conversation else {
+            return Ok(());
+        };
+        match op {
+            Op::UserInput {
+                items,
+                final_output_json_schema,
+                last_response_id,
+            } => {
+                let task = NewTask {
+                    items,
+                    overrides: TurnOverrides::default(),
+                    output_schema: final_output_json_schema,
+                    from: last_response_id,
+                    asker: Asker::Client,
+                };
+                self.user_turn(id, task).await
+            }
+            Op::UserTurn {
+                items,
+                overrides,
+                final_output_json_schema,
+                last_response_id,
+            } => {
+                let task = NewTask {
+                    items,
+                    overrides,
+                    output_schema: final_output_json_schema,
+                    from: last_response_id,
+                    asker: Asker::Client,
+                };
+                self.user_turn(id, task).await
+            }
+            Op::Steer { items } => conversation.steer(out, id, items).await,
+            Op::Interrupt => conversation.interrupt(out, &id).await,
+            Op::OverrideTurnContext { overrides } => {
+                conversation.override_context(out, &id, overrides)
+            }
+            Op::ExecApproval { id: call, decision } | Op::PatchApproval { id: call, decision } => {
+                conversation.decide(out, &id, CallId(call), decision).await
+            }
+            Op::Compact => conversation.compact(out, id).await,
+            Op::ThreadRollback { num_turns } => conversation.roll_back(out, &id, num_turns).await,
+            Op::SetThreadName { name } => conversation.set_name(out, &id, &name),
+            Op::SetThreadNote { note } => conversation.set_note(out, &id, &note),
+            Op::Review { review_request } => match conversation.review(&id, review_request).await {
+                Ok(()) => Ok(()),
+                Err(message) => self.refuse(&id, ErrorInfo::InvalidSubmission, &message),
+            },
+            op => self.unsupported(&id, &op),
+        }
+    }
+
+    /// Starts a task, after stopping the one that runs. What is wrong with the new input is
+    /// found before anything is aborted.
+    async fn user_turn(&mut self, id: SubmissionId, task: NewTask) -> Result<(), Error> {
+        let out = &mut self.emitter;
+        let Some(conversation) = &mut self.conversation else {
+            return Ok(());
+        };
+        let prepared = match conversation.prepare(&task).await? {
+            Ok(prepared) => prepared,
+            Err(refusal) => return out.error(&id, refusal),
+        };
+        if conversation.task.is_some() {
+            conversation
+                .stop(out, Stop::quietly(AbortReason::Replaced))
+                .await?;
+            let op = task.into_op();
+            self.deferred
+                .push_front(Deferred::Submission(Box::new(Submission { id, op })));
+            return Ok(());
+        }
+        if let From::Elsewhere(point) = &prepared.from {
+            let left = conversation.id();
+            let request = conversation.fork_request(point.clone());
+            self.configure(id.clone(), request).await?;
+            // What kept the fork from being opened has been told.
+            if self.conversation.as_ref().is_some_and(|c| c.id() == left) {
+                return Ok(());
+            }
+        }
+        match &mut self.conversation {
+            Some(conversation) => {
+                conversation
+                    .begin(&mut self.emitter, id, task, prepared)
+                    .await
+            }
+            None => Ok(()),
+        }
+    }
+
+    async fn configure(
+        &mut self,
+        id: SubmissionId,
+        request: ConfigureSession,
+    ) -> Result<(), Error> {
+        let setup = match self.deps.configurator.configure(&request).await {
+            Ok(setup) => setup,
+            Err(error) => {
+                return self.refuse(&id, ErrorInfo::InvalidSubmission, &error.message);
+            }
+        };
+        if let Some(conversation) = &mut self.conversation
+            && conversation.task.is_some()
+        {
+            conversation
+                .stop(&mut self.emitter, Stop::quietly(AbortReason::Replaced))
+                .await?;
+            self.deferred.push_front(Deferred::Reconfigure {
+                id,
+                request: Box::new(request),
+                setup: Box::new(setup),
+            });
+            return Ok(());
+        }
+        self.reconfigure(id, request, setup).await
+    }
+
+    pub(super) async fn reconfigure(
+        &mut self,
+        id: SubmissionId,
+        request: ConfigureSession,
+        setup: Setup,
+    ) -> Result<(), Error> {
+        let elsewhere = request.resume.is_some() || request.fork.is_some();
+        if let Some(conversation) = &mut self.conversation
+            && !elsewhere
+        {
+            return conversation
+                .reconfigure(&mut self.emitter, &id, request, setup)
+                .await;
+        }
+        let opened = Conversation::open(
+            &mut self.emitter,
+            &self.deps,
+            self.mailbox.clone(),
+            &id,
+            request,
+            setup,
+        )
+        .await;
+        match opened {
+            Ok(conversation) => {
+                let old = self.conversation.take();
+                if let Some(old) = &old {
+                    old.tools.shutdown().await;
+                }
+                self.conversation = Some(match &old {
+                    Some(old) => conversation.after(old),
+                    None => conversation,
+                });
+                Ok(())
+            }
+            Err(error) => self.refuse(&id, error_info(&error), &describe(&error)),
+        }
+    }
+
+    fn unsupported(&mut self, id: &SubmissionId, op: &Op) -> Result<(), Error> {
+        let name = serde_json::to_value(op)
+            .ok()
+            .and_then(|value| Some(value.get("type")?.as_str()?.to_owned()))
+            .unwrap_or_default();
+        self.refuse(
+            id,
+            ErrorInfo::Unsupported,
+            &format!("this engine does not offer {name} yet"),
+        )
+    }
+}
+
+fn error_info(error: &Error) -> ErrorInfo {
+    match error {
+        Error::NotFound { .. } | Error::NoBookmark { .. } | Error::Ambiguous { .. } => {
+            ErrorInfo::NotFound
+        }
+        _ => ErrorInfo::StorageFailed,
+    }
+}
