@@ -65,7 +65,7 @@ impl Cage {
     pub fn lock(&self) -> io::Result<Lock> {
         Ok(Lock {
             ruleset: landlock::ruleset(self)?,
-            filter: Filter::new(self.network),
+            filter: Filter::of(self.network),
         })
     }
 }
@@ -84,7 +84,7 @@ impl From<Cage> for WritableRoots {
 #[derive(Debug)]
 pub(crate) struct Lock {
     ruleset: ::landlock::RulesetCreated,
-    filter: Filter,
+    filter: &'static Filter,
 }
 
 impl Lock {

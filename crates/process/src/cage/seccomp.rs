@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::sync::OnceLock;
 
 use libc::sock_filter;
 
@@ -63,11 +64,18 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
-    pub fn new(network: NetworkAccess) -> Self {
-        Self {
+    /// The same for every command of a process, so it is compiled once in it.
+    pub fn of(network: NetworkAccess) -> &'static Self {
+        static DENIED: OnceLock<Filter> = OnceLock::new();
+        static ALLOWED: OnceLock<Filter> = OnceLock::new();
+        let filter = match network {
+            NetworkAccess::Denied => &DENIED,
+            NetworkAccess::Allowed => &ALLOWED,
+        };
+        filter.get_or_init(|| Self {
             reporting: compile(network, Listening::Yes),
             silent: compile(network, Listening::No),
-        }
+        })
     }
 
     /// Holds the calling thread, and what it starts, to the filter, for good. Returns where the
