@@ -276,6 +276,7 @@ impl Supervisor {
             return;
         }
         self.steps.clear();
+        self.waits.clear();
         self.warn(
             AgentId::ROOT,
             "the agents were stopped, because what they did could not be written; make room on \

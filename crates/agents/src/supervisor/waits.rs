@@ -35,6 +35,13 @@ struct Open {
     _timer: AbortOnDropHandle<()>,
 }
 
+impl Waits {
+    /// Forgets all. Whoever waits learns that the tree has ended.
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
 impl Supervisor {
     pub(super) fn wait(
         &mut self,
@@ -122,12 +129,12 @@ impl Supervisor {
         };
         match self.command(what) {
             Ok(effects) => self.perform(effects, Contents::default()),
-            // Answered at the same moment, or gone with the waiter's task. An answer that
-            // is on its way finds the entry; one that is not will never come.
-            Err(_) if why == WaitEnd::Stopped => {
+            // Answered at the same moment: the answer is on its way and finds the entry.
+            Err(Trouble::Refused(_)) if why != WaitEnd::Stopped => {}
+            // Gone with the waiter's task, or with the tree: no answer will come.
+            Err(_) => {
                 self.waits.0.remove(&wait);
             }
-            Err(_) => {}
         }
     }
 
