@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use expect_test::{Expect, expect};
 use serde_json::json;
 use troupe_engine::limits::MAILBOX_MAX;
-use troupe_engine::{Doing, Order};
+use troupe_engine::{Doing, Host, Order};
 use troupe_protocol::approval::ReviewDecision;
 use troupe_protocol::event::{AbortReason, BackgroundEvent};
 use troupe_protocol::input::UserInput;
@@ -19,7 +19,7 @@ use troupe_protocol::tool::ToolSpec;
 use troupe_protocol::tree::{AgentMessage, Fact, MessageId, MessageMetadata};
 use troupe_protocol::{AgentId, EventMsg, ResponseItem, SessionId, SubmissionId};
 use troupe_testkit::{Actor, Stage, line};
-use troupe_tools::{Call, Claim, Concurrency, Registry, Tool, ToolOutput};
+use troupe_tools::{Call, Claim, Concurrency, Tool, ToolOutput};
 
 use super::fake_host::{FakeHost, agent_line};
 use super::faulty::Faulty;
@@ -318,9 +318,32 @@ impl Tool for Delivering {
     }
 }
 
+fn delivering() -> Arc<dyn Tool> {
+    Arc::new(Delivering(ToolSpec::Function {
+        name: "deliver".to_owned(),
+        description: String::new(),
+        parameters: json!({ "type": "object" }),
+    }))
+}
+
+/// A tree whose agents can also deliver.
+async fn delivering_tree(screenplay: &str) -> Tree {
+    let stage = Stage::new(screenplay).await;
+    let stage = stage
+        .approval(ApprovalPolicy::Untrusted)
+        .sandbox(SandboxPolicy::workspace_write());
+    let Tree { stage, host, store } = tree_on(stage);
+    let member = Arc::clone(&host);
+    let stage = stage.adjusting(move |setup| {
+        setup.host = Some(member.clone());
+        setup.tools.add(delivering());
+    });
+    Tree { stage, host, store }
+}
+
 #[tokio::test]
 async fn what_an_answer_delivers_is_written_with_it() {
-    let stage = Stage::new(
+    let tree = delivering_tree(
         r#"
         [[scene]]
         [[scene.turn]]
@@ -331,18 +354,6 @@ async fn what_an_answer_delivers_is_written_with_it() {
         "#,
     )
     .await;
-    let Tree { stage, host, store } = tree_on(stage);
-    let member = Arc::clone(&host);
-    let stage = stage.adjusting(move |setup| {
-        let spec = ToolSpec::Function {
-            name: "deliver".to_owned(),
-            description: String::new(),
-            parameters: json!({ "type": "object" }),
-        };
-        setup.host = Some(member.clone());
-        setup.tools = Registry::new([Arc::new(Delivering(spec)) as Arc<dyn Tool>]);
-    });
-    let tree = Tree { stage, host, store };
     let mut actor = tree.stage.start().await;
     let msgs = actor.turn("go").await;
     tree.check_append(
@@ -362,6 +373,55 @@ async fn what_an_answer_delivers_is_written_with_it() {
         "{}",
         lines(&msgs)
     );
+}
+
+#[tokio::test]
+async fn what_an_answer_delivers_counts_also_if_the_task_is_stopped() {
+    let tree = delivering_tree(
+        r#"
+        [[scene]]
+        [[scene.turn]]
+        steps = [
+            { call = "shell_command", call_id = "asks", arguments = { command = "touch made" } },
+            { call = "deliver", call_id = "a", arguments = {} },
+        ]
+        "#,
+    )
+    .await;
+    let mut actor = tree.stage.start().await;
+    tree.host.give(start(1, "go"));
+    actor
+        .until(|msg| matches!(msg, EventMsg::ExecApprovalRequest(_)))
+        .await;
+    // The answer waits for that of the call before it.
+    while tools(&tree) != ["shell_command"] {
+        tokio::task::yield_now().await;
+    }
+    actor.submit(Op::Interrupt).await;
+    actor.until_task_ends().await;
+    tree.check_append(
+        "agent consumed",
+        expect![[r#"
+            agent consumed
+            answer of asks
+            answer of a
+            message "<turn_aborted>"
+            agent ended
+            error fatal=true interrupted
+            turn_aborted Interrupted"#]],
+    );
+    assert_eq!(
+        tree.host.fates(),
+        ["start written", "claim written", "end written"]
+    );
+}
+
+/// Returns the tools that run.
+fn tools(tree: &Tree) -> Vec<String> {
+    match Host::vitals(&*tree.host).read().doing {
+        Doing::Tools(tools) => tools,
+        Doing::Idle | Doing::Model | Doing::Compacting => Vec::new(),
+    }
 }
 
 const STALLING: &str = r#"
@@ -682,13 +742,13 @@ async fn who_looks_sees_what_the_agent_is_doing() {
         headlines.collect::<Vec<_>>(),
         ["reasoning Reading the code"]
     );
-    let pulse = troupe_engine::Host::vitals(&*tree.host).read();
+    let pulse = Host::vitals(&*tree.host).read();
     assert_eq!(pulse.doing, Doing::Idle);
     assert_eq!(pulse.usage.total_tokens, 6);
     assert!(pulse.progress_at_ms > 0);
 
     let (tree, _actor) = asking().await;
-    let pulse = troupe_engine::Host::vitals(&*tree.host).read();
+    let pulse = Host::vitals(&*tree.host).read();
     assert_eq!(pulse.doing, Doing::Tools(vec!["shell_command".to_owned()]));
 }
 
