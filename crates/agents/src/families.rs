@@ -60,3 +60,6 @@ pub fn tools(families: &[Family], desk: &Desk, place: &RolePlace) -> Vec<Arc<dyn
         .flat_map(|family| family.tools(desk, place))
         .collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,7 +6,6 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use troupe_protocol::agent::AgentStatus;
 use troupe_protocol::tool::ToolSpec;
 use troupe_tools::{Call, Concurrency, Tool, ToolOutput, arguments};
 
@@ -62,11 +61,7 @@ impl CloseAgent {
         } else {
             let begun = Begun::tell(call, Deed::Close, before.session, None).await;
             let stopped = self.stop(&id, StopMode::Act).await;
-            let after = match &stopped {
-                Ok(_) => AgentStatus::Shutdown,
-                Err(_) => before.wire_status(),
-            };
-            begun.end(call, after).await;
+            begun.end(call, before.wire_status()).await;
             stopped?
         };
         let mut object = shape::names(&before);

@@ -28,6 +28,7 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
 struct Arguments {
     /// The agent: its id, number or path.
     id: Address,
+    /// One line; empty to clear the note.
     note: String,
 }
 
