@@ -12,7 +12,7 @@ use troupe_protocol::{AgentId, SessionId};
 use crate::desk::RolePlace;
 use crate::families;
 use crate::roles::{Pattern, ToolPolicy};
-use crate::supervisor::{Agents, Membership, Options};
+use crate::supervisor::{Agents, Announcer, Membership, Options, Plantings};
 
 /// Configures roots. Wraps whoever knows models, tools and files.
 #[derive(Debug)]
@@ -21,6 +21,7 @@ pub struct AgentsConfigurator {
     options: Options,
     clock: Clock,
     ids: Ids,
+    announcer: Announcer,
     current: Mutex<Option<Current>>,
 }
 
@@ -38,6 +39,7 @@ impl AgentsConfigurator {
             options,
             clock,
             ids,
+            announcer: Announcer::new(),
             current: Mutex::new(None),
         }
     }
@@ -47,6 +49,11 @@ impl AgentsConfigurator {
         self.current()
             .as_ref()
             .map(|current| current.agents.clone())
+    }
+
+    /// Returns the trees that begin to grow from now on.
+    pub fn plantings(&self) -> Plantings {
+        self.announcer.listen()
     }
 
     /// A session that is configured again keeps its tree; another session gets its own.
@@ -63,6 +70,7 @@ impl AgentsConfigurator {
             self.options.clone(),
             self.clock.clone(),
             self.ids.clone(),
+            self.announcer.clone(),
         );
         let membership = Arc::new(Membership::new(agents.clone(), AgentId::ROOT));
         *current = Some(Current {

@@ -28,4 +28,4 @@ mod watchdog;
 pub use configurator::AgentsConfigurator;
 pub use desk::Desk;
 pub use families::Family;
-pub use supervisor::{Agents, Options, Recovery};
+pub use supervisor::{Agents, Options, Plantings, Recovery};

@@ -28,6 +28,7 @@ mod lines;
 mod loading;
 mod member;
 mod notices;
+mod plantings;
 mod reports;
 mod requests;
 mod restore;
@@ -51,6 +52,8 @@ use troupe_protocol::{AgentId, SessionId, SubmissionId};
 
 pub use handle::{Agents, Options, Recovery};
 pub(crate) use host::Membership;
+pub(crate) use plantings::Announcer;
+pub use plantings::Plantings;
 
 use broker::Broker;
 use handle::Shared;

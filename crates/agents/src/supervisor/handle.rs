@@ -16,6 +16,7 @@ use troupe_protocol::{AgentId, SessionId, SubmissionId};
 use troupe_store::Store;
 
 use super::input::{Input, Request};
+use super::plantings::Announcer;
 use super::{Root, Supervisor};
 use crate::desk::{Catalogue, Desk, Trouble};
 use crate::families::Family;
@@ -54,6 +55,7 @@ pub(crate) struct Shared {
     pub configurator: Arc<dyn Configurator>,
     pub clock: Clock,
     pub ids: Ids,
+    announcer: Announcer,
     store: OnceLock<Arc<dyn Store>>,
     ephemeral: AtomicBool,
     has_history: AtomicBool,
@@ -76,6 +78,7 @@ impl Agents {
         options: Options,
         clock: Clock,
         ids: Ids,
+        announcer: Announcer,
     ) -> Self {
         let (mailbox, inputs) = mpsc::unbounded_channel();
         Self(Arc::new(Shared {
@@ -83,6 +86,7 @@ impl Agents {
             configurator,
             clock,
             ids,
+            announcer,
             store: OnceLock::new(),
             ephemeral: AtomicBool::new(false),
             has_history: AtomicBool::new(false),
@@ -111,6 +115,11 @@ impl Agents {
     /// Tells whether there ever was a child.
     pub fn is_planted(&self) -> bool {
         self.0.seed().inputs.is_none()
+    }
+
+    /// Tells whether nothing of the tree is kept.
+    pub fn is_ephemeral(&self) -> bool {
+        self.0.is_ephemeral()
     }
 
     /// Returns when nothing runs and nothing is about to.
@@ -218,8 +227,10 @@ impl Agents {
         };
         if let Some(inputs) = seed.inputs.take() {
             let first = seed.task.clone();
+            let session = root.session;
             let supervisor = Supervisor::new(Arc::clone(&self.0), inputs, root);
             tokio::spawn(supervisor.run(first));
+            self.0.announcer.tell(session, &self.0);
         }
         true
     }
