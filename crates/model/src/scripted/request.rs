@@ -16,8 +16,8 @@ pub(super) struct Asked {
     pub user_text: String,
     /// Everything that came after the model spoke last.
     pub news: String,
-    /// The last answer of a tool.
-    pub last_output: String,
+    /// The answers of tools, oldest first.
+    pub outputs: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -101,8 +101,9 @@ impl Asked {
                     news.push(said);
                 }
                 Speaker::Tool => {
-                    self.last_output = said();
-                    news.push(self.last_output.clone());
+                    let said = said();
+                    self.outputs.push(said.clone());
+                    news.push(said);
                 }
                 Speaker::Other => {}
             }
@@ -157,7 +158,7 @@ mod tests {
             items: 4,
             user_text: "go\nand?".into(),
             news: "done\nand?".into(),
-            last_output: "done".into(),
+            outputs: vec!["done".into()],
         };
         assert_eq!(Asked::parse(responses).as_ref(), Ok(&expected));
         assert_eq!(Asked::parse(chat), Ok(expected));

@@ -355,7 +355,7 @@ impl Stage {
 pub(super) struct Names {
     pub response_id: String,
     stem: String,
-    last_output: String,
+    outputs: Vec<String>,
 }
 
 impl Names {
@@ -376,7 +376,7 @@ impl Names {
                 .clone()
                 .unwrap_or_else(|| format!("resp_{stem}")),
             stem,
-            last_output: asked.last_output,
+            outputs: asked.outputs,
         }
     }
 
@@ -388,11 +388,41 @@ impl Names {
         given.map_or_else(|| self.item_id("call", index), str::to_owned)
     }
 
-    /// Fills `{{last_output}}` in.
+    /// Fills in `{{last_output}}` and `{{output.N.FIELD}}`. What is not there stays as it is
+    /// written, so that whoever reads the answer sees what was meant.
     pub(super) fn fill(&self, text: &str) -> String {
-        text.replace("{{last_output}}", &self.last_output)
+        let last = self.outputs.last().map_or("", String::as_str);
+        let text = text.replace("{{last_output}}", last);
+        let mut filled = String::with_capacity(text.len());
+        let mut rest = text.as_str();
+        while let Some(start) = rest.find(FIELD_OPEN) {
+            let (before, tagged) = rest.split_at(start);
+            let end = tagged.find("}}").map_or(tagged.len(), |end| end + 2);
+            let (tag, after) = tagged.split_at(end);
+            filled.push_str(before);
+            match self.field(tag) {
+                Some(value) => filled.push_str(&value),
+                None => filled.push_str(tag),
+            }
+            rest = after;
+        }
+        filled.push_str(rest);
+        filled
+    }
+
+    /// Returns a field of the N-th answer, counted from 1, if that is a JSON object with text
+    /// under this name.
+    fn field(&self, tag: &str) -> Option<String> {
+        let path = tag.strip_prefix(FIELD_OPEN)?.strip_suffix("}}")?;
+        let (number, field) = path.split_once('.')?;
+        let index = number.parse::<usize>().ok()?.checked_sub(1)?;
+        let answer: serde_json::Value = serde_json::from_str(self.outputs.get(index)?).ok()?;
+        Some(answer.get(field)?.as_str()?.to_owned())
     }
 }
+
+/// How a field of an earlier answer begins.
+const FIELD_OPEN: &str = "{{output.";
 
 fn error(status: StatusCode, code: Option<&str>, message: &str) -> Response {
     let kind = if status.is_server_error() {
@@ -402,4 +432,30 @@ fn error(status: StatusCode, code: Option<&str>, message: &str) -> Response {
     };
     let body = json!({ "error": { "message": message, "type": kind, "code": code } });
     (status, axum::Json(body)).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_refer_to_answers_of_tools() {
+        let names = Names {
+            response_id: String::new(),
+            stem: String::new(),
+            outputs: vec![r#"{"id":"a"}"#.into(), r#"{"id":"b"}"#.into(), "no".into()],
+        };
+        let check = |text, expected: &str| assert_eq!(names.fill(text), expected);
+        check("{{last_output}}!", "no!");
+        check("{{output.2.id}} {{output.1.id}}", "b a");
+        check(
+            "{{output.4.id}} {{output.0.id}}",
+            "{{output.4.id}} {{output.0.id}}",
+        );
+        check(
+            "{{output.1.other}} {{output.3.id}}",
+            "{{output.1.other}} {{output.3.id}}",
+        );
+        check("{{output.1", "{{output.1");
+    }
 }
