@@ -10,10 +10,12 @@
 //!                               rollout
 //! ```
 //!
-//! Reading order: [`session`] (the loop, and everything that can happen) → `conversation`
-//! (what a submission does) → `task` (the states of a task) → `response` and `calls` (one
-//! model cycle) → `history`, `context` (what is sent to the model) → `emit`, [`events`]
-//! (what is said) → `resume` (the same lines, folded).
+//! Reading order: [`session`] (the loop, and everything that can happen) → `mailbox` (how
+//! it gets there) → `conversation` (what a submission does) → `task` (the states of a task)
+//! → `response` and `calls` (one model cycle) → `history`, `context`, `toolset` (what is sent
+//! to the model) → `evidence`, `output` (what a task came to) → `emit`, [`events`] (what is
+//! said) → `resume` (the same lines, folded) → [`host`] (the tree that a session may be a
+//! member of).
 //!
 //! Deliberately absent: other agents, SQL, HTTP, the terminal, `Command::new`, the
 //! environment, the working directory of the process, configuration files. What a session

@@ -1,0 +1,214 @@
+//! What the tree asks of a session.
+
+use expect_test::expect;
+use troupe_engine::Order;
+use troupe_engine::limits::MAILBOX_MAX;
+use troupe_protocol::event::{AbortReason, BackgroundEvent};
+use troupe_protocol::op::Op;
+use troupe_protocol::result::StopReason;
+use troupe_protocol::rollout::RolloutRecord;
+use troupe_protocol::tree::Fact;
+use troupe_protocol::{AgentId, EventMsg, SubmissionId};
+use troupe_testkit::Actor;
+
+use super::super::fake_host::agent_line;
+use super::{HELLO, Tree, approve, asking, lines, message, message_id, start, tree};
+
+#[tokio::test]
+async fn what_the_tree_does_not_want_does_not_begin() {
+    let tree = tree(HELLO).await;
+    let mut actor = tree.stage.start().await;
+    tree.host.refuse();
+    tree.host.give(start(1, "gone by now"));
+    actor.say("hi").await;
+    let msgs = actor.until(|msg| matches!(msg, EventMsg::Error(_))).await;
+    expect!["error fatal=false the agent takes no input now: it was closed, or is being stopped"]
+        .assert_eq(&lines(&msgs));
+    tree.host.welcome();
+    let msgs = actor.turn("hi").await;
+    assert!(lines(&msgs).ends_with("Some(\"one\")"), "{}", lines(&msgs));
+}
+
+#[tokio::test]
+async fn mail_that_was_taken_back_does_not_prolong_the_task() {
+    let (tree, mut actor) = asking().await;
+    approve(&mut actor).await;
+    // It comes while the model gives the answer that would have been the last.
+    actor
+        .until(|msg| matches!(msg, EventMsg::AgentMessageContentDelta(_)))
+        .await;
+    tree.host.refuse();
+    tree.host
+        .give(Order::Mail(vec![(message_id(2), message("late"))]));
+    actor.until_task_ends().await;
+    assert_eq!(tree.stage.requests().len(), 2);
+    assert_eq!(tree.host.results()[0].last_message.as_deref(), Some("done"));
+}
+
+#[tokio::test]
+async fn mail_without_a_task_is_left_in_the_inbox() {
+    let tree = tree(HELLO).await;
+    let mut actor = tree.stage.start().await;
+    tree.host
+        .give(Order::Mail(vec![(message_id(2), message("early"))]));
+    actor.turn("hi").await;
+    let sent = serde_json::to_string(&tree.stage.input_of(0)).unwrap();
+    assert!(!sent.contains("early"), "{sent}");
+}
+
+const STALLING: &str = r#"
+[[scene]]
+[[scene.turn]]
+steps = [{ say = "half an answer", unfinished = true }, { end = "stall" }]
+[[scene.turn]]
+steps = [{ say = "next" }]
+"#;
+
+async fn stalled(tree: &Tree) -> Actor {
+    let mut actor = tree.stage.start().await;
+    tree.host.give(start(1, "go"));
+    actor
+        .until(|msg| matches!(msg, EventMsg::AgentMessageContentDelta(_)))
+        .await;
+    actor
+}
+
+#[tokio::test]
+async fn a_stop_meets_the_task_it_is_for_and_no_other() {
+    let tree = tree(STALLING).await;
+    let mut actor = stalled(&tree).await;
+    let abort = |task: SubmissionId| Order::Abort {
+        task,
+        reason: AbortReason::Interrupted,
+    };
+    tree.host.give(abort("another".into()));
+    // A start while a task runs is nothing either.
+    tree.host.give(start(2, "too early"));
+    tree.host.give(Order::Tell(EventMsg::BackgroundEvent(
+        BackgroundEvent::default(),
+    )));
+    actor
+        .until(|msg| matches!(msg, EventMsg::BackgroundEvent(_)))
+        .await;
+    tree.host.give(abort(message_id(1).task()));
+    let msgs = actor.until_task_ends().await;
+    assert!(
+        lines(&msgs).ends_with("error fatal=true interrupted\nturn_aborted Interrupted"),
+        "{}",
+        lines(&msgs)
+    );
+    let result = &tree.host.results()[0];
+    assert_eq!(result.stop, StopReason::Interrupted);
+    assert!(
+        result
+            .last_message
+            .as_deref()
+            .is_some_and(|text| text.starts_with("half"))
+    );
+    tree.check_append(
+        "agent ended",
+        expect![[r#"
+            message "<turn_aborted>"
+            agent ended
+            error fatal=true interrupted
+            turn_aborted Interrupted"#]],
+    );
+    tree.host.give(start(2, "now"));
+    let msgs = actor.until_task_ends().await;
+    assert!(lines(&msgs).ends_with("Some(\"next\")"), "{}", lines(&msgs));
+}
+
+#[tokio::test]
+async fn a_shutdown_ends_the_task_with_a_result() {
+    let tree = tree(STALLING).await;
+    let actor = stalled(&tree).await;
+    actor.shut_down().await;
+    assert_eq!(tree.host.results()[0].stop, StopReason::Shutdown);
+    assert_eq!(tree.host.fates(), ["start written", "end written"]);
+}
+
+#[tokio::test]
+async fn the_tree_writes_and_tells_through_the_session() {
+    let tree = tree(HELLO).await;
+    let mut actor = tree.stage.start().await;
+    let told = |message: &str| {
+        EventMsg::BackgroundEvent(BackgroundEvent {
+            message: message.to_owned(),
+            ..BackgroundEvent::default()
+        })
+    };
+    tree.host.give(Order::Record {
+        records: vec![agent_line(
+            Fact::Shut {
+                agent: AgentId::ROOT,
+            },
+            None,
+        )],
+        events: vec![told("kept")],
+        receipt: Some(tree.host.receipt("record")),
+    });
+    tree.host.give(Order::Tell(told("only told")));
+    tree.host.give(Order::Operate(Op::SetThreadNote {
+        note: " a   note ".to_owned(),
+    }));
+    actor
+        .until(|msg| {
+            matches!(msg, EventMsg::ThreadNoteUpdated { thread_note: Some(note) } if note == "a note")
+        })
+        .await;
+    let kept = tree.store.appends().concat();
+    let is_kept = |message: &str| {
+        let event = told(message);
+        kept.iter()
+            .any(|record| matches!(record, RolloutRecord::EventMsg(kept) if kept.msg == event))
+    };
+    assert!(is_kept("kept") && !is_kept("only told"));
+    assert_eq!(tree.host.fates(), ["record written"]);
+    // Who resumes it knows that there are lines of a tree, and the note.
+    let session = actor.session_id();
+    actor.shut_down().await;
+    assert!(!tree.host.give(Order::Tell(told("too late"))));
+    let actor = tree.stage.resume(session).await;
+    assert!(
+        tree.host
+            .told()
+            .contains(&"opened has_agents=true".to_owned())
+    );
+    drop(actor);
+}
+
+#[tokio::test]
+async fn a_full_mailbox_keeps_clients_waiting_and_the_tree_not() {
+    let tree = tree(HELLO).await;
+    let mut actor = tree.stage.start().await;
+    tree.host.close_doors();
+    actor.say("hi").await;
+    while tree.host.told().len() < 2 {
+        tokio::task::yield_now().await;
+    }
+    let named = |name: usize| Op::SetThreadName {
+        name: name.to_string(),
+    };
+    for name in 0..MAILBOX_MAX {
+        actor.submit(named(name)).await;
+    }
+    tokio::select! {
+        biased;
+        _ = actor.submit(named(MAILBOX_MAX)) => panic!("the mailbox is full"),
+        () = std::future::ready(()) => (),
+    }
+    let told = EventMsg::BackgroundEvent(BackgroundEvent::default());
+    assert!(tree.host.give(Order::Tell(told)));
+    tree.host.open_doors();
+    let msgs = actor
+        .until(|msg| matches!(msg, EventMsg::BackgroundEvent(_)))
+        .await;
+    let names = msgs
+        .iter()
+        .filter(|msg| matches!(msg, EventMsg::ThreadNameUpdated { .. }));
+    assert_eq!(
+        names.count(),
+        MAILBOX_MAX,
+        "in the order in which they came"
+    );
+}
