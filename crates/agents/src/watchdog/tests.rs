@@ -1,3 +1,5 @@
+use std::fmt::Write;
+
 use expect_test::{Expect, expect};
 
 use super::*;
@@ -54,7 +56,7 @@ fn check(script: &str, expected: Expect) {
             other => panic!("no such step: {other}"),
         };
         let next = dogs.next_due().map(|due| due / 1000);
-        told.push_str(&format!("{line}: {outcome}, next {next:?}\n"));
+        writeln!(told, "{line}: {outcome}, next {next:?}").unwrap();
     }
     expected.assert_eq(&told);
 }

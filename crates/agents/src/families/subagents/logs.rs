@@ -122,8 +122,7 @@ fn shorten(value: &mut Value) {
         Value::String(text) => {
             if let Some((end, _)) = text.char_indices().nth(LOGS_TEXT_CHARS_MAX) {
                 let left_out = text.len() - end;
-                text.truncate(end);
-                text.push_str(&format!("… ({left_out} more bytes)"));
+                *text = format!("{}… ({left_out} more bytes)", &text[..end]);
             }
         }
         Value::Array(values) => values.iter_mut().for_each(shorten),

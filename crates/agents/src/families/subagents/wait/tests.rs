@@ -71,7 +71,7 @@ fn done(number: u32, message: &str) -> Finished {
 
 fn told(waited: &Waited, whose: Whose) -> Map<String, Value> {
     let mut object = described(waited, whose, AgentId::ROOT);
-    for view in object["metadata"].as_object_mut().into_iter() {
+    if let Some(view) = object["metadata"].as_object_mut() {
         view.retain(|key, _| key == "status" || key == "agent_id");
     }
     if let Some(Value::Array(pending)) = object.get_mut("pending") {
