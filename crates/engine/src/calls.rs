@@ -163,14 +163,12 @@ impl Calls {
         self.running != Running::Nothing
     }
 
-    /// Returns the tools that run.
+    /// Returns the names of the tools that run.
     pub(crate) fn running_tools(&self) -> Vec<String> {
         let running = |slot: &&Slot| matches!(slot.state, SlotState::Running { .. });
-        let slots = self.slots.iter().filter(running);
-        slots
-            .filter_map(|slot| parts(&slot.call))
-            .map(|(name, _)| name)
-            .collect()
+        let names = self.slots.iter().filter(running);
+        let names = names.filter_map(|slot| tool_name(&slot.call));
+        names.map(ToOwned::to_owned).collect()
     }
 
     pub(crate) fn any(&self) -> bool {
@@ -239,6 +237,15 @@ fn parts(call: &ResponseItem) -> Option<(String, ToolInput)> {
         } => Some((name.clone(), ToolInput::Json(arguments.clone()))),
         ResponseItem::CustomToolCall { name, input, .. } => {
             Some((name.clone(), ToolInput::Text(input.clone())))
+        }
+        _ => None,
+    }
+}
+
+fn tool_name(call: &ResponseItem) -> Option<&str> {
+    match call {
+        ResponseItem::FunctionCall { name, .. } | ResponseItem::CustomToolCall { name, .. } => {
+            Some(name)
         }
         _ => None,
     }
