@@ -1,19 +1,26 @@
-//! Agents that tests talk about.
+//! Agents that tests talk about, and the tools of a root that has none.
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use expect_test::Expect;
 use serde_json::{Map, Value};
-use troupe_engine::{Doing, Pulse};
+use troupe_engine::{Clock, Configurator, ConfigureError, Doing, Ids, Pulse, Setup};
 use troupe_protocol::agent::AgentOrigin;
+use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::policy::{ApprovalPolicy, ReasoningEffort, SandboxPolicy};
 use troupe_protocol::spawn::{
     ApprovalRoute, CallbackConfig, ChildInstructions, HistoryShare, SpawnSpec,
 };
 use troupe_protocol::usage::TokenUsage;
 use troupe_protocol::{AgentId, SessionId};
+use troupe_tools::Tool;
 
-use crate::desk::AgentView;
+use crate::desk::{AgentView, Catalogue, ModelChoice, RolePlace};
+use crate::families::{self, Family};
+use crate::roles::Roles;
+use crate::supervisor::{Agents, Announcer, Options, Recovery};
+use crate::tree::Limits;
 use crate::tree::inbox::Depth;
 use crate::tree::status::Status;
 
@@ -96,4 +103,48 @@ fn spec() -> SpawnSpec {
 pub(super) fn check(object: Map<String, Value>, expected: Expect) {
     let text = serde_json::to_string_pretty(&object).expect("the keys of a map are text");
     expected.assert_eq(&text);
+}
+
+/// Offers nothing and opens nothing.
+#[derive(Debug)]
+struct Nothing;
+
+impl Catalogue for Nothing {
+    fn models(&self) -> Option<Vec<ModelChoice>> {
+        None
+    }
+}
+
+#[async_trait]
+impl Configurator for Nothing {
+    async fn configure(&self, _: &ConfigureSession) -> Result<Setup, ConfigureError> {
+        Err(ConfigureError {
+            message: "there is nothing to run on".to_owned(),
+        })
+    }
+}
+
+/// The tools of a root that has made no child.
+pub(super) fn tools(families: &[Family]) -> Vec<Arc<dyn Tool>> {
+    let roles = Arc::new(Roles::new("/nowhere"));
+    let options = Options {
+        limits: Limits::default(),
+        families: families.to_vec(),
+        roles: Arc::clone(&roles),
+        catalogue: Arc::new(Nothing),
+        callback: CallbackConfig::default(),
+        recovery: Recovery::Leave,
+    };
+    let agents = Agents::new(
+        Arc::new(Nothing),
+        options,
+        Clock::system(),
+        Ids::random(),
+        Announcer::new(),
+    );
+    let place = RolePlace {
+        cwd: "/nowhere".into(),
+        roles,
+    };
+    families::tools(families, &agents.desk(AgentId::ROOT), &place)
 }

@@ -34,7 +34,7 @@ pub(super) async fn granted(
         | ReviewDecision::ApprovedForSession
         | ReviewDecision::ApprovedAlways => Ok(Some(directory)),
         ReviewDecision::Denied | ReviewDecision::Abort => Err(Trouble::Invalid(format!(
-            "working_directory {} was not approved; no agent was spawned. Leave \
+            "working_directory {} was not approved, so no agent was spawned; leave \
              working_directory out, or do without the agent",
             directory.display()
         ))),

@@ -1,9 +1,16 @@
+use std::sync::{Arc, Mutex};
+
 use expect_test::{Expect, expect};
 use serde_json::json;
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+use troupe_protocol::TurnItem;
+use troupe_protocol::approval::ReviewDecision;
 use troupe_protocol::policy::{ApprovalPolicy, CollaborationMode, SandboxPolicy};
+use troupe_tools::{Ask, Channel, ToolEvent, ToolInput};
 
 use super::*;
-use crate::families::example;
+use crate::families::{Family, example};
 
 fn context() -> CallContext {
     CallContext {
@@ -180,6 +187,66 @@ fn everything_can_be_said() {
             )
         "#]],
     );
+}
+
+/// Writes down what it hears, and says no to everything.
+#[derive(Debug, Default)]
+struct Refuser(Mutex<Vec<String>>);
+
+#[async_trait]
+impl Channel for Refuser {
+    async fn report(&self, event: ToolEvent) {
+        let line = match event {
+            ToolEvent::Started(TurnItem::ToolCall(item)) => format!("{} started", item.tool),
+            ToolEvent::Completed(TurnItem::ToolCall(item)) => {
+                format!("{} {:?}", item.tool, item.status)
+            }
+            ToolEvent::Other(event) => serde_json::to_string(&event).unwrap(),
+            other => format!("{other:?}"),
+        };
+        self.0.lock().unwrap().push(line);
+    }
+
+    async fn ask(&self, ask: Ask) -> ReviewDecision {
+        let Ask::Exec(request) = ask else {
+            panic!("expected a command, found {ask:?}");
+        };
+        self.0.lock().unwrap().push(request.command.join(" "));
+        ReviewDecision::Denied
+    }
+}
+
+#[tokio::test]
+async fn a_refused_directory_spawns_nobody_and_what_began_ends() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().canonicalize().unwrap();
+    let arguments = json!({"message": "go", "working_directory": path});
+    let channel = Arc::new(Refuser::default());
+    let call = Call {
+        id: "call".into(),
+        input: ToolInput::Json(arguments.to_string()),
+        context: Arc::new(CallContext {
+            cwd: "/".into(),
+            ..context()
+        }),
+        channel: Arc::clone(&channel) as Arc<dyn Channel>,
+        cancel: CancellationToken::new(),
+    };
+    let tools = example::tools(&[Family::Agents]);
+    let spawn = tools.iter().find(|tool| tool.spec().name() == NAME);
+    let output = spawn.unwrap().call(call).await;
+    let mut lines = channel.0.lock().unwrap().clone();
+    lines.push(output.text().unwrap().to_owned());
+    let told = lines
+        .join("\n")
+        .replace(&path.display().to_string(), "<directory>");
+    expect![[r#"
+        spawn_agent started
+        {"type":"collab_agent_spawn_begin","call_id":"call","sender_thread_id":"00000000-0000-4000-8000-000000000000","prompt":"go","model":"deep"}
+        spawn_agent --working-directory <directory>
+        {"type":"collab_agent_spawn_end","call_id":"call","sender_thread_id":"00000000-0000-4000-8000-000000000000","prompt":"go","status":{"errored":"working_directory <directory> was not approved, so no agent was spawned; leave working_directory out, or do without the agent"}}
+        spawn_agent Failed
+        working_directory <directory> was not approved, so no agent was spawned; leave working_directory out, or do without the agent"#]].assert_eq(&told);
 }
 
 #[test]
