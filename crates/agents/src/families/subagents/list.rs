@@ -27,6 +27,8 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+// Some providers refuse an object without properties, however empty.
+#[schemars(extend("properties" = json!({})))]
 struct Arguments {}
 
 #[derive(Debug)]
@@ -68,4 +70,20 @@ pub(super) fn described(mut children: Vec<AgentView>) -> Map<String, Value> {
     children.sort_by_key(|child| (child.born_at_ms, child.agent));
     let sessions: Vec<_> = children.iter().map(metadata::standing).collect();
     shape::present([("sessions", json!(sessions))])
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    #[test]
+    fn a_call_without_arguments_still_has_properties() {
+        let ToolSpec::Function { parameters, .. } = &*SPEC else {
+            panic!("the tool takes JSON");
+        };
+        expect![[r#"{"additionalProperties":false,"properties":{},"type":"object"}"#]]
+            .assert_eq(&parameters.to_string());
+    }
 }
