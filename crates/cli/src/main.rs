@@ -22,14 +22,21 @@ mod settings;
 mod style;
 mod wiring;
 
+use std::env;
 use std::process::ExitCode;
 
 use clap::Parser;
 
 use crate::arguments::Cli;
+use crate::failure::{Exit, Outcome};
 
 fn main() -> ExitCode {
-    match commands::run(Cli::parse()) {
+    let outcome = if asks_for_version_alone() {
+        version()
+    } else {
+        commands::run(Cli::parse())
+    };
+    match outcome {
         Ok(exit) => exit.into(),
         // Whoever stopped reading does not want to read about it.
         Err(failure) if failure.is_broken_pipe() => failure.exit().into(),
@@ -38,4 +45,17 @@ fn main() -> ExitCode {
             failure.exit().into()
         }
     }
+}
+
+/// Scripts ask for it again and again. Without this, most of the answer's time would go into the
+/// options of every command.
+fn asks_for_version_alone() -> bool {
+    let mut arguments = env::args_os().skip(1);
+    let first = arguments.next();
+    first.is_some_and(|it| it == "--version" || it == "-V") && arguments.next().is_none()
+}
+
+fn version() -> Outcome {
+    commands::print(concat!("troupe ", env!("CARGO_PKG_VERSION"), "\n"))?;
+    Ok(Exit::Success)
 }

@@ -33,6 +33,17 @@ fn alone_it_prints_help() {
 }
 
 #[test]
+fn the_version_is_the_same_however_it_is_asked_for() {
+    let machine = Machine::bare();
+    let version = machine.run(&["--version"]).succeeded().stdout;
+    assert_eq!(version, concat!("troupe ", env!("CARGO_PKG_VERSION"), "\n"));
+    assert_eq!(machine.run(&["-V"]).succeeded().stdout, version);
+    // Beside other options it is the parser that answers.
+    let beside = machine.run(&["--strict-config", "--version"]);
+    assert_eq!(beside.succeeded().stdout, version);
+}
+
+#[test]
 fn the_demo_repairs_its_project() {
     let machine = Machine::bare();
     let run = machine.run(&["demo"]).succeeded();
