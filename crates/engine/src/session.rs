@@ -364,3 +364,6 @@ pub(crate) fn describe(error: &dyn std::error::Error) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests;
