@@ -62,12 +62,12 @@ pub(super) fn view(number: u32, status: Status) -> AgentView {
 }
 
 /// What a session does that got on seven seconds ago.
-pub(super) fn pulse(doing: Doing) -> Option<Pulse> {
-    Some(Pulse {
+pub(super) fn pulse(doing: Doing) -> Pulse {
+    Pulse {
         doing,
         progress_at_ms: NOW_MS - 7_000,
         usage: TokenUsage::default(),
-    })
+    }
 }
 
 fn tokens(total_tokens: u64) -> TokenUsage {

@@ -79,7 +79,7 @@ mod tests {
     fn check(arguments: Value, expected: Expect) {
         let take = |name: &str| arguments.get(name).cloned();
         let message = take("message").map(|text| text.as_str().unwrap().to_owned());
-        let items = take("items").map(|items| serde_json::from_value::<Vec<Item>>(items));
+        let items = take("items").map(serde_json::from_value::<Vec<Item>>);
         let found = match items.transpose() {
             Err(error) => format!("unreadable: {error}"),
             Ok(items) => match either(message, items) {

@@ -9,10 +9,10 @@ use crate::families::example::{check, pulse, view};
 #[test]
 fn a_running_agent_tells_what_it_does() {
     let mut running = view(3, Status::Running);
-    running.pulse = pulse(Doing::Tools(vec![
+    running.pulse = Some(pulse(Doing::Tools(vec![
         "shell_command".into(),
         "read_file".into(),
-    ]));
+    ])));
     check(
         standing(&running),
         expect![[r#"
@@ -25,7 +25,7 @@ fn a_running_agent_tells_what_it_does() {
               "waiting_on": "tool"
             }"#]],
     );
-    running.pulse = pulse(Doing::Model);
+    running.pulse = Some(pulse(Doing::Model));
     running.reasoning_header = Some("Reading the parser".to_owned());
     running.pending.messages = 2;
     check(
@@ -50,7 +50,7 @@ fn what_the_tree_knows_beats_what_the_session_does() {
             on: WaitingOn::Child,
         },
     );
-    waiting.pulse = pulse(Doing::Tools(vec!["wait".into()]));
+    waiting.pulse = Some(pulse(Doing::Tools(vec!["wait".into()])));
     check(
         standing(&waiting),
         expect![[r#"
@@ -84,7 +84,7 @@ fn a_finished_agent_does_nothing() {
     let mut done = view(3, Status::Completed);
     done.preview = Some("all tests pass".to_owned());
     // Its session is still in memory.
-    done.pulse = pulse(Doing::Idle);
+    done.pulse = Some(pulse(Doing::Idle));
     check(
         standing(&done),
         expect![[r#"

@@ -10,7 +10,9 @@ use crate::tree::status::Status;
 fn a_line_has_the_agent_and_how_it_gets_on() {
     let mut busy = example::view(2, Status::Running);
     busy.note = Some("counts".to_owned());
-    busy.pulse = example::pulse(Doing::Tools(vec!["shell_command".to_owned()]));
+    busy.pulse = Some(example::pulse(Doing::Tools(vec![
+        "shell_command".to_owned(),
+    ])));
     example::check(
         line(&busy, TreePlace::Left),
         expect![[r#"

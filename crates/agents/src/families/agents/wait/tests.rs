@@ -81,7 +81,9 @@ fn the_first_to_end_is_told_by_session_and_the_others_with_what_they_do() {
     let mut done = example::view(1, Status::Completed);
     done.preview = Some("42 words".to_owned());
     let mut busy = example::view(2, Status::Running);
-    busy.pulse = example::pulse(Doing::Tools(vec!["shell_command".to_owned()]));
+    busy.pulse = Some(example::pulse(Doing::Tools(vec![
+        "shell_command".to_owned(),
+    ])));
     let waited = Waited {
         end: WaitEnd::Final,
         finished: vec![finished("worker_1", Some(done)), finished("nobody", None)],
