@@ -4,7 +4,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::bench;
 use crate::commands::{
-    apply_patch, completion, config, demo, doctor, exec, mock_model, proto, roles, rules, sessions,
+    agents, apply_patch, completion, config, demo, doctor, exec, mock_model, proto, review, roles,
+    rules, sessions,
 };
 
 /// A local coding-agent engine in which one agent can run many.
@@ -37,10 +38,14 @@ pub enum Command {
     Resume(Box<exec::ResumeCommand>),
     /// Begin a new session with the history of another (short for `exec fork`).
     Fork(Box<exec::ForkCommand>),
+    /// Have changes reviewed: uncommitted ones, a branch, or a commit.
+    Review(Box<review::ReviewCommand>),
     /// Speak the queue pair: submissions on stdin, events on stdout, one JSON object per line.
     Proto(proto::ProtoArguments),
     /// List, show, export and archive sessions.
     Sessions(sessions::SessionsArguments),
+    /// Look at the agents of a session, and act in its tree.
+    Agents(agents::AgentsArguments),
     /// List, show, check and begin roles: the kinds of children.
     Roles(roles::RolesArguments),
     /// Rebuild the index of sessions from their files (short for `sessions reindex`).

@@ -1,5 +1,6 @@
 //! The commands, one file each, and what all of them share.
 
+pub mod agents;
 pub mod apply_patch;
 pub mod completion;
 pub mod config;
@@ -8,6 +9,7 @@ pub mod doctor;
 pub mod exec;
 pub mod mock_model;
 pub mod proto;
+pub mod review;
 pub mod roles;
 pub mod rules;
 pub mod sessions;
@@ -37,8 +39,10 @@ pub fn run(cli: Cli) -> Outcome {
         Some(Command::Exec(arguments)) => exec::run(*arguments, overrides, layers),
         Some(Command::Resume(command)) => exec::run(command.into_exec(), overrides, layers),
         Some(Command::Fork(command)) => exec::run(command.into_exec(), overrides, layers),
+        Some(Command::Review(command)) => exec::run(command.into_exec(), overrides, layers),
         Some(Command::Proto(arguments)) => proto::run(arguments, overrides, layers),
         Some(Command::Sessions(arguments)) => sessions::run(arguments),
+        Some(Command::Agents(arguments)) => agents::run(arguments, overrides, layers),
         Some(Command::Roles(arguments)) => roles::run(arguments),
         Some(Command::Reindex) => sessions::reindex(),
         Some(Command::Demo(arguments)) => demo::run(arguments),
@@ -58,7 +62,9 @@ fn needs_no_configuration(command: &Command) -> bool {
         Command::Exec(_)
         | Command::Resume(_)
         | Command::Fork(_)
+        | Command::Review(_)
         | Command::Proto(_)
+        | Command::Agents(_)
         | Command::Doctor(_)
         | Command::Config(_)
         | Command::Rules(_) => false,

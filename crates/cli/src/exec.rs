@@ -5,14 +5,18 @@
 //!                                      └─ human ─► stderr; the final message ─► stdout
 //! ```
 
-mod command_line;
+pub mod answers;
+pub mod children;
+pub mod command_line;
 mod event_kinds;
 mod human;
 mod jsonl;
 mod no_model;
-mod print;
+pub mod print;
 pub mod prompt;
 pub mod request;
+mod review;
+mod roster;
 pub mod run;
 pub mod signals;
 mod stream;

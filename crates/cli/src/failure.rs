@@ -14,6 +14,10 @@ pub enum Exit {
     Usage = 2,
     /// The session could not be opened: no model, no such session, no access to the home.
     NotStarted = 3,
+    /// The task was completed; that of a child failed, which was said to matter.
+    ChildFailed = 4,
+    /// What was waited for did not come in time.
+    TimedOut = 124,
     /// A second Ctrl-C.
     Killed = 130,
     /// Another program asked for the end, which was an orderly one.

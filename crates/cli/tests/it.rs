@@ -7,6 +7,8 @@
     reason = "expectations are written by the tool in this form"
 )]
 
+#[path = "it/children.rs"]
+mod children;
 #[path = "it/client.rs"]
 mod client;
 #[path = "it/config.rs"]
@@ -21,10 +23,14 @@ mod exec;
 mod faults;
 #[path = "it/kill.rs"]
 mod kill;
+#[path = "it/kill_tree.rs"]
+mod kill_tree;
 #[path = "it/machine.rs"]
 mod machine;
 #[path = "it/proto.rs"]
 mod proto;
+#[path = "it/review.rs"]
+mod review;
 #[path = "it/roles.rs"]
 mod roles;
 #[path = "it/rules.rs"]

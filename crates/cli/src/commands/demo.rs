@@ -12,7 +12,7 @@ use troupe_model::scripted::{MockServer, Screenplay};
 
 use crate::arguments::{Layers, Overrides};
 use crate::commands::{block_on, tell};
-use crate::exec::request::{Cassette, Continue, Output, Request};
+use crate::exec::request::{Output, Request, Task};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::layers::ConfigSource;
@@ -66,31 +66,20 @@ pub fn run(arguments: DemoArguments) -> Outcome {
 }
 
 fn request(stage: &Stage, server: &MockServer, output: Output) -> Request {
-    Request {
-        source: ConfigSource {
-            // A home of its own: the demo neither reads nor leaves anything of the user's.
-            home: Home::at(stage.home()),
-            overrides: Overrides {
-                config: vec![
-                    "model=scripted".to_owned(),
-                    "model_provider=scripted".to_owned(),
-                    format!("model_providers.scripted.base_url={}", server.base_url()),
-                ],
-            },
-            layers: Layers::default(),
-            flags: Vec::new(),
+    let source = ConfigSource {
+        // A home of its own: the demo neither reads nor leaves anything of the user's.
+        home: Home::at(stage.home()),
+        overrides: Overrides {
+            config: vec![
+                "model=scripted".to_owned(),
+                "model_provider=scripted".to_owned(),
+                format!("model_providers.scripted.base_url={}", server.base_url()),
+            ],
         },
-        cwd: stage.project(),
-        add_dirs: Vec::new(),
-        continues: Continue::New,
-        prompt: PROMPT.to_owned(),
-        images: Vec::new(),
-        output_schema: None,
-        output,
-        last_message_file: None,
-        ephemeral: false,
-        cassette: Cassette::None,
-    }
+        layers: Layers::default(),
+        flags: Vec::new(),
+    };
+    Request::new(source, stage.project(), Task::prompt(PROMPT), output)
 }
 
 fn introduction(stage: &Stage, style: Style) -> String {

@@ -1,6 +1,8 @@
 //! `troupe exec`: one task without a screen. Here are its arguments; what it does is in
 //! [`crate::exec`].
 
+mod aim;
+
 use std::env;
 use std::fs;
 use std::io::{self, IsTerminal};
@@ -9,34 +11,49 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
+use troupe_agents::Recovery;
 use troupe_config::{Flag, KeyPath};
 
 use crate::arguments::{Layers, Overrides};
+use crate::commands::review::ReviewArguments;
 use crate::commands::{block_on, tell};
+use crate::exec::children::Children;
 use crate::exec::prompt::{self, Stdin};
-use crate::exec::request::{Cassette, Continue, Output, Request};
+use crate::exec::request::{Cassette, Output, Request, ReviewForm, Task};
 use crate::failure::{Failure, Outcome};
 use crate::home::{Home, repository_root};
 use crate::layers::ConfigSource;
 use crate::limits::OUTPUT_SCHEMA_BYTES_MAX;
 use crate::style::{ColorChoice, Style};
+use aim::{Aim, Prompt, aim};
 
 #[derive(Debug, Args)]
 #[command(
     subcommand_negates_reqs = true,
     after_help = "Progress goes to stderr, the final message to stdout; with --json, events go to stdout.
-Ctrl-C interrupts the task; a second one ends the program. Nobody can be asked for approval
-here: the key headless_approvals says what is answered (refuse, or approve).
+Ctrl-C stops the task and every agent below it; a second one ends the program. Nobody can be
+asked for approval here: the key headless_approvals says what is answered (refuse, or approve),
+to children too.
+
+An agent can have children that are still at work when its own task is over. By default the run
+waits for them; what they report is new work, and the final message is the last one. A child
+that fails is told of; it is the first agent's business, and changes the exit code only with
+--children-must-succeed.
 
 With --json, each line is an object with a type: thread.started, turn.started, item.started,
-item.updated, item.completed, error, and at the end turn.completed or turn.failed (also after
-Ctrl-C; after SIGTERM nothing more is printed). usage counts the tokens of the whole thread, turn_usage those of this turn.
+item.updated, item.completed, error, and at the end of each turn turn.completed or turn.failed
+(also after Ctrl-C; after SIGTERM nothing more is printed). usage counts the tokens of the whole
+thread, turn_usage those of this turn. Work with other agents is an item collab_tool_call. The
+lives of all agents of the tree are lines agent.created (agent_id, thread_id, parent_thread_id,
+path, summary, status), agent.status (agent_id, thread_id, status, message) and agent.deleted,
+also after the last turn.
 
 Exit codes:
-  0    the task was completed
+  0    the task was completed; if children reported later, the last task was
   1    the task failed or was interrupted
   2    arguments, configuration or prompt are not usable
   3    the session could not be opened (no model, no such session, home not writable)
+  4    with --children-must-succeed: the task was completed, but a child's last one failed
   130  ended by a second Ctrl-C
   143  interrupted by SIGTERM
 
@@ -64,6 +81,8 @@ pub enum ExecAction {
     Resume(ResumeArguments),
     /// Begin a new session with the history of another.
     Fork(ForkArguments),
+    /// Have changes reviewed (as `troupe review`).
+    Review(ReviewArguments),
 }
 
 #[derive(Debug, Args)]
@@ -78,6 +97,10 @@ pub struct ResumeArguments {
     /// With --last: of any directory.
     #[arg(long, requires = "last")]
     pub all: bool,
+    /// Have children that were at work when the session ended go on; then a prompt is not
+    /// needed.
+    #[arg(long = "continue")]
+    pub go_on: bool,
     #[command(flatten)]
     pub repeated: Repeated,
 }
@@ -115,22 +138,23 @@ pub struct ForkCommand {
 
 impl ResumeCommand {
     pub fn into_exec(self) -> ExecArguments {
-        ExecArguments {
-            prompt: None,
-            repeated: Repeated::default(),
-            options: self.options,
-            action: Some(ExecAction::Resume(self.resume)),
-        }
+        ExecAction::Resume(self.resume).with(self.options)
     }
 }
 
 impl ForkCommand {
     pub fn into_exec(self) -> ExecArguments {
+        ExecAction::Fork(self.fork).with(self.options)
+    }
+}
+
+impl ExecAction {
+    pub(super) fn with(self, options: ExecOptions) -> ExecArguments {
         ExecArguments {
             prompt: None,
             repeated: Repeated::default(),
-            options: self.options,
-            action: Some(ExecAction::Fork(self.fork)),
+            options,
+            action: Some(self),
         }
     }
 }
@@ -197,6 +221,18 @@ pub struct ExecOptions {
     /// Work outside a git repository too.
     #[arg(long, global = true)]
     skip_git_repo_check: bool,
+    /// What becomes of children that are at work when the task is over.
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value = "wait",
+        value_name = "HOW"
+    )]
+    children: Children,
+    /// Exit with 4 if the last task of a child failed.
+    #[arg(long, global = true)]
+    children_must_succeed: bool,
     /// Write nothing to the home.
     #[arg(long, global = true)]
     ephemeral: bool,
@@ -251,7 +287,11 @@ fn request(
         options,
         action,
     } = arguments;
-    let (continues, argument, repeated) = target(action, argument, repeated)?;
+    let Aim {
+        continues,
+        prompt,
+        repeated,
+    } = aim(action, argument, repeated)?;
     let cwd = working_directory(options.cd.as_deref())?;
     if !options.skip_git_repo_check && !options.bypass && repository_root(&cwd).is_none() {
         return Err(Failure::usage(format!(
@@ -265,7 +305,7 @@ fn request(
         .as_deref()
         .map(read_schema)
         .transpose()?;
-    let images = repeated
+    let images: Vec<PathBuf> = repeated
         .images
         .iter()
         .map(|path| existing(path))
@@ -278,6 +318,7 @@ fn request(
     if let Some(path) = &options.output_last_message {
         check_writable(path)?;
     }
+    let is_review = matches!(prompt, Prompt::Review(_));
     Ok(Request {
         source: ConfigSource {
             home: Home::find()?,
@@ -288,16 +329,17 @@ fn request(
         cwd,
         add_dirs,
         continues,
+        recovery: matches!(prompt, Prompt::Optional(_)).then_some(Recovery::Continue),
         // Last, because it may wait for somebody to type.
-        prompt: read_prompt(argument.as_deref())?,
-        images,
-        output_schema,
-        output: if options.json {
+        task: task(prompt, images, output_schema, &options)?,
+        output: if options.json && !is_review {
             Output::Jsonl
         } else {
             Output::Human(Style::choose(options.color, &io::stderr()))
         },
         last_message_file: options.output_last_message,
+        children: options.children,
+        children_must_succeed: options.children_must_succeed,
         ephemeral: options.ephemeral,
         cassette: match (options.record, options.replay) {
             (Some(path), _) => Cassette::Record(path),
@@ -307,44 +349,32 @@ fn request(
     })
 }
 
-/// Sorts out what the positional arguments mean.
-fn target(
-    action: Option<ExecAction>,
-    prompt: Option<String>,
-    repeated: Repeated,
-) -> Result<(Continue, Option<String>, Repeated), Failure> {
-    match action {
-        // Elsewhere this is a command, so the one word is hardly a task.
-        None if prompt.as_deref() == Some("review") => Err(Failure::usage(
-            "exec review is not available yet; say in more words what is to be reviewed",
-        )),
-        None => Ok((Continue::New, prompt, repeated)),
-        Some(ExecAction::Resume(resume)) => {
-            let repeated = repeated.then(resume.repeated);
-            // With --last nothing has to be named, so the one positional is the prompt.
-            if resume.last {
-                let prompt = resume.prompt.or(resume.session).or(prompt);
-                let any_directory = resume.all;
-                return Ok((Continue::Last { any_directory }, prompt, repeated));
-            }
-            let session = resume.session.ok_or_else(|| {
-                Failure::usage("which session? give an id or a name, or use --last")
-            })?;
-            Ok((
-                Continue::Resume(session),
-                resume.prompt.or(prompt),
-                repeated,
-            ))
+fn task(
+    prompt: Prompt,
+    images: Vec<PathBuf>,
+    output_schema: Option<serde_json::Value>,
+    options: &ExecOptions,
+) -> Result<Task, Failure> {
+    let text = match prompt {
+        Prompt::Required(text) => read_prompt(text.as_deref())?,
+        Prompt::Optional(None) => return Ok(Task::GoOn),
+        Prompt::Optional(Some(text)) => read_prompt(Some(&text))?,
+        Prompt::Review(review) => {
+            return Ok(Task::Review {
+                target: review.target()?,
+                form: if options.json {
+                    ReviewForm::Json
+                } else {
+                    ReviewForm::Text
+                },
+            });
         }
-        Some(ExecAction::Fork(fork)) => Ok((
-            Continue::Fork {
-                session: fork.session,
-                at: fork.at.map(Into::into),
-            },
-            fork.prompt.or(prompt),
-            repeated.then(fork.repeated),
-        )),
-    }
+    };
+    Ok(Task::Prompt {
+        text,
+        images,
+        output_schema,
+    })
 }
 
 fn flags(options: &ExecOptions) -> Vec<Flag> {
@@ -426,7 +456,7 @@ fn read_schema(path: &Path) -> Result<serde_json::Value, Failure> {
     Ok(schema)
 }
 
-fn read_prompt(argument: Option<&str>) -> Result<String, Failure> {
+pub(super) fn read_prompt(argument: Option<&str>) -> Result<String, Failure> {
     let stdin = if io::stdin().is_terminal() {
         Stdin::Terminal
     } else {

@@ -11,10 +11,11 @@ use troupe_transport::{EventWriter, Frame, SubmissionReader};
 
 use crate::arguments::{Layers, Overrides};
 use crate::commands::block_on;
+use crate::control;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::layers::ConfigSource;
-use crate::wiring::Wiring;
+use crate::wiring::{Grove, Wiring};
 
 #[derive(Debug, Args)]
 #[command(
@@ -39,9 +40,12 @@ pub fn run(arguments: ProtoArguments, overrides: Overrides, layers: Layers) -> O
         layers,
         flags: Vec::new(),
     };
+    let home = source.home.clone();
     let wiring = Wiring::new(source, &cwd, SessionSource::Cli)?;
     block_on(async {
-        let (handle, events) = spawn(wiring.with_agents(None).deps);
+        let Grove { deps, configurator } = wiring.with_agents(None);
+        let _control = control::serve(&configurator, home.path());
+        let (handle, events) = spawn(deps);
         serve(handle, events, tokio::io::stdin(), tokio::io::stdout()).await
     })
 }

@@ -25,7 +25,7 @@ pub fn is_older_name(msg: &EventMsg) -> bool {
 }
 
 /// Tells whether an event is about something that a headless run does not show: the
-/// bookkeeping of the session, questions (which are answered elsewhere), other agents.
+/// bookkeeping of the session, and questions, which are answered elsewhere.
 pub fn is_beside_the_task(msg: &EventMsg) -> bool {
     matches!(
         msg,
@@ -49,17 +49,15 @@ pub fn is_beside_the_task(msg: &EventMsg) -> bool {
             | EventMsg::EnteredReviewMode { .. }
             | EventMsg::ExitedReviewMode { .. }
             | EventMsg::ListSkillsResponse { .. }
-            | EventMsg::SubagentLifecycle(_)
             | EventMsg::AgentInbox(_)
-            | EventMsg::CollabAgentSpawnBegin(_)
-            | EventMsg::CollabAgentSpawnEnd(_)
-            | EventMsg::CollabAgentInteractionBegin(_)
-            | EventMsg::CollabAgentInteractionEnd(_)
-            | EventMsg::CollabWaitingBegin(_)
-            | EventMsg::CollabWaitingEnd(_)
-            | EventMsg::CollabCloseBegin(_)
-            | EventMsg::CollabCloseEnd(_)
-            | EventMsg::CollabResumeBegin(_)
-            | EventMsg::CollabResumeEnd(_)
+    )
+}
+
+/// Tells whether calls of this tool are told by events of their own. One that was refused
+/// before it began is not.
+pub fn is_collaboration(tool: &str) -> bool {
+    matches!(
+        tool,
+        "spawn_agent" | "send_input" | "wait" | "close_agent" | "resume_agent"
     )
 }

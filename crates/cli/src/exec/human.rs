@@ -1,20 +1,25 @@
 //! Events → what a person reads on standard error while the run goes on.
 //!
 //! The final message goes to standard output and to nowhere else. Which message is the
-//! final one is known only when the turn ends, so the newest one is held back until
-//! something follows it.
+//! final one is known only at the end of the run, because a child that is done may begin
+//! another turn; so the newest one is held back until something of this agent follows it.
 
+mod agents;
+
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use troupe_engine::Clock;
 use troupe_protocol::command::{FileChange, PlanStep, StepStatus, WorkStatus};
-use troupe_protocol::event::{SessionConfigured, TurnAborted};
+use troupe_protocol::event::{SessionConfigured, TurnAborted, TurnComplete};
 use troupe_protocol::item::{CommandExecutionItem, FileChangeItem, McpToolCallItem, ToolCallItem};
 use troupe_protocol::policy::SandboxPolicy;
 use troupe_protocol::usage::TokenUsage;
-use troupe_protocol::{Event, EventMsg, TurnItem};
+use troupe_protocol::{CallId, Event, EventMsg, TurnItem};
 
 use crate::exec::command_line;
 use crate::exec::event_kinds::{is_beside_the_task, is_older_name};
+use crate::exec::roster::Roster;
 use crate::limits::{SHOWN_DIFF_LINES_MAX, SHOWN_LINE_CHARS_MAX, SHOWN_OUTPUT_LINES_MAX};
 use crate::style::Style;
 
@@ -25,16 +30,26 @@ pub struct Human {
     cwd: PathBuf,
     /// The newest message of the model, as long as nothing follows it.
     held_message: Option<String>,
+    /// What the last completed turn came to.
+    final_message: Option<String>,
+    clock: Clock,
+    roster: Roster,
+    /// Who asked a person, by the id of the question.
+    questions: HashMap<CallId, String>,
     totals: TokenUsage,
     in_turn: bool,
 }
 
 impl Human {
-    pub fn new(style: Style) -> Self {
+    pub fn new(style: Style, clock: Clock) -> Self {
         Self {
             style,
             cwd: PathBuf::new(),
             held_message: None,
+            final_message: None,
+            clock,
+            roster: Roster::default(),
+            questions: HashMap::new(),
             totals: TokenUsage::default(),
             in_turn: false,
         }
@@ -69,18 +84,12 @@ impl Human {
             EventMsg::Error(error) => {
                 self.after_message(format!("{} {}\n", self.style.red("error:"), error.message))
             }
-            EventMsg::TurnComplete(complete) => {
-                // The message goes to standard output, so it is not shown here again.
-                let held = self.held_message.take();
-                let unexpected = match (&complete.last_agent_message, held) {
-                    (Some(last), Some(held)) if *last != held => self.message(&held),
-                    _ => String::new(),
-                };
-                unexpected + &self.summary()
-            }
+            EventMsg::TurnComplete(complete) => self.turn_complete(complete),
             EventMsg::TurnStarted(_) => {
                 self.in_turn = true;
-                String::new()
+                // Another turn follows, so that was not the final message after all.
+                let earlier = self.final_message.take();
+                earlier.map_or_else(String::new, |earlier| self.message(&earlier))
             }
             // A resumed session may first tell how an earlier turn ended; that is not ours.
             EventMsg::TurnAborted(_) if !self.in_turn => String::new(),
@@ -88,11 +97,27 @@ impl Human {
                 let text = self.aborted(aborted);
                 self.after_message(text)
             }
+            other if let Some(text) = self.of_other_agents(other) => text,
             other if other.is_delta() || is_older_name(other) || is_beside_the_task(other) => {
                 String::new()
             }
             other => self.after_message(format!("{} {other:?}\n", self.style.yellow("unknown:"))),
         }
+    }
+
+    /// Returns the message that the run came to.
+    pub fn take_final_message(&mut self) -> Option<String> {
+        self.final_message.take()
+    }
+
+    fn turn_complete(&mut self, complete: &TurnComplete) -> String {
+        let held = self.held_message.take();
+        let unexpected = match (&complete.last_agent_message, held) {
+            (Some(last), Some(held)) if *last != held => self.message(&held),
+            _ => String::new(),
+        };
+        self.final_message.clone_from(&complete.last_agent_message);
+        unexpected + &self.summary()
     }
 
     fn opening(&mut self, session: &SessionConfigured) -> String {
@@ -148,6 +173,8 @@ impl Human {
             TurnItem::Plan(item) => format!("{}\n", item.text.trim_end()),
             TurnItem::CommandExecution(item) => self.command(item),
             TurnItem::FileChange(item) => self.file_change(item),
+            // Told by what becomes of the other agent.
+            TurnItem::ToolCall(item) if agents::is_told(item) => return String::new(),
             TurnItem::ToolCall(item) => self.tool_call(item),
             TurnItem::McpToolCall(item) => self.mcp_call(item),
             TurnItem::ImageView(item) => {

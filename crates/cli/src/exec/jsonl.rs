@@ -1,16 +1,20 @@
 //! Events → the lines of `exec --json`.
 //!
 //! The stream is the one that the SDKs of the Codex family read: `thread.started`,
-//! `turn.started`, `item.*`, and at last exactly one of `turn.completed` and
+//! `turn.started`, `item.*`, and at the end of each turn exactly one of `turn.completed` and
 //! `turn.failed`. An interrupted turn ends in `turn.failed` too, so that no reader waits
-//! for a last line that never comes.
+//! for a line that never comes. A child that is done may begin another turn.
+//!
+//! `agent.created`, `agent.status` and `agent.deleted` are ours: the life of every agent of
+//! the tree. Between two turns, and after the last one, there are no other lines.
 //!
 //! `usage` holds the totals of the whole thread, because that is what existing readers
 //! expect there; `turn_usage` beside it holds what the responses of this turn used.
 
+mod agents;
 mod line;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use troupe_protocol::command::{FileChange as Change, PlanStep, StepStatus, WorkStatus};
 use troupe_protocol::event::{AbortReason, TurnAborted};
@@ -18,13 +22,14 @@ use troupe_protocol::item::{
     CommandExecutionItem, FileChangeItem, McpToolCallItem, ReasoningItem, ToolCallItem,
 };
 use troupe_protocol::usage::{TokenUsage, TokenUsageInfo};
-use troupe_protocol::{Event, EventMsg, ItemId, TurnItem};
+use troupe_protocol::{CallId, Event, EventMsg, ItemId, TurnItem};
 
+use agents::Collaboration;
 pub use line::Line;
 use line::{Details, ErrorText, FileChange, FileChangeKind, Item, ItemStatus, McpResult, Todo};
 
 use crate::exec::command_line;
-use crate::exec::event_kinds::{is_beside_the_task, is_older_name};
+use crate::exec::event_kinds::{is_beside_the_task, is_collaboration, is_older_name};
 
 /// What must be remembered between events.
 #[derive(Debug, Default)]
@@ -36,15 +41,24 @@ pub struct Jsonl {
     totals: TokenUsage,
     of_turn: TokenUsage,
     last_error: Option<String>,
-    in_turn: bool,
-    /// The last line is written; what comes after it is for nobody.
-    is_over: bool,
+    /// Calls that were shown as work with other agents.
+    collaborations: HashSet<CallId>,
+    stage: Stage,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Stage {
+    #[default]
+    Before,
+    InTurn,
+    /// The turn's last line is written; what else comes is for nobody.
+    Between,
 }
 
 impl Jsonl {
     /// Returns the lines that an event becomes, usually none or one.
     pub fn project(&mut self, event: &Event) -> Vec<Line> {
-        if self.is_over {
+        if self.stage == Stage::Between && !is_told_between_turns(&event.msg) {
             return Vec::new();
         }
         match &event.msg {
@@ -54,13 +68,13 @@ impl Jsonl {
             EventMsg::TurnStarted(_) => {
                 self.of_turn = TokenUsage::default();
                 self.last_error = None;
-                self.in_turn = true;
+                self.stage = Stage::InTurn;
                 vec![Line::TurnStarted]
             }
             // A resumed session may first tell how an earlier turn ended; that is not ours.
-            EventMsg::TurnAborted(_) if !self.in_turn => Vec::new(),
+            EventMsg::TurnAborted(_) if self.stage != Stage::InTurn => Vec::new(),
             EventMsg::TurnComplete(_) => {
-                self.is_over = true;
+                self.stage = Stage::Between;
                 let end = Line::TurnCompleted {
                     usage: self.totals.into(),
                     turn_usage: self.of_turn.into(),
@@ -68,7 +82,7 @@ impl Jsonl {
                 self.close_todo().into_iter().chain([end]).collect()
             }
             EventMsg::TurnAborted(aborted) => {
-                self.is_over = true;
+                self.stage = Stage::Between;
                 let message = self.failure(aborted);
                 let end = Line::TurnFailed {
                     error: ErrorText { message },
@@ -108,6 +122,10 @@ impl Jsonl {
             EventMsg::ItemStarted { item, .. } => self.started(item),
             EventMsg::ItemCompleted { item, .. } => self.completed(item),
             EventMsg::PlanUpdate { plan, .. } => vec![self.plan(plan)],
+            EventMsg::SubagentLifecycle(event) => agents::lifecycle(event).into_iter().collect(),
+            other if let Some(collaboration) = Collaboration::of(other) => {
+                vec![self.collaboration(collaboration)]
+            }
             other if is_silent(other) => Vec::new(),
             other => vec![self.note(unknown_event(other))],
         }
@@ -118,6 +136,8 @@ impl Jsonl {
             TurnItem::CommandExecution(item) => command(item),
             TurnItem::FileChange(item) => file_change(item),
             TurnItem::McpToolCall(item) => mcp_call(item),
+            // It may turn out to be work with other agents, which has items of its own.
+            TurnItem::ToolCall(item) if is_collaboration(&item.tool) => return Vec::new(),
             TurnItem::ToolCall(item) => tool_call(item),
             // These appear once, when they are whole.
             _ => return Vec::new(),
@@ -140,6 +160,7 @@ impl Jsonl {
             TurnItem::CommandExecution(item) => command(item),
             TurnItem::FileChange(item) => file_change(item),
             TurnItem::McpToolCall(item) => mcp_call(item),
+            TurnItem::ToolCall(item) if self.is_shown(&item.id) => return Vec::new(),
             TurnItem::ToolCall(item) => tool_call(item),
             // The stream has no names for these.
             TurnItem::UserMessage(_)
@@ -152,6 +173,26 @@ impl Jsonl {
         vec![Line::ItemCompleted {
             item: Item { id, details },
         }]
+    }
+
+    fn collaboration(&mut self, collaboration: Collaboration) -> Line {
+        let Collaboration {
+            call_id,
+            is_begin,
+            details,
+        } = collaboration;
+        let id = self.id_of(&ItemId(call_id.0.clone()));
+        let item = Item { id, details };
+        self.collaborations.insert(call_id);
+        if is_begin {
+            Line::ItemStarted { item }
+        } else {
+            Line::ItemCompleted { item }
+        }
+    }
+
+    fn is_shown(&self, id: &ItemId) -> bool {
+        self.collaborations.contains(&CallId(id.0.clone()))
     }
 
     /// The plan is one item that is started by its first version and completed with the turn.
@@ -296,6 +337,13 @@ fn todo(step: &PlanStep) -> Todo {
 /// comes whole, older names of what is already shown, and matters of other ways in.
 fn is_silent(msg: &EventMsg) -> bool {
     msg.is_delta() || is_older_name(msg) || is_beside_the_task(msg)
+}
+
+fn is_told_between_turns(msg: &EventMsg) -> bool {
+    matches!(
+        msg,
+        EventMsg::TurnStarted(_) | EventMsg::SubagentLifecycle(_)
+    )
 }
 
 fn unknown_event(msg: &EventMsg) -> String {

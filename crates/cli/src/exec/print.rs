@@ -4,7 +4,8 @@
 use std::io;
 
 use tokio::io::{Stderr, Stdout};
-use troupe_protocol::{Event, EventMsg};
+use troupe_engine::Clock;
+use troupe_protocol::Event;
 
 use crate::exec::human::Human;
 use crate::exec::jsonl::Jsonl;
@@ -25,15 +26,15 @@ pub struct Printer {
 #[derive(Debug)]
 enum Projection {
     Jsonl(Jsonl),
-    Human(Human),
+    Human(Box<Human>),
 }
 
 impl Printer {
-    pub fn new(output: Output) -> Self {
+    pub fn new(output: Output, clock: Clock) -> Self {
         Self {
             projection: match output {
                 Output::Jsonl => Projection::Jsonl(Jsonl::default()),
-                Output::Human(style) => Projection::Human(Human::new(style)),
+                Output::Human(style) => Projection::Human(Box::new(Human::new(style, clock))),
             },
             stdout: tokio::io::stdout(),
             stderr: tokio::io::stderr(),
@@ -72,9 +73,32 @@ impl Printer {
         self.failure.is_some()
     }
 
-    /// Returns the first thing that went wrong.
-    pub fn finish(self) -> io::Result<()> {
-        self.failure.map_or(Ok(()), Err)
+    /// Tells a person something that no event says.
+    pub async fn tell_people(&mut self, text: &str) {
+        if self.is_broken() {
+            return;
+        }
+        if let Projection::Human(_) = self.projection
+            && let Err(error) = write(&mut self.stderr, format!("{text}\n").as_bytes()).await
+        {
+            self.failure = Some(error);
+        }
+    }
+
+    /// Writes the final message where only that goes. Returns the first thing that went
+    /// wrong.
+    pub async fn finish(mut self) -> io::Result<()> {
+        if let Some(failure) = self.failure {
+            return Err(failure);
+        }
+        let Projection::Human(human) = &mut self.projection else {
+            return Ok(());
+        };
+        let Some(message) = human.take_final_message() else {
+            return Ok(());
+        };
+        let message = format!("{}\n", message.trim_end());
+        write(&mut self.stdout, message.as_bytes()).await
     }
 
     async fn write(&mut self, event: &Event) -> io::Result<()> {
@@ -89,22 +113,8 @@ impl Printer {
             }
             Projection::Human(human) => {
                 let text = human.project(event);
-                write(&mut self.stderr, text.as_bytes()).await?;
-                match final_message(event) {
-                    Some(message) => {
-                        let message = format!("{}\n", message.trim_end());
-                        write(&mut self.stdout, message.as_bytes()).await
-                    }
-                    None => Ok(()),
-                }
+                write(&mut self.stderr, text.as_bytes()).await
             }
         }
-    }
-}
-
-fn final_message(event: &Event) -> Option<&str> {
-    match &event.msg {
-        EventMsg::TurnComplete(complete) => complete.last_agent_message.as_deref(),
-        _ => None,
     }
 }

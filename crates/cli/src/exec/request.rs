@@ -2,8 +2,11 @@
 
 use std::path::PathBuf;
 
+use troupe_agents::Recovery;
 use troupe_protocol::ResponseId;
+use troupe_protocol::op::ReviewTarget;
 
+use crate::exec::children::Children;
 use crate::layers::ConfigSource;
 use crate::style::Style;
 
@@ -14,13 +17,70 @@ pub struct Request {
     /// Writable besides the working directory.
     pub add_dirs: Vec<PathBuf>,
     pub continues: Continue,
-    pub prompt: String,
-    pub images: Vec<PathBuf>,
-    pub output_schema: Option<serde_json::Value>,
+    pub task: Task,
     pub output: Output,
     pub last_message_file: Option<PathBuf>,
     pub ephemeral: bool,
     pub cassette: Cassette,
+    pub children: Children,
+    /// Whether a child's failure is one of the run.
+    pub children_must_succeed: bool,
+    /// What becomes of children that were at work when the session ended; as configured if
+    /// absent.
+    pub recovery: Option<Recovery>,
+}
+
+impl Request {
+    /// A new session of its own, with everything else as configured.
+    pub fn new(source: ConfigSource, cwd: PathBuf, task: Task, output: Output) -> Self {
+        Self {
+            source,
+            cwd,
+            add_dirs: Vec::new(),
+            continues: Continue::New,
+            task,
+            output,
+            last_message_file: None,
+            ephemeral: false,
+            cassette: Cassette::None,
+            children: Children::default(),
+            children_must_succeed: false,
+            recovery: None,
+        }
+    }
+}
+
+/// What the run is for.
+#[derive(Debug)]
+pub enum Task {
+    Prompt {
+        text: String,
+        images: Vec<PathBuf>,
+        output_schema: Option<serde_json::Value>,
+    },
+    /// Only what the children of a resumed session have left to do.
+    GoOn,
+    Review {
+        target: ReviewTarget,
+        form: ReviewForm,
+    },
+}
+
+impl Task {
+    pub fn prompt(text: impl Into<String>) -> Self {
+        Self::Prompt {
+            text: text.into(),
+            images: Vec::new(),
+            output_schema: None,
+        }
+    }
+}
+
+/// How findings are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReviewForm {
+    Text,
+    Json,
 }
 
 /// Which conversation the prompt belongs to.

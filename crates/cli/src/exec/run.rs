@@ -1,27 +1,41 @@
-//! Drives one session through one task.
+//! Drives one session, and the tree below it, through one task.
+//!
+//! ```text
+//! open ─► begin ─► follow ──────────────────────────────► close ─► exit code
+//!                    │ events: show, answer, keep score      ▲
+//!                    │ the task is over: settle the children │
+//!                    └ nothing runs in the tree any more ────┘
+//! ```
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Context as _;
-use troupe_engine::{EventStream, SessionHandle, spawn};
+use troupe_agents::{Agents, AgentsConfigurator};
+use troupe_engine::{Clock, EventStream, Later, SessionHandle, spawn};
 use troupe_model::ConnectError;
-use troupe_protocol::approval::{ReviewDecision, UserInputResponse};
+use troupe_protocol::event::ReviewOutput;
 use troupe_protocol::input::UserInput;
-use troupe_protocol::op::{ConfigureSession, ElicitationDecision};
+use troupe_protocol::op::{ConfigureSession, ReviewRequest};
 use troupe_protocol::session::{SessionSource, TurnOverrides};
 use troupe_protocol::{Event, EventMsg, Op, Submission, SubmissionId};
 
-use crate::commands::tell;
+use crate::commands::{print, tell};
+use crate::control;
+use crate::exec::answers;
+use crate::exec::children::{Children, cancel_all};
 use crate::exec::no_model::HOW_TO_CONFIGURE;
 use crate::exec::print::Printer;
-use crate::exec::request::Request;
+use crate::exec::request::{Request, ReviewForm, Task};
+use crate::exec::review::findings;
+use crate::exec::roster::Roster;
 use crate::exec::signals::{StopRequest, StopRequests};
 use crate::exec::target::configure_session;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::provider::ModelTrouble;
 use crate::settings::HeadlessApprovals;
-use crate::wiring::Wiring;
+use crate::wiring::{Grove, Wiring};
 
 /// Runs a request to its end.
 pub async fn run(request: Request) -> Outcome {
@@ -30,14 +44,16 @@ pub async fn run(request: Request) -> Outcome {
         cwd,
         add_dirs,
         continues,
-        prompt,
-        images,
-        output_schema,
+        task,
         output,
         last_message_file,
         ephemeral,
         cassette,
+        children,
+        children_must_succeed,
+        recovery,
     } = request;
+    let home = source.home.clone();
     let wiring = Wiring::new(source, &cwd, SessionSource::Exec)?
         .with_add_dirs(add_dirs)
         .with_cassette(cassette);
@@ -48,71 +64,90 @@ pub async fn run(request: Request) -> Outcome {
     let approvals = wiring.here().settings.rights.headless_approvals;
 
     let mut stop = StopRequests::listen().map_err(Failure::not_started)?;
-    let (handle, events) = spawn(wiring.with_agents(None).deps);
+    let Grove { deps, configurator } = wiring.with_agents(recovery);
+    let _control = control::serve(&configurator, home.path());
+    let clock = deps.clock.clone();
+    let (handle, events) = spawn(deps);
     let mut run = Run {
         handle,
         events,
-        printer: Printer::new(output),
+        configurator,
+        printer: Printer::new(output, clock.clone()),
+        clock,
         approvals,
-        turn: SubmissionId(uuid::Uuid::new_v4().to_string()),
-        started: false,
-        interrupted: false,
-        terminated: false,
+        children,
+        roster: Roster::default(),
+        task: SubmissionId(uuid::Uuid::new_v4().to_string()),
+        turn: None,
+        end: None,
+        stopping: Stopping::No,
         submissions: 0,
     };
     run.open(configure, &mut stop).await?;
-    let images = images
-        .into_iter()
-        .map(|path| UserInput::LocalImage { path, detail: None });
-    run.submit_turn(Op::UserTurn {
-        items: images.chain([UserInput::text(prompt)]).collect(),
-        overrides: TurnOverrides::default(),
-        final_output_json_schema: output_schema,
-        last_response_id: None,
-    })
-    .await?;
-    let end = run.follow(&mut stop).await?;
-    if let TurnEnd::Killed = end {
+    let form = run.begin(task).await?;
+    if run.follow(&mut stop).await? == Followed::Killed {
         return Ok(Exit::Killed);
     }
-    let terminated = run.terminated;
-    let printed = run.close(&mut stop).await?;
-    printed?;
-    if terminated {
-        return Ok(Exit::Terminated);
-    }
-    match end {
-        TurnEnd::Completed { message } => {
-            if let Some(path) = last_message_file {
-                write_last_message(&path, message.as_deref())?;
-            }
-            Ok(Exit::Success)
-        }
-        TurnEnd::Aborted => Ok(Exit::Failed),
-        TurnEnd::Killed => Ok(Exit::Killed),
-    }
+    let ended = run.close(&mut stop).await?;
+    ended.printed?;
+    let report = Report {
+        cwd,
+        form,
+        last_message_file,
+    };
+    report.exit(ended.end, ended.stopping, || {
+        children_must_succeed && !ended.roster.failed().is_empty()
+    })
 }
 
-/// A session with the one turn that it is here for.
+/// A session with what it is here for.
 struct Run {
     handle: SessionHandle,
     events: EventStream,
+    configurator: Arc<AgentsConfigurator>,
     printer: Printer,
+    clock: Clock,
     approvals: HeadlessApprovals,
-    turn: SubmissionId,
-    started: bool,
-    interrupted: bool,
-    terminated: bool,
+    children: Children,
+    roster: Roster,
+    /// The submission that the run is about.
+    task: SubmissionId,
+    /// The turn that the session is in.
+    turn: Option<SubmissionId>,
+    /// How the session's last task ended, once ours has.
+    end: Option<TaskEnd>,
+    stopping: Stopping,
     submissions: u64,
 }
 
-enum TurnEnd {
-    Completed {
-        message: Option<String>,
-    },
+enum TaskEnd {
+    Completed { message: Option<String> },
+    Reviewed(Option<ReviewOutput>),
     Aborted,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stopping {
+    No,
+    /// A person asked, or nobody reads any more.
+    Interrupted,
+    /// Another program asked.
+    Terminated,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Followed {
+    ToTheEnd,
     /// Somebody asked twice.
     Killed,
+}
+
+/// What is left of a run.
+struct Ended {
+    end: Option<TaskEnd>,
+    stopping: Stopping,
+    roster: Roster,
+    printed: io::Result<()>,
 }
 
 impl Run {
@@ -141,116 +176,193 @@ impl Run {
         }
     }
 
-    async fn submit_turn(&mut self, op: Op) -> Result<(), Failure> {
-        let id = self.turn.clone();
-        self.send(Submission { id, op }).await
+    /// Submits the task. Returns how findings are printed, if it is a review.
+    async fn begin(&mut self, task: Task) -> Result<Option<ReviewForm>, Failure> {
+        let (op, form) = match task {
+            Task::Prompt {
+                text,
+                images,
+                output_schema,
+            } => {
+                let images = images
+                    .into_iter()
+                    .map(|path| UserInput::LocalImage { path, detail: None });
+                let op = Op::UserTurn {
+                    items: images.chain([UserInput::text(text)]).collect(),
+                    overrides: TurnOverrides::default(),
+                    final_output_json_schema: output_schema,
+                    last_response_id: None,
+                };
+                (op, None)
+            }
+            Task::GoOn => {
+                self.end = Some(TaskEnd::Completed { message: None });
+                return Ok(None);
+            }
+            Task::Review { target, form } => {
+                let review_request = ReviewRequest {
+                    target,
+                    user_facing_hint: None,
+                };
+                (Op::Review { review_request }, Some(form))
+            }
+        };
+        let id = self.task.clone();
+        self.send(Submission { id, op }).await?;
+        Ok(form)
     }
 
-    /// Shows events until the turn is over.
-    async fn follow(&mut self, stop: &mut StopRequests) -> Result<TurnEnd, Failure> {
+    /// Shows events until the task is over and the tree has come to rest.
+    async fn follow(&mut self, stop: &mut StopRequests) -> Result<Followed, Failure> {
+        let mut rest: Option<Later> = None;
         loop {
+            if rest.is_none() && self.end.is_some() {
+                rest = Some(self.come_to_rest().await);
+            }
             tokio::select! {
                 // Pieces of text come by the thousand; a signal can wait for one of them.
                 biased;
                 event = self.events.next() => {
                     let event = event.ok_or_else(ended_early)?;
-                    self.printer.show(&event).await;
+                    self.take(&event).await;
                     self.answer(&event.msg).await?;
-                    if let Some(end) = self.turn_end(&event) {
-                        return Ok(end);
-                    }
                     // Nobody reads any more: there is no sense in going on.
                     if self.printer.is_broken() {
-                        self.interrupt().await?;
+                        self.stop(Stopping::Interrupted).await?;
                     }
                 }
+                () = later(&mut rest) => return Ok(Followed::ToTheEnd),
                 request = stop.next() => {
-                    if self.interrupted {
-                        return Ok(TurnEnd::Killed);
+                    if self.stopping != Stopping::No {
+                        return Ok(Followed::Killed);
                     }
-                    if request == StopRequest::Terminate {
-                        self.terminated = true;
-                        self.printer.give_up_on_programs();
-                    }
-                    self.interrupt().await?;
+                    self.stop(match request {
+                        StopRequest::Interrupt => Stopping::Interrupted,
+                        StopRequest::Terminate => Stopping::Terminated,
+                    })
+                    .await?;
                 }
             }
         }
     }
 
-    async fn interrupt(&mut self) -> Result<(), Failure> {
-        if self.interrupted {
+    /// Shows an event and keeps the score.
+    async fn take(&mut self, event: &Event) {
+        self.printer.show(event).await;
+        match &event.msg {
+            EventMsg::SubagentLifecycle(change) => {
+                self.roster.apply(change, self.clock.now_ms());
+            }
+            EventMsg::TurnStarted(started) => self.turn = Some(started.turn_id.clone()),
+            EventMsg::TurnComplete(complete) => {
+                let message = complete.last_agent_message.clone();
+                self.turn_ended(&complete.turn_id, TaskEnd::Completed { message });
+            }
+            EventMsg::TurnAborted(aborted) => self.turn_ended(&aborted.turn_id, TaskEnd::Aborted),
+            EventMsg::ExitedReviewMode { review_output } => {
+                self.end = Some(TaskEnd::Reviewed(review_output.clone()));
+            }
+            // What is refused never starts, so it has no other end.
+            EventMsg::Error(_) if event.id == self.task && self.has_not_begun() => {
+                self.end = Some(TaskEnd::Aborted);
+            }
+            _ => {}
+        }
+    }
+
+    fn has_not_begun(&self) -> bool {
+        self.end.is_none() && self.turn.as_ref() != Some(&self.task)
+    }
+
+    /// Other turns than ours count after ours: children that are done have begun them.
+    fn turn_ended(&mut self, turn: &SubmissionId, end: TaskEnd) {
+        if self.turn.as_ref() != Some(turn) {
+            return;
+        }
+        self.turn = None;
+        if *turn == self.task || self.end.is_some() {
+            self.end = Some(end);
+        }
+    }
+
+    /// Does with the children what was asked. Returns what is over when nothing runs.
+    async fn come_to_rest(&mut self) -> Later {
+        let Some(agents) = self.configurator.agents() else {
+            return Box::pin(std::future::ready(()));
+        };
+        let working = self.roster.at_work().join(", ");
+        if !working.is_empty() && self.stopping == Stopping::No {
+            let text = match self.children {
+                Children::Wait => format!("waiting for {working}"),
+                Children::Cancel => format!("stopping {working}"),
+                Children::Release => format!("waiting for {working}, on which nobody will act"),
+            };
+            self.printer.tell_people(&text).await;
+            if let Err(trouble) = self.children.settle(&agents).await {
+                self.printer
+                    .tell_people(&format!("warning: {trouble}"))
+                    .await;
+            }
+        }
+        Box::pin(async move { agents.quiet().await })
+    }
+
+    /// Stops the session's task and every child's.
+    async fn stop(&mut self, why: Stopping) -> Result<(), Failure> {
+        if self.stopping != Stopping::No {
             return Ok(());
         }
-        self.interrupted = true;
-        self.submit(Op::Interrupt).await
-    }
-
-    fn turn_end(&mut self, event: &Event) -> Option<TurnEnd> {
-        match &event.msg {
-            EventMsg::TurnStarted(started) if started.turn_id == self.turn => {
-                self.started = true;
-                None
-            }
-            // A turn that is refused never starts, so it has no other end.
-            EventMsg::Error(_) if !self.started && event.id == self.turn => Some(TurnEnd::Aborted),
-            EventMsg::TurnComplete(complete) if complete.turn_id == self.turn => {
-                Some(TurnEnd::Completed {
-                    message: complete.last_agent_message.clone(),
-                })
-            }
-            EventMsg::TurnAborted(aborted) if aborted.turn_id == self.turn => {
-                Some(TurnEnd::Aborted)
-            }
-            _ => None,
+        self.stopping = why;
+        if why == Stopping::Terminated {
+            self.printer.give_up_on_programs();
         }
+        if self.turn.is_some() || self.end.is_none() {
+            self.submit(Op::Interrupt).await?;
+        }
+        if let Some(agents) = self.configurator.agents().filter(Agents::is_planted) {
+            let working = self.roster.at_work();
+            if !working.is_empty() {
+                let text = format!(
+                    "stopping {} too; once more ends the program at once",
+                    working.join(", ")
+                );
+                self.printer.tell_people(&text).await;
+            }
+            if let Err(trouble) = cancel_all(&agents, "the run was interrupted").await {
+                self.printer
+                    .tell_people(&format!("warning: {trouble}"))
+                    .await;
+            }
+        }
+        Ok(())
     }
 
     /// Answers questions: nobody is there, so the configuration speaks.
     async fn answer(&mut self, msg: &EventMsg) -> Result<(), Failure> {
-        let decision = match self.approvals {
-            HeadlessApprovals::Refuse => ReviewDecision::Denied,
-            HeadlessApprovals::Approve => ReviewDecision::Approved,
-        };
-        let op = match msg {
-            EventMsg::ExecApprovalRequest(request) => Op::ExecApproval {
-                id: request.call_id.0.clone(),
-                decision,
-            },
-            EventMsg::ApplyPatchApprovalRequest(request) => Op::PatchApproval {
-                id: request.call_id.0.clone(),
-                decision,
-            },
-            EventMsg::RequestUserInput(request) => Op::UserInputAnswer {
-                id: request.call_id.0.clone(),
-                response: UserInputResponse::default(),
-            },
-            EventMsg::ElicitationRequest {
-                server_name, id, ..
-            } => Op::ResolveElicitation {
-                server_name: server_name.clone(),
-                request_id: id.clone(),
-                decision: ElicitationDecision::Cancel,
-                content: None,
-            },
-            _ => return Ok(()),
-        };
-        self.submit(op).await
+        match answers::headless(msg, self.approvals) {
+            Some(op) => self.submit(op).await,
+            None => Ok(()),
+        }
     }
 
-    /// Ends the session and waits until everything is on disk. Returns whether everything
-    /// could be printed.
-    async fn close(mut self, stop: &mut StopRequests) -> Result<io::Result<()>, Failure> {
+    /// Ends the session and waits until everything is on disk.
+    async fn close(mut self, stop: &mut StopRequests) -> Result<Ended, Failure> {
         self.submit(Op::Shutdown).await?;
         loop {
             tokio::select! {
                 event = self.events.next() => match event {
-                    Some(event) => self.printer.show(&event).await,
-                    None => return Ok(self.printer.finish()),
+                    Some(event) => self.take(&event).await,
+                    None => break,
                 },
-                _ = stop.next() => return Ok(self.printer.finish()),
+                _ = stop.next() => break,
             }
         }
+        Ok(Ended {
+            end: self.end,
+            stopping: self.stopping,
+            roster: self.roster,
+            printed: self.printer.finish().await,
+        })
     }
 
     async fn submit(&mut self, op: Op) -> Result<(), Failure> {
@@ -264,6 +376,69 @@ impl Run {
             .submit(submission)
             .await
             .map_err(Failure::failed)
+    }
+}
+
+/// Where the outcome is told.
+struct Report {
+    cwd: PathBuf,
+    form: Option<ReviewForm>,
+    last_message_file: Option<PathBuf>,
+}
+
+impl Report {
+    fn exit(
+        &self,
+        end: Option<TaskEnd>,
+        stopping: Stopping,
+        child_failed: impl FnOnce() -> bool,
+    ) -> Outcome {
+        if stopping == Stopping::Terminated {
+            return Ok(Exit::Terminated);
+        }
+        match end {
+            Some(TaskEnd::Completed { .. } | TaskEnd::Reviewed(_))
+                if stopping == Stopping::Interrupted =>
+            {
+                Ok(Exit::Failed)
+            }
+            Some(TaskEnd::Completed { message }) => {
+                if let Some(path) = &self.last_message_file {
+                    write_last_message(path, message.as_deref())?;
+                }
+                Ok(if child_failed() {
+                    Exit::ChildFailed
+                } else {
+                    Exit::Success
+                })
+            }
+            Some(TaskEnd::Reviewed(Some(output))) => {
+                let text = match self.form {
+                    Some(ReviewForm::Json) => {
+                        serde_json::to_string(&output).map_err(Failure::failed)? + "\n"
+                    }
+                    Some(ReviewForm::Text) | None => findings(&output, &self.cwd),
+                };
+                if let Some(path) = &self.last_message_file {
+                    write_last_message(path, Some(&text))?;
+                }
+                print(&text)?;
+                Ok(Exit::Success)
+            }
+            Some(TaskEnd::Reviewed(None)) => {
+                let text = "the reviewer came to no result";
+                Err(Failure::failed(anyhow::Error::msg(text)))
+            }
+            Some(TaskEnd::Aborted) | None => Ok(Exit::Failed),
+        }
+    }
+}
+
+/// Waits for something that may not have been begun.
+async fn later(rest: &mut Option<Later>) {
+    match rest {
+        Some(rest) => rest.await,
+        None => std::future::pending().await,
     }
 }
 

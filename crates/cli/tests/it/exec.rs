@@ -304,14 +304,6 @@ fn a_run_that_a_program_stops_ends_in_silence_and_in_order() {
     );
 }
 
-#[test]
-fn review_is_not_taken_for_a_task() {
-    let machine = Machine::playing(GREETING);
-    let run = machine.run(&["exec", "review", "--json"]).failed_with(2);
-    assert_eq!(run.stdout, "");
-    assert!(run.stderr.contains("not available yet"), "{}", run.stderr);
-}
-
 /// A session is left in order by a reader that goes away, too.
 #[test]
 fn a_reader_that_goes_away_interrupts_the_task() {

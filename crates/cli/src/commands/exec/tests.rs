@@ -1,8 +1,10 @@
 //! Command lines as clients write them.
 
 use clap::Parser;
+use troupe_protocol::op::ReviewTarget;
 
-use super::{ExecArguments, Sandbox, target};
+use super::aim::{Aim, Prompt, aim};
+use super::{ExecArguments, Sandbox};
 use crate::arguments::{Cli, Command};
 use crate::exec::request::Continue;
 
@@ -12,14 +14,22 @@ fn parse(line: &[&str]) -> (ExecArguments, Vec<String>) {
         Some(Command::Exec(arguments)) => (*arguments, cli.overrides.config),
         Some(Command::Resume(command)) => (command.into_exec(), cli.overrides.config),
         Some(Command::Fork(command)) => (command.into_exec(), cli.overrides.config),
+        Some(Command::Review(command)) => (command.into_exec(), cli.overrides.config),
         other => panic!("{other:?}"),
     }
 }
 
 fn check(line: &[&str], continues: Continue, prompt: Option<&str>) {
     let (arguments, _) = parse(line);
-    let (found, text, _) = target(arguments.action, arguments.prompt, arguments.repeated).unwrap();
-    assert_eq!((found, text.as_deref()), (continues, prompt), "{line:?}");
+    let found = aim(arguments.action, arguments.prompt, arguments.repeated).unwrap();
+    let Prompt::Required(text) = found.prompt else {
+        panic!("{line:?} is for {:?}", found.prompt);
+    };
+    assert_eq!(
+        (found.continues, text.as_deref()),
+        (continues, prompt),
+        "{line:?}"
+    );
 }
 
 fn id(text: &str) -> Continue {
@@ -65,9 +75,49 @@ fn positionals() {
 }
 
 #[test]
+fn children_can_go_on_without_a_prompt() {
+    let (arguments, _) = parse(&["resume", "abc", "--continue"]);
+    let Aim { prompt, .. } = aim(arguments.action, None, arguments.repeated).unwrap();
+    assert!(matches!(prompt, Prompt::Optional(None)), "{prompt:?}");
+}
+
+#[test]
+fn what_is_reviewed() {
+    let check = |line: &[&str], expected: ReviewTarget| {
+        let (arguments, _) = parse(line);
+        let aim = aim(arguments.action, None, arguments.repeated).unwrap();
+        let Prompt::Review(review) = aim.prompt else {
+            panic!("{line:?} is for {:?}", aim.prompt);
+        };
+        assert_eq!(review.target().unwrap(), expected, "{line:?}");
+    };
+    check(&["review"], ReviewTarget::UncommittedChanges);
+    check(
+        &["exec", "review", "--uncommitted"],
+        ReviewTarget::UncommittedChanges,
+    );
+    let branch = "main".to_owned();
+    check(
+        &["review", "--base", "main", "--json"],
+        ReviewTarget::BaseBranch { branch },
+    );
+    let (sha, title) = ("HEAD~1".to_owned(), None);
+    check(
+        &["exec", "--json", "review", "--commit", "HEAD~1"],
+        ReviewTarget::Commit { sha, title },
+    );
+    for line in [
+        ["review", "--base=main", "--commit=x"],
+        ["review", "--uncommitted", "what I wrote"],
+    ] {
+        assert!(Cli::try_parse_from([&["troupe"], &line[..]].concat()).is_err());
+    }
+}
+
+#[test]
 fn resume_without_a_session_is_refused() {
     let (arguments, _) = parse(&["exec", "resume"]);
-    let refused = target(arguments.action, None, arguments.repeated).unwrap_err();
+    let refused = aim(arguments.action, None, arguments.repeated).unwrap_err();
     assert_eq!(
         refused.to_string(),
         "which session? give an id or a name, or use --last"
@@ -114,10 +164,13 @@ fn the_sdk_line() {
     assert!(options.json && options.skip_git_repo_check);
     assert_eq!(options.sandbox, Some(Sandbox::WorkspaceWrite));
     assert_eq!(options.model.as_deref(), Some("m"));
-    let (continues, prompt, repeated) =
-        target(arguments.action, arguments.prompt, arguments.repeated).unwrap();
+    let Aim {
+        continues,
+        prompt,
+        repeated,
+    } = aim(arguments.action, arguments.prompt, arguments.repeated).unwrap();
     assert_eq!(continues, id("3f2a9c1e-0000-4000-8000-000000000000"));
-    assert_eq!(prompt, None);
+    assert!(matches!(prompt, Prompt::Required(None)), "{prompt:?}");
     assert_eq!(repeated.images.len(), 2);
     assert_eq!(repeated.add_dirs.len(), 2);
     assert_eq!(repeated.overrides.config.len(), 5);
@@ -141,11 +194,15 @@ fn repeated_options_add_up_on_both_sides_of_resume() {
         "y.png,z.png",
         "prompt",
     ]);
-    let (_, prompt, repeated) =
-        target(arguments.action, arguments.prompt, arguments.repeated).unwrap();
+    let Aim {
+        prompt, repeated, ..
+    } = aim(arguments.action, arguments.prompt, arguments.repeated).unwrap();
     assert_eq!(before, ["a=1"]);
     assert_eq!(repeated.overrides.config, ["b=2", "c=3"]);
     assert_eq!(repeated.images.len(), 3);
+    let Prompt::Required(prompt) = prompt else {
+        panic!("a prompt is needed here: {prompt:?}");
+    };
     assert_eq!(prompt.as_deref(), Some("prompt"));
 }
 

@@ -4,7 +4,9 @@
 )]
 
 use expect_test::{Expect, expect};
+use jiff::Timestamp;
 use serde_json::{Value, json};
+use troupe_engine::Clock;
 use troupe_protocol::{Event, EventMsg};
 
 use super::Human;
@@ -16,7 +18,8 @@ fn check(events: Value, expected: Expect) {
 }
 
 fn shown(events: Value, style: Style) -> String {
-    let mut human = Human::new(style);
+    let clock = Clock::new(|| Timestamp::UNIX_EPOCH);
+    let mut human = Human::new(style, clock);
     let events = events.as_array().unwrap().iter().map(|msg| Event {
         id: "1".into(),
         seq: 1,
@@ -210,4 +213,91 @@ fn colour_only_when_asked_for() {
         shown(event, Style::Ansi),
         "\u{1b}[33mwarning:\u{1b}[0m careful\n"
     );
+}
+
+fn child(number: u32, path: &str) -> Value {
+    let session = format!("00000000-0000-4000-8000-00000000000{}", number + 1);
+    json!({"type": "subagent_lifecycle", "event": "created", "subagent": {
+        "agent_id": number, "parent_agent_id": 0, "session_id": session, "path": path,
+        "origin": "spawn", "status": "pending_init", "summary": "count the files",
+        "started_at_ms": 0, "pending_messages": 0, "pending_interrupts": 0}})
+}
+
+fn status(number: u32, status: &Value) -> Value {
+    let session = format!("00000000-0000-4000-8000-00000000000{}", number + 1);
+    json!({"type": "subagent_lifecycle", "event": "status", "agent_id": number,
+        "session_id": session, "status": status})
+}
+
+#[test]
+fn children_are_told_by_their_place() {
+    check(
+        json!([
+            child(1, "/root/files"),
+            child(2, "/root/files/deep"),
+            status(1, &json!({"queued": {"position": 2}})),
+            status(1, &json!("running")),
+            status(1, &json!("running")),
+            {"type": "collab_waiting_begin", "call_id": "w", "sender_thread_id": THREAD,
+             "receiver_thread_ids": ["00000000-0000-4000-8000-000000000002"]},
+            status(2, &json!({"errored": "no space\nleft"})),
+            status(1, &json!({"completed": "3 files"})),
+            status(1, &json!("cancelled")),
+            status(7, &json!("interrupted")),
+        ]),
+        expect![[r#"
+            agent /root/files count the files
+              agent /root/files/deep count the files
+            agent /root/files queued, number 2 in line
+            agent /root/files running
+            waiting for /root/files
+              agent /root/files/deep failed after 0.0 s: no space
+            agent /root/files completed in 0.0 s: 3 files
+            agent /root/files cancelled after 0.0 s
+            agent 7 interrupted after 0.0 s
+        "#]],
+    );
+}
+
+#[test]
+fn questions_of_children_are_told_with_their_answers() {
+    let label = json!({"agent_id": 1, "path": "/root/files", "session_id": THREAD});
+    check(
+        json!([
+            {"type": "exec_approval_request", "call_id": "/root/files#c", "turn_id": "1",
+             "command": ["bash", "-c", "git push"], "cwd": "/w", "parsed_cmd": [],
+             "available_decisions": [], "agent": label},
+            {"type": "approval_resolved", "call_id": "/root/files#c", "decision": "denied"},
+            {"type": "exec_approval_request", "call_id": "own", "turn_id": "1",
+             "command": ["ls"], "cwd": "/w", "parsed_cmd": [], "available_decisions": []},
+            {"type": "approval_resolved", "call_id": "own", "decision": "approved"},
+        ]),
+        expect![[r#"
+            agent /root/files asks to run git push
+            agent /root/files refused
+        "#]],
+    );
+}
+
+/// A child that is done begins another turn; only the message of the last one is final.
+#[test]
+fn an_earlier_turns_message_is_shown_when_another_turn_begins() {
+    let clock = Clock::new(|| Timestamp::UNIX_EPOCH);
+    let mut human = Human::new(Style::Plain, clock);
+    let mut show = |msg: Value| {
+        let msg = serde_json::from_value(msg).unwrap();
+        let (id, seq) = ("1".into(), 1);
+        human.project(&Event { id, seq, msg })
+    };
+    let complete = |text: &str| {
+        json!({"type": "task_complete", "turn_id": "1", "duration_ms": 9,
+            "last_agent_message": text})
+    };
+    assert_eq!(show(complete("I began.")), "");
+    let running = status(1, &json!("running"));
+    assert_eq!(show(running), "agent 1 running\n");
+    let started = json!({"type": "task_started", "turn_id": "2", "started_at_ms": 0});
+    assert_eq!(show(started), "I began.\n");
+    assert_eq!(show(complete("It is done.")), "");
+    assert_eq!(human.take_final_message().as_deref(), Some("It is done."));
 }

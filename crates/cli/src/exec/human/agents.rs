@@ -1,0 +1,127 @@
+//! What a person reads about other agents: one line for each change, indented by depth.
+
+use troupe_protocol::agent::{AgentStatus, CollabInteraction, CollabWaiting, SubagentLifecycle};
+use troupe_protocol::approval::{AgentLabel, ReviewDecision};
+use troupe_protocol::command::WorkStatus;
+use troupe_protocol::item::ToolCallItem;
+use troupe_protocol::{CallId, EventMsg};
+
+use super::{Human, cut, seconds};
+use crate::exec::command_line;
+use crate::exec::event_kinds::is_collaboration;
+use crate::exec::roster::Known;
+use crate::style::Style;
+
+/// Tells whether what a call did is told by the agent that it was done to.
+pub fn is_told(item: &ToolCallItem) -> bool {
+    is_collaboration(&item.tool) && item.status == WorkStatus::Completed
+}
+
+impl Human {
+    /// Returns the line for an event that is about other agents; none for any other event.
+    pub(super) fn of_other_agents(&mut self, msg: &EventMsg) -> Option<String> {
+        Some(match msg {
+            EventMsg::SubagentLifecycle(event) => self.lifecycle(event),
+            EventMsg::CollabWaitingBegin(waiting) => self.waiting(waiting),
+            EventMsg::CollabAgentInteractionBegin(it) => self.sending(it),
+            EventMsg::CollabAgentSpawnBegin(_)
+            | EventMsg::CollabAgentSpawnEnd(_)
+            | EventMsg::CollabAgentInteractionEnd(_)
+            | EventMsg::CollabWaitingEnd(_)
+            | EventMsg::CollabCloseBegin(_)
+            | EventMsg::CollabCloseEnd(_)
+            | EventMsg::CollabResumeBegin(_)
+            | EventMsg::CollabResumeEnd(_) => String::new(),
+            EventMsg::ExecApprovalRequest(request) => {
+                let wish = format!("run {}", command_line::shown(&request.command));
+                self.asked(request.call_id.clone(), request.agent.as_ref()?, &wish)
+            }
+            EventMsg::ApplyPatchApprovalRequest(request) => {
+                let files = request.changes.iter().map(|(path, _)| self.relative(path));
+                let wish = format!("change {}", files.collect::<Vec<_>>().join(", "));
+                self.asked(request.call_id.clone(), request.agent.as_ref()?, &wish)
+            }
+            EventMsg::ApprovalResolved { call_id, decision } => {
+                let path = self.questions.remove(call_id)?;
+                let word = match decision {
+                    ReviewDecision::Denied | ReviewDecision::Abort => self.style.red("refused"),
+                    ReviewDecision::Approved
+                    | ReviewDecision::ApprovedForSession
+                    | ReviewDecision::ApprovedAlways => self.style.green("approved"),
+                };
+                format!("{}{word}\n", head(self.style, &path))
+            }
+            _ => return None,
+        })
+    }
+
+    fn lifecycle(&mut self, event: &SubagentLifecycle) -> String {
+        let now_ms = self.clock.now_ms();
+        let Some(known) = self.roster.apply(event, now_ms) else {
+            return String::new();
+        };
+        let head = head(self.style, &known.path);
+        let time = seconds(u64::try_from(now_ms - known.since_ms).unwrap_or(0));
+        let preview = |text: &str| cut(text.lines().next().unwrap_or_default());
+        let style = self.style;
+        let text = match &known.status {
+            AgentStatus::PendingInit => style.dim(&preview(begun(known))),
+            AgentStatus::Queued { position } => {
+                style.dim(&format!("queued, number {position} in line"))
+            }
+            AgentStatus::Running => style.dim("running"),
+            AgentStatus::Completed(None) => style.green(&format!("completed in {time}")),
+            AgentStatus::Completed(Some(message)) => {
+                let end = style.green(&format!("completed in {time}:"));
+                format!("{end} {}", preview(message))
+            }
+            AgentStatus::Errored(message) => {
+                let end = style.red(&format!("failed after {time}:"));
+                format!("{end} {}", preview(message))
+            }
+            AgentStatus::BudgetExceeded => {
+                style.red(&format!("ran out of its budget after {time}"))
+            }
+            AgentStatus::Interrupted => style.yellow(&format!("interrupted after {time}")),
+            AgentStatus::Cancelled => style.yellow(&format!("cancelled after {time}")),
+            AgentStatus::Shutdown => style.dim("closed"),
+            other => format!("{other:?}"),
+        };
+        format!("{head}{text}\n")
+    }
+
+    fn waiting(&self, waiting: &CollabWaiting) -> String {
+        let ids = waiting.receiver_thread_ids.iter();
+        let names: Vec<String> = ids.map(|id| self.roster.name(*id)).collect();
+        let text = match names.as_slice() {
+            [] => "waiting for agents".to_owned(),
+            names => format!("waiting for {}", names.join(", ")),
+        };
+        format!("{}\n", self.style.dim(&text))
+    }
+
+    fn sending(&self, sending: &CollabInteraction) -> String {
+        let to = self.roster.name(sending.receiver_thread_id);
+        let prompt = sending.prompt.as_deref().unwrap_or_default();
+        let prompt = cut(prompt.lines().next().unwrap_or_default());
+        let text = self.style.dim(&format!("told: {prompt}"));
+        format!("{}{text}\n", head(self.style, &to))
+    }
+
+    fn asked(&mut self, id: CallId, who: &AgentLabel, wish: &str) -> String {
+        self.questions.insert(id, who.path.clone());
+        let head = head(self.style, &who.path);
+        format!("{head}{} {}\n", self.style.yellow("asks to"), cut(wish))
+    }
+}
+
+/// Returns the beginning of a line about an agent.
+fn head(style: Style, path: &str) -> String {
+    let depth = path.matches('/').count().saturating_sub(2);
+    let indent = "  ".repeat(depth);
+    format!("{indent}{} {} ", style.cyan("agent"), style.bold(path))
+}
+
+fn begun(known: &Known) -> &str {
+    known.summary.as_deref().unwrap_or("made")
+}

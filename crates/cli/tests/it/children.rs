@@ -1,0 +1,354 @@
+//! Runs whose agent has children.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::client::{Client, user_turn};
+use crate::machine::{Machine, Run};
+
+/// A parent that waits for its child in a tool.
+const WAIT: &str = r#"
+[[scene]]
+when = "lead"
+[[scene.turn]]
+steps = [{ call = "spawn_agent", arguments = { message = "count the files", task_name = "files" } }]
+[[scene.turn]]
+steps = [{ call = "wait", arguments = { ids = ["/root/files"], timeout_ms = 60000 } }]
+[[scene.turn]]
+expect = "3 files"
+steps = [{ say = "The child found 3 files." }]
+
+[[scene]]
+when = "count the files"
+[[scene.turn]]
+steps = [{ call = "shell_command", arguments = { command = "echo 3 files" } }]
+[[scene.turn]]
+expect = "3 files"
+steps = [{ say = "There are 3 files." }]
+"#;
+
+/// A parent that ends its turn and is called back.
+const CALLBACK: &str = r#"
+[[scene]]
+when = "lead"
+[[scene.turn]]
+steps = [{ call = "spawn_agent", arguments = { message = "count the files", task_name = "files" } }]
+[[scene.turn]]
+steps = [{ say = "I have begun." }]
+[[scene.turn]]
+expect = "3 files"
+steps = [{ say = "Now I know: 3 files." }]
+
+[[scene]]
+when = "count the files"
+[[scene.turn]]
+steps = [{ pause_ms = 500 }, { say = "There are 3 files." }]
+"#;
+
+/// A parent whose child runs a command that never ends, and makes a file when it begins.
+const ENDLESS: &str = r#"
+[[scene]]
+when = "lead"
+[[scene.turn]]
+steps = [{ call = "spawn_agent", arguments = { message = "sleep long", task_name = "sleeper" } }]
+[[scene.turn]]
+steps = [{ call = "shell_command", arguments = { command = "until [ -e begun ]; do sleep 0.02; done" } }]
+[[scene.turn]]
+steps = [{ say = "It sleeps." }]
+[[scene.turn]]
+steps = [{ say = "I should not have been called back." }]
+
+[[scene]]
+when = "sleep long"
+[[scene.turn]]
+steps = [{ call = "shell_command", arguments = { command = "touch begun; exec -a MARK sleep 600" } }]
+[[scene.turn]]
+steps = [{ say = "I slept." }]
+"#;
+
+#[test]
+fn a_parent_waits_for_its_child_and_answers() {
+    let run = Machine::playing(WAIT).run(&["exec", "lead"]).succeeded();
+    assert_eq!(run.stdout, "The child found 3 files.\n");
+    let told = run.stderr.lines();
+    let told: Vec<&str> = told
+        .filter(|line| line.starts_with("agent ") || line.starts_with("waiting"))
+        .map(|line| line.split(" in ").next().unwrap_or(line))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "agent /root/files count the files",
+            "agent /root/files running",
+            "waiting for /root/files",
+            "agent /root/files completed",
+        ]
+    );
+}
+
+#[test]
+fn programs_read_of_the_child_in_items_and_lines() {
+    let machine = Machine::playing(WAIT);
+    let run = machine.run(&["exec", "--json", "lead"]).succeeded();
+    let mut kinds = run.kinds();
+    kinds.retain(|kind| !kind.starts_with("agent."));
+    assert_eq!(
+        kinds,
+        [
+            "thread.started",
+            "turn.started",
+            "item.started collab_tool_call",
+            "item.completed collab_tool_call",
+            "item.started collab_tool_call",
+            "item.completed collab_tool_call",
+            "item.completed agent_message",
+            "turn.completed",
+        ]
+    );
+    let agent = &line(&run, |line| line["type"] == "agent.created")["agent"];
+    assert_eq!(agent["path"], "/root/files");
+    assert_eq!(agent["parent_thread_id"], run.thread_id());
+    let waited = line(&run, |line| {
+        line["type"] == "item.completed" && line["item"]["tool"] == "wait"
+    });
+    let child = agent["thread_id"].as_str().unwrap();
+    assert_eq!(
+        waited["item"]["agents_states"][child],
+        json!({"status": "completed", "message": "There are 3 files."})
+    );
+}
+
+#[test]
+fn a_child_that_is_done_later_is_heard() {
+    let machine = Machine::playing(CALLBACK);
+    let file = machine.path("last.txt");
+    let run = machine
+        .run(&["exec", "-o", file.to_str().unwrap(), "lead"])
+        .succeeded();
+    assert_eq!(run.stdout, "Now I know: 3 files.\n");
+    let kept = std::fs::read_to_string(file).unwrap();
+    assert_eq!(kept, "Now I know: 3 files.");
+    let order = ["waiting for /root/files", "completed in", "I have begun."];
+    let places = order.map(|text| run.stderr.find(text));
+    assert!(
+        places.is_sorted() && places[0].is_some(),
+        "{places:?} {}",
+        run.stderr
+    );
+
+    let run = machine.run(&["exec", "--json", "lead"]).succeeded();
+    let mut kinds = run.kinds();
+    kinds.retain(|kind| kind.starts_with("turn."));
+    assert_eq!(
+        kinds,
+        [
+            "turn.started",
+            "turn.completed",
+            "turn.started",
+            "turn.completed"
+        ]
+    );
+}
+
+#[test]
+fn children_of_children_of_children() {
+    let level = |when: &str, message: &str, name: &str| {
+        format!(
+            "[[scene]]\nwhen = \"{when}\"\n\
+             [[scene.turn]]\nsteps = [{{ call = \"spawn_agent\", arguments = {{ message = \
+             \"{message}\", task_name = \"{name}\" }} }}]\n\
+             [[scene.turn]]\nsteps = [{{ call = \"wait\", arguments = {{ ids = [\"{name}\"], \
+             timeout_ms = 60000 }} }}]\n\
+             [[scene.turn]]\nexpect = \"word\"\nsteps = [{{ say = \"{when}: word\" }}]\n"
+        )
+    };
+    let play = [
+        level("lead", "alpha", "a"),
+        level("alpha", "beta", "b"),
+        level("beta", "gamma", "c"),
+        "[[scene]]\nwhen = \"gamma\"\n[[scene.turn]]\nsteps = [{ say = \"word\" }]\n".to_owned(),
+    ];
+    let machine = Machine::playing(&play.concat());
+    let run = machine.run(&["exec", "lead"]).succeeded();
+    assert_eq!(run.stdout, "lead: word\n");
+    for line in [
+        "\nagent /root/a alpha\n",
+        "\n  agent /root/a/b beta\n",
+        "\n    agent /root/a/b/c gamma\n",
+    ] {
+        assert!(run.stderr.contains(line), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn a_childs_wish_is_answered_as_the_configuration_says() {
+    let play = r#"
+[[scene]]
+when = "lead"
+[[scene.turn]]
+steps = [{ call = "spawn_agent", arguments = { message = "push it", task_name = "push" } }]
+[[scene.turn]]
+steps = [{ call = "wait", arguments = { ids = ["push"], timeout_ms = 60000 } }]
+[[scene.turn]]
+steps = [{ say = "{{last_output}}" }]
+
+[[scene]]
+when = "push it"
+[[scene.turn]]
+steps = [{ call = "shell_command", arguments = { command = "echo out > ../out", sandbox_permissions = "require_escalated", justification = "May I?" } }]
+[[scene.turn]]
+steps = [{ say = "ended" }]
+"#;
+    let machine = Machine::playing(play);
+    let run = machine.run(&["exec", "lead"]).succeeded();
+    let told = "agent /root/push asks to run echo out > ../out\nagent /root/push refused\n";
+    assert!(run.stderr.contains(told), "{}", run.stderr);
+    assert!(!machine.path("out").exists());
+
+    let run = machine
+        .run(&["-c", "headless_approvals=approve", "exec", "lead"])
+        .succeeded();
+    let told = "agent /root/push approved";
+    assert!(run.stderr.contains(told), "{}", run.stderr);
+    assert!(machine.path("out").exists());
+}
+
+#[test]
+fn a_childs_failure_is_told_and_matters_if_it_is_said_to() {
+    let play = r#"
+[[scene]]
+when = "lead"
+[[scene.turn]]
+steps = [{ call = "spawn_agent", arguments = { message = "break", task_name = "breaker" } }]
+[[scene.turn]]
+steps = [{ call = "wait", arguments = { ids = ["breaker"], timeout_ms = 60000 } }]
+[[scene.turn]]
+steps = [{ say = "So be it." }]
+
+[[scene]]
+when = "break"
+[[scene.turn]]
+steps = [{ status = 400, message = "no such model" }]
+"#;
+    let machine = Machine::playing(play);
+    let run = machine.run(&["exec", "lead"]).succeeded();
+    let told = "agent /root/breaker failed after";
+    assert!(run.stderr.contains(told), "{}", run.stderr);
+    let run = machine
+        .run(&["exec", "--children-must-succeed", "lead"])
+        .failed_with(4);
+    assert_eq!(run.stdout, "So be it.\n");
+}
+
+#[test]
+fn children_can_be_stopped_with_their_parent() {
+    let (machine, mark) = endless();
+    let run = machine
+        .run(&["exec", "--children", "cancel", "lead"])
+        .succeeded();
+    assert_eq!(run.stdout, "It sleeps.\n");
+    let told = "agent /root/sleeper cancelled after";
+    assert!(run.stderr.contains(told), "{}", run.stderr);
+    assert!(!is_running(&mark));
+}
+
+#[test]
+fn children_can_go_on_without_their_parent() {
+    let machine = Machine::playing(CALLBACK);
+    let run = machine
+        .run(&["exec", "--children", "release", "lead"])
+        .succeeded();
+    assert_eq!(run.stdout, "I have begun.\n");
+    let told = "agent /root/files completed in";
+    assert!(run.stderr.contains(told), "{}", run.stderr);
+}
+
+#[test]
+fn one_key_stroke_stops_all() {
+    let (machine, mark) = endless();
+    let (mut child, mut stdout) = until_the_turn_is_over(&machine);
+    assert!(is_running(&mark));
+    let pid = child.id().to_string();
+    let sent = Command::new("kill").args(["-INT", &pid]).status().unwrap();
+    assert!(sent.success());
+    let mut rest = String::new();
+    stdout.read_to_string(&mut rest).unwrap();
+    let last: Value = serde_json::from_str(rest.lines().last().unwrap()).unwrap();
+    assert_eq!(last["type"], "agent.status", "{rest}");
+    assert_eq!(last["status"], "cancelled", "{rest}");
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    assert!(!is_running(&mark));
+}
+
+#[test]
+fn what_was_at_work_goes_on_after_a_crash() {
+    let play = CALLBACK.replace(
+        "steps = [{ pause_ms = 500 }",
+        "steps = [{ end = \"stall\" }]\n[[scene.turn]]\nsteps = [{ pause_ms = 1 }",
+    );
+    let machine = Machine::playing(&play);
+    let (mut child, _) = until_the_turn_is_over(&machine);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let run = machine
+        .run(&["exec", "resume", "--last", "--continue"])
+        .succeeded();
+    assert_eq!(run.stdout, "Now I know: 3 files.\n");
+}
+
+#[test]
+fn a_client_of_the_queue_pair_sees_children_and_need_not_stay() {
+    let machine = Machine::playing(CALLBACK);
+    let mut client = Client::start(machine.troupe(&["proto"]));
+    let configure = json!({"type": "configure_session", "ephemeral": true});
+    client.send("1", &configure);
+    client.until("session_configured");
+    client.send("2", &user_turn("lead"));
+    let created = client.until("subagent_lifecycle");
+    assert_eq!(created["msg"]["event"], "created");
+    assert_eq!(created["msg"]["subagent"]["path"], "/root/files");
+    let events = client.finish();
+    let messages: Vec<Value> = events
+        .iter()
+        .map(|event| serde_json::to_value(&event.msg).unwrap())
+        .filter(|msg| msg["type"] == "task_complete")
+        .map(|msg| msg["last_agent_message"].clone())
+        .collect();
+    assert_eq!(messages, ["I have begun.", "Now I know: 3 files."]);
+}
+
+/// A machine whose child sleeps, and the name that its command runs under.
+fn endless() -> (Machine, String) {
+    let mark = format!("sleeper-{}", rand::random::<u64>());
+    (Machine::playing(&ENDLESS.replace("MARK", &mark)), mark)
+}
+
+/// Starts a run and reads until its first turn is over.
+fn until_the_turn_is_over(machine: &Machine) -> (Child, BufReader<ChildStdout>) {
+    let mut child = machine
+        .troupe(&["exec", "--json", "lead"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("turn.completed") {
+        line.clear();
+        assert!(stdout.read_line(&mut line).unwrap() > 0);
+    }
+    (child, stdout)
+}
+
+fn line(run: &Run, is_meant: impl Fn(&Value) -> bool) -> Value {
+    let found = run.lines().into_iter().find(is_meant);
+    found.unwrap_or_else(|| panic!("no such line in {}", run.stdout))
+}
+
+fn is_running(mark: &str) -> bool {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    processes
+        .filter_map(|process| std::fs::read(process.path().join("cmdline")).ok())
+        .any(|line| line.starts_with(mark.as_bytes()))
+}
