@@ -9,6 +9,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
+use troupe_agents::Family;
+use troupe_agents::roles::{Broken, Catalogue, Roles};
 use troupe_process::{EnforcementState, Launcher, LauncherOptions};
 
 use crate::arguments::{Layers, Overrides};
@@ -66,6 +68,7 @@ pub fn run(arguments: DoctorArguments, overrides: Overrides, layers: Layers) -> 
     checks.extend(configuration);
     if let Some(settings) = settings {
         checks.extend(check_model(&settings, arguments.offline));
+        checks.push(check_agents(&settings, &home, &cwd));
     }
     checks.extend(check_sandbox(&home));
     checks.push(check_repository(&cwd));
@@ -228,6 +231,46 @@ fn reach(base_url: &str) -> Result<(), String> {
         }
     }
     Err(last)
+}
+
+/// A role file that is not understood refuses its name and nothing else.
+fn check_agents(settings: &Settings, home: &Home, cwd: &Path) -> Check {
+    let families: Vec<&str> = settings
+        .agents
+        .families()
+        .iter()
+        .map(|family| match family {
+            Family::Agents => "agents",
+            Family::Sessions => "sessions",
+            Family::Subagents => "subagents",
+        })
+        .collect();
+    let tools = if families.is_empty() {
+        "no tools are offered".to_owned()
+    } else {
+        format!("tools {}", families.join(", "))
+    };
+    let limits = settings.agents.limits();
+    let Catalogue { roles, broken } = Roles::new(home.path()).catalogue(cwd);
+    let mut text = format!(
+        "{tools}; {} at once, {} in a tree, depth {}; {} roles",
+        limits.max_threads,
+        limits.max_agents,
+        limits.max_depth,
+        roles.len()
+    );
+    for Broken { error, .. } in &broken {
+        text += &format!("\nbroken role: {error}");
+    }
+    Check {
+        name: "agents",
+        state: if broken.is_empty() {
+            State::Good
+        } else {
+            State::Notice
+        },
+        text,
+    }
 }
 
 fn check_sandbox(home: &Home) -> Vec<Check> {
