@@ -136,7 +136,9 @@ fn a_closed_session_still_has_its_result() {
 #[test]
 fn a_session_that_is_not_done_tells_what_it_does() {
     let mut busy = example::view(1, Status::Running);
-    busy.pulse = Some(example::pulse(Doing::Tools(vec!["shell_command".to_owned()])));
+    busy.pulse = Some(example::pulse(Doing::Tools(vec![
+        "shell_command".to_owned(),
+    ])));
     let not_done = |end, unfinished| Waited {
         end,
         finished: Vec::new(),

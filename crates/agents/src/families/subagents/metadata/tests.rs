@@ -44,7 +44,9 @@ fn an_agent_has_all_its_names() {
 #[test]
 fn an_active_agent_tells_what_it_does() {
     let mut view = example::view(3, Status::Running);
-    view.pulse = Some(example::pulse(Doing::Tools(vec!["shell_command".to_owned()])));
+    view.pulse = Some(example::pulse(Doing::Tools(vec![
+        "shell_command".to_owned(),
+    ])));
     view.reasoning_header = Some("Counting".to_owned());
     let mut object = standing(&view);
     for known in metadata(&view).keys().filter(|key| *key != "status") {
