@@ -97,6 +97,15 @@ impl Client {
         stderr
     }
 
+    /// Says that nothing more comes, and returns everything that was said until the end.
+    pub fn finish(mut self) -> Vec<Event> {
+        drop(self.stdin.take());
+        self.until("shutdown_complete");
+        assert_eq!(self.process.wait().unwrap().code(), Some(0));
+        self.join();
+        std::mem::take(&mut self.seen)
+    }
+
     /// `kill -9`. What the process had written until then is read to its end.
     pub fn kill(mut self) -> Vec<Event> {
         self.process.kill().unwrap();

@@ -351,7 +351,7 @@ pub fn check_input(input: &[Value]) {
 }
 
 /// Every process that can be looked at: pid, command line, working directory.
-fn processes() -> impl Iterator<Item = (u32, String, PathBuf)> {
+pub fn processes() -> impl Iterator<Item = (u32, String, PathBuf)> {
     let entries = fs::read_dir("/proc").unwrap().flatten();
     entries.filter_map(|entry| {
         let pid = entry.file_name().to_str()?.parse().ok()?;
