@@ -1,0 +1,248 @@
+//! `troupe agents`: look at the tree of a session, and act in it, whether it runs or not.
+//!
+//! Reading goes to the logs, and asks a running process only for what is not written.
+//! Acting goes to the process that runs the tree; without one, this program runs it.
+
+mod act;
+mod address;
+mod chronicle;
+pub mod draw;
+mod entry;
+mod follow;
+mod logs;
+mod look;
+mod open;
+mod rehearsal;
+mod result;
+pub mod screen;
+mod show;
+mod told;
+
+use std::env;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use troupe_store::EmbeddedStore;
+
+use crate::arguments::{Layers, Overrides};
+use crate::commands::block_on;
+use crate::control::{Mode, Request, Urgency, Verb};
+use crate::failure::{Failure, Outcome};
+use crate::home::Home;
+
+#[derive(Debug, Args)]
+#[command(after_help = "ADDRESS says which agent is meant:
+  (nothing)                     the root of the newest tree of this directory
+  2, /root/tester, tester       an agent of that tree, by number or path
+  3f2a9c1e                      a session (id, its first characters, or name): the agent that it is
+  3f2a9c1e:2, 3f2a9c1e:tester   an agent of the tree of that session
+
+Reading works on trees of running processes and on stored ones. Acting reaches the process that
+runs the tree; if there is none, this program runs the tree until it is quiet.
+
+Examples:
+  troupe agents tree --watch
+  troupe agents result tester
+  troupe agents send 2 \"leave the generated files alone\"
+  troupe agents stop cancel 3f2a9c1e:2
+  troupe demo agents            a tree to look at, without a key")]
+pub struct AgentsArguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Draw the tree: who is there, since when, with which role and model, at what cost.
+    #[command(
+        after_help = "Examples:\n  troupe agents tree\n  troupe agents tree 3f2a9c1e --watch\n  troupe agents tree --json | jq -r '.agents[].path'"
+    )]
+    Tree {
+        #[arg(value_name = "ADDRESS")]
+        address: Option<String>,
+        /// Draw again when something changes, until no process runs the tree.
+        #[arg(short, long)]
+        watch: bool,
+        /// One JSON object; with --watch, one per change.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Tell everything about one agent: how it was made, its tasks, what waits for it.
+    #[command(
+        after_help = "Examples:\n  troupe agents show 2\n  troupe agents show 3f2a9c1e:tester --json"
+    )]
+    Show {
+        #[arg(value_name = "ADDRESS")]
+        address: Option<String>,
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print what an agent did and said.
+    #[command(
+        after_help = "Examples:\n  troupe agents logs tester --follow\n  troupe agents logs 2 -n 5\n  troupe agents logs 2 --json | jq -c 'select(.type == \"response_item\")'"
+    )]
+    Logs {
+        #[arg(value_name = "ADDRESS")]
+        address: Option<String>,
+        /// Only the last N entries.
+        #[arg(short = 'n', long, value_name = "N")]
+        limit: Option<NonZeroUsize>,
+        /// Go on until no process runs the tree.
+        #[arg(short, long)]
+        follow: bool,
+        /// The lines of the log as they are.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print what a task came to, and what the engine saw of it.
+    #[command(
+        after_help = "Examples:\n  troupe agents result tester\n  troupe agents result 2 --json | jq .evidence.files"
+    )]
+    Result {
+        #[arg(value_name = "ADDRESS")]
+        address: Option<String>,
+        /// This task and not the last one; `troupe agents show` lists them.
+        #[arg(long, value_name = "ID")]
+        task: Option<String>,
+        /// The whole record.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Wait until an agent's task has ended.
+    #[command(
+        after_help = "Exit codes:\n  0    the task was completed\n  1    it ended otherwise, or no process runs the tree\n  124  the time is up\n\nExample:\n  troupe agents wait tester --timeout 600 && troupe agents result tester"
+    )]
+    Wait {
+        #[arg(value_name = "ADDRESS")]
+        address: Option<String>,
+        /// Give up after so many seconds.
+        #[arg(long, value_name = "SECONDS")]
+        timeout: Option<u64>,
+    },
+    /// Write to an agent: a running task takes the message along, an idle agent begins one.
+    #[command(
+        after_help = "If no process runs the tree, this program does, and stays until it is quiet: there is nobody
+to leave it to.
+
+Examples:\n  troupe agents send tester \"also run the slow tests\"\n  troupe agents send 3f2a9c1e:2 --interrupt \"stop that; look at parser.rs first\""
+    )]
+    Send {
+        #[arg(value_name = "ADDRESS")]
+        address: String,
+        message: String,
+        /// End the running task first; the message begins the next one.
+        #[arg(long)]
+        interrupt: bool,
+    },
+    /// Stop an agent, or everything below it.
+    #[command(
+        after_help = "Examples:\n  troupe agents stop cancel tester --dry-run\n  troupe agents stop close 3f2a9c1e:2\n  troupe agents stop prune /root/tester"
+    )]
+    Stop {
+        #[arg(value_enum, value_name = "HOW")]
+        verb: Verb,
+        #[arg(value_name = "ADDRESS")]
+        address: String,
+        /// Only tell what would be touched.
+        #[arg(long)]
+        dry_run: bool,
+        #[arg(long)]
+        json: bool,
+    },
+    /// Bring a closed agent back, or have an interrupted one go on.
+    #[command(
+        after_help = "Without an agent: all that were cut off when their process ended. If no process runs the tree,
+this program does, and stays until it is quiet.
+
+Examples:\n  troupe agents resume\n  troupe agents resume 3f2a9c1e:tester"
+    )]
+    Resume {
+        #[arg(value_name = "ADDRESS")]
+        address: Option<String>,
+    },
+}
+
+/// What every action needs.
+struct Desk {
+    home: Home,
+    store: EmbeddedStore,
+    cwd: PathBuf,
+    overrides: Overrides,
+    layers: Layers,
+}
+
+pub fn run(arguments: AgentsArguments, overrides: Overrides, layers: Layers) -> Outcome {
+    let home = Home::find()?;
+    let desk = Desk {
+        store: EmbeddedStore::open(home.path()).map_err(Failure::not_started)?,
+        cwd: env::current_dir().map_err(Failure::not_started)?,
+        home,
+        overrides,
+        layers,
+    };
+    block_on(perform(desk, arguments.action))
+}
+
+async fn perform(desk: Desk, action: Action) -> Outcome {
+    match action {
+        Action::Tree {
+            address,
+            watch,
+            json,
+        } => look::tree(&desk, address.as_deref(), watch, json).await,
+        Action::Show { address, json } => show::run(&desk, address.as_deref(), json).await,
+        Action::Logs {
+            address,
+            limit,
+            follow,
+            json,
+        } => {
+            let query = logs::Query {
+                limit,
+                follow,
+                json,
+            };
+            logs::run(&desk, address.as_deref(), query).await
+        }
+        Action::Result {
+            address,
+            task,
+            json,
+        } => result::run(&desk, address.as_deref(), task, json).await,
+        Action::Wait { address, timeout } => follow::wait(&desk, address.as_deref(), timeout).await,
+        Action::Send {
+            address,
+            message,
+            interrupt,
+        } => {
+            let urgency = if interrupt {
+                Urgency::Interrupt
+            } else {
+                Urgency::Regular
+            };
+            let ask = |to| Request::Send {
+                to,
+                text: message,
+                urgency,
+            };
+            act::run(desk, Some(&address), act::Shown::People, ask).await
+        }
+        Action::Stop {
+            verb,
+            address,
+            dry_run,
+            json,
+        } => {
+            let mode = if dry_run { Mode::DryRun } else { Mode::Act };
+            let ask = |target| Request::Stop { verb, target, mode };
+            let shown = if json {
+                act::Shown::Programs
+            } else {
+                act::Shown::People
+            };
+            act::run(desk, Some(&address), shown, ask).await
+        }
+        Action::Resume { address } => act::resume(desk, address.as_deref()).await,
+    }
+}

@@ -1,0 +1,64 @@
+//! `troupe agents send`, `stop` and `resume`: through the process that runs the tree, or by
+//! running it here.
+
+use troupe_protocol::AgentId;
+
+use super::address::{Target, find};
+use super::open::OpenTree;
+use super::{Desk, rehearsal, told};
+use crate::commands::tell;
+use crate::control::{Mode, Request, client};
+use crate::failure::{Failure, Outcome};
+
+pub use super::told::Shown;
+
+/// Asks something of the agent that is meant. The request names it by its number, which is
+/// the same for whoever runs the tree.
+pub async fn run(
+    desk: Desk,
+    address: Option<&str>,
+    shown: Shown,
+    ask: impl FnOnce(String) -> Request,
+) -> Outcome {
+    let target = find(&desk, address).await?;
+    let request = ask(target.agent.to_string());
+    perform(desk, target, request, shown).await
+}
+
+/// `troupe agents resume`. Named alone, a tree means everybody in it who was cut off.
+pub async fn resume(desk: Desk, address: Option<&str>) -> Outcome {
+    let target = find(&desk, address).await?;
+    let agent = (target.agent != AgentId::ROOT).then(|| target.agent.to_string());
+    let request = Request::Resume { target: agent };
+    perform(desk, target, request, Shown::People).await
+}
+
+async fn perform(desk: Desk, target: Target, request: Request, shown: Shown) -> Outcome {
+    let asked = client::ask(desk.home.path(), target.tree.root, &request).await;
+    if let Some(answer) = asked.map_err(Failure::failed)? {
+        return told::print(answer, &request, shown);
+    }
+    if let Request::Stop {
+        verb,
+        mode: Mode::DryRun,
+        ..
+    } = request
+    {
+        // Opening the tree would have what waits in it go on.
+        let answer = rehearsal::stop(&target, verb)?;
+        return told::print(answer, &request, shown);
+    }
+    let mut open = OpenTree::open(desk, &target.tree).await?;
+    let answer = open.act(request.clone()).await;
+    let exit = told::print(answer, &request, shown);
+    let stays = match request {
+        Request::Send { .. } | Request::Resume { .. } => exit.is_ok(),
+        Request::Stop { .. } | Request::Look => false,
+    };
+    if stays {
+        tell("no other process runs this tree; it runs here until it is quiet (Ctrl-C ends that)");
+        open.stay().await?;
+    }
+    open.close().await?;
+    exit
+}

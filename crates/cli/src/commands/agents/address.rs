@@ -1,0 +1,185 @@
+//! Which agent of which tree a person means.
+
+use anyhow::anyhow;
+use troupe_agents::tree::AddressError;
+use troupe_protocol::{AgentId, SessionId};
+use troupe_store::{Error, ListQuery, Store};
+
+use super::Desk;
+use super::chronicle::Chronicle;
+use crate::failure::Failure;
+use crate::limits::SESSIONS_SEARCHED_MAX;
+
+/// How a person says it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Address<'a> {
+    /// The root of the newest tree of this directory.
+    Newest,
+    /// An agent of that tree.
+    Here(&'a str),
+    /// An agent of the tree of a session.
+    There { session: &'a str, agent: &'a str },
+    /// A session, or an agent of the newest tree.
+    Either(&'a str),
+}
+
+impl<'a> Address<'a> {
+    fn parse(text: Option<&'a str>) -> Self {
+        let Some(text) = text.map(str::trim).filter(|text| !text.is_empty()) else {
+            return Self::Newest;
+        };
+        match text.split_once(':') {
+            Some(("", agent)) => Self::Here(agent),
+            Some((session, agent)) => Self::There { session, agent },
+            None if text.starts_with('/') => Self::Here(text),
+            None => Self::Either(text),
+        }
+    }
+}
+
+/// A tree and the agent that is meant.
+#[derive(Debug)]
+pub struct Target {
+    pub tree: Chronicle,
+    pub agent: AgentId,
+}
+
+/// Finds it, or says why there is none.
+pub async fn find(desk: &Desk, text: Option<&str>) -> Result<Target, Failure> {
+    let found = find_or_none(desk, text).await?;
+    found.ok_or_else(|| Failure::not_started(anyhow!(nothing_yet(desk))))
+}
+
+/// What is said when there is no tree to speak of.
+pub fn nothing_yet(desk: &Desk) -> String {
+    format!(
+        "no agents yet in {}; a session gets some when its model spawns them, and \
+         `troupe demo agents` shows how that looks",
+        desk.cwd.display()
+    )
+}
+
+/// Returns `None` if nothing was named and this directory has no tree.
+pub async fn find_or_none(desk: &Desk, text: Option<&str>) -> Result<Option<Target>, Failure> {
+    match Address::parse(text) {
+        Address::Newest => match newest(desk).await? {
+            Some(tree) => Ok(Some(Target {
+                tree,
+                agent: AgentId::ROOT,
+            })),
+            None => Ok(None),
+        },
+        Address::Here(agent) => match newest(desk).await? {
+            Some(tree) => within(tree, agent).map(Some),
+            None => Ok(None),
+        },
+        Address::There { session, agent } => {
+            let session = resolve(desk, session).await.map_err(Failure::not_started)?;
+            within(of_session(desk, session).await?.tree, agent).map(Some)
+        }
+        Address::Either(text) => either(desk, text).await.map(Some),
+    }
+}
+
+/// A number is an agent's if there is one of that number: it is the shorter thing to type.
+/// Anything else is a session first, because its name need not be told from a path's end.
+async fn either(desk: &Desk, text: &str) -> Result<Target, Failure> {
+    let is_number = text.parse::<u32>().is_ok() || text == "root";
+    let mut here = None;
+    if is_number {
+        here = newest(desk).await?;
+        if let Some(tree) = here.take_if(|tree| tree.resolve(text).is_ok()) {
+            return within(tree, text);
+        }
+    }
+    match resolve(desk, text).await {
+        Ok(session) => of_session(desk, session).await,
+        Err(Error::NotFound { what }) => {
+            let here = match here {
+                Some(tree) => Some(tree),
+                None => newest(desk).await?,
+            };
+            match here {
+                Some(tree) => within(tree, text),
+                None => Err(Failure::not_started(Error::NotFound { what })),
+            }
+        }
+        Err(error) => Err(Failure::not_started(error)),
+    }
+}
+
+fn within(tree: Chronicle, agent: &str) -> Result<Target, Failure> {
+    match tree.resolve(agent) {
+        Ok(agent) => Ok(Target { tree, agent }),
+        Err(error @ AddressError::Unknown(_)) => {
+            let root = tree.root.short();
+            let hint =
+                format!("in the tree of session {root}; `troupe agents tree {root}` shows it");
+            Err(Failure::not_started(anyhow!("{error} {hint}")))
+        }
+        Err(error) => Err(Failure::not_started(error)),
+    }
+}
+
+async fn resolve(desk: &Desk, text: &str) -> Result<SessionId, Error> {
+    // A full id needs no index.
+    match text.parse() {
+        Ok(id) => Ok(id),
+        Err(_) => desk.store.resolve(text).await,
+    }
+}
+
+async fn of_session(desk: &Desk, session: SessionId) -> Result<Target, Failure> {
+    let place = desk.store.tree_of(session).await;
+    let Some(place) = place.map_err(Failure::not_started)? else {
+        return Err(Failure::not_started(anyhow!(
+            "session {} has no agents; `troupe sessions show {}` prints its conversation",
+            session.short(),
+            session.short()
+        )));
+    };
+    Ok(Target {
+        tree: Chronicle::read(&desk.store, place.root).await?,
+        agent: place.agent,
+    })
+}
+
+/// Finds the tree of this directory whose session changed last.
+async fn newest(desk: &Desk) -> Result<Option<Chronicle>, Failure> {
+    let query = ListQuery {
+        cwd: Some(desk.cwd.clone()),
+        limit: Some(SESSIONS_SEARCHED_MAX),
+        ..ListQuery::default()
+    };
+    let page = desk
+        .store
+        .list(&query)
+        .await
+        .map_err(Failure::not_started)?;
+    for session in page.sessions {
+        let place = desk.store.tree_of(session.id).await;
+        if let Some(place) = place.map_err(Failure::not_started)? {
+            return Chronicle::read(&desk.store, place.root).await.map(Some);
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Address::{Either, Here, Newest, There};
+    use super::*;
+
+    #[test]
+    fn addresses() {
+        let check = |text, expected| assert_eq!(Address::parse(text), expected);
+        check(None, Newest);
+        check(Some(" "), Newest);
+        check(Some("2"), Either("2"));
+        check(Some("3f2a9c1e"), Either("3f2a9c1e"));
+        check(Some("/root/tester"), Here("/root/tester"));
+        check(Some(":2"), Here("2"));
+        let (session, agent) = ("3f2a9c1e", "/root/tester");
+        check(Some("3f2a9c1e:/root/tester"), There { session, agent });
+    }
+}

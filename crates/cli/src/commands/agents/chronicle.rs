@@ -1,0 +1,275 @@
+//! A tree as its logs tell it. Reading further costs what was added, so that a tree can be
+//! watched while another process runs it.
+
+use std::collections::{BTreeMap, HashMap};
+
+use troupe_agents::tree::lifecycle::Interruption;
+use troupe_agents::tree::{AddressError, Agent, Memory, Record, Status};
+use troupe_protocol::result::TaskResult;
+use troupe_protocol::rollout::{RolloutRecord, SessionMeta};
+use troupe_protocol::spawn::SpawnSpec;
+use troupe_protocol::tree::{AgentLine, AgentMessage, Fact, Keepsake, MessageId};
+use troupe_protocol::{AgentId, SessionId};
+use troupe_store::{Error, Line, Position, Store};
+
+use crate::control::Row;
+use crate::control::row::{Made, Pending, Tokens, detail};
+use crate::failure::Failure;
+
+#[derive(Debug)]
+pub struct Chronicle {
+    pub root: SessionId,
+    /// The first line of the root's log.
+    pub meta: SessionMeta,
+    pub memory: Memory,
+    pub specs: BTreeMap<AgentId, SpawnSpec>,
+    /// Oldest first.
+    pub results: BTreeMap<AgentId, Vec<TaskResult>>,
+    pub mail: HashMap<MessageId, AgentMessage>,
+    notes: BTreeMap<AgentId, Note>,
+    records: Vec<Record>,
+    logs: Vec<Reading>,
+}
+
+/// How far a log was read.
+#[derive(Debug)]
+struct Reading {
+    session: SessionId,
+    next: Position,
+}
+
+#[derive(Debug)]
+struct Note {
+    order: u64,
+    text: Option<String>,
+}
+
+/// Whether a process runs the tree: without one, what began cannot be running.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Served {
+    Yes,
+    No,
+}
+
+impl Chronicle {
+    pub async fn read(store: &dyn Store, root: SessionId) -> Result<Self, Failure> {
+        let first = store.read_all(root, Position::default()).await;
+        let first = first.map_err(Failure::not_started)?;
+        let meta = match first.lines.first().map(Line::record) {
+            Some(Ok(stamped)) => match stamped.record {
+                RolloutRecord::SessionMeta(meta) => Some(*meta),
+                _ => None,
+            },
+            _ => None,
+        };
+        let meta = meta.ok_or_else(|| {
+            Failure::failed(anyhow::anyhow!(
+                "the log of session {root} does not begin as one; `troupe sessions show {root}` \
+                 may tell more"
+            ))
+        })?;
+        let mut chronicle = Self {
+            root,
+            meta,
+            memory: Memory::default(),
+            specs: BTreeMap::new(),
+            results: BTreeMap::new(),
+            mail: HashMap::new(),
+            notes: BTreeMap::new(),
+            records: Vec::new(),
+            logs: vec![Reading {
+                session: root,
+                next: Position::default(),
+            }],
+        };
+        chronicle.follow(store).await?;
+        Ok(chronicle)
+    }
+
+    /// Reads what was added. Returns whether the tree changed.
+    pub async fn follow(&mut self, store: &dyn Store) -> Result<bool, Failure> {
+        let known = self.records.len();
+        // The births in one log add logs to the end.
+        let mut index = 0;
+        while index < self.logs.len() {
+            self.read_log(store, index).await?;
+            index += 1;
+        }
+        let changed = self.records.len() > known;
+        if changed {
+            self.fold();
+        }
+        Ok(changed)
+    }
+
+    async fn read_log(&mut self, store: &dyn Store, index: usize) -> Result<(), Failure> {
+        loop {
+            let Reading { session, next } = self.logs[index];
+            let batch = match store.read_all(session, next).await {
+                Ok(batch) => batch,
+                // A child that has not been opened yet has no log.
+                Err(Error::NotFound { .. }) if index > 0 => return Ok(()),
+                Err(error) => return Err(Failure::failed(error)),
+            };
+            for line in batch.lines.iter().filter(|line| may_be_ours(&line.bytes)) {
+                // One that cannot be read is reported by whoever resumes the tree.
+                if let Ok(stamped) = line.record()
+                    && let RolloutRecord::Agent(line) = stamped.record
+                    && line.tree == self.root
+                {
+                    self.take(*line);
+                }
+            }
+            let is_stuck = batch.next == next;
+            self.logs[index].next = batch.next;
+            if batch.at_end || is_stuck {
+                return Ok(());
+            }
+        }
+    }
+
+    fn take(&mut self, line: AgentLine) {
+        let AgentLine {
+            record,
+            spec,
+            message,
+            result,
+            ..
+        } = line;
+        let mut keep = |id: MessageId, message: Option<Box<AgentMessage>>| {
+            if let Some(message) = message {
+                self.mail.insert(id, *message);
+            }
+        };
+        match &record.fact {
+            Fact::Born(birth) => {
+                keep(birth.first.id, message);
+                self.logs.push(Reading {
+                    session: birth.session,
+                    next: Position::default(),
+                });
+                if let Some(spec) = spec {
+                    self.specs.insert(birth.agent, *spec);
+                }
+            }
+            Fact::Sent { envelope, .. } => keep(envelope.id, message),
+            Fact::Ended {
+                agent, callback, ..
+            } => {
+                if let Some(callback) = callback {
+                    keep(callback.id, message);
+                }
+                if let Some(result) = result {
+                    self.results.entry(*agent).or_default().push(*result);
+                }
+            }
+            Fact::Kept(Keepsake::Note { agent, note }) => {
+                let order = record.order;
+                let known = self.notes.get(agent);
+                if known.is_none_or(|known| known.order < order) {
+                    let text = note.clone();
+                    self.notes.insert(*agent, Note { order, text });
+                }
+            }
+            _ => {}
+        }
+        self.records.push(record);
+    }
+
+    fn fold(&mut self) {
+        self.records.sort_by_key(|record| record.order);
+        self.memory = Memory::default();
+        for record in &self.records {
+            // What does not fit yet stands in a line that was not read yet, or never will be.
+            self.memory.fold(record).ok();
+        }
+    }
+
+    /// Returns all facts, in their order.
+    pub fn records(&self) -> Vec<Record> {
+        self.records.clone()
+    }
+
+    /// Finds the agent that a person means.
+    pub fn resolve(&self, text: &str) -> Result<AgentId, AddressError> {
+        self.memory.resolve(AgentId::ROOT, text)
+    }
+
+    /// Returns an agent, which must be one that [`Chronicle::resolve`] or the index named.
+    pub fn agent(&self, agent: AgentId) -> Result<&Agent, Failure> {
+        self.memory.get(agent).ok_or_else(|| {
+            Failure::failed(anyhow::anyhow!(
+                "agent {agent} is not in the logs of session {}; `troupe reindex` rebuilds the \
+                 index",
+                self.root.short()
+            ))
+        })
+    }
+
+    /// Returns how an agent stands, as far as it is written.
+    pub fn status(&self, agent: &Agent, served: Served) -> Status {
+        match (Status::from(&agent.lifecycle), served) {
+            (Status::Running, Served::No) => Status::Interrupted {
+                why: Interruption::Crash,
+            },
+            (status, _) => status,
+        }
+    }
+
+    pub fn note(&self, agent: AgentId) -> Option<&str> {
+        self.notes.get(&agent)?.text.as_deref()
+    }
+
+    /// Returns all agents by number.
+    pub fn rows(&self, served: Served) -> Vec<Row> {
+        let agents = self.memory.iter();
+        agents.map(|agent| self.row(agent, served)).collect()
+    }
+
+    pub fn row(&self, agent: &Agent, served: Served) -> Row {
+        let status = self.status(agent, served);
+        let last = self.results.get(&agent.id).and_then(|all| all.last());
+        Row {
+            agent_id: agent.id,
+            session_id: agent.session,
+            parent_agent_id: agent.parent,
+            path: agent.path.clone(),
+            made: agent.genealogy.as_ref().and_then(|genealogy| {
+                let spec = self.specs.get(&agent.id)?;
+                Some(Made::by(spec, genealogy.origin))
+            }),
+            note: self.note(agent.id).map(str::to_owned),
+            status: status.to_wire(last.and_then(TaskResult::text)),
+            detail: detail(status, None),
+            since_ms: agent.since.0,
+            born_ms: agent.born_at.0,
+            tokens: Tokens {
+                own: self.tokens(agent.id),
+                subtree: self
+                    .memory
+                    .subtree(agent.id)
+                    .into_iter()
+                    .map(|below| self.tokens(below))
+                    .sum(),
+            },
+            pending: Pending::of(agent.inbox.depth()),
+            last_task: last.map(|result| result.task_id.clone()),
+            pruned: agent.place == troupe_agents::tree::agent::Place::Pruned,
+        }
+    }
+
+    fn tokens(&self, agent: AgentId) -> u64 {
+        let results = self.results.get(&agent).into_iter().flatten();
+        results
+            .map(|result| result.evidence.usage.total_tokens)
+            .sum()
+    }
+}
+
+/// Tells most other lines by their first bytes, as our own writer puts the kind there.
+fn may_be_ours(line: &[u8]) -> bool {
+    const HEAD_BYTES: usize = 64;
+    let head = &line[..line.len().min(HEAD_BYTES)];
+    let has = |text: &[u8]| head.windows(text.len()).any(|window| window == text);
+    has(br#""type":"agent""#) || !has(br#""type":""#)
+}

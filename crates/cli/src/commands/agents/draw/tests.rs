@@ -1,0 +1,97 @@
+use expect_test::{Expect, expect};
+use troupe_protocol::SessionId;
+use troupe_protocol::agent::AgentOrigin;
+
+use super::*;
+use crate::control::row::{Made, Pending, Tokens};
+
+const NOW_MS: i64 = 1_794_823_200_000;
+
+/// Agent `number` below `parent`, for three seconds in this status.
+fn row(number: u32, parent: Option<u32>, path: &str, status: AgentStatus) -> Row {
+    let made = parent.map(|_| Made {
+        origin: AgentOrigin::Spawn,
+        role: "worker".to_owned(),
+        persona: None,
+        label: None,
+        model: "deep".to_owned(),
+        summary: "count the words".to_owned(),
+    });
+    Row {
+        agent_id: AgentId(number),
+        session_id: SessionId(uuid::Uuid::from_u128(number.into())),
+        parent_agent_id: parent.map(AgentId),
+        path: path.to_owned(),
+        made,
+        note: None,
+        status,
+        detail: None,
+        since_ms: NOW_MS - 3_000,
+        born_ms: NOW_MS - 3_000,
+        tokens: Tokens {
+            own: 1_200,
+            subtree: 1_200,
+        },
+        pending: Pending::default(),
+        last_task: None,
+        pruned: false,
+    }
+}
+
+fn check(rows: &[Row], top: u32, expected: Expect) {
+    expected.assert_eq(&tree(rows, AgentId(top), NOW_MS, Style::Plain));
+}
+
+fn family() -> Vec<Row> {
+    let done = AgentStatus::Completed(Some("There are\nthree.".to_owned()));
+    let failed = AgentStatus::Errored("the response failed".to_owned());
+    let mut root = row(0, None, "/root", AgentStatus::Running);
+    root.tokens.subtree = 4_800;
+    root.pending.messages = 1;
+    let mut asking = row(3, Some(1), "/root/scout/helper", AgentStatus::Running);
+    asking.detail = Some("waits for an approval".to_owned());
+    let mut noted = row(2, Some(0), "/root/docs", failed);
+    noted.note = Some("second try".to_owned());
+    noted.pending.interrupts = 2;
+    vec![root, row(1, Some(0), "/root/scout", done), noted, asking]
+}
+
+#[test]
+fn children_stand_below_their_parents() {
+    check(&family(), 0, expect![[r#"
+        /root           running        3s · 1,200 tokens, 4,800 with its agents · 1 message waits
+        ├─ 1 scout      completed      3s · worker on deep · 1,200 tokens · “There are three.”
+        │  └─ 3 helper  running        3s · worker on deep · 1,200 tokens · waits for an approval
+        └─ 2 docs       errored        3s · worker on deep · 1,200 tokens · 2 interrupts wait · note: second try · “the response failed”
+    "#]]);
+}
+
+#[test]
+fn a_subtree_stands_alone() {
+    check(&family(), 1, expect![[r#"
+        1 /root/scout  completed      3s · worker on deep · 1,200 tokens · “There are three.”
+        └─ 3 helper    running        3s · worker on deep · 1,200 tokens · waits for an approval
+    "#]]);
+}
+
+#[test]
+fn the_released_come_after_the_tree() {
+    let mut rows = family();
+    rows[2].parent_agent_id = None;
+    rows[1].pruned = true;
+    rows[0].status = AgentStatus::Queued { position: 2 };
+    check(&rows, 0, expect![[r#"
+        /root                    queued (2)     3s · 1,200 tokens, 4,800 with its agents · 1 message waits
+        └─ 1 scout               completed      3s · worker on deep · 1,200 tokens · pruned · “There are three.”
+           └─ 3 helper           running        3s · worker on deep · 1,200 tokens · waits for an approval
+        2 /root/docs (released)  errored        3s · worker on deep · 1,200 tokens · 2 interrupts wait · note: second try · “the response failed”
+    "#]]);
+}
+
+#[test]
+fn ages_and_numbers() {
+    let ages = [-5, 0, 59_999, 60_000, 7_200_000, 172_800_000].map(age);
+    assert_eq!(ages, ["0s", "0s", "59s", "1m", "2h", "2d"]);
+    let numbers = [0, 999, 1_000, 1_234_567].map(thousands);
+    assert_eq!(numbers, ["0", "999", "1,000", "1,234,567"]);
+}

@@ -1,0 +1,106 @@
+//! Follows a tree that another process runs, by its logs: `--watch`, `--follow`, `wait`.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
+use troupe_agents::tree::Status;
+
+use super::address::{Target, find};
+use super::chronicle::{Chronicle, Served};
+use super::{Desk, draw};
+use crate::commands::{print, tell};
+use crate::control::{Request, client};
+use crate::failure::{Exit, Failure, Outcome};
+use crate::limits::{ABSENT_LOOKS_MAX, FOLLOW_INTERVAL_MS};
+
+/// Goes on as long as a process runs the tree.
+#[derive(Debug)]
+pub struct Follower {
+    interval: Interval,
+    /// Looks in a row that found neither a process nor anything new. A process begins to
+    /// listen a moment after its first line.
+    absent: u32,
+}
+
+impl Follower {
+    pub fn every(time: Duration) -> Self {
+        let mut interval = interval_at(Instant::now() + time, time);
+        interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self {
+            interval,
+            absent: 0,
+        }
+    }
+
+    /// Waits for the next look and reads what is new. Returns whether there will be more.
+    pub async fn goes_on(&mut self, desk: &Desk, tree: &mut Chronicle) -> Result<bool, Failure> {
+        self.interval.tick().await;
+        if tree.follow(&desk.store).await? || is_served(desk, tree).await {
+            self.absent = 0;
+        } else {
+            self.absent += 1;
+        }
+        Ok(self.absent < ABSENT_LOOKS_MAX)
+    }
+}
+
+/// Tells whether a process runs the tree. One that does not answer is there.
+pub async fn is_served(desk: &Desk, tree: &Chronicle) -> bool {
+    let answer = client::ask(desk.home.path(), tree.root, &Request::Look).await;
+    !matches!(answer, Ok(None))
+}
+
+/// `troupe agents wait`.
+pub async fn wait(desk: &Desk, address: Option<&str>, seconds: Option<u64>) -> Outcome {
+    let mut target = find(desk, address).await?;
+    let ended = until_final(desk, &mut target);
+    let status = match seconds.map(Duration::from_secs) {
+        Some(time) => match tokio::time::timeout(time, ended).await {
+            Ok(status) => status?,
+            Err(_) => {
+                let path = &target.tree.agent(target.agent)?.path;
+                tell(&format!("{path} has not ended; the time is up"));
+                return Ok(Exit::TimedOut);
+            }
+        },
+        None => ended.await?,
+    };
+    let agent = target.tree.agent(target.agent)?;
+    let Some(status) = status else {
+        tell(&format!(
+            "no process runs this tree, so {} will not go on by itself; `troupe agents resume \
+             {}:{}` goes on with it",
+            agent.path,
+            target.tree.root.short(),
+            agent.id
+        ));
+        return Ok(Exit::Failed);
+    };
+    let row = target.tree.row(agent, Served::Yes);
+    let detail = row.detail.map(|detail| format!(" ({detail})"));
+    print(&format!(
+        "{} {}{}\n",
+        row.path,
+        draw::word(&row.status),
+        detail.unwrap_or_default()
+    ))?;
+    Ok(match status {
+        Status::Completed => Exit::Success,
+        _ => Exit::Failed,
+    })
+}
+
+/// Returns the final status; `None` if no process is there to bring one about.
+async fn until_final(desk: &Desk, target: &mut Target) -> Result<Option<Status>, Failure> {
+    let mut follower = Follower::every(Duration::from_millis(FOLLOW_INTERVAL_MS));
+    loop {
+        let agent = target.tree.agent(target.agent)?;
+        let status = target.tree.status(agent, Served::Yes);
+        if status.is_final() {
+            return Ok(Some(status));
+        }
+        if !follower.goes_on(desk, &mut target.tree).await? {
+            return Ok(None);
+        }
+    }
+}

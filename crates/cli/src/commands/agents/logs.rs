@@ -1,0 +1,127 @@
+//! `troupe agents logs`: what an agent did and said, from its own log.
+
+use std::collections::VecDeque;
+use std::io;
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use troupe_protocol::SessionId;
+use troupe_protocol::rollout::RolloutRecord;
+use troupe_store::{Error, Line, Position, Store};
+
+use super::follow::Follower;
+use super::{Desk, address, entry};
+use crate::commands::print;
+use crate::failure::{Exit, Failure, Outcome};
+use crate::limits::FOLLOW_INTERVAL_MS;
+use crate::style::{ColorChoice, Style};
+
+#[derive(Debug, Clone, Copy)]
+pub struct Query {
+    pub limit: Option<NonZeroUsize>,
+    pub follow: bool,
+    pub json: bool,
+}
+
+pub async fn run(desk: &Desk, address: Option<&str>, query: Query) -> Outcome {
+    let mut target = address::find(desk, address).await?;
+    let session = target.tree.agent(target.agent)?.session;
+    let mut log = Log {
+        session,
+        next: Position::default(),
+        form: if query.json {
+            Form::Json
+        } else {
+            Form::People(Style::choose(ColorChoice::Auto, &io::stdout()))
+        },
+    };
+    log.print_first(&desk.store, query.limit).await?;
+    if query.follow {
+        let mut follower = Follower::every(Duration::from_millis(FOLLOW_INTERVAL_MS));
+        while follower.goes_on(desk, &mut target.tree).await? {
+            log.print_new(&desk.store).await?;
+        }
+        log.print_new(&desk.store).await?;
+    }
+    Ok(Exit::Success)
+}
+
+struct Log {
+    session: SessionId,
+    next: Position,
+    form: Form,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Form {
+    Json,
+    People(Style),
+}
+
+impl Log {
+    /// Prints what is there, all of it or the end.
+    async fn print_first(
+        &mut self,
+        store: &dyn Store,
+        limit: Option<NonZeroUsize>,
+    ) -> Result<(), Failure> {
+        let Some(limit) = limit else {
+            return self.print_new(store).await;
+        };
+        let mut kept = VecDeque::new();
+        while let Some(entries) = self.read(store).await? {
+            for entry in entries {
+                kept.push_back(entry);
+                if kept.len() > limit.get() {
+                    kept.pop_front();
+                }
+            }
+        }
+        print(&Vec::from(kept).concat())?;
+        Ok(())
+    }
+
+    async fn print_new(&mut self, store: &dyn Store) -> Result<(), Failure> {
+        while let Some(entries) = self.read(store).await? {
+            print(&entries.concat())?;
+        }
+        Ok(())
+    }
+
+    /// Reads the next entries; `None` at the end.
+    async fn read(&mut self, store: &dyn Store) -> Result<Option<Vec<String>>, Failure> {
+        let batch = match store.read_all(self.session, self.next).await {
+            Ok(batch) => batch,
+            // It has not been opened yet.
+            Err(Error::NotFound { .. }) => return Ok(None),
+            Err(error) => return Err(Failure::failed(error)),
+        };
+        if batch.next == self.next {
+            return Ok(None);
+        }
+        self.next = batch.next;
+        let entries = batch.lines.iter().filter_map(|line| self.form.entry(line));
+        Ok(Some(entries.collect()))
+    }
+}
+
+impl Form {
+    fn entry(self, line: &Line) -> Option<String> {
+        match self {
+            Self::Json => Some(format!("{}\n", String::from_utf8_lossy(&line.bytes))),
+            Self::People(style) => {
+                // What cannot be read is reported by whoever resumes the session.
+                let stamped = line.record().ok()?;
+                let RolloutRecord::EventMsg(event) = stamped.record else {
+                    return None;
+                };
+                let text = entry::of(&event.msg, style)?;
+                let time = jiff::Timestamp::from_millisecond(stamped.timestamp.0)
+                    .unwrap_or_default()
+                    .to_zoned(jiff::tz::TimeZone::system())
+                    .strftime("%H:%M:%S");
+                Some(format!("{} {text}\n", style.dim(&time.to_string())))
+            }
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! `troupe agents result`: what a task came to, in the agent's words and in the engine's.
+
+use std::fmt::Write as _;
+use std::io;
+
+use anyhow::anyhow;
+use troupe_protocol::result::{Evidence, FileEvidence, StopReason, StructuredOutput, TaskResult};
+
+use super::draw::{self, thousands};
+use super::{Desk, address};
+use crate::commands::print;
+use crate::failure::{Exit, Failure, Outcome};
+use crate::limits::SHOWN_LINE_CHARS_MAX;
+use crate::style::{ColorChoice, Style};
+
+pub async fn run(desk: &Desk, address: Option<&str>, task: Option<String>, json: bool) -> Outcome {
+    let target = address::find(desk, address).await?;
+    let agent = target.tree.agent(target.agent)?;
+    let results = target.tree.results.get(&agent.id);
+    let results = results.map_or(&[][..], Vec::as_slice);
+    let found = match &task {
+        Some(task) => results.iter().find(|result| result.task_id.0 == *task),
+        None => results.last(),
+    };
+    let Some(result) = found else {
+        return Err(Failure::failed(missing(&agent.path, results, task)));
+    };
+    let text = if json {
+        serde_json::to_string(result).map_err(Failure::failed)? + "\n"
+    } else {
+        let style = Style::choose(ColorChoice::Auto, &io::stdout());
+        shown(&agent.path, result, style)
+    };
+    print(&text)?;
+    Ok(Exit::Success)
+}
+
+fn missing(path: &str, results: &[TaskResult], task: Option<String>) -> anyhow::Error {
+    match task {
+        Some(task) => {
+            let known: Vec<&str> = results.iter().map(|it| it.task_id.as_str()).collect();
+            anyhow!(
+                "{path} has no finished task {task}; it has {}",
+                if known.is_empty() {
+                    "none".to_owned()
+                } else {
+                    known.join(", ")
+                }
+            )
+        }
+        None => anyhow!("{path} has not finished a task yet; `troupe agents wait` waits for it"),
+    }
+}
+
+/// Returns the result for people: how it ended, the words, the evidence.
+pub fn shown(path: &str, result: &TaskResult, style: Style) -> String {
+    let mut text = String::new();
+    let mut add = |line: &str| {
+        writeln!(text, "{line}").expect("a string takes any text");
+    };
+    let duration = result.evidence.ended_at_ms - result.evidence.started_at_ms;
+    let head = format!("{} · {}", stop(&result.stop), draw::age(duration));
+    add(&format!("{}  {head}", style.bold(path)));
+    add(&style.dim(&format!(
+        "session {}  task {}",
+        result.session_id, result.task_id
+    )));
+    if let Some(message) = result.text() {
+        add("");
+        add(message.trim_end());
+    }
+    match &result.output {
+        Some(StructuredOutput::Valid { .. }) => add(&style.dim("(fits its schema)")),
+        Some(StructuredOutput::Invalid { problems }) => {
+            add(&style.red("does not fit its schema:"));
+            for problem in problems {
+                add(&format!("  {problem}"));
+            }
+        }
+        None => {}
+    }
+    for line in evidence(&result.evidence, style) {
+        add(&line);
+    }
+    text
+}
+
+fn stop(stop: &StopReason) -> String {
+    match stop {
+        StopReason::Completed => "completed".to_owned(),
+        StopReason::Errored { .. } => "errored".to_owned(),
+        StopReason::OutputInvalid { .. } => "answered in the wrong shape".to_owned(),
+        StopReason::FailedToStart { .. } => "could not be started".to_owned(),
+        StopReason::Interrupted => "interrupted".to_owned(),
+        StopReason::Crash => "interrupted (the engine died)".to_owned(),
+        StopReason::Shutdown => "interrupted (the engine was shut down)".to_owned(),
+        StopReason::Cancelled { note: None } => "cancelled".to_owned(),
+        StopReason::Cancelled { note: Some(note) } => format!("cancelled ({note})"),
+        StopReason::BudgetExceeded => "over budget".to_owned(),
+        StopReason::Replaced => "replaced by newer input".to_owned(),
+        other => format!("{other:?}"),
+    }
+}
+
+fn evidence(evidence: &Evidence, style: Style) -> Vec<String> {
+    let mut lines = vec![String::new(), style.bold("What the engine saw")];
+    let mut row = |name: &str, value: String| lines.push(format!("  {name:<9} {value}"));
+    row(
+        "tokens",
+        format!(
+            "{} in ({} cached), {} out",
+            thousands(evidence.usage.input_tokens),
+            thousands(evidence.usage.cached_input_tokens),
+            thousands(evidence.usage.output_tokens)
+        ),
+    );
+    row("messages", evidence.messages.to_string());
+    let calls = evidence.tool_calls.iter();
+    let calls: Vec<String> = calls
+        .map(|(tool, count)| format!("{tool} ×{count}"))
+        .collect();
+    row(
+        "calls",
+        if calls.is_empty() {
+            "none".to_owned()
+        } else {
+            calls.join(", ")
+        },
+    );
+    for command in &evidence.commands {
+        let exit = match command.exit_code {
+            Some(code) => format!("exit {code}"),
+            None => "did not finish".to_owned(),
+        };
+        let line = draw::one_line(&command.command, SHOWN_LINE_CHARS_MAX);
+        row("command", format!("{line}  → {exit}"));
+    }
+    for file in &evidence.files {
+        row("file", format!("{}  {}", change(file), file.path.display()));
+    }
+    if evidence.omitted > 0 {
+        row(
+            "more",
+            format!("{} entries were left out", evidence.omitted),
+        );
+    }
+    for child in &evidence.children {
+        row("child", child.to_string());
+    }
+    lines
+}
+
+fn change(file: &FileEvidence) -> &'static str {
+    match (&file.before, &file.after) {
+        (None, Some(_)) => "added  ",
+        (Some(_), None) => "deleted",
+        (Some(before), Some(after)) if before == after => "as it was",
+        (Some(_), Some(_)) => "changed",
+        (None, None) => "gone   ",
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,113 @@
+//! Answers of a tree, for people and programs.
+
+use std::fmt::Write as _;
+
+use anyhow::anyhow;
+
+use super::draw;
+use crate::commands;
+use crate::control::request::{Skipped, Touched};
+use crate::control::{Answer, Mode, Receipt, Request, Verb};
+use crate::failure::{Exit, Failure, Outcome};
+
+#[derive(Debug, Clone, Copy)]
+pub enum Shown {
+    People,
+    Programs,
+}
+
+/// Prints an answer. What was refused, or not taken, is a failure.
+pub fn print(answer: Answer, request: &Request, shown: Shown) -> Outcome {
+    if let Answer::Refused { message } = answer {
+        return Err(Failure::failed(anyhow!(message)));
+    }
+    let text = match shown {
+        Shown::Programs => serde_json::to_string(&answer).map_err(Failure::failed)? + "\n",
+        Shown::People => people(&answer, request)?,
+    };
+    commands::print(&text)?;
+    Ok(Exit::Success)
+}
+
+fn people(answer: &Answer, request: &Request) -> Result<String, Failure> {
+    match answer {
+        Answer::Sent { to, receipt } => match receipt {
+            Receipt::Delivered => Ok(format!("{} begins with it\n", to.path)),
+            Receipt::Queued { position: 1 } => Ok(format!("{} takes it next\n", to.path)),
+            Receipt::Queued { position } => {
+                let before = position.saturating_sub(1);
+                Ok(format!("{} takes it after {before} others\n", to.path))
+            }
+            Receipt::Held { until } => Ok(format!("{} takes it once {until}\n", to.path)),
+            Receipt::Dead { why } => Err(Failure::failed(anyhow!(
+                "{} did not take it: {why}",
+                to.path
+            ))),
+        },
+        Answer::Stopped { touched, skipped } => Ok(stopped(touched, skipped, request)),
+        Answer::Resumed { agents } if agents.is_empty() => {
+            Ok("nobody was cut off; name an agent to bring a closed one back\n".to_owned())
+        }
+        Answer::Resumed { agents } => {
+            let lines = agents.iter().map(|row| {
+                let status = draw::word(&row.status);
+                format!("{} is back ({status})\n", row.path)
+            });
+            Ok(lines.collect())
+        }
+        Answer::Agents { agents } => {
+            let lines = agents.iter().map(|row| format!("{}\n", row.path));
+            Ok(lines.collect())
+        }
+        Answer::Refused { message } => Err(Failure::failed(anyhow!(message.clone()))),
+    }
+}
+
+fn stopped(touched: &[Touched], skipped: &[Skipped], request: &Request) -> String {
+    let is_rehearsal = matches!(
+        request,
+        Request::Stop {
+            mode: Mode::DryRun,
+            ..
+        }
+    );
+    let mut text = String::new();
+    for touched in touched {
+        let word = if is_rehearsal {
+            format!("would {}", verb(touched.action))
+        } else {
+            done(touched.action).to_owned()
+        };
+        writeln!(text, "{word} {} {}", touched.agent_id, touched.path)
+            .expect("a string takes any text");
+    }
+    for skipped in skipped {
+        writeln!(
+            text,
+            "left {} {}: {}",
+            skipped.agent_id, skipped.path, skipped.why
+        )
+        .expect("a string takes any text");
+    }
+    text
+}
+
+fn verb(verb: Verb) -> &'static str {
+    match verb {
+        Verb::Interrupt => "interrupt",
+        Verb::Cancel => "cancel",
+        Verb::Close => "close",
+        Verb::Release => "release",
+        Verb::Prune => "prune",
+    }
+}
+
+fn done(verb: Verb) -> &'static str {
+    match verb {
+        Verb::Interrupt => "interrupted",
+        Verb::Cancel => "cancelled",
+        Verb::Close => "closed",
+        Verb::Release => "released",
+        Verb::Prune => "pruned",
+    }
+}

@@ -1,0 +1,31 @@
+//! The way into a tree that another process runs.
+//!
+//! ```text
+//! troupe agents … ──request──►  $TROUPE_HOME/run/<root session>.sock  ──► act ──► desk
+//!                 ◄──answer───  one line of JSON each way
+//! ```
+//!
+//! The process that holds the root's lease listens, from the moment the tree has a child: a
+//! session without children opens no socket and makes no directory. What the socket does is
+//! what [`act`](act::act) does, so a command that opens a stored tree itself does the same.
+//!
+//! Only the same user gets in: the directory is theirs alone, and each side asks the kernel
+//! who the other is. Whoever takes the lease removes what a crashed process left behind.
+//!
+//! Deliberately absent: reading. The logs tell everything that is written, also while nobody
+//! runs the tree.
+
+pub mod act;
+pub mod client;
+mod line;
+pub mod request;
+pub mod row;
+mod server;
+mod socket;
+
+pub use request::{Answer, Mode, Receipt, Request, Urgency, Verb};
+pub use row::Row;
+pub use server::{Guard, serve};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,121 @@
+//! What is asked over the socket, and what is answered.
+
+use serde::{Deserialize, Serialize};
+use troupe_protocol::AgentId;
+
+use super::row::Row;
+
+/// Of the lines below. A process answers its own version only: the other program on this
+/// machine may be older or newer than the one that runs the tree.
+pub const VERSION: u32 = 1;
+
+/// One line of the client.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Versioned<T> {
+    pub version: u32,
+    #[serde(flatten)]
+    pub body: T,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "request", rename_all = "snake_case")]
+pub enum Request {
+    /// How every agent stands.
+    Look,
+    Send {
+        to: String,
+        text: String,
+        urgency: Urgency,
+    },
+    Stop {
+        verb: Verb,
+        target: String,
+        mode: Mode,
+    },
+    /// Brings a closed agent back, and has an interrupted one go on. Without a target:
+    /// everybody who was cut off when the engine stopped.
+    Resume { target: Option<String> },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Urgency {
+    Regular,
+    /// Takes the place of the running task.
+    Interrupt,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum Verb {
+    /// End the running task of this one agent; it can go on later.
+    Interrupt,
+    /// End the tasks of the agent and of everybody below it.
+    Cancel,
+    /// Cancel, and take no more messages until `resume`.
+    Close,
+    /// Let the agent go on without its parent.
+    Release,
+    /// Take finished agents out of the tree; their results stay.
+    Prune,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    Act,
+    /// Only tells what would be touched.
+    DryRun,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "answer", rename_all = "snake_case")]
+pub enum Answer {
+    Agents {
+        agents: Vec<Row>,
+    },
+    Sent {
+        to: Box<Row>,
+        receipt: Receipt,
+    },
+    Stopped {
+        touched: Vec<Touched>,
+        skipped: Vec<Skipped>,
+    },
+    Resumed {
+        agents: Vec<Row>,
+    },
+    Refused {
+        message: String,
+    },
+}
+
+/// What became of a message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "receipt", rename_all = "snake_case")]
+pub enum Receipt {
+    /// It starts a task now.
+    Delivered,
+    /// It will be taken; 1 is next.
+    Queued { position: usize },
+    /// It waits until this is over.
+    Held { until: String },
+    /// It was not taken.
+    Dead { why: String },
+}
+
+/// An agent that a stop reaches.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Touched {
+    pub agent_id: AgentId,
+    pub path: String,
+    pub action: Verb,
+}
+
+/// An agent that a stop leaves as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Skipped {
+    pub agent_id: AgentId,
+    pub path: String,
+    pub why: String,
+}

@@ -1,0 +1,163 @@
+//! One agent of a tree, as lists show it: from a running tree or from its logs.
+
+use serde::{Deserialize, Serialize};
+use troupe_agents::desk::AgentView;
+use troupe_agents::tree::Status;
+use troupe_agents::tree::inbox::Depth;
+use troupe_agents::tree::lifecycle::Interruption;
+use troupe_agents::tree::status::WaitingOn;
+use troupe_engine::Doing;
+use troupe_protocol::agent::{AgentOrigin, AgentStatus};
+use troupe_protocol::spawn::SpawnSpec;
+use troupe_protocol::{AgentId, SessionId, SubmissionId};
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Row {
+    pub agent_id: AgentId,
+    pub session_id: SessionId,
+    /// Absent for the root and for the released.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_agent_id: Option<AgentId>,
+    pub path: String,
+    /// Absent for the root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made: Option<Made>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    pub status: AgentStatus,
+    /// Why it was interrupted, what it waits on, which tools run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    pub since_ms: i64,
+    pub born_ms: i64,
+    pub tokens: Tokens,
+    pub pending: Pending,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_task: Option<SubmissionId>,
+    /// Only its results are left.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pruned: bool,
+}
+
+/// How a child came to be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Made {
+    pub origin: AgentOrigin,
+    pub role: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub persona: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    pub model: String,
+    /// The beginning of its first task.
+    pub summary: String,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tokens {
+    pub own: u64,
+    /// With everybody below.
+    pub subtree: u64,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pending {
+    pub messages: u32,
+    pub interrupts: u32,
+}
+
+impl Row {
+    /// Returns an agent of a running tree.
+    pub fn of(view: &AgentView) -> Self {
+        let doing = view.pulse.as_ref().map(|pulse| &pulse.doing);
+        Self {
+            agent_id: view.agent,
+            session_id: view.session,
+            parent_agent_id: view.parent,
+            path: view.path.clone(),
+            made: view
+                .spec
+                .as_ref()
+                .map(|spec| Made::by(spec, view.origin.unwrap_or(AgentOrigin::Spawn))),
+            note: view.note.clone(),
+            status: view.wire_status(),
+            detail: detail(view.status, doing),
+            since_ms: view.since_ms,
+            born_ms: view.born_at_ms,
+            tokens: Tokens {
+                own: view.usage.total_tokens,
+                subtree: view.subtree_usage.total_tokens,
+            },
+            pending: Pending::of(view.pending),
+            last_task: view.last_task.clone(),
+            pruned: view.pruned,
+        }
+    }
+
+    /// Returns the last part of the path.
+    pub fn name(&self) -> &str {
+        self.path.rsplit('/').next().unwrap_or(&self.path)
+    }
+}
+
+impl Made {
+    pub fn by(spec: &SpawnSpec, origin: AgentOrigin) -> Self {
+        Self {
+            origin,
+            role: spec.agent_type.clone(),
+            persona: spec.agent_name.clone(),
+            label: spec.label.clone(),
+            model: spec.model.clone(),
+            summary: spec.summary.clone(),
+        }
+    }
+}
+
+impl Pending {
+    pub fn of(depth: Depth) -> Self {
+        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        Self {
+            messages: count(depth.messages),
+            interrupts: count(depth.interrupts),
+        }
+    }
+}
+
+/// Returns what the one word of a status leaves out.
+pub fn detail(status: Status, doing: Option<&Doing>) -> Option<String> {
+    let text = match status {
+        Status::Waiting { on } => match on {
+            WaitingOn::Approval => "waits for an approval",
+            WaitingOn::User => "waits for the user",
+            WaitingOn::Child => "waits for a child",
+            WaitingOn::Slot => "waits for a slot",
+            WaitingOn::RateLimit => "waits for the rate limit",
+            WaitingOn::Model => "waits for the model",
+            WaitingOn::Tool => return at_work(doing).or_else(|| Some("runs a tool".to_owned())),
+        },
+        Status::Interrupted { why } => match why {
+            Interruption::User => "by the user",
+            Interruption::Parent => "by its parent",
+            Interruption::Crash => "the engine died",
+            Interruption::Shutdown => "the engine was shut down",
+        },
+        Status::Running => return at_work(doing),
+        Status::PendingInit
+        | Status::Queued { .. }
+        | Status::Completed
+        | Status::Errored
+        | Status::Cancelled
+        | Status::BudgetExceeded
+        | Status::Shutdown
+        | Status::NotFound => return None,
+    };
+    Some(text.to_owned())
+}
+
+fn at_work(doing: Option<&Doing>) -> Option<String> {
+    match doing? {
+        Doing::Tools(names) => Some(format!("runs {}", names.join(", "))),
+        Doing::Compacting => Some("compacts its history".to_owned()),
+        Doing::Idle | Doing::Model => None,
+    }
+}
