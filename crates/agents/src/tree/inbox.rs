@@ -2,8 +2,6 @@
 
 use std::collections::VecDeque;
 
-use troupe_protocol::AgentId;
-
 use super::id::MessageId;
 
 pub use troupe_protocol::tree::{Envelope, MailKind, Sender};
@@ -69,14 +67,6 @@ impl Inbox {
             .iter()
             .chain(&self.regular)
             .chain(&self.callbacks)
-    }
-
-    /// Returns the callbacks of one child, oldest first.
-    pub fn callbacks_of(&self, agent: AgentId) -> impl Iterator<Item = MessageId> + '_ {
-        self.callbacks.iter().filter_map(move |envelope| {
-            matches!(envelope.kind, MailKind::Callback { child, .. } if child == agent)
-                .then_some(envelope.id)
-        })
     }
 
     /// Throws away what was sent to the agent, but keeps results that are owed to it.

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use troupe_protocol::AgentId;
+use troupe_protocol::{AgentId, SubmissionId};
 
 use super::command::WaitFor;
 use super::effect::{Answer, Effect, Final, WaitAnswer, WaitEnd};
@@ -191,22 +191,25 @@ impl Tree {
             )
             | None => None,
         };
+        let unheard = waiter.zip(task.as_ref());
+        let unheard = unheard.and_then(|(waiter, task)| self.unheard(waiter, agent, task));
         Final {
             agent,
             status: self.status(agent),
             task,
-            delivers: waiter.map_or_else(Vec::new, |waiter| self.unheard(waiter, agent)),
+            delivers: unheard.into_iter().collect(),
         }
     }
 
-    /// Returns the callbacks of a child that no other wait of this task has claimed.
-    fn unheard(&self, waiter: AgentId, child: AgentId) -> Vec<MessageId> {
-        let (Some(node), Some(run)) = (self.memory.get(waiter), self.live.runs.get(&waiter)) else {
-            return Vec::new();
-        };
-        node.inbox
-            .callbacks_of(child)
-            .filter(|message| !run.has_claimed(*message))
-            .collect()
+    /// Returns the callback of a child's task, unless it was heard or another wait of the
+    /// waiter's task has claimed it. Callbacks of the tasks before it are not told by a wait,
+    /// which answers with the last result alone: they stay in the inbox.
+    fn unheard(&self, waiter: AgentId, child: AgentId, task: &SubmissionId) -> Option<MessageId> {
+        let node = self.memory.get(waiter)?;
+        let run = self.live.runs.get(&waiter)?;
+        let child = self.memory.get(child)?;
+        let message = MessageId::of_callback(child.session, task, node.session);
+        node.inbox.find(message)?;
+        (!run.has_claimed(message)).then_some(message)
     }
 }

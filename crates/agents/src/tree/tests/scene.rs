@@ -377,6 +377,7 @@ impl Scene {
             Fact::Reopened { .. } => "reopened".to_owned(),
             Fact::Released { agent } => format!("released {}", self.name(agent)),
             Fact::Pruned { agent } => format!("pruned {}", self.name(agent)),
+            Fact::Kept(keepsake) => format!("kept {keepsake:?}"),
         }
     }
 

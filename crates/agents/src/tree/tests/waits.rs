@@ -135,6 +135,7 @@ fn the_first_final_and_whoever_is_final_too() {
     );
 }
 
+/// The answer tells the last result alone, so the callback of the one before stays.
 #[test]
 fn new_work_is_waited_for_not_the_old_result() {
     check(
@@ -157,7 +158,7 @@ fn new_work_is_waited_for_not_the_old_result() {
             > wait root a
             = w0
             > end a errored
-            answer w0: Final a errored (callback-of-a-2) (callback-of-a-4)
+            answer w0: Final a errored (callback-of-a-4)
         "#]],
     );
 }

@@ -161,7 +161,11 @@ impl World {
                 self.aborted.clear();
                 self.reference.crash();
             }
-            What::Stop(_) | What::TimeOut { .. } | What::StopWaiting { .. } | What::Sweep => {}
+            What::Stop(_)
+            | What::TimeOut { .. }
+            | What::StopWaiting { .. }
+            | What::Sweep
+            | What::Keep { .. } => {}
         }
     }
 
