@@ -23,3 +23,33 @@ pub const WRITE_AT_ONCE_BYTES_MAX: usize = libc::PIPE_BUF;
 
 /// Directories whose configuration is kept in memory. Beyond that they are read again.
 pub const DIRECTORIES_KNOWN_MAX: usize = 256;
+
+/// One request over the control socket; a message to an agent is the longest.
+pub const CONTROL_REQUEST_BYTES_MAX: u64 = 1024 * 1024;
+
+/// One answer. A row of a tree takes some hundred bytes, and trees have up to some thousand.
+pub const CONTROL_ANSWER_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// How long a client may take to say what it wants.
+pub const CONTROL_REQUEST_MS_MAX: u64 = 5_000;
+
+/// How long a tree may take to do it. Most of it is the disk's.
+pub const CONTROL_ANSWER_MS_MAX: u64 = 30_000;
+
+/// Clients that are answered at the same time. The others wait in the kernel's queue.
+pub const CONTROL_CONNECTIONS_MAX: usize = 16;
+
+/// The longest path of a socket that the kernel takes, without its terminating zero.
+pub const SOCKET_PATH_BYTES_MAX: usize = 107;
+
+/// Sessions of a directory among which its newest tree is looked for.
+pub const SESSIONS_SEARCHED_MAX: usize = 100;
+
+/// How often a log that another process writes is looked at.
+pub const FOLLOW_INTERVAL_MS: u64 = 200;
+
+/// Characters of a message that stand for the whole of it in lists.
+pub const SHOWN_PREVIEW_CHARS_MAX: usize = 72;
+
+/// Looks in a row that find neither a process nor a new line, after which there is none.
+pub const ABSENT_LOOKS_MAX: u32 = 3;

@@ -11,6 +11,7 @@
 mod arguments;
 mod bench;
 mod commands;
+mod control;
 mod exec;
 mod failure;
 mod git;

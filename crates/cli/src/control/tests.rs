@@ -137,14 +137,19 @@ fn the_lines_of_this_version() {
         let line = serde_json::to_string(&Versioned { version, body }).unwrap();
         expected.assert_eq(&line);
     };
-    check(Request::Look, expect![[r#"{"version":1,"request":"look"}"#]]);
+    check(
+        Request::Look,
+        expect![[r#"{"version":1,"request":"look"}"#]],
+    );
     check(
         Request::Send {
             to: "2".to_owned(),
             text: "go on".to_owned(),
             urgency: Urgency::Interrupt,
         },
-        expect![[r#"{"version":1,"request":"send","to":"2","text":"go on","urgency":"interrupt"}"#]],
+        expect![[
+            r#"{"version":1,"request":"send","to":"2","text":"go on","urgency":"interrupt"}"#
+        ]],
     );
     check(
         Request::Stop {
@@ -152,11 +157,17 @@ fn the_lines_of_this_version() {
             target: "2".to_owned(),
             mode: Mode::DryRun,
         },
-        expect![[r#"{"version":1,"request":"stop","verb":"cancel","target":"2","mode":"dry_run"}"#]],
+        expect![[
+            r#"{"version":1,"request":"stop","verb":"cancel","target":"2","mode":"dry_run"}"#
+        ]],
     );
-    check(Request::Resume { target: None }, expect![[r#"{"version":1,"request":"resume","target":null}"#]]);
+    check(
+        Request::Resume { target: None },
+        expect![[r#"{"version":1,"request":"resume","target":null}"#]],
+    );
     let refused = Answer::Refused {
         message: "no".to_owned(),
     };
-    expect![[r#"{"answer":"refused","message":"no"}"#]].assert_eq(&serde_json::to_string(&refused).unwrap());
+    expect![[r#"{"answer":"refused","message":"no"}"#]]
+        .assert_eq(&serde_json::to_string(&refused).unwrap());
 }

@@ -58,20 +58,28 @@ fn family() -> Vec<Row> {
 
 #[test]
 fn children_stand_below_their_parents() {
-    check(&family(), 0, expect![[r#"
+    check(
+        &family(),
+        0,
+        expect![[r#"
         /root           running        3s · 1,200 tokens, 4,800 with its agents · 1 message waits
         ├─ 1 scout      completed      3s · worker on deep · 1,200 tokens · “There are three.”
         │  └─ 3 helper  running        3s · worker on deep · 1,200 tokens · waits for an approval
         └─ 2 docs       errored        3s · worker on deep · 1,200 tokens · 2 interrupts wait · note: second try · “the response failed”
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_subtree_stands_alone() {
-    check(&family(), 1, expect![[r#"
+    check(
+        &family(),
+        1,
+        expect![[r#"
         1 /root/scout  completed      3s · worker on deep · 1,200 tokens · “There are three.”
         └─ 3 helper    running        3s · worker on deep · 1,200 tokens · waits for an approval
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -80,12 +88,16 @@ fn the_released_come_after_the_tree() {
     rows[2].parent_agent_id = None;
     rows[1].pruned = true;
     rows[0].status = AgentStatus::Queued { position: 2 };
-    check(&rows, 0, expect![[r#"
+    check(
+        &rows,
+        0,
+        expect![[r#"
         /root                    queued (2)     3s · 1,200 tokens, 4,800 with its agents · 1 message waits
         └─ 1 scout               completed      3s · worker on deep · 1,200 tokens · pruned · “There are three.”
            └─ 3 helper           running        3s · worker on deep · 1,200 tokens · waits for an approval
         2 /root/docs (released)  errored        3s · worker on deep · 1,200 tokens · 2 interrupts wait · note: second try · “the response failed”
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

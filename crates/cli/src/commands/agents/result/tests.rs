@@ -51,7 +51,9 @@ fn words_and_evidence() {
     });
     evidence.omitted = 3;
     evidence.children.push(SessionId(uuid::Uuid::from_u128(8)));
-    check(&result, expect![[r#"
+    check(
+        &result,
+        expect![[r#"
         /root/tester  completed · 1m
         session 00000000-0000-0000-0000-000000000007  task task-1
 
@@ -66,7 +68,8 @@ fn words_and_evidence() {
           file      added    /srv/a.rs
           more      3 entries were left out
           child     00000000-0000-0000-0000-000000000008
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -79,7 +82,9 @@ fn a_failure_tells_why_instead() {
     result.output = Some(StructuredOutput::Invalid {
         problems: vec!["/count: not a number".to_owned()],
     });
-    check(&result, expect![[r#"
+    check(
+        &result,
+        expect![[r#"
         /root/tester  errored · 1m
         session 00000000-0000-0000-0000-000000000007  task task-1
 
@@ -91,5 +96,6 @@ fn a_failure_tells_why_instead() {
           tokens    12,000 in (8,000 cached), 300 out
           messages  2
           calls     none
-    "#]]);
+    "#]],
+    );
 }
