@@ -53,12 +53,18 @@ impl Family {
 
 /// Returns the tools of these families for one caller. Their order is always the same and
 /// each comes once, however the families were listed: equal lists are equal prompts.
+///
+/// `agent_result` comes with every family, because callbacks name it.
 pub fn tools(families: &[Family], desk: &Desk, place: &RolePlace) -> Vec<Arc<dyn Tool>> {
-    Family::ALL
+    let mut tools: Vec<Arc<dyn Tool>> = Family::ALL
         .into_iter()
         .filter(|family| families.contains(family))
         .flat_map(|family| family.tools(desk, place))
-        .collect()
+        .collect();
+    if !tools.is_empty() && !families.contains(&Family::Agents) {
+        tools.push(agents::result_tool(desk));
+    }
+    tools
 }
 
 #[cfg(test)]

@@ -67,7 +67,7 @@ use crate::tree::command::{Command, Report, What};
 use crate::watchdog::Watchdogs;
 
 /// How often what a lost hint may have left lying is driven again.
-const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
+const SWEEP_INTERVAL: Duration = Duration::from_mins(1);
 
 #[derive(Debug)]
 pub(crate) struct Supervisor {

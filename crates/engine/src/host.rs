@@ -69,6 +69,9 @@ pub trait Host: Send + Sync + fmt::Debug {
     /// Where the session shows what it is doing.
     fn vitals(&self) -> &Vitals;
 
+    /// Nobody is left who could be asked anything.
+    fn unattended(&self) {}
+
     /// Returns what is over when nothing runs in the tree below the session; none if nothing
     /// does.
     fn quiet(&self) -> Option<Later> {

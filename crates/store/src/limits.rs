@@ -11,7 +11,7 @@ pub const CHUNK_BYTES: usize = 64 * 1024;
 pub const BATCH_BYTES_MAX: usize = 1024 * 1024;
 
 /// The append buffer is given back when one append made it larger than this.
-pub const APPEND_BUFFER_BYTES_KEPT: usize = 256 * 1024;
+pub const APPEND_BUFFER_BYTES_KEPT: usize = 16 * 1024;
 
 /// Warnings beyond this are counted, not told one by one.
 pub const WARNINGS_MAX: usize = 20;

@@ -13,8 +13,12 @@ pub enum Trouble {
     Address(#[from] AddressError),
     #[error(transparent)]
     Role(#[from] roles::Error),
-    #[error("Unknown model `{model}` for spawn_agent. Available models: {}", .known.join(", "))]
-    UnknownModel { model: String, known: Vec<String> },
+    #[error("Unknown model `{model}` for {tool}. Available models: {}", .known.join(", "))]
+    UnknownModel {
+        tool: &'static str,
+        model: String,
+        known: Vec<String>,
+    },
     #[error(
         "Reasoning effort `{effort}` is not supported for model `{model}`. Supported reasoning \
          efforts: {}", .known.join(", ")
@@ -24,8 +28,8 @@ pub enum Trouble {
         effort: &'static str,
         known: Vec<&'static str>,
     },
-    #[error("Models are being updated; try spawn_agent again in a moment.")]
-    ModelsLoading,
+    #[error("Models are being updated; try {tool} again in a moment.")]
+    ModelsLoading { tool: &'static str },
     #[error("sandbox_mode {asked} is more than this agent has ({has}); ask for {has} or less")]
     WiderSandbox {
         asked: &'static str,

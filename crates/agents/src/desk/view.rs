@@ -44,8 +44,9 @@ pub struct AgentView {
     pub usage: TokenUsage,
     /// Of the agent and everything below it.
     pub subtree_usage: TokenUsage,
-    /// Messages that its conversation began with.
-    pub initial_message_count: u32,
+    /// Items of its parent's that its conversation began with; none if only the last turns
+    /// were shared, which nobody has counted.
+    pub initial_message_count: Option<u32>,
     pub pruned: bool,
 }
 

@@ -11,6 +11,12 @@ use serde::de::{Deserialize, Deserializer, Error, Visitor};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Address(pub String);
 
+impl Address {
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
 impl<'de> Deserialize<'de> for Address {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(Written)

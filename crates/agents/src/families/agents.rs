@@ -46,3 +46,8 @@ pub(super) fn tools(desk: &Desk, place: &RolePlace) -> Vec<Arc<dyn Tool>> {
         Arc::new(SetThreadNote::new(desk.clone())),
     ]
 }
+
+/// The tool that fetches results, for families that have none of their own.
+pub(super) fn result_tool(desk: &Desk) -> Arc<dyn Tool> {
+    Arc::new(AgentResult::new(desk.clone()))
+}

@@ -56,7 +56,7 @@ pub(super) fn view(number: u32, status: Status) -> AgentView {
         reasoning_header: None,
         usage: tokens(1_000),
         subtree_usage: tokens(3_000),
-        initial_message_count: 0,
+        initial_message_count: Some(0),
         pruned: false,
     }
 }

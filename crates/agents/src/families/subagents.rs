@@ -4,7 +4,6 @@
 //! any other address. Statuses have this family's names, see
 //! [`Status::row`](crate::tree::status::Status::row).
 
-mod address;
 mod birth;
 mod cancel;
 mod completion;

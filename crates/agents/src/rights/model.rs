@@ -25,7 +25,7 @@ pub(super) fn settle(
     };
     let levels = role.precedence(&call, persona);
     let model = levels.model(own);
-    let known = find(&model.value, own, models)?;
+    let known = find(request.tool, &model.value, own, models)?;
     if let Source::Persona | Source::Role = model.source {
         why.push(format!("model {}: {}", model.value, model.source));
     }
@@ -57,6 +57,7 @@ pub(super) fn settle(
 
 /// Finds a model in the list. The turn's own is good without being listed: it works.
 fn find<'a>(
+    tool: &'static str,
     model: &str,
     own: &str,
     models: Option<&'a [ModelChoice]>,
@@ -65,12 +66,13 @@ fn find<'a>(
     if found.is_some() || model == own {
         return Ok(found);
     }
-    let models = models.ok_or(Trouble::ModelsLoading)?;
+    let models = models.ok_or(Trouble::ModelsLoading { tool })?;
     let mut known: Vec<String> = models.iter().map(|known| known.name.clone()).collect();
     if !known.iter().any(|name| name == own) {
         known.push(own.to_owned());
     }
     Err(Trouble::UnknownModel {
+        tool,
         model: model.to_owned(),
         known,
     })

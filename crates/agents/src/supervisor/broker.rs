@@ -15,9 +15,13 @@ use super::member::Presence;
 use crate::tree::command::Report;
 use crate::tree::status::WaitingOn;
 
-/// Open questions by the id under which they are answered.
 #[derive(Debug, Default)]
-pub(super) struct Broker(BTreeMap<String, Question>);
+pub(super) struct Broker {
+    /// Open questions by the id under which they are answered.
+    questions: BTreeMap<String, Question>,
+    /// Nobody is left to answer: what would be asked is refused.
+    unattended: bool,
+}
 
 #[derive(Debug)]
 struct Question {
@@ -125,15 +129,27 @@ impl Supervisor {
             shown_at,
             decision: None,
         };
-        self.broker.0.insert(id, question);
+        self.broker.questions.insert(id.clone(), question);
         let on = WaitingOn::Approval;
         self.tell_tree(agent, Report::Waiting { on });
         self.show(shown_at, event);
+        if self.broker.unattended {
+            self.decide(&id, ReviewDecision::Denied);
+        }
+    }
+
+    /// Answers every question with no, and all that will be asked.
+    pub(super) fn refuse_questions(&mut self) {
+        self.broker.unattended = true;
+        let open: Vec<String> = self.broker.questions.keys().cloned().collect();
+        for id in open {
+            self.decide(&id, ReviewDecision::Denied);
+        }
     }
 
     /// Takes a person's word. The first one counts; the agent hears it when it may go on.
     pub(super) fn decide(&mut self, id: &str, decision: ReviewDecision) -> bool {
-        let Some(question) = self.broker.0.get_mut(id) else {
+        let Some(question) = self.broker.questions.get_mut(id) else {
             return false;
         };
         if question.decision.is_some() {
@@ -142,7 +158,7 @@ impl Supervisor {
         question.decision = Some(decision);
         let agent = question.agent;
         let open = |question: &Question| question.agent == agent && question.decision.is_none();
-        if self.broker.0.values().any(open) {
+        if self.broker.questions.values().any(open) {
             // Still blocked by another question; this one may go on at once.
             self.proceed(agent);
         } else {
@@ -155,7 +171,7 @@ impl Supervisor {
     pub(super) fn proceed(&mut self, agent: AgentId) {
         let mut orders = Vec::new();
         let mut resolved = Vec::new();
-        for (id, question) in &mut self.broker.0 {
+        for (id, question) in &mut self.broker.questions {
             let (true, Some(decision)) = (question.agent == agent, question.decision) else {
                 continue;
             };
@@ -180,7 +196,7 @@ impl Supervisor {
 
     /// The session has taken an answer, or withdrawn the question.
     pub(super) fn answered(&mut self, agent: AgentId, call_id: &CallId, decision: ReviewDecision) {
-        let mut questions = self.broker.0.iter();
+        let mut questions = self.broker.questions.iter();
         let found = questions.find(|(_, question)| {
             question.agent == agent
                 && question.call_id == *call_id
@@ -189,17 +205,21 @@ impl Supervisor {
         let Some(id) = found.map(|(id, _)| id.clone()) else {
             return;
         };
-        let unanswered = self.broker.0.get(&id).is_some_and(|q| q.decision.is_none());
+        let unanswered = self
+            .broker
+            .questions
+            .get(&id)
+            .is_some_and(|q| q.decision.is_none());
         self.resolve_question(&id, decision);
         let open = |question: &Question| question.agent == agent && question.decision.is_none();
-        if unanswered && !self.broker.0.values().any(open) {
+        if unanswered && !self.broker.questions.values().any(open) {
             self.tell_tree(agent, Report::Unblocked);
         }
     }
 
     /// A task that is over asks nothing more.
     pub(super) fn withdraw_asks(&mut self, agent: AgentId) {
-        let questions = self.broker.0.iter();
+        let questions = self.broker.questions.iter();
         let ids: Vec<String> = questions
             .filter(|(_, question)| question.agent == agent)
             .map(|(id, _)| id.clone())
@@ -210,7 +230,7 @@ impl Supervisor {
     }
 
     fn resolve_question(&mut self, id: &str, decision: ReviewDecision) {
-        let Some(question) = self.broker.0.remove(id) else {
+        let Some(question) = self.broker.questions.remove(id) else {
             return;
         };
         let event = EventMsg::ApprovalResolved {

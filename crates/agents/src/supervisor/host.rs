@@ -170,6 +170,12 @@ impl Host for Membership {
         &self.vitals
     }
 
+    fn unattended(&self) {
+        if self.agent == AgentId::ROOT {
+            self.report(SessionReport::Unattended);
+        }
+    }
+
     fn quiet(&self) -> Option<Later> {
         let agents = self.tree_of_root()?;
         Some(Box::pin(async move { agents.quiet().await }))

@@ -108,6 +108,8 @@ pub(crate) enum SessionReport {
         agent: AgentId,
         header: String,
     },
+    /// Nobody watches the root any more.
+    Unattended,
 }
 
 type Reply<T> = oneshot::Sender<Result<T, Trouble>>;

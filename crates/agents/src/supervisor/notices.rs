@@ -36,10 +36,12 @@ impl Supervisor {
             subagent: summary(&view),
         };
         self.tell(AgentId::ROOT, vec![EventMsg::SubagentLifecycle(created)]);
-        if view.spec.as_ref().is_some_and(|spec| spec.is_session()) {
-            let model = view.spec.as_ref().map_or("", |spec| &spec.model);
-            let message = format!("spawned child session {} with model {model}", view.session);
-            self.background(&view, message, false);
+        let born = AgentView {
+            status: Status::PendingInit,
+            ..view
+        };
+        if let Some(message) = birth_text(&born) {
+            self.background(&born, message, false);
         }
     }
 
@@ -143,6 +145,16 @@ fn summary(view: &AgentView) -> SubagentSummary {
         pending_messages: count(view.pending.messages),
         pending_interrupts: count(view.pending.interrupts),
     }
+}
+
+/// Returns the line that a parent reads when it has a new child.
+fn birth_text(view: &AgentView) -> Option<String> {
+    let spec = view.spec.as_ref()?;
+    if spec.is_session() {
+        let (id, model) = (view.session, &spec.model);
+        return Some(format!("spawned child session {id} with model {model}"));
+    }
+    background_text(view)
 }
 
 /// Returns the line that a parent reads when the life of its child changes.

@@ -71,6 +71,7 @@ impl Supervisor {
                 reply,
             } => self.review(agent, submission, request, role, reply),
             SessionReport::Reasoning { agent, header } => self.reasoning(agent, header),
+            SessionReport::Unattended => self.refuse_questions(),
         }
     }
 
@@ -98,7 +99,7 @@ impl Supervisor {
             task: result.task_id.clone(),
             outcome: outcome(&result.stop),
         };
-        let review = self.review_outcome(agent, &result);
+        let review = self.review_end(agent, &result);
         let contents = Contents {
             result: Some(result),
             ..Contents::default()
@@ -106,7 +107,7 @@ impl Supervisor {
         let lines = self.lines_for(agent, report, contents).unwrap_or_default();
         self.withdraw_asks(agent);
         if let Some(review) = review {
-            self.review_is_over(agent, review);
+            self.tell_parent(agent, review);
         }
         lines
     }

@@ -136,12 +136,8 @@ impl Supervisor {
         }
     }
 
-    /// Returns what a review came to, if the agent is a reviewer of this kind.
-    pub(super) fn review_outcome(
-        &self,
-        agent: AgentId,
-        result: &TaskResult,
-    ) -> Option<Option<ReviewOutput>> {
+    /// Returns the event that ends a review, if this was one.
+    pub(super) fn review_end(&self, agent: AgentId, result: &TaskResult) -> Option<EventMsg> {
         let member = self.members.get(&agent)?;
         if member.spec.tool != TOOL {
             return None;
@@ -150,12 +146,13 @@ impl Supervisor {
             Some(StructuredOutput::Valid { value }) => Some(value.clone()),
             Some(StructuredOutput::Invalid { .. }) | None => None,
         };
-        Some(value.and_then(|value| serde_json::from_value(value).ok()))
+        // It fits the schema, which is made of the same type.
+        let review_output = value.and_then(|value| serde_json::from_value(value).ok());
+        Some(EventMsg::ExitedReviewMode { review_output })
     }
 
-    pub(super) fn review_is_over(&mut self, agent: AgentId, review_output: Option<ReviewOutput>) {
+    pub(super) fn tell_parent(&mut self, agent: AgentId, event: EventMsg) {
         let parent = self.tree.get(agent).and_then(|node| node.parent);
-        let event = EventMsg::ExitedReviewMode { review_output };
         self.tell(parent.unwrap_or(AgentId::ROOT), vec![event]);
     }
 }

@@ -4,11 +4,14 @@ use std::sync::Arc;
 
 use troupe_engine::Host as _;
 use troupe_protocol::AgentId;
+use troupe_protocol::spawn::HistoryShare;
 use troupe_protocol::usage::TokenUsage;
 
 use super::Supervisor;
+use super::member::Member;
 use crate::callback;
 use crate::desk::AgentView;
+use crate::tree::Agent;
 use crate::tree::agent::Place;
 use crate::tree::lifecycle::Lifecycle;
 
@@ -52,7 +55,7 @@ impl Supervisor {
             reasoning_header: member.and_then(|member| member.reasoning_header.clone()),
             usage: self.usage(agent),
             subtree_usage: self.subtree_usage(agent),
-            initial_message_count: 0,
+            initial_message_count: initial_message_count(node, member),
             pruned: node.place == Place::Pruned,
         }
     }
@@ -92,6 +95,18 @@ impl Supervisor {
         let view = self.view(agent);
         let parent = self.tree.get(target).map(|node| node.session);
         callback::Context::new(&view, parent.unwrap_or(self.root.session), result)
+    }
+}
+
+/// Returns how much of its parent's conversation an agent began with.
+fn initial_message_count(node: &Agent, member: Option<&Member>) -> Option<u32> {
+    match member.map_or(HistoryShare::None, |member| member.spec.history) {
+        HistoryShare::None => Some(0),
+        HistoryShare::All => {
+            let point = node.genealogy.as_ref()?.point.as_ref()?;
+            Some(point.message_index)
+        }
+        HistoryShare::LastTurns(_) => None,
     }
 }
 

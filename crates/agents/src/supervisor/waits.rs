@@ -27,6 +27,8 @@ pub(super) struct Waits(BTreeMap<WaitId, Open>);
 
 #[derive(Debug)]
 struct Open {
+    /// Whose wait it is.
+    waiter: AgentId,
     /// As they were named, with whom they mean.
     on: Vec<(String, AgentId)>,
     /// Names that mean nobody.
@@ -78,6 +80,7 @@ impl Supervisor {
         };
         let timer = self.time_wait(wait, time, stop);
         let open = Open {
+            waiter: caller.log(),
             on,
             unknown,
             reply,
@@ -161,7 +164,7 @@ impl Supervisor {
             .collect();
         let ended: Vec<AgentId> = told.finals.iter().map(|told| told.agent).collect();
         let waited_for = if open.on.is_empty() {
-            self.children_at_work(&ended)
+            self.children_at_work(open.waiter, &ended)
         } else {
             let others = open.on.iter().map(|(_, agent)| *agent);
             others.filter(|agent| !ended.contains(agent)).collect()
@@ -181,11 +184,11 @@ impl Supervisor {
         self.answer_with_results(waited, open.reply);
     }
 
-    fn children_at_work(&self, ended: &[AgentId]) -> Vec<AgentId> {
-        let agents = self.tree.memory().iter().map(|agent| agent.id);
-        agents
-            .filter(|agent| *agent != AgentId::ROOT && !ended.contains(agent))
-            .filter(|agent| !self.tree.status(*agent).is_final())
+    fn children_at_work(&self, parent: AgentId, ended: &[AgentId]) -> Vec<AgentId> {
+        let node = self.tree.get(parent);
+        let children = node.map_or(&[][..], |node| &node.children).iter().copied();
+        children
+            .filter(|child| !ended.contains(child) && !self.tree.status(*child).is_final())
             .collect()
     }
 

@@ -48,6 +48,9 @@ impl Conversation {
     /// Answers every open question with no, and all that will be asked.
     pub(crate) async fn refuse_questions(&mut self, out: &mut Emitter) -> Result<(), Error> {
         self.unattended = true;
+        if let Some(host) = &self.host {
+            host.unattended();
+        }
         let open = self.calls().map(|calls| calls.open_asks());
         for call_id in open.unwrap_or_default() {
             let nobody = SubmissionId::default();

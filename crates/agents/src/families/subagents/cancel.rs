@@ -14,9 +14,9 @@ use crate::families::child::{self, Cancelled};
 use crate::families::face;
 use crate::rights::one_line;
 
-use super::address::Address;
 use super::limits::REASON_CHARS_MAX;
 use super::metadata::metadata;
+use crate::families::address::Address;
 
 const NAME: &str = "subagent_cancel";
 

@@ -12,8 +12,8 @@ use troupe_tools::{Call, Concurrency, Tool, ToolOutput, arguments};
 use crate::desk::{Desk, LoggedEvent, Logs, LogsQuery, Trouble};
 use crate::families::face;
 
-use super::address::Address;
 use super::limits::{LOGS_BYTES_MAX, LOGS_EVENTS_DEFAULT, LOGS_EVENTS_MAX, LOGS_TEXT_CHARS_MAX};
+use crate::families::address::Address;
 
 const NAME: &str = "subagent_logs";
 

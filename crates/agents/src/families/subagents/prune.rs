@@ -16,8 +16,8 @@ use crate::families::{child, face, shape};
 use crate::tree::command::{StopMode, Verb};
 use crate::tree::effect::SkipWhy;
 
-use super::address::Address;
 use super::limits::PRUNE_IDS_MAX;
+use crate::families::address::Address;
 
 const NAME: &str = "subagent_prune";
 

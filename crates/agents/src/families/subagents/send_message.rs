@@ -18,9 +18,9 @@ use crate::rights::one_line;
 use crate::tree::command::{StopMode, Urgency, Verb};
 use crate::tree::effect::Receipt;
 
-use super::address::Address;
 use super::limits::SUMMARY_CHARS_MAX;
 use super::metadata;
+use crate::families::address::Address;
 
 const NAME: &str = "subagent_send_message";
 

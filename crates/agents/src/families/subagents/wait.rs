@@ -20,10 +20,10 @@ use crate::families::{child, face, shape};
 use crate::tree::Refusal;
 use crate::tree::effect::WaitEnd;
 
-use super::address::Address;
 use super::completion::{self, Completion};
 use super::limits::{AWAIT_DEFAULT_S, AWAIT_MAX_S, AWAIT_MIN_S};
 use super::metadata;
+use crate::families::address::Address;
 
 const NAME: &str = "subagent_await";
 

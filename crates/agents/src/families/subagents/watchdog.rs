@@ -13,7 +13,7 @@ use crate::desk::{Desk, Trouble, WatchdogAction, WatchdogRequest, Watched};
 use crate::families::{child, face, shape};
 use crate::watchdog::{INTERVAL_DEFAULT_S, MESSAGE_DEFAULT};
 
-use super::address::Address;
+use crate::families::address::Address;
 
 const NAME: &str = "subagent_watchdog";
 
