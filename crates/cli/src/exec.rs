@@ -14,6 +14,7 @@ mod jsonl;
 mod no_model;
 pub mod print;
 pub mod prompt;
+mod report;
 pub mod request;
 mod review;
 mod roster;

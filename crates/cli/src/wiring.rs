@@ -274,3 +274,6 @@ fn check_directory(cwd: &Path) -> Result<(), Failure> {
         cwd.display()
     )))
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use clap::Args;
 use troupe_agents::Family;
-use troupe_agents::roles::{Broken, Catalogue, Roles};
+use troupe_agents::roles::{Catalogue, Roles};
 use troupe_process::{EnforcementState, Launcher, LauncherOptions};
 
 use crate::arguments::{Layers, Overrides};
@@ -252,16 +252,16 @@ fn check_agents(settings: &Settings, home: &Home, cwd: &Path) -> Check {
     };
     let limits = settings.agents.limits();
     let Catalogue { roles, broken } = Roles::new(home.path()).catalogue(cwd);
-    let mut text = format!(
+    let first = format!(
         "{tools}; {} at once, {} in a tree, depth {}; {} roles",
         limits.max_threads,
         limits.max_agents,
         limits.max_depth,
         roles.len()
     );
-    for Broken { error, .. } in &broken {
-        text += &format!("\nbroken role: {error}");
-    }
+    let lines: Vec<String> = std::iter::once(first)
+        .chain(broken.iter().map(|it| format!("broken role: {}", it.error)))
+        .collect();
     Check {
         name: "agents",
         state: if broken.is_empty() {
@@ -269,7 +269,7 @@ fn check_agents(settings: &Settings, home: &Home, cwd: &Path) -> Check {
         } else {
             State::Notice
         },
-        text,
+        text: lines.join("\n"),
     }
 }
 

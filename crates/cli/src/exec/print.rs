@@ -25,7 +25,7 @@ pub struct Printer {
 
 #[derive(Debug)]
 enum Projection {
-    Jsonl(Jsonl),
+    Jsonl(Box<Jsonl>),
     Human(Box<Human>),
 }
 
@@ -33,7 +33,7 @@ impl Printer {
     pub fn new(output: Output, clock: Clock) -> Self {
         Self {
             projection: match output {
-                Output::Jsonl => Projection::Jsonl(Jsonl::default()),
+                Output::Jsonl => Projection::Jsonl(Box::default()),
                 Output::Human(style) => Projection::Human(Box::new(Human::new(style, clock))),
             },
             stdout: tokio::io::stdout(),

@@ -8,27 +8,23 @@
 //! ```
 
 use std::io;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::Context as _;
 use troupe_agents::{Agents, AgentsConfigurator};
 use troupe_engine::{Clock, EventStream, Later, SessionHandle, spawn};
 use troupe_model::ConnectError;
-use troupe_protocol::event::ReviewOutput;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::op::{ConfigureSession, ReviewRequest};
 use troupe_protocol::session::{SessionSource, TurnOverrides};
 use troupe_protocol::{Event, EventMsg, Op, Submission, SubmissionId};
 
-use crate::commands::{print, tell};
 use crate::control;
 use crate::exec::answers;
 use crate::exec::children::{Children, cancel_all};
 use crate::exec::no_model::HOW_TO_CONFIGURE;
 use crate::exec::print::Printer;
+use crate::exec::report::{Report, Stopping, TaskEnd};
 use crate::exec::request::{Request, ReviewForm, Task};
-use crate::exec::review::findings;
 use crate::exec::roster::Roster;
 use crate::exec::signals::{StopRequest, StopRequests};
 use crate::exec::target::configure_session;
@@ -78,13 +74,14 @@ pub async fn run(request: Request) -> Outcome {
         children,
         roster: Roster::default(),
         task: SubmissionId(uuid::Uuid::new_v4().to_string()),
+        review: None,
         turn: None,
         end: None,
         stopping: Stopping::No,
         submissions: 0,
     };
     run.open(configure, &mut stop).await?;
-    let form = run.begin(task).await?;
+    run.begin(task).await?;
     if run.follow(&mut stop).await? == Followed::Killed {
         return Ok(Exit::Killed);
     }
@@ -92,12 +89,11 @@ pub async fn run(request: Request) -> Outcome {
     ended.printed?;
     let report = Report {
         cwd,
-        form,
+        review: ended.review,
         last_message_file,
+        children_must_succeed,
     };
-    report.exit(ended.end, ended.stopping, || {
-        children_must_succeed && !ended.roster.failed().is_empty()
-    })
+    report.exit(ended.end, ended.stopping, &ended.roster)
 }
 
 /// A session with what it is here for.
@@ -112,27 +108,14 @@ struct Run {
     roster: Roster,
     /// The submission that the run is about.
     task: SubmissionId,
+    /// Set if it is a review, which has no turn of its own.
+    review: Option<ReviewForm>,
     /// The turn that the session is in.
     turn: Option<SubmissionId>,
     /// How the session's last task ended, once ours has.
     end: Option<TaskEnd>,
     stopping: Stopping,
     submissions: u64,
-}
-
-enum TaskEnd {
-    Completed { message: Option<String> },
-    Reviewed(Option<ReviewOutput>),
-    Aborted,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stopping {
-    No,
-    /// A person asked, or nobody reads any more.
-    Interrupted,
-    /// Another program asked.
-    Terminated,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,6 +128,7 @@ enum Followed {
 /// What is left of a run.
 struct Ended {
     end: Option<TaskEnd>,
+    review: Option<ReviewForm>,
     stopping: Stopping,
     roster: Roster,
     printed: io::Result<()>,
@@ -176,9 +160,8 @@ impl Run {
         }
     }
 
-    /// Submits the task. Returns how findings are printed, if it is a review.
-    async fn begin(&mut self, task: Task) -> Result<Option<ReviewForm>, Failure> {
-        let (op, form) = match task {
+    async fn begin(&mut self, task: Task) -> Result<(), Failure> {
+        let op = match task {
             Task::Prompt {
                 text,
                 images,
@@ -187,29 +170,28 @@ impl Run {
                 let images = images
                     .into_iter()
                     .map(|path| UserInput::LocalImage { path, detail: None });
-                let op = Op::UserTurn {
+                Op::UserTurn {
                     items: images.chain([UserInput::text(text)]).collect(),
                     overrides: TurnOverrides::default(),
                     final_output_json_schema: output_schema,
                     last_response_id: None,
-                };
-                (op, None)
+                }
             }
             Task::GoOn => {
                 self.end = Some(TaskEnd::Completed { message: None });
-                return Ok(None);
+                return Ok(());
             }
             Task::Review { target, form } => {
+                self.review = Some(form);
                 let review_request = ReviewRequest {
                     target,
                     user_facing_hint: None,
                 };
-                (Op::Review { review_request }, Some(form))
+                Op::Review { review_request }
             }
         };
         let id = self.task.clone();
-        self.send(Submission { id, op }).await?;
-        Ok(form)
+        self.send(Submission { id, op }).await
     }
 
     /// Shows events until the task is over and the tree has come to rest.
@@ -316,7 +298,8 @@ impl Run {
         if why == Stopping::Terminated {
             self.printer.give_up_on_programs();
         }
-        if self.turn.is_some() || self.end.is_none() {
+        let is_ahead = self.end.is_none() && self.review.is_none();
+        if self.turn.is_some() || is_ahead {
             self.submit(Op::Interrupt).await?;
         }
         if let Some(agents) = self.configurator.agents().filter(Agents::is_planted) {
@@ -359,6 +342,7 @@ impl Run {
         }
         Ok(Ended {
             end: self.end,
+            review: self.review,
             stopping: self.stopping,
             roster: self.roster,
             printed: self.printer.finish().await,
@@ -376,61 +360,6 @@ impl Run {
             .submit(submission)
             .await
             .map_err(Failure::failed)
-    }
-}
-
-/// Where the outcome is told.
-struct Report {
-    cwd: PathBuf,
-    form: Option<ReviewForm>,
-    last_message_file: Option<PathBuf>,
-}
-
-impl Report {
-    fn exit(
-        &self,
-        end: Option<TaskEnd>,
-        stopping: Stopping,
-        child_failed: impl FnOnce() -> bool,
-    ) -> Outcome {
-        if stopping == Stopping::Terminated {
-            return Ok(Exit::Terminated);
-        }
-        match end {
-            Some(TaskEnd::Completed { .. } | TaskEnd::Reviewed(_))
-                if stopping == Stopping::Interrupted =>
-            {
-                Ok(Exit::Failed)
-            }
-            Some(TaskEnd::Completed { message }) => {
-                if let Some(path) = &self.last_message_file {
-                    write_last_message(path, message.as_deref())?;
-                }
-                Ok(if child_failed() {
-                    Exit::ChildFailed
-                } else {
-                    Exit::Success
-                })
-            }
-            Some(TaskEnd::Reviewed(Some(output))) => {
-                let text = match self.form {
-                    Some(ReviewForm::Json) => {
-                        serde_json::to_string(&output).map_err(Failure::failed)? + "\n"
-                    }
-                    Some(ReviewForm::Text) | None => findings(&output, &self.cwd),
-                };
-                if let Some(path) = &self.last_message_file {
-                    write_last_message(path, Some(&text))?;
-                }
-                print(&text)?;
-                Ok(Exit::Success)
-            }
-            Some(TaskEnd::Reviewed(None)) => {
-                let text = "the reviewer came to no result";
-                Err(Failure::failed(anyhow::Error::msg(text)))
-            }
-            Some(TaskEnd::Aborted) | None => Ok(Exit::Failed),
-        }
     }
 }
 
@@ -454,16 +383,4 @@ fn no_model(trouble: ModelTrouble) -> Failure {
         ),
         other => Failure::not_started(other),
     }
-}
-
-fn write_last_message(path: &Path, message: Option<&str>) -> Result<(), Failure> {
-    if message.is_none() {
-        tell(&format!(
-            "warning: the task ended without a message; {} is empty",
-            path.display()
-        ));
-    }
-    std::fs::write(path, message.unwrap_or_default())
-        .with_context(|| format!("cannot write {}", path.display()))
-        .map_err(Failure::failed)
 }

@@ -37,7 +37,7 @@ impl Human {
                 self.asked(request.call_id.clone(), request.agent.as_ref()?, &wish)
             }
             EventMsg::ApplyPatchApprovalRequest(request) => {
-                let files = request.changes.iter().map(|(path, _)| self.relative(path));
+                let files = request.changes.keys().map(|path| self.relative(path));
                 let wish = format!("change {}", files.collect::<Vec<_>>().join(", "));
                 self.asked(request.call_id.clone(), request.agent.as_ref()?, &wish)
             }

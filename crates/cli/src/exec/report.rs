@@ -1,0 +1,97 @@
+//! What a run came to: the exit code, and what is written besides.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use troupe_protocol::event::ReviewOutput;
+
+use crate::commands::{print, tell};
+use crate::exec::request::ReviewForm;
+use crate::exec::review::findings;
+use crate::exec::roster::Roster;
+use crate::failure::{Exit, Failure, Outcome};
+
+/// How the task of a run ended.
+#[derive(Debug)]
+pub enum TaskEnd {
+    Completed { message: Option<String> },
+    Reviewed(Option<ReviewOutput>),
+    Aborted,
+}
+
+/// Whether the run was stopped, and by whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stopping {
+    No,
+    /// A person asked, or nobody reads any more.
+    Interrupted,
+    /// Another program asked.
+    Terminated,
+}
+
+/// Where it is told.
+#[derive(Debug)]
+pub struct Report {
+    pub cwd: PathBuf,
+    pub review: Option<ReviewForm>,
+    pub last_message_file: Option<PathBuf>,
+    pub children_must_succeed: bool,
+}
+
+impl Report {
+    /// Writes what the run came to.
+    pub fn exit(&self, end: Option<TaskEnd>, stopping: Stopping, roster: &Roster) -> Outcome {
+        if stopping == Stopping::Terminated {
+            return Ok(Exit::Terminated);
+        }
+        match end {
+            Some(TaskEnd::Completed { .. } | TaskEnd::Reviewed(_))
+                if stopping == Stopping::Interrupted =>
+            {
+                Ok(Exit::Failed)
+            }
+            Some(TaskEnd::Completed { message }) => {
+                if let Some(path) = &self.last_message_file {
+                    write_last_message(path, message.as_deref())?;
+                }
+                Ok(
+                    if self.children_must_succeed && !roster.failed().is_empty() {
+                        Exit::ChildFailed
+                    } else {
+                        Exit::Success
+                    },
+                )
+            }
+            Some(TaskEnd::Reviewed(Some(output))) => {
+                let text = match self.review {
+                    Some(ReviewForm::Json) => {
+                        serde_json::to_string(&output).map_err(Failure::failed)? + "\n"
+                    }
+                    Some(ReviewForm::Text) | None => findings(&output, &self.cwd),
+                };
+                if let Some(path) = &self.last_message_file {
+                    write_last_message(path, Some(&text))?;
+                }
+                print(&text)?;
+                Ok(Exit::Success)
+            }
+            Some(TaskEnd::Reviewed(None)) => {
+                let text = "the reviewer came to no result";
+                Err(Failure::failed(anyhow::Error::msg(text)))
+            }
+            Some(TaskEnd::Aborted) | None => Ok(Exit::Failed),
+        }
+    }
+}
+
+fn write_last_message(path: &Path, message: Option<&str>) -> Result<(), Failure> {
+    if message.is_none() {
+        tell(&format!(
+            "warning: the task ended without a message; {} is empty",
+            path.display()
+        ));
+    }
+    std::fs::write(path, message.unwrap_or_default())
+        .with_context(|| format!("cannot write {}", path.display()))
+        .map_err(Failure::failed)
+}
