@@ -32,6 +32,7 @@ mod plantings;
 mod reports;
 mod requests;
 mod restore;
+mod results;
 mod review;
 mod spawning;
 mod steps;

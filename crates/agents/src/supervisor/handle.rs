@@ -11,13 +11,13 @@ use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::result::TaskResult;
 use troupe_protocol::session::TurnContext;
 use troupe_protocol::spawn::CallbackConfig;
-use troupe_protocol::tree::{Caller, Fact};
+use troupe_protocol::tree::Caller;
 use troupe_protocol::{AgentId, SessionId, SubmissionId};
 use troupe_store::Store;
 
 use super::input::{Input, Request};
 use super::plantings::Announcer;
-use super::{Root, Supervisor};
+use super::{Root, Supervisor, results};
 use crate::desk::{Catalogue, Desk, Trouble};
 use crate::families::Family;
 use crate::roles::Roles;
@@ -144,14 +144,13 @@ impl Agents {
         closed.await.ok();
     }
 
-    /// Reads the result of a task from the log of its session; of the last one if none is
-    /// named.
+    /// Reads the result of a session's task from the logs; of the last one if none is named.
     pub async fn result(
         &self,
         session: SessionId,
         task: Option<SubmissionId>,
     ) -> Result<TaskResult, Trouble> {
-        last_result(&*self.store()?, session, task.as_ref())
+        results::find(&*self.store()?, self.root(), session, task.as_ref())
             .await?
             .ok_or_else(|| Trouble::NoResult(session.to_string()))
     }
@@ -214,6 +213,11 @@ impl Agents {
         seed.inputs.is_none()
     }
 
+    /// Returns the root's session, once it is open.
+    fn root(&self) -> Option<SessionId> {
+        self.0.seed().root.as_ref().map(|root| root.session)
+    }
+
     /// Returns the root's settings, once it is open.
     pub(crate) fn root_context(&self) -> Option<TurnContext> {
         let seed = self.0.seed();
@@ -272,26 +276,4 @@ impl Shared {
     fn seed(&self) -> MutexGuard<'_, Seed> {
         self.seed.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Finds a result in a session's log.
-pub(super) async fn last_result(
-    store: &dyn Store,
-    session: SessionId,
-    task: Option<&SubmissionId>,
-) -> Result<Option<TaskResult>, Trouble> {
-    let lines = store
-        .agent_lines(session)
-        .await
-        .map_err(|error| Trouble::Storage(error.to_string()))?;
-    let found = lines.lines.into_iter().rev().find_map(|(_, line)| {
-        let is_asked = match (&line.record.fact, task) {
-            (Fact::Ended { task: ended, .. }, Some(task)) => ended == task,
-            (Fact::Ended { .. }, None) => true,
-            _ => false,
-        };
-        let result = line.result.filter(|_| is_asked)?;
-        (result.session_id == session).then_some(*result)
-    });
-    Ok(found)
 }

@@ -11,11 +11,10 @@ use troupe_protocol::AgentId;
 use troupe_protocol::tree::Caller;
 use troupe_tools::Claim;
 
-use super::Supervisor;
-use super::handle::last_result;
 use super::input::Input;
 use super::lines::Contents;
 use super::requests::answer;
+use super::{Supervisor, results};
 use crate::desk::{Finished, Targets, Trouble, Waited};
 use crate::tree::Effect;
 use crate::tree::command::{WaitFor, What};
@@ -208,11 +207,13 @@ impl Supervisor {
         let (true, Some(store)) = (waited.finished.iter().any(missing), self.shared.store()) else {
             return answer(reply, Ok(waited));
         };
+        let root = self.root.session;
         // Ends by itself: it reads a few files.
         tokio::spawn(async move {
             for finished in waited.finished.iter_mut().filter(|one| missing(one)) {
                 let Some(view) = &finished.view else { continue };
-                let read = last_result(&*store, view.session, view.last_task.as_ref()).await;
+                let read =
+                    results::find(&*store, Some(root), view.session, view.last_task.as_ref()).await;
                 match read {
                     Ok(result) => finished.result = result.map(Arc::new),
                     Err(trouble) => return answer(reply, Err(trouble)),

@@ -1,0 +1,53 @@
+//! Results, read from where they were written.
+
+use troupe_protocol::result::TaskResult;
+use troupe_protocol::tree::{AgentLine, Fact};
+use troupe_protocol::{SessionId, SubmissionId};
+use troupe_store::{Error, Store};
+
+use crate::desk::Trouble;
+
+/// Finds the result of a session's task; of the last one if none is named. It stands in the
+/// session's own log, or in the root's if that log could not be written.
+pub(super) async fn find(
+    store: &dyn Store,
+    root: Option<SessionId>,
+    session: SessionId,
+    task: Option<&SubmissionId>,
+) -> Result<Option<TaskResult>, Trouble> {
+    let own = newest(lines(store, session).await?, session, task);
+    let elsewhere = match root.filter(|root| *root != session) {
+        Some(root) if own.is_none() || task.is_none() => {
+            newest(lines(store, root).await?, session, task)
+        }
+        Some(_) | None => None,
+    };
+    let found = own.into_iter().chain(elsewhere);
+    let newest = found.max_by_key(|(order, _)| *order);
+    Ok(newest.map(|(_, result)| result))
+}
+
+/// A session that never opened has no log, and so no lines.
+async fn lines(store: &dyn Store, session: SessionId) -> Result<Vec<AgentLine>, Trouble> {
+    match store.agent_lines(session).await {
+        Ok(found) => Ok(found.lines.into_iter().map(|(_, line)| line).collect()),
+        Err(Error::NotFound { .. }) => Ok(Vec::new()),
+        Err(error) => Err(Trouble::Storage(error.to_string())),
+    }
+}
+
+fn newest(
+    lines: Vec<AgentLine>,
+    session: SessionId,
+    task: Option<&SubmissionId>,
+) -> Option<(u64, TaskResult)> {
+    lines.into_iter().rev().find_map(|line| {
+        let is_asked = match (&line.record.fact, task) {
+            (Fact::Ended { task: ended, .. }, Some(task)) => ended == task,
+            (Fact::Ended { .. }, None) => true,
+            _ => false,
+        };
+        let result = line.result.filter(|_| is_asked)?;
+        (result.session_id == session).then_some((line.record.order, *result))
+    })
+}
