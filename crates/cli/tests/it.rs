@@ -7,6 +7,8 @@
     reason = "expectations are written by the tool in this form"
 )]
 
+#[path = "it/agents_command.rs"]
+mod agents_command;
 #[path = "it/children.rs"]
 mod children;
 #[path = "it/client.rs"]

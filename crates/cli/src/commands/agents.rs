@@ -7,7 +7,7 @@ mod act;
 mod address;
 mod chronicle;
 pub mod draw;
-mod entry;
+pub mod entry;
 mod follow;
 mod logs;
 mod look;

@@ -72,7 +72,12 @@ fn facts(row: &Row, now_ms: i64, style: Style) -> String {
     if row.pruned {
         parts.push("pruned".to_owned());
     }
-    parts.extend(row.note.as_ref().map(|note| format!("note: {note}")));
+    // The note that a child begins with only repeats its role.
+    let note = row
+        .note
+        .as_deref()
+        .filter(|note| !note.starts_with("agent_type="));
+    parts.extend(note.map(|note| format!("note: {}", one_line(note, SHOWN_PREVIEW_CHARS_MAX))));
     parts.extend(preview(&row.status).map(|text| style.dim(&format!("“{text}”"))));
     parts.join(" · ")
 }

@@ -26,18 +26,24 @@ impl Screen {
         matches!(self, Self::InPlace(_))
     }
 
-    /// Draws whole lines.
+    /// Draws whole lines, in place of the last ones.
     pub fn show(&mut self, text: &str) -> io::Result<()> {
+        self.show_below("", text)
+    }
+
+    /// The same, after `line`, which stays.
+    pub fn show_below(&mut self, line: &str, text: &str) -> io::Result<()> {
         match self {
-            Self::Lines => print(text),
+            Self::Lines => print(&format!("{line}{text}")),
             Self::InPlace(lines) => {
                 let back = match *lines {
                     0 => String::new(),
                     lines => format!("\x1b[{lines}A\r"),
                 };
                 *lines = text.lines().count();
-                // A long line is cut by the terminal: wrapped, it would count as two.
-                print(&format!("\x1b[?7l{back}\x1b[J{text}\x1b[?7h"))
+                // A long line of the drawing is cut by the terminal: wrapped, it would count
+                // as two.
+                print(&format!("{back}\x1b[J{line}\x1b[?7l{text}\x1b[?7h"))
             }
         }
     }

@@ -1,0 +1,136 @@
+//! `troupe demo agents`: a scripted parent that divides its work among three children. One
+//! reads, one fails and is tried again, one asks before it acts; each calls the parent back.
+
+mod stage_manager;
+
+use std::io::{self, IsTerminal};
+use std::net::{Ipv4Addr, SocketAddr};
+
+use anyhow::Context as _;
+use clap::Args;
+use troupe_model::scripted::{MockServer, Screenplay};
+use troupe_protocol::SessionId;
+
+use super::stage::{ProjectFile, Stage};
+use crate::commands::{block_on, print};
+use crate::failure::{Exit, Failure, Outcome};
+use crate::style::{ColorChoice, Style};
+
+use stage_manager::StageManager;
+
+const SCREENPLAY: &str = include_str!("../../demo/agents/screenplay.toml");
+
+const PROMPT: &str = "Prepare the release: what is there, is it documented, does it work?";
+
+const FILES: [ProjectFile; 3] = [
+    (
+        "api/greet.sh",
+        include_str!("../../demo/agents/project/api/greet.sh"),
+    ),
+    (
+        "api/shout.sh",
+        include_str!("../../demo/agents/project/api/shout.sh"),
+    ),
+    (
+        "checks/run.sh",
+        include_str!("../../demo/agents/project/checks/run.sh"),
+    ),
+];
+
+/// A model that is having a bad day is not asked again behind the scenes: the retry is part
+/// of the play.
+const SETTINGS: [&str; 3] = [
+    "approval_policy=on-request",
+    "model_providers.scripted.request_max_retries=0",
+    "model_providers.scripted.stream_max_retries=0",
+];
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  troupe demo agents
+  troupe demo agents --ask     answer the checker's question yourself
+  troupe demo agents --keep    and look at the tree afterwards with `troupe agents`")]
+pub struct AgentsDemoArguments {
+    /// Keep the project, and the tree that worked on it.
+    #[arg(long)]
+    keep: bool,
+    /// Answer the question of a child yourself.
+    #[arg(long)]
+    ask: bool,
+}
+
+/// Who answers the children's questions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answers {
+    Demo,
+    User,
+}
+
+pub fn run(arguments: &AgentsDemoArguments) -> Outcome {
+    if arguments.ask && !io::stdin().is_terminal() {
+        return Err(Failure::usage(
+            "--ask needs a terminal to ask at; leave it out, and the demo answers",
+        ));
+    }
+    let answers = if arguments.ask {
+        Answers::User
+    } else {
+        Answers::Demo
+    };
+    let screenplay: Screenplay = SCREENPLAY.parse().map_err(Failure::failed)?;
+    let stage = Stage::build(&FILES).map_err(Failure::not_started)?;
+    let style = Style::choose(ColorChoice::Auto, &io::stdout());
+    print(&introduction(&stage, style))?;
+    let played = block_on(async {
+        let server = MockServer::start(screenplay, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))
+            .await
+            .context("cannot listen on loopback")
+            .map_err(Failure::not_started)?;
+        let source = stage.source(&server, &SETTINGS);
+        let manager = StageManager::open(source, &stage.project(), answers, style).await?;
+        let played = manager.play(PROMPT).await;
+        server.shutdown().await?;
+        played
+    })?;
+    print(&conclusion(played.exit, style))?;
+    let home = stage.home();
+    if arguments.keep {
+        stage.keep();
+        print(&where_to_look(&home.display().to_string(), played.root))?;
+    } else {
+        print(
+            "With --keep the tree stays: `troupe agents tree`, `show`, `logs` and `result` look at it.\n",
+        )?;
+    }
+    Ok(played.exit)
+}
+
+fn introduction(stage: &Stage, style: Style) -> String {
+    format!(
+        "{}\n\
+         The models are scripted, over real HTTP. The agents, their rights, the sandbox and the\n\
+         files are real, in {}\n\n{} {PROMPT}\n",
+        style.bold("Troupe demo: one agent runs three"),
+        stage.project().display(),
+        style.cyan(">"),
+    )
+}
+
+fn conclusion(exit: Exit, style: Style) -> String {
+    if exit == Exit::Success {
+        return String::new();
+    }
+    let ended = style.red("The demo did not come to its end.");
+    format!("{ended} `troupe doctor` may tell why.\n")
+}
+
+fn where_to_look(home: &str, root: SessionId) -> String {
+    let root = root.short();
+    format!(
+        "Kept. Look at it with\n\
+         \x20 export TROUPE_HOME={home}\n\
+         \x20 troupe agents tree {root}\n\
+         \x20 troupe agents result {root}:writer\n\
+         \x20 troupe agents logs {root}:checker\n"
+    )
+}

@@ -1,0 +1,254 @@
+//! Runs the demo's tree: shows it, answers its questions, and sees how it ends.
+
+use std::path::Path;
+
+use anyhow::anyhow;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use troupe_agents::{Agents, AgentsConfigurator};
+use troupe_engine::{EventStream, Later, SessionHandle, spawn};
+use troupe_protocol::agent::AgentStatus;
+use troupe_protocol::approval::{ExecApprovalRequest, ReviewDecision};
+use troupe_protocol::input::UserInput;
+use troupe_protocol::op::ConfigureSession;
+use troupe_protocol::session::{SessionSource, TurnOverrides};
+use troupe_protocol::{AgentId, EventMsg, Op, SessionId, Submission, SubmissionId, TurnItem};
+
+use super::Answers;
+use crate::commands::agents::screen::Screen;
+use crate::commands::agents::{draw, entry};
+use crate::commands::print;
+use crate::control::act::act;
+use crate::control::{self, Answer, Request, Row};
+use crate::exec::command_line;
+use crate::failure::{Exit, Failure};
+use crate::layers::ConfigSource;
+use crate::style::Style;
+use crate::wiring::{Grove, Wiring};
+
+pub struct StageManager {
+    handle: SessionHandle,
+    events: EventStream,
+    agents: Agents,
+    root: SessionId,
+    answers: Answers,
+    style: Style,
+    screen: Screen,
+    submissions: u64,
+    /// So that the tree can be looked at from another terminal.
+    _control: control::Guard,
+}
+
+/// How it went.
+pub struct Played {
+    pub root: SessionId,
+    pub exit: Exit,
+}
+
+impl StageManager {
+    pub async fn open(
+        source: ConfigSource,
+        project: &Path,
+        answers: Answers,
+        style: Style,
+    ) -> Result<Self, Failure> {
+        let home = source.home.clone();
+        let wiring = Wiring::new(source, project, SessionSource::Cli)?;
+        let Grove { deps, configurator } = wiring.with_agents(None);
+        let control = control::serve(&configurator, home.path());
+        let (handle, mut events) = spawn(deps);
+        let configure = Op::ConfigureSession(ConfigureSession::default());
+        submit(&handle, 0, configure).await?;
+        let root = configured(&mut events).await?;
+        Ok(Self {
+            handle,
+            events,
+            agents: tree(&configurator)?,
+            root,
+            answers,
+            style,
+            screen: Screen::of_stdout(),
+            submissions: 0,
+            _control: control,
+        })
+    }
+
+    /// Gives the parent its task and stays until nobody has anything to do.
+    pub async fn play(mut self, prompt: &str) -> Result<Played, Failure> {
+        self.submit(Op::UserTurn {
+            items: vec![UserInput::text(prompt)],
+            overrides: TurnOverrides::default(),
+            final_output_json_schema: None,
+            last_response_id: None,
+        })
+        .await?;
+        let mut quiet: Option<Later> = None;
+        let mut is_completed = false;
+        loop {
+            tokio::select! {
+                biased;
+                event = self.events.next() => {
+                    let event = event.ok_or_else(ended)?;
+                    self.show(&event.msg).await?;
+                    match &event.msg {
+                        EventMsg::ExecApprovalRequest(request) => self.answer(request).await?,
+                        EventMsg::TurnComplete(_) => is_completed = true,
+                        EventMsg::TurnAborted(_) => is_completed = false,
+                        _ => {}
+                    }
+                    let is_over = matches!(
+                        event.msg,
+                        EventMsg::TurnComplete(_) | EventMsg::TurnAborted(_)
+                    );
+                    if is_over && quiet.is_none() {
+                        let agents = self.agents.clone();
+                        quiet = Some(Box::pin(async move { agents.quiet().await }));
+                    }
+                }
+                () = later(&mut quiet) => break,
+            }
+        }
+        let rows = self.rows().await;
+        self.draw(&rows, "")?;
+        self.close().await?;
+        let is_done = |row: &Row| matches!(row.status, AgentStatus::Completed(_));
+        let all_done = is_completed && rows.len() > 1 && rows.iter().all(is_done);
+        Ok(Played {
+            root: self.root,
+            exit: if all_done {
+                Exit::Success
+            } else {
+                Exit::Failed
+            },
+        })
+    }
+
+    /// Tells what happened and draws the tree anew.
+    async fn show(&mut self, msg: &EventMsg) -> Result<(), Failure> {
+        let is_drawn = self.screen.is_redrawn();
+        let line = match msg {
+            // The tree itself shows it.
+            EventMsg::SubagentLifecycle(_) if is_drawn => String::new(),
+            // Inboxes change all the time; only a tree that is drawn again can show it.
+            EventMsg::AgentInbox(_) if is_drawn => String::new(),
+            EventMsg::ItemCompleted {
+                item: TurnItem::UserMessage(item),
+                ..
+            } if item.metadata.is_none() => return Ok(()),
+            // Told by the child that it makes, and by the answer.
+            EventMsg::ItemCompleted {
+                item: TurnItem::ToolCall(item),
+                ..
+            } if item.tool == "spawn_agent" => return Ok(()),
+            EventMsg::ExecApprovalRequest(_)
+            | EventMsg::ApprovalResolved { .. }
+            | EventMsg::TurnStarted(_)
+            | EventMsg::TurnComplete(_) => return Ok(()),
+            msg => match entry::of(msg, self.style) {
+                Some(line) => line + "\n",
+                None => return Ok(()),
+            },
+        };
+        if is_drawn {
+            let rows = self.rows().await;
+            self.draw(&rows, &line)
+        } else {
+            print(&line).map_err(Failure::from)
+        }
+    }
+
+    async fn rows(&self) -> Vec<Row> {
+        if !self.agents.is_planted() {
+            return Vec::new();
+        }
+        match act(&self.agents.user(), Request::Look).await {
+            Answer::Agents { agents } => agents,
+            _ => Vec::new(),
+        }
+    }
+
+    /// Puts a line above the tree.
+    fn draw(&mut self, rows: &[Row], line: &str) -> Result<(), Failure> {
+        let now = jiff::Timestamp::now().as_millisecond();
+        let tree = draw::tree(rows, AgentId::ROOT, now, self.style);
+        self.screen.show_below(line, &format!("\n{tree}"))?;
+        Ok(())
+    }
+
+    async fn answer(&mut self, request: &ExecApprovalRequest) -> Result<(), Failure> {
+        let who = request.agent.as_ref().map_or("/root", |agent| &agent.path);
+        let command = command_line::shown(&request.command);
+        let reason = request.reason.as_deref().unwrap_or("May it run?");
+        let question = format!("{who} asks to run `{command}`: {reason}");
+        let decision = match self.answers {
+            Answers::Demo => {
+                print(&format!("{question}\n  approved by the demo\n"))?;
+                ReviewDecision::Approved
+            }
+            Answers::User => {
+                print(&format!("{question} [y/N] "))?;
+                read_decision().await?
+            }
+        };
+        self.screen.keep();
+        let id = request.call_id.0.clone();
+        self.submit(Op::ExecApproval { id, decision }).await
+    }
+
+    async fn close(&mut self) -> Result<(), Failure> {
+        self.submit(Op::Shutdown).await?;
+        while self.events.next().await.is_some() {}
+        Ok(())
+    }
+
+    async fn submit(&mut self, op: Op) -> Result<(), Failure> {
+        self.submissions += 1;
+        submit(&self.handle, self.submissions, op).await
+    }
+}
+
+async fn submit(handle: &SessionHandle, number: u64, op: Op) -> Result<(), Failure> {
+    let id = SubmissionId(format!("demo-{number}"));
+    let submission = Submission { id, op };
+    handle.submit(submission).await.map_err(Failure::failed)
+}
+
+async fn configured(events: &mut EventStream) -> Result<SessionId, Failure> {
+    while let Some(event) = events.next().await {
+        match &event.msg {
+            EventMsg::SessionConfigured(session) => return Ok(session.session_id),
+            EventMsg::Error(error) => {
+                return Err(Failure::not_started(anyhow!(error.message.clone())));
+            }
+            _ => {}
+        }
+    }
+    Err(ended())
+}
+
+fn tree(configurator: &AgentsConfigurator) -> Result<Agents, Failure> {
+    configurator.agents().ok_or_else(ended)
+}
+
+/// Waits for something that may not have been begun.
+async fn later(rest: &mut Option<Later>) {
+    match rest {
+        Some(rest) => rest.await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn read_decision() -> Result<ReviewDecision, Failure> {
+    let mut line = String::new();
+    BufReader::new(tokio::io::stdin())
+        .read_line(&mut line)
+        .await?;
+    let answer = line.trim().to_ascii_lowercase();
+    Ok(match answer.as_str() {
+        "y" | "yes" => ReviewDecision::Approved,
+        _ => ReviewDecision::Denied,
+    })
+}
+
+fn ended() -> Failure {
+    Failure::failed(anyhow!("the session ended before the play did"))
+}
