@@ -10,7 +10,7 @@ use super::inbox::{Envelope, Inbox, MailKind};
 use super::lifecycle::{Change, End, IllegalChange, Lifecycle};
 use super::memory::Memory;
 
-pub use troupe_protocol::tree::{Birth, Callback, Fact, Record};
+pub use troupe_protocol::tree::{Birth, Callback, Fact, Keepsake, Record};
 
 /// A fact that does not fit the memory: a line before it is missing or was changed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -29,6 +29,10 @@ impl Memory {
     /// Applies one fact, as far as it fits. Counters never go back.
     pub fn fold(&mut self, record: &Record) -> Result<(), Misfit> {
         self.next_order = self.next_order.max(record.order.saturating_add(1));
+        if let Some(agent) = named(&record.fact) {
+            // Its birth may be a line that was lost; its number is spent all the same.
+            self.next_agent = self.next_agent.max(agent.0.saturating_add(1));
+        }
         let at = record.at;
         match &record.fact {
             Fact::Rooted { session } => self.insert(root(*session, at)),
@@ -72,8 +76,6 @@ impl Memory {
     }
 
     fn fold_birth(&mut self, birth: &Birth, at: TimeMs) -> Result<(), Misfit> {
-        // The number is spent even when the rest of the line cannot be used.
-        self.next_agent = self.next_agent.max(birth.agent.0.saturating_add(1));
         let depth = self.known_mut(birth.parent)?.depth + 1;
         let mut inbox = Inbox::default();
         inbox.put(birth.first.clone());
@@ -237,6 +239,30 @@ fn root(session: SessionId, at: TimeMs) -> Agent {
         inbox: Inbox::default(),
         stop: None,
         place: Place::Live,
+    }
+}
+
+/// Returns the agent that a fact is about.
+fn named(fact: &Fact) -> Option<AgentId> {
+    match fact {
+        Fact::Rooted { .. } => None,
+        Fact::Born(birth) => Some(birth.agent),
+        Fact::Sent { to, .. } => Some(*to),
+        Fact::Started { agent, .. }
+        | Fact::Took { agent, .. }
+        | Fact::Ended { agent, .. }
+        | Fact::Halted { agent, .. }
+        | Fact::Withdrawn { agent }
+        | Fact::Consumed { agent, .. }
+        | Fact::StopAsked { agent, .. }
+        | Fact::Shut { agent }
+        | Fact::Reopened { agent }
+        | Fact::Released { agent }
+        | Fact::Pruned { agent }
+        | Fact::Kept(Keepsake::Note { agent, .. }) => Some(*agent),
+        Fact::Kept(Keepsake::Watchdog { target, .. } | Keepsake::WatchdogOff { target, .. }) => {
+            Some(*target)
+        }
     }
 }
 
