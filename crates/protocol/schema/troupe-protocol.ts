@@ -79,7 +79,15 @@ export type AgentStatus = "pending_init"
   | { "completed": string | null }
   | { "errored": string } | "interrupted" | "cancelled" | "budget_exceeded" | "shutdown" | "not_found";
 
-export type Answer = { selected: Array<string>, other?: string | null, };
+export type Answer = {
+/**
+ * The value of the option that was chosen. Options exclude each other.
+ */
+selected: Array<string>,
+/**
+ * Free text, where the question offers it.
+ */
+other?: string | null, };
 
 /**
  * When a tool call needs a person's word.
@@ -347,6 +355,7 @@ export type EventMsg = { "type": "session_configured" } & SessionConfigured
   | { "type": "apply_patch_approval_request" } & PatchApprovalRequest
   | { "type": "request_user_input" } & UserInputRequest
   | { "type": "approval_resolved", call_id: CallId, decision: ReviewDecision, }
+  | { "type": "user_input_resolved", call_id: CallId, response?: UserInputResponse | null, }
   | { "type": "elicitation_request", server_name: string, id: string, request: JsonValue, }
   | { "type": "entered_review_mode", target: ReviewTarget, user_facing_hint?: string | null, }
   | { "type": "exited_review_mode", review_output?: ReviewOutput | null, }
@@ -951,9 +960,22 @@ text_elements?: Array<TextElement>, }
   | { "type": "skill", name: string, path: string, }
   | { "type": "mention", name: string, path: string, };
 
-export type UserInputRequest = { call_id: CallId, turn_id: SubmissionId, questions: Array<Question>, };
+export type UserInputRequest = {
+/**
+ * Answer with this id.
+ */
+call_id: CallId, turn_id: SubmissionId, questions: Array<Question>,
+/**
+ * Absent for the session's own.
+ */
+agent?: AgentLabel | null, };
 
-export type UserInputResponse = { answers: { [key in string]: Answer }, };
+export type UserInputResponse = {
+/**
+ * By the id of the question. Questions may be left out; without any answer the model is
+ * told that none was given.
+ */
+answers: { [key in string]: Answer }, };
 
 export type UserMessageItem = { id: ItemId, content: Array<UserInput>,
 /**

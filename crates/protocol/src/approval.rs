@@ -74,9 +74,13 @@ pub struct PatchApprovalRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct UserInputRequest {
+    /// Answer with this id.
     pub call_id: CallId,
     pub turn_id: SubmissionId,
     pub questions: Vec<Question>,
+    /// Absent for the session's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentLabel>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -105,13 +109,18 @@ pub struct QuestionOption {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct UserInputResponse {
+    /// By the id of the question. Questions may be left out; without any answer the model is
+    /// told that none was given.
     pub answers: BTreeMap<String, Answer>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Answer {
+    /// The value of the option that was chosen. Options exclude each other.
+    #[serde(default)]
     pub selected: Vec<String>,
+    /// Free text, where the question offers it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub other: Option<String>,
 }

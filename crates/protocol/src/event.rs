@@ -11,7 +11,7 @@ use crate::agent::{
     SubagentLifecycle,
 };
 use crate::approval::{
-    ExecApprovalRequest, PatchApprovalRequest, ReviewDecision, UserInputRequest,
+    ExecApprovalRequest, PatchApprovalRequest, ReviewDecision, UserInputRequest, UserInputResponse,
 };
 use crate::command::{
     CommandSource, FileChanges, OutputStream, ParsedCommand, PlanStep, WorkStatus,
@@ -196,6 +196,13 @@ pub enum EventMsg {
     ApprovalResolved {
         call_id: CallId,
         decision: ReviewDecision,
+    },
+    /// Questions were answered; without a response they were withdrawn, or there is nobody to
+    /// answer.
+    UserInputResolved {
+        call_id: CallId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        response: Option<UserInputResponse>,
     },
     ElicitationRequest {
         server_name: String,

@@ -96,6 +96,8 @@ examples! { EventMsg:
         r#"{"type":"request_user_input","call_id":"call_1","turn_id":"1","questions":[{"id":"colour","header":"Colour","question":"Which?","isOther":true,"options":[{"value":"red","label":"Red","description":"warm"}]}]}"#,
     EventMsg::ApprovalResolved { .. } =>
         r#"{"type":"approval_resolved","call_id":"call_1","decision":"denied"}"#,
+    EventMsg::UserInputResolved { .. } =>
+        r#"{"type":"user_input_resolved","call_id":"call_1","response":{"answers":{"colour":{"selected":["red"]}}}}"#,
     EventMsg::ElicitationRequest { .. } =>
         r#"{"type":"elicitation_request","server_name":"s","id":"7","request":{"message":"Name?"}}"#,
     EventMsg::EnteredReviewMode { .. } =>
