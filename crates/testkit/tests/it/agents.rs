@@ -1,5 +1,12 @@
 //! Many agents: scenarios of parents and children.
 
+mod busy;
+mod crash;
+mod logs;
+mod rights;
+mod script;
+mod storage;
+
 use troupe_agents::Family;
 use troupe_protocol::EventMsg;
 use troupe_testkit::Stage;

@@ -18,6 +18,8 @@ pub type Refused = fn(&RolloutRecord) -> bool;
 pub struct Faulty {
     inner: MemoryStore,
     refused: Arc<Mutex<Option<Refused>>>,
+    /// Where nothing is refused.
+    spared: Arc<Mutex<Option<SessionId>>>,
     appends: Arc<Mutex<Vec<Vec<RolloutRecord>>>>,
 }
 
@@ -25,6 +27,15 @@ impl Faulty {
     /// Refuses appends that hold such a record from now on.
     pub fn refuse(&self, refused: Refused) {
         *self.lock() = Some(refused);
+    }
+
+    /// Refuses nothing in the log of this session.
+    pub fn spare(&self, session: SessionId) {
+        *self.spared.lock().expect("nobody panics with it") = Some(session);
+    }
+
+    fn is_spared(&self, session: SessionId) -> bool {
+        *self.spared.lock().expect("nobody panics with it") == Some(session)
     }
 
     pub fn heal(&self) {
@@ -70,6 +81,7 @@ impl Log for FaultyLog {
 
     fn append(&mut self, records: &[RolloutRecord]) -> Result<Position, Error> {
         let refused = *self.store.lock();
+        let refused = refused.filter(|_| !self.store.is_spared(self.session()));
         if refused.is_some_and(|refused| records.iter().any(refused)) {
             return Err(Error::Full {
                 path: "memory".into(),

@@ -1,0 +1,248 @@
+//! What children may not do, whatever they are asked to and whatever they ask for.
+
+use troupe_agents::Family;
+use troupe_agents::tree::Status;
+use troupe_protocol::policy::SandboxPolicy;
+use troupe_testkit::{Actor, Stage};
+
+use super::logs;
+use super::script::{answers, call, root, said, say, scene};
+
+/// A stage whose root may write in its directory and nowhere else.
+async fn stage(scenes: &[String]) -> Stage {
+    let families = [Family::Agents, Family::Subagents];
+    Stage::new(&scenes.concat())
+        .await
+        .sandbox(SandboxPolicy::WorkspaceWrite {
+            writable_roots: Vec::new(),
+            network_access: false,
+            exclude_tmpdir_env_var: true,
+            exclude_slash_tmp: true,
+        })
+        .with_agents(&families)
+}
+
+/// What the tools of one agent answered.
+async fn told(stage: &Stage, actor: &Actor, agent: &str) -> Vec<String> {
+    let view = actor.agents().user().view(agent).await.unwrap();
+    let input = logs::last_request(stage, view.session);
+    logs::texts(&input, "function_call_output")
+}
+
+fn write(name: &str) -> String {
+    call(
+        "shell_command",
+        &format!(r#"command = "echo mine > {name}""#),
+    )
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_read_only_child_and_its_child_cannot_write_where_their_parent_can() {
+    let stage = stage(&[
+        scene("grandchild", &[write("of-grandchild"), say("tried")]),
+        scene(
+            "child",
+            &[
+                write("of-child"),
+                call(
+                    "subagent_spawn",
+                    r#"prompt = "grandchild", sandbox_mode = "workspace-write""#,
+                ),
+                call("subagent_spawn", r#"prompt = "grandchild""#),
+                call("wait", "ids = [2]"),
+                say("tried"),
+            ],
+        ),
+        root(&[
+            write("of-root"),
+            call(
+                "subagent_spawn",
+                r#"prompt = "child", sandbox_mode = "danger-full-access""#,
+            ),
+            call(
+                "subagent_spawn",
+                r#"prompt = "child", sandbox_mode = "read-only""#,
+            ),
+            call("wait", "ids = [1]"),
+            say("done"),
+        ]),
+    ])
+    .await;
+    let mut actor = stage.start().await;
+    let events = actor.turn("begin").await;
+    assert_eq!(said(&events), Some("done"));
+    assert_eq!(stage.read("of-root"), "mine\n");
+    assert!(!stage.cwd().join("of-child").exists());
+    assert!(!stage.cwd().join("of-grandchild").exists());
+
+    let of_root = told(&stage, &actor, "0").await;
+    assert!(
+        of_root[1].contains(
+            "sandbox_mode danger-full-access is more than this agent has (workspace-write); ask \
+             for workspace-write or less"
+        ),
+        "{of_root:?}"
+    );
+    let of_child = told(&stage, &actor, "1").await;
+    assert!(
+        of_child[0].contains("Read-only file system"),
+        "{of_child:?}"
+    );
+    assert!(
+        of_child[1].contains(
+            "sandbox_mode workspace-write is more than this agent has (read-only); ask for \
+             read-only or less"
+        ),
+        "{of_child:?}"
+    );
+    let of_grandchild = told(&stage, &actor, "2").await;
+    assert!(
+        of_grandchild[0].contains("Read-only file system"),
+        "{of_grandchild:?}"
+    );
+    actor.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_resumed_child_is_as_read_only_as_it_was_born() {
+    let stage = stage(&[
+        scene("child", &[say("ready"), write("of-child"), say("tried")]),
+        root(
+            &[
+                vec![
+                    call(
+                        "subagent_spawn",
+                        r#"prompt = "child", sandbox_mode = "read-only""#,
+                    ),
+                    call("wait", "ids = [1]"),
+                    say("done"),
+                ],
+                vec![
+                    call("send_input", r#"id = 1, message = "again""#),
+                    call("wait", "ids = [1]"),
+                    say("done"),
+                ],
+            ]
+            .concat(),
+        ),
+    ])
+    .await;
+    let mut actor = stage.start().await;
+    actor.turn("begin").await;
+    let session = actor.session_id();
+    actor.shut_down().await;
+    let mut actor = stage.resume(session).await;
+    let events = actor.turn("once more").await;
+    assert_eq!(said(&events), Some("done"));
+    let of_child = told(&stage, &actor, "1").await;
+    assert!(
+        of_child[0].contains("Read-only file system"),
+        "{of_child:?}"
+    );
+    assert!(!stage.cwd().join("of-child").exists());
+    actor.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_child_stops_nobody_but_its_own() {
+    let stage = stage(&[
+        scene("quiet", &[say("here")]),
+        scene(
+            "jealous",
+            &[
+                call("close_agent", "id = 1"),
+                call("cancel_agent", r#"id = "/root/quiet""#),
+                call("close_agent", r#"id = "root""#),
+                call("resume_agent", "id = 1"),
+                say("tried"),
+            ],
+        ),
+        root(
+            &[
+                vec![
+                    call("spawn_agent", r#"message = "quiet", task_name = "quiet""#),
+                    call("wait", "ids = [1]"),
+                    call("spawn_agent", r#"message = "jealous""#),
+                    call("wait", "ids = [2]"),
+                ],
+                answers(3, "done"),
+            ]
+            .concat(),
+        ),
+    ])
+    .await;
+    let mut actor = stage.start().await;
+    let events = actor.turn("begin").await;
+    assert_eq!(said(&events), Some("done 0"));
+    let told = told(&stage, &actor, "2").await;
+    for (text, verb) in told.iter().zip(["close", "cancel", "close", "resume"]) {
+        let refusal = format!("Not permitted to {verb} agents outside your subtree.");
+        assert!(text.contains(&refusal), "{verb}: {text}");
+    }
+    let sibling = actor.agents().user().view("1").await.unwrap();
+    assert_eq!(sibling.status, Status::Completed);
+    actor.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_role_that_cannot_be_read_makes_no_child() {
+    let stage = stage(&[root(&[
+        call("spawn_agent", r#"message = "go", agent_type = "broken""#),
+        say("done"),
+    ])])
+    .await;
+    let roles = stage.home().join("agents");
+    std::fs::create_dir_all(&roles).unwrap();
+    let role = "---\ndescription: [unclosed\nread_only: true\n---\nDo it.\n";
+    std::fs::write(roles.join("broken.md"), role).unwrap();
+    let mut actor = stage.start().await;
+    actor.turn("begin").await;
+    let input = logs::last_request(&stage, actor.session_id());
+    let told = logs::texts(&input, "function_call_output");
+    assert!(told[0].contains("broken.md"), "{told:?}");
+    let desk = actor.agents().user();
+    assert!(desk.view("1").await.is_err(), "no agent has come of it");
+    actor.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_withheld_tool_is_neither_offered_nor_run() {
+    let stage = stage(&[
+        scene(
+            "errand",
+            &[
+                call("shell_command", r#"command = "echo mine > of-child""#),
+                say("tried"),
+            ],
+        ),
+        root(&[
+            call(
+                "spawn_agent",
+                r#"message = "errand", agent_type = "talker""#,
+            ),
+            call("wait", "ids = [1]"),
+            say("done"),
+        ]),
+    ])
+    .await;
+    let roles = stage.home().join("agents");
+    std::fs::create_dir_all(&roles).unwrap();
+    let role = "---\ndescription: Talks.\ndeny_list: [\"shell*\", exec_command]\n---\nTalk.\n";
+    std::fs::write(roles.join("talker.md"), role).unwrap();
+    let mut actor = stage.start().await;
+    actor.turn("begin").await;
+    let told = told(&stage, &actor, "1").await;
+    let refusal = "this agent may not use shell_command: the role it was given does not allow it";
+    assert!(told[0].contains(refusal), "{told:?}");
+    assert!(!stage.cwd().join("of-child").exists());
+    let view = actor.agents().user().view("1").await.unwrap();
+    let body = logs::last_body(&stage, view.session);
+    let tools = body["tools"].as_array().unwrap();
+    let names: Vec<&str> = tools.iter().filter_map(|it| it["name"].as_str()).collect();
+    assert!(names.contains(&"apply_patch"), "{names:?}");
+    assert!(
+        !names.iter().any(|name| name.starts_with("shell")),
+        "{names:?}"
+    );
+    actor.shut_down().await;
+}

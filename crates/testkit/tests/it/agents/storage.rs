@@ -1,0 +1,223 @@
+//! Logs that cannot be written, and logs that cannot be read.
+
+use std::io::Write as _;
+use std::sync::Arc;
+
+use troupe_agents::tree::Status;
+use troupe_agents::{Family, Recovery};
+use troupe_protocol::rollout::RolloutRecord;
+use troupe_protocol::tree::Fact;
+use troupe_protocol::{AgentId, EventMsg, SessionId};
+use troupe_testkit::{Actor, Stage};
+
+use super::logs;
+use super::script::{answers, call, root, said, say, scene};
+use crate::it::faulty::Faulty;
+
+/// A root that makes two children in its first task and a third in its second, and waits
+/// for each.
+async fn stage() -> Stage {
+    let spawn = |name: &str| {
+        let arguments = format!(r#"message = "errand", task_name = "{name}""#);
+        call("spawn_agent", &arguments)
+    };
+    let scenes = [
+        scene("errand", &answers(5, "found")),
+        root(
+            &[
+                vec![
+                    spawn("a"),
+                    call("wait", r#"ids = ["a"]"#),
+                    spawn("b"),
+                    call("wait", r#"ids = ["b"]"#),
+                    say("made two"),
+                    spawn("c"),
+                    call("wait", r#"ids = ["c"]"#),
+                ],
+                answers(9, "done"),
+            ]
+            .concat(),
+        ),
+    ];
+    let stage = Stage::new(&scenes.concat()).await;
+    let mut options = stage.tree_options(&[Family::Agents]);
+    options.recovery = Recovery::Continue;
+    stage.with_tree(options)
+}
+
+/// Plays it and returns the sessions of the root and its children.
+async fn play(stage: &Stage) -> [SessionId; 3] {
+    let mut actor = stage.start().await;
+    let root = actor.session_id();
+    let events = actor.turn("begin").await;
+    assert_eq!(said(&events), Some("made two"));
+    actor.shut_down().await;
+    let lines = logs::read(&*stage.store(), root).await;
+    let child = |number| logs::session_of(&lines, AgentId(number));
+    [root, child(1), child(2)]
+}
+
+/// Resumes, and returns what was warned of by the end of a task.
+async fn resume(stage: &Stage, root: SessionId) -> (Actor, String) {
+    let mut actor = stage.resume(root).await;
+    actor.turn("look around").await;
+    let events = actor.seen().iter();
+    let warnings = events.filter_map(|event| match &event.msg {
+        EventMsg::Warning { message } => Some(message.clone()),
+        _ => None,
+    });
+    let warnings = warnings.collect::<Vec<_>>().join("\n");
+    (actor, warnings)
+}
+
+async fn assert_found(actor: &Actor, agent: &str) {
+    let desk = actor.agents().user();
+    let view = desk.view(agent).await.unwrap();
+    assert_eq!(view.status, Status::Completed);
+    let result = desk.result(agent, None).await.unwrap();
+    assert_eq!(result.last_message.as_deref(), Some("found 0"));
+}
+
+fn tear(stage: &Stage, session: SessionId) {
+    let path = logs::path_of(stage, session);
+    let mut log = std::fs::OpenOptions::new().append(true).open(path).unwrap();
+    log.write_all(br#"{"timestamp":"2026-01-01T00:00:00Z","type":"agent","pay"#)
+        .unwrap();
+}
+
+/// Changes the last such line of a log, and returns its number.
+fn damage(stage: &Stage, session: SessionId, of: &str) -> usize {
+    let path = logs::path_of(stage, session);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let at = lines.iter().rposition(|line| line.contains(of)).unwrap();
+    lines[at] = lines[at].replace("\"fact\"", "\"f\u{0}ct\"");
+    std::fs::write(&path, lines.join("\n") + "\n").unwrap();
+    at + 1
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn torn_last_lines_are_told_and_the_tree_stands() {
+    let stage = stage().await;
+    let [root, a, b] = play(&stage).await;
+    tear(&stage, root);
+    tear(&stage, a);
+    let (mut actor, warnings) = resume(&stage, root).await;
+    assert!(
+        warnings.contains("torn") || warnings.contains("cut"),
+        "{warnings}"
+    );
+    assert_found(&actor, "/root/a").await;
+    assert_found(&actor, "/root/b").await;
+    // The child whose log was torn goes on in it.
+    let desk = actor.agents().user();
+    let message = troupe_protocol::tree::AgentMessage {
+        items: vec![troupe_protocol::input::UserInput::text("again")],
+        metadata: None,
+    };
+    let urgency = troupe_agents::tree::command::Urgency::Regular;
+    desk.send("/root/a", message, urgency).await.unwrap();
+    actor.until_task_ends().await;
+    let result = desk.result("/root/a", None).await.unwrap();
+    assert_eq!(result.last_message.as_deref(), Some("found 1"));
+    let view = desk.view("/root/b").await.unwrap();
+    assert_eq!(view.session, b);
+    actor.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_damaged_line_is_told_with_its_number_and_left_out() {
+    let stage = stage().await;
+    let [root, a, _] = play(&stage).await;
+    let number = damage(&stage, a, "\"fact\":\"ended\"");
+    let (actor, warnings) = resume(&stage, root).await;
+    assert!(warnings.contains(&format!("line {number}")), "{warnings}");
+    assert_found(&actor, "/root/b").await;
+    actor.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_child_whose_birth_was_damaged_is_gone_and_its_number_is_not_used_again() {
+    let stage = stage().await;
+    let [root, _, _] = play(&stage).await;
+    let number = damage(&stage, root, "\"fact\":\"born\"");
+    let (actor, warnings) = resume(&stage, root).await;
+    assert!(warnings.contains(&format!("line {number}")), "{warnings}");
+    assert_found(&actor, "/root/a").await;
+    let desk = actor.agents().user();
+    assert!(desk.view("/root/b").await.is_err());
+    let third = desk.view("/root/c").await.unwrap();
+    assert_eq!(third.agent, AgentId(3));
+    actor.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lost_log_costs_its_child_and_nobody_else() {
+    let stage = stage().await;
+    let [root, a, _] = play(&stage).await;
+    std::fs::remove_file(logs::path_of(&stage, a)).unwrap();
+    let (actor, _) = resume(&stage, root).await;
+    actor.agents().quiet().await;
+    assert_found(&actor, "/root/b").await;
+    actor.shut_down().await;
+}
+
+fn is_end_of_child(record: &RolloutRecord) -> bool {
+    let RolloutRecord::Agent(line) = record else {
+        return false;
+    };
+    matches!(line.record.fact, Fact::Ended { agent, .. } if agent == AgentId(1))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_end_that_does_not_fit_in_its_own_log_is_kept_in_the_roots() {
+    let store = Faulty::default();
+    let stage = stage().await.keeping_in(Arc::new(store.clone()));
+    let mut actor = stage.start().await;
+    let root = actor.session_id();
+    store.spare(root);
+    store.refuse(is_end_of_child);
+    let events = actor.turn("begin").await;
+    assert_eq!(said(&events), Some("made two"));
+    let desk = actor.agents().user();
+    let live = desk.result("/root/a", None).await.unwrap();
+    assert_found(&actor, "/root/b").await;
+    actor.shut_down().await;
+    store.heal();
+    let (actor, warnings) = resume(&stage, root).await;
+    assert_eq!(warnings, "");
+    let read = actor.agents().user().result("/root/a", None).await.unwrap();
+    assert_eq!(read, live);
+    let lines = logs::read(&store, root).await;
+    assert_eq!(logs::ends_of(&lines, AgentId(1)).len(), 1);
+    actor.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn when_no_log_takes_an_end_the_tree_stops_and_is_resumed_from_what_is_written() {
+    let store = Faulty::default();
+    let stage = stage().await.keeping_in(Arc::new(store.clone()));
+    let mut actor = stage.start().await;
+    let root = actor.session_id();
+    store.refuse(is_end_of_child);
+    actor.say("begin").await;
+    actor
+        .until(|msg| {
+            matches!(msg, EventMsg::Warning { message }
+                if message.contains("make room on the disk and resume the session"))
+        })
+        .await;
+    actor.shut_down().await;
+    store.heal();
+    let (actor, _) = resume(&stage, root).await;
+    actor.agents().quiet().await;
+    let desk = actor.agents().user();
+    let view = desk.view("/root/a").await.unwrap();
+    assert_eq!(view.status, Status::Completed, "it was asked to go on");
+    let lines = logs::read(&store, root).await;
+    let owed = logs::callbacks_for(&lines, AgentId::ROOT);
+    let mut heard = logs::begun_with(&lines, AgentId::ROOT);
+    heard.extend(logs::consumed(&lines));
+    assert_eq!(owed, heard, "each result once");
+    actor.shut_down().await;
+}
