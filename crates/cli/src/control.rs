@@ -12,8 +12,8 @@
 //! Only the same user gets in: the directory is theirs alone, and each side asks the kernel
 //! who the other is. Whoever takes the lease removes what a crashed process left behind.
 //!
-//! Deliberately absent: reading. The logs tell everything that is written, also while nobody
-//! runs the tree.
+//! Deliberately absent: results and conversations. The logs have them, also while nobody runs
+//! the tree.
 
 pub mod act;
 pub mod client;

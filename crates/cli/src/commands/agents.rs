@@ -163,8 +163,21 @@ Examples:\n  troupe agents resume\n  troupe agents resume 3f2a9c1e:tester"
     },
 }
 
-/// What every action needs.
-struct Desk {
+/// Who reads what is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    People,
+    Programs,
+}
+
+impl Shown {
+    fn json(asked: bool) -> Self {
+        if asked { Self::Programs } else { Self::People }
+    }
+}
+
+/// Where a command is given: what every action needs.
+struct Site {
     home: Home,
     store: EmbeddedStore,
     cwd: PathBuf,
@@ -174,24 +187,33 @@ struct Desk {
 
 pub fn run(arguments: AgentsArguments, overrides: Overrides, layers: Layers) -> Outcome {
     let home = Home::find()?;
-    let desk = Desk {
+    let site = Site {
         store: EmbeddedStore::open(home.path()).map_err(Failure::not_started)?,
         cwd: env::current_dir().map_err(Failure::not_started)?,
         home,
         overrides,
         layers,
     };
-    block_on(perform(desk, arguments.action))
+    block_on(perform(site, arguments.action))
 }
 
-async fn perform(desk: Desk, action: Action) -> Outcome {
+async fn perform(site: Site, action: Action) -> Outcome {
     match action {
         Action::Tree {
             address,
             watch,
             json,
-        } => look::tree(&desk, address.as_deref(), watch, json).await,
-        Action::Show { address, json } => show::run(&desk, address.as_deref(), json).await,
+        } => {
+            let shown = Shown::json(json);
+            if watch {
+                look::watch(&site, address.as_deref(), shown).await
+            } else {
+                look::tree(&site, address.as_deref(), shown).await
+            }
+        }
+        Action::Show { address, json } => {
+            show::run(&site, address.as_deref(), Shown::json(json)).await
+        }
         Action::Logs {
             address,
             limit,
@@ -201,16 +223,16 @@ async fn perform(desk: Desk, action: Action) -> Outcome {
             let query = logs::Query {
                 limit,
                 follow,
-                json,
+                shown: Shown::json(json),
             };
-            logs::run(&desk, address.as_deref(), query).await
+            logs::run(&site, address.as_deref(), query).await
         }
         Action::Result {
             address,
             task,
             json,
-        } => result::run(&desk, address.as_deref(), task, json).await,
-        Action::Wait { address, timeout } => follow::wait(&desk, address.as_deref(), timeout).await,
+        } => result::run(&site, address.as_deref(), task, Shown::json(json)).await,
+        Action::Wait { address, timeout } => follow::wait(&site, address.as_deref(), timeout).await,
         Action::Send {
             address,
             message,
@@ -226,7 +248,7 @@ async fn perform(desk: Desk, action: Action) -> Outcome {
                 text: message,
                 urgency,
             };
-            act::run(desk, Some(&address), act::Shown::People, ask).await
+            act::run(site, Some(&address), Shown::People, ask).await
         }
         Action::Stop {
             verb,
@@ -236,13 +258,8 @@ async fn perform(desk: Desk, action: Action) -> Outcome {
         } => {
             let mode = if dry_run { Mode::DryRun } else { Mode::Act };
             let ask = |target| Request::Stop { verb, target, mode };
-            let shown = if json {
-                act::Shown::Programs
-            } else {
-                act::Shown::People
-            };
-            act::run(desk, Some(&address), shown, ask).await
+            act::run(site, Some(&address), Shown::json(json), ask).await
         }
-        Action::Resume { address } => act::resume(desk, address.as_deref()).await,
+        Action::Resume { address } => act::resume(site, address.as_deref()).await,
     }
 }

@@ -35,6 +35,11 @@ pub async fn ask(
     answer.await.map(Some).with_context(context)
 }
 
+/// Tells whether a process runs the tree. One that cannot be asked is there all the same.
+pub async fn is_there(home: &Path, root: SessionId) -> bool {
+    !matches!(socket::connect(home, root).await, Ok(None))
+}
+
 pub(super) async fn exchange(
     stream: UnixStream,
     request: &Request,

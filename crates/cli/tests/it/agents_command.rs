@@ -243,6 +243,18 @@ fn a_stored_tree_is_closed_after_a_rehearsal() {
 }
 
 #[test]
+fn a_session_opens_no_socket_that_nobody_could_use() {
+    let machine = Machine::playing(COUNT);
+    machine.run(&["exec", "count the files"]).succeeded();
+    assert!(!machine.path("home/run").exists());
+    let machine = Machine::playing(COUNT);
+    machine
+        .run(&["exec", "--ephemeral", "delegate"])
+        .succeeded();
+    assert!(!machine.path("home/run").exists());
+}
+
+#[test]
 fn what_is_not_there_is_said() {
     let machine = Machine::bare();
     let empty = machine.run(&["agents", "tree"]).succeeded();

@@ -5,36 +5,34 @@ use troupe_protocol::AgentId;
 
 use super::address::{Target, find};
 use super::open::OpenTree;
-use super::{Desk, rehearsal, told};
+use super::{Shown, Site, rehearsal, told};
 use crate::commands::tell;
 use crate::control::{Mode, Request, client};
 use crate::failure::{Failure, Outcome};
 
-pub use super::told::Shown;
-
 /// Asks something of the agent that is meant. The request names it by its number, which is
 /// the same for whoever runs the tree.
 pub async fn run(
-    desk: Desk,
+    site: Site,
     address: Option<&str>,
     shown: Shown,
     ask: impl FnOnce(String) -> Request,
 ) -> Outcome {
-    let target = find(&desk, address).await?;
+    let target = find(&site, address).await?;
     let request = ask(target.agent.to_string());
-    perform(desk, target, request, shown).await
+    perform(site, target, request, shown).await
 }
 
 /// `troupe agents resume`. Named alone, a tree means everybody in it who was cut off.
-pub async fn resume(desk: Desk, address: Option<&str>) -> Outcome {
-    let target = find(&desk, address).await?;
+pub async fn resume(site: Site, address: Option<&str>) -> Outcome {
+    let target = find(&site, address).await?;
     let agent = (target.agent != AgentId::ROOT).then(|| target.agent.to_string());
     let request = Request::Resume { target: agent };
-    perform(desk, target, request, Shown::People).await
+    perform(site, target, request, Shown::People).await
 }
 
-async fn perform(desk: Desk, target: Target, request: Request, shown: Shown) -> Outcome {
-    let asked = client::ask(desk.home.path(), target.tree.root, &request).await;
+async fn perform(site: Site, target: Target, request: Request, shown: Shown) -> Outcome {
+    let asked = client::ask(site.home.path(), target.tree.root, &request).await;
     if let Some(answer) = asked.map_err(Failure::failed)? {
         return told::print(answer, &request, shown);
     }
@@ -48,7 +46,7 @@ async fn perform(desk: Desk, target: Target, request: Request, shown: Shown) -> 
         let answer = rehearsal::stop(&target, verb)?;
         return told::print(answer, &request, shown);
     }
-    let mut open = OpenTree::open(desk, &target.tree).await?;
+    let mut open = OpenTree::open(site, &target.tree).await?;
     let answer = open.act(request.clone()).await;
     let exit = told::print(answer, &request, shown);
     let stays = match request {

@@ -5,7 +5,7 @@ use troupe_agents::tree::AddressError;
 use troupe_protocol::{AgentId, SessionId};
 use troupe_store::{Error, ListQuery, Store};
 
-use super::Desk;
+use super::Site;
 use super::chronicle::Chronicle;
 use crate::failure::Failure;
 use crate::limits::SESSIONS_SEARCHED_MAX;
@@ -45,59 +45,59 @@ pub struct Target {
 }
 
 /// Finds it, or says why there is none.
-pub async fn find(desk: &Desk, text: Option<&str>) -> Result<Target, Failure> {
-    let found = find_or_none(desk, text).await?;
-    found.ok_or_else(|| Failure::not_started(anyhow!(nothing_yet(desk))))
+pub async fn find(site: &Site, text: Option<&str>) -> Result<Target, Failure> {
+    let found = find_or_none(site, text).await?;
+    found.ok_or_else(|| Failure::not_started(anyhow!(nothing_yet(site))))
 }
 
 /// What is said when there is no tree to speak of.
-pub fn nothing_yet(desk: &Desk) -> String {
+pub fn nothing_yet(site: &Site) -> String {
     format!(
         "no agents yet in {}; a session gets some when its model spawns them, and \
          `troupe demo agents` shows how that looks",
-        desk.cwd.display()
+        site.cwd.display()
     )
 }
 
 /// Returns `None` if nothing was named and this directory has no tree.
-pub async fn find_or_none(desk: &Desk, text: Option<&str>) -> Result<Option<Target>, Failure> {
+pub async fn find_or_none(site: &Site, text: Option<&str>) -> Result<Option<Target>, Failure> {
     match Address::parse(text) {
-        Address::Newest => match newest(desk).await? {
+        Address::Newest => match newest(site).await? {
             Some(tree) => Ok(Some(Target {
                 tree,
                 agent: AgentId::ROOT,
             })),
             None => Ok(None),
         },
-        Address::Here(agent) => match newest(desk).await? {
+        Address::Here(agent) => match newest(site).await? {
             Some(tree) => within(tree, agent).map(Some),
             None => Ok(None),
         },
         Address::There { session, agent } => {
-            let session = resolve(desk, session).await.map_err(Failure::not_started)?;
-            within(of_session(desk, session).await?.tree, agent).map(Some)
+            let session = resolve(site, session).await.map_err(Failure::not_started)?;
+            within(of_session(site, session).await?.tree, agent).map(Some)
         }
-        Address::Either(text) => either(desk, text).await.map(Some),
+        Address::Either(text) => either(site, text).await.map(Some),
     }
 }
 
 /// A number is an agent's if there is one of that number: it is the shorter thing to type.
 /// Anything else is a session first, because its name need not be told from a path's end.
-async fn either(desk: &Desk, text: &str) -> Result<Target, Failure> {
+async fn either(site: &Site, text: &str) -> Result<Target, Failure> {
     let is_number = text.parse::<u32>().is_ok() || text == "root";
     let mut here = None;
     if is_number {
-        here = newest(desk).await?;
+        here = newest(site).await?;
         if let Some(tree) = here.take_if(|tree| tree.resolve(text).is_ok()) {
             return within(tree, text);
         }
     }
-    match resolve(desk, text).await {
-        Ok(session) => of_session(desk, session).await,
+    match resolve(site, text).await {
+        Ok(session) => of_session(site, session).await,
         Err(Error::NotFound { what }) => {
             let here = match here {
                 Some(tree) => Some(tree),
-                None => newest(desk).await?,
+                None => newest(site).await?,
             };
             match here {
                 Some(tree) => within(tree, text),
@@ -121,16 +121,16 @@ fn within(tree: Chronicle, agent: &str) -> Result<Target, Failure> {
     }
 }
 
-async fn resolve(desk: &Desk, text: &str) -> Result<SessionId, Error> {
+async fn resolve(site: &Site, text: &str) -> Result<SessionId, Error> {
     // A full id needs no index.
     match text.parse() {
         Ok(id) => Ok(id),
-        Err(_) => desk.store.resolve(text).await,
+        Err(_) => site.store.resolve(text).await,
     }
 }
 
-async fn of_session(desk: &Desk, session: SessionId) -> Result<Target, Failure> {
-    let place = desk.store.tree_of(session).await;
+async fn of_session(site: &Site, session: SessionId) -> Result<Target, Failure> {
+    let place = site.store.tree_of(session).await;
     let Some(place) = place.map_err(Failure::not_started)? else {
         return Err(Failure::not_started(anyhow!(
             "session {} has no agents; `troupe sessions show {}` prints its conversation",
@@ -139,27 +139,27 @@ async fn of_session(desk: &Desk, session: SessionId) -> Result<Target, Failure> 
         )));
     };
     Ok(Target {
-        tree: Chronicle::read(&desk.store, place.root).await?,
+        tree: Chronicle::read(&site.store, place.root).await?,
         agent: place.agent,
     })
 }
 
 /// Finds the tree of this directory whose session changed last.
-async fn newest(desk: &Desk) -> Result<Option<Chronicle>, Failure> {
+async fn newest(site: &Site) -> Result<Option<Chronicle>, Failure> {
     let query = ListQuery {
-        cwd: Some(desk.cwd.clone()),
+        cwd: Some(site.cwd.clone()),
         limit: Some(SESSIONS_SEARCHED_MAX),
         ..ListQuery::default()
     };
-    let page = desk
+    let page = site
         .store
         .list(&query)
         .await
         .map_err(Failure::not_started)?;
     for session in page.sessions {
-        let place = desk.store.tree_of(session.id).await;
+        let place = site.store.tree_of(session.id).await;
         if let Some(place) = place.map_err(Failure::not_started)? {
-            return Chronicle::read(&desk.store, place.root).await.map(Some);
+            return Chronicle::read(&site.store, place.root).await.map(Some);
         }
     }
     Ok(None)

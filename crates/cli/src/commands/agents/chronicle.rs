@@ -206,16 +206,6 @@ impl Chronicle {
         })
     }
 
-    /// Returns how an agent stands, as far as it is written.
-    pub fn status(&self, agent: &Agent, served: Served) -> Status {
-        match (Status::from(&agent.lifecycle), served) {
-            (Status::Running, Served::No) => Status::Interrupted {
-                why: Interruption::Crash,
-            },
-            (status, _) => status,
-        }
-    }
-
     pub fn note(&self, agent: AgentId) -> Option<&str> {
         self.notes.get(&agent)?.text.as_deref()
     }
@@ -227,7 +217,7 @@ impl Chronicle {
     }
 
     pub fn row(&self, agent: &Agent, served: Served) -> Row {
-        let status = self.status(agent, served);
+        let status = status(agent, served);
         let last = self.results.get(&agent.id).and_then(|all| all.last());
         Row {
             agent_id: agent.id,
@@ -263,6 +253,16 @@ impl Chronicle {
         results
             .map(|result| result.evidence.usage.total_tokens)
             .sum()
+    }
+}
+
+/// Returns how an agent stands, as far as it is written.
+pub fn status(agent: &Agent, served: Served) -> Status {
+    match (Status::from(&agent.lifecycle), served) {
+        (Status::Running, Served::No) => Status::Interrupted {
+            why: Interruption::Crash,
+        },
+        (status, _) => status,
     }
 }
 

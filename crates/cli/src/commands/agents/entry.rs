@@ -57,7 +57,11 @@ pub fn of(msg: &EventMsg, style: Style) -> Option<String> {
 
 fn completed(item: &TurnItem, style: Style) -> Option<String> {
     let text = match item {
-        TurnItem::UserMessage(item) => format!("{} {}", style.cyan(">"), line(&said(item))),
+        // What the engine writes is marked up for models.
+        TurnItem::UserMessage(item) => {
+            let words = said(item).replace("**", "");
+            format!("{} {}", style.cyan(">"), line(&words))
+        }
         TurnItem::AgentMessage(item) => line(&item.text),
         TurnItem::Plan(item) => format!("plan: {}", line(&item.text)),
         TurnItem::Reasoning(item) => {

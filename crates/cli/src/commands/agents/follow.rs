@@ -6,10 +6,10 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 use troupe_agents::tree::Status;
 
 use super::address::{Target, find};
-use super::chronicle::{Chronicle, Served};
-use super::{Desk, draw};
+use super::chronicle::{self, Chronicle, Served};
+use super::{Site, draw};
 use crate::commands::{print, tell};
-use crate::control::{Request, client};
+use crate::control::client;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::limits::{ABSENT_LOOKS_MAX, FOLLOW_INTERVAL_MS};
 
@@ -33,9 +33,9 @@ impl Follower {
     }
 
     /// Waits for the next look and reads what is new. Returns whether there will be more.
-    pub async fn goes_on(&mut self, desk: &Desk, tree: &mut Chronicle) -> Result<bool, Failure> {
+    pub async fn goes_on(&mut self, site: &Site, tree: &mut Chronicle) -> Result<bool, Failure> {
         self.interval.tick().await;
-        if tree.follow(&desk.store).await? || is_served(desk, tree).await {
+        if tree.follow(&site.store).await? || client::is_there(site.home.path(), tree.root).await {
             self.absent = 0;
         } else {
             self.absent += 1;
@@ -44,27 +44,20 @@ impl Follower {
     }
 }
 
-/// Tells whether a process runs the tree. One that does not answer is there.
-pub async fn is_served(desk: &Desk, tree: &Chronicle) -> bool {
-    let answer = client::ask(desk.home.path(), tree.root, &Request::Look).await;
-    !matches!(answer, Ok(None))
-}
-
 /// `troupe agents wait`.
-pub async fn wait(desk: &Desk, address: Option<&str>, seconds: Option<u64>) -> Outcome {
-    let mut target = find(desk, address).await?;
-    let ended = until_final(desk, &mut target);
-    let status = match seconds.map(Duration::from_secs) {
-        Some(time) => match tokio::time::timeout(time, ended).await {
-            Ok(status) => status?,
-            Err(_) => {
-                let path = &target.tree.agent(target.agent)?.path;
-                tell(&format!("{path} has not ended; the time is up"));
-                return Ok(Exit::TimedOut);
-            }
-        },
-        None => ended.await?,
+pub async fn wait(site: &Site, address: Option<&str>, seconds: Option<u64>) -> Outcome {
+    let mut target = find(site, address).await?;
+    let ended = until_final(site, &mut target);
+    let ended = match seconds.map(Duration::from_secs) {
+        Some(time) => tokio::time::timeout(time, ended).await,
+        None => Ok(ended.await),
     };
+    let Ok(status) = ended else {
+        let path = &target.tree.agent(target.agent)?.path;
+        tell(&format!("{path} has not ended; the time is up"));
+        return Ok(Exit::TimedOut);
+    };
+    let status = status?;
     let agent = target.tree.agent(target.agent)?;
     let Some(status) = status else {
         tell(&format!(
@@ -91,15 +84,15 @@ pub async fn wait(desk: &Desk, address: Option<&str>, seconds: Option<u64>) -> O
 }
 
 /// Returns the final status; `None` if no process is there to bring one about.
-async fn until_final(desk: &Desk, target: &mut Target) -> Result<Option<Status>, Failure> {
+async fn until_final(site: &Site, target: &mut Target) -> Result<Option<Status>, Failure> {
     let mut follower = Follower::every(Duration::from_millis(FOLLOW_INTERVAL_MS));
     loop {
         let agent = target.tree.agent(target.agent)?;
-        let status = target.tree.status(agent, Served::Yes);
+        let status = chronicle::status(agent, Served::Yes);
         if status.is_final() {
             return Ok(Some(status));
         }
-        if !follower.goes_on(desk, &mut target.tree).await? {
+        if !follower.goes_on(site, &mut target.tree).await? {
             return Ok(None);
         }
     }

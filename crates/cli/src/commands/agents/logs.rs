@@ -10,7 +10,7 @@ use troupe_protocol::rollout::RolloutRecord;
 use troupe_store::{Error, Line, Position, Store};
 
 use super::follow::Follower;
-use super::{Desk, address, entry};
+use super::{Shown, Site, address, entry};
 use crate::commands::print;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::limits::FOLLOW_INTERVAL_MS;
@@ -20,28 +20,27 @@ use crate::style::{ColorChoice, Style};
 pub struct Query {
     pub limit: Option<NonZeroUsize>,
     pub follow: bool,
-    pub json: bool,
+    pub shown: Shown,
 }
 
-pub async fn run(desk: &Desk, address: Option<&str>, query: Query) -> Outcome {
-    let mut target = address::find(desk, address).await?;
+pub async fn run(site: &Site, address: Option<&str>, query: Query) -> Outcome {
+    let mut target = address::find(site, address).await?;
     let session = target.tree.agent(target.agent)?.session;
     let mut log = Log {
         session,
         next: Position::default(),
-        form: if query.json {
-            Form::Json
-        } else {
-            Form::People(Style::choose(ColorChoice::Auto, &io::stdout()))
+        form: match query.shown {
+            Shown::Programs => Form::Json,
+            Shown::People => Form::People(Style::choose(ColorChoice::Auto, &io::stdout())),
         },
     };
-    log.print_first(&desk.store, query.limit).await?;
+    log.print_first(&site.store, query.limit).await?;
     if query.follow {
         let mut follower = Follower::every(Duration::from_millis(FOLLOW_INTERVAL_MS));
-        while follower.goes_on(desk, &mut target.tree).await? {
-            log.print_new(&desk.store).await?;
+        while follower.goes_on(site, &mut target.tree).await? {
+            log.print_new(&site.store).await?;
         }
-        log.print_new(&desk.store).await?;
+        log.print_new(&site.store).await?;
     }
     Ok(Exit::Success)
 }

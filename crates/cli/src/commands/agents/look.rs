@@ -9,7 +9,7 @@ use troupe_protocol::{AgentId, SessionId};
 use super::chronicle::{Chronicle, Served};
 use super::follow::Follower;
 use super::screen::Screen;
-use super::{Desk, address, draw};
+use super::{Shown, Site, address, draw};
 use crate::commands::{print, tell};
 use crate::control::{Answer, Request, Row, client};
 use crate::failure::{Exit, Failure, Outcome};
@@ -27,8 +27,8 @@ pub struct Seen {
 }
 
 /// Looks at a tree: as its process tells it, else as its logs do.
-pub async fn look(desk: &Desk, tree: &Chronicle) -> Seen {
-    let answer = client::ask(desk.home.path(), tree.root, &Request::Look).await;
+pub async fn look(site: &Site, tree: &Chronicle) -> Seen {
+    let answer = client::ask(site.home.path(), tree.root, &Request::Look).await;
     let (running, agents) = match answer {
         Ok(Some(Answer::Agents { agents })) => (true, agents),
         // It is ending, or it is another version; the logs are there all the same.
@@ -47,33 +47,38 @@ pub async fn look(desk: &Desk, tree: &Chronicle) -> Seen {
     }
 }
 
-pub async fn tree(desk: &Desk, address: Option<&str>, watch: bool, json: bool) -> Outcome {
-    let Some(mut target) = address::find_or_none(desk, address).await? else {
-        tell(&address::nothing_yet(desk));
+/// Draws a tree once.
+pub async fn tree(site: &Site, address: Option<&str>, shown: Shown) -> Outcome {
+    let Some(target) = address::find_or_none(site, address).await? else {
+        tell(&address::nothing_yet(site));
         return Ok(Exit::Success);
     };
-    let shown = if json { Form::Json } else { Form::people() };
-    let seen = look(desk, &target.tree).await;
-    if !watch {
-        print(&shown.of(&seen, target.agent)?)?;
-        return Ok(Exit::Success);
-    }
-    let mut screen = match shown {
-        Form::Json => Screen::Lines,
-        Form::People(_) => Screen::of_stdout(),
-    };
-    screen.show(&shown.of(&seen, target.agent)?)?;
-    let mut last = seen;
-    let mut follower = Follower::every(Duration::from_millis(FOLLOW_INTERVAL_MS));
-    while follower.goes_on(desk, &mut target.tree).await? {
-        let seen = look(desk, &target.tree).await;
-        // On a screen time passes too; lines tell only what is new.
-        if seen != last || screen.is_redrawn() {
-            screen.show(&shown.of(&seen, target.agent)?)?;
-        }
-        last = seen;
-    }
+    let seen = look(site, &target.tree).await;
+    print(&Form::of(shown).text(&seen, target.agent)?)?;
     Ok(Exit::Success)
+}
+
+/// Draws a tree again and again, until no process runs it.
+pub async fn watch(site: &Site, address: Option<&str>, shown: Shown) -> Outcome {
+    let mut target = address::find(site, address).await?;
+    let form = Form::of(shown);
+    let mut screen = match shown {
+        Shown::Programs => Screen::Lines,
+        Shown::People => Screen::of_stdout(),
+    };
+    let mut follower = Follower::every(Duration::from_millis(FOLLOW_INTERVAL_MS));
+    let mut last = None;
+    loop {
+        let seen = look(site, &target.tree).await;
+        // On a screen time passes too; lines tell only what is new.
+        if screen.is_redrawn() || last.as_ref() != Some(&seen) {
+            screen.show(&form.text(&seen, target.agent)?)?;
+        }
+        last = Some(seen);
+        if !follower.goes_on(site, &mut target.tree).await? {
+            return Ok(Exit::Success);
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -83,11 +88,14 @@ enum Form {
 }
 
 impl Form {
-    fn people() -> Self {
-        Self::People(Style::choose(ColorChoice::Auto, &io::stdout()))
+    fn of(shown: Shown) -> Self {
+        match shown {
+            Shown::Programs => Self::Json,
+            Shown::People => Self::People(Style::choose(ColorChoice::Auto, &io::stdout())),
+        }
     }
 
-    fn of(self, seen: &Seen, top: AgentId) -> Result<String, Failure> {
+    fn text(self, seen: &Seen, top: AgentId) -> Result<String, Failure> {
         match self {
             Self::Json => {
                 let object = serde_json::to_string(seen).map_err(Failure::failed)?;

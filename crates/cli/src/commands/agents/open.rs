@@ -9,7 +9,7 @@ use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::session::SessionSource;
 use troupe_protocol::{EventMsg, Op, Submission, SubmissionId};
 
-use super::Desk;
+use super::Site;
 use super::chronicle::Chronicle;
 use crate::control::act::act;
 use crate::control::{self, Answer, Request};
@@ -37,14 +37,14 @@ pub struct OpenTree {
 impl OpenTree {
     /// Takes the root's lease and brings the tree back as it was: those who were at work
     /// stay interrupted.
-    pub async fn open(desk: Desk, tree: &Chronicle) -> Result<Self, Failure> {
-        let Desk {
+    pub async fn open(site: Site, tree: &Chronicle) -> Result<Self, Failure> {
+        let Site {
             home,
             cwd,
             overrides,
             layers,
             ..
-        } = desk;
+        } = site;
         // The session's own directory decides which configuration counts, if it is there.
         let cwd = if tree.meta.cwd.is_dir() {
             tree.meta.cwd.clone()

@@ -7,14 +7,19 @@ use anyhow::anyhow;
 use troupe_protocol::result::{Evidence, FileEvidence, StopReason, StructuredOutput, TaskResult};
 
 use super::draw::{self, thousands};
-use super::{Desk, address};
+use super::{Shown, Site, address};
 use crate::commands::print;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::limits::SHOWN_LINE_CHARS_MAX;
 use crate::style::{ColorChoice, Style};
 
-pub async fn run(desk: &Desk, address: Option<&str>, task: Option<String>, json: bool) -> Outcome {
-    let target = address::find(desk, address).await?;
+pub async fn run(
+    site: &Site,
+    address: Option<&str>,
+    task: Option<String>,
+    shown: Shown,
+) -> Outcome {
+    let target = address::find(site, address).await?;
     let agent = target.tree.agent(target.agent)?;
     let results = target.tree.results.get(&agent.id);
     let results = results.map_or(&[][..], Vec::as_slice);
@@ -25,11 +30,12 @@ pub async fn run(desk: &Desk, address: Option<&str>, task: Option<String>, json:
     let Some(result) = found else {
         return Err(Failure::failed(missing(&agent.path, results, task)));
     };
-    let text = if json {
-        serde_json::to_string(result).map_err(Failure::failed)? + "\n"
-    } else {
-        let style = Style::choose(ColorChoice::Auto, &io::stdout());
-        shown(&agent.path, result, style)
+    let text = match shown {
+        Shown::Programs => serde_json::to_string(result).map_err(Failure::failed)? + "\n",
+        Shown::People => {
+            let style = Style::choose(ColorChoice::Auto, &io::stdout());
+            page(&agent.path, result, style)
+        }
     };
     print(&text)?;
     Ok(Exit::Success)
@@ -53,7 +59,7 @@ fn missing(path: &str, results: &[TaskResult], task: Option<String>) -> anyhow::
 }
 
 /// Returns the result for people: how it ended, the words, the evidence.
-pub fn shown(path: &str, result: &TaskResult, style: Style) -> String {
+fn page(path: &str, result: &TaskResult, style: Style) -> String {
     let mut text = String::new();
     let mut add = |line: &str| {
         writeln!(text, "{line}").expect("a string takes any text");

@@ -11,29 +11,29 @@ use troupe_protocol::{AgentId, SubmissionId};
 use troupe_store::{ApprovalRow, Store};
 
 use super::address::{Target, find};
+use super::chronicle::{Chronicle, Served};
 use super::draw::{self, one_line, thousands};
 use super::look::look;
-use super::{Desk, chronicle::Chronicle};
+use super::{Shown, Site};
 use crate::commands::print;
 use crate::control::Row;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::limits::SHOWN_PREVIEW_CHARS_MAX;
 
-pub async fn run(desk: &Desk, address: Option<&str>, json: bool) -> Outcome {
-    let Target { tree, agent } = find(desk, address).await?;
-    let seen = look(desk, &tree).await;
+pub async fn run(site: &Site, address: Option<&str>, shown: Shown) -> Outcome {
+    let Target { tree, agent } = find(site, address).await?;
+    let seen = look(site, &tree).await;
     let row = seen.agents.iter().find(|row| row.agent_id == agent);
     let row = match row {
         Some(row) => row.clone(),
-        None => tree.row(tree.agent(agent)?, super::chronicle::Served::Yes),
+        None => tree.row(tree.agent(agent)?, Served::Yes),
     };
-    let questions = desk.store.open_approvals(tree.root).await;
+    let questions = site.store.open_approvals(tree.root).await;
     let mut questions = questions.map_err(Failure::failed)?;
     questions.retain(|question| question.agent == agent && seen.running);
-    let text = if json {
-        object(&tree, &row, &questions)
-    } else {
-        page(&tree, &row, &questions)
+    let text = match shown {
+        Shown::Programs => object(&tree, &row, &questions),
+        Shown::People => page(&tree, &row, &questions),
     };
     print(&text)?;
     Ok(Exit::Success)

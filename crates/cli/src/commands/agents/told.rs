@@ -4,17 +4,11 @@ use std::fmt::Write as _;
 
 use anyhow::anyhow;
 
-use super::draw;
+use super::{Shown, draw};
 use crate::commands;
 use crate::control::request::{Skipped, Touched};
 use crate::control::{Answer, Mode, Receipt, Request, Verb};
 use crate::failure::{Exit, Failure, Outcome};
-
-#[derive(Debug, Clone, Copy)]
-pub enum Shown {
-    People,
-    Programs,
-}
 
 /// Prints an answer. What was refused, or not taken, is a failure.
 pub fn print(answer: Answer, request: &Request, shown: Shown) -> Outcome {

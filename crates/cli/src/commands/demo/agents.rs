@@ -1,7 +1,7 @@
 //! `troupe demo agents`: a scripted parent that divides its work among three children. One
 //! reads, one fails and is tried again, one asks before it acts; each calls the parent back.
 
-mod stage_manager;
+mod performance;
 
 use std::io::{self, IsTerminal};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -16,7 +16,7 @@ use crate::commands::{block_on, print};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::style::{ColorChoice, Style};
 
-use stage_manager::StageManager;
+use performance::Performance;
 
 const SCREENPLAY: &str = include_str!("../../demo/agents/screenplay.toml");
 
@@ -87,8 +87,8 @@ pub fn run(arguments: &AgentsDemoArguments) -> Outcome {
             .context("cannot listen on loopback")
             .map_err(Failure::not_started)?;
         let source = stage.source(&server, &SETTINGS);
-        let manager = StageManager::open(source, &stage.project(), answers, style).await?;
-        let played = manager.play(PROMPT).await;
+        let performance = Performance::open(source, &stage.project(), answers, style).await?;
+        let played = performance.play(PROMPT).await;
         server.shutdown().await?;
         played
     })?;

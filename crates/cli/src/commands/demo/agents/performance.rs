@@ -25,7 +25,7 @@ use crate::layers::ConfigSource;
 use crate::style::Style;
 use crate::wiring::{Grove, Wiring};
 
-pub struct StageManager {
+pub struct Performance {
     handle: SessionHandle,
     events: EventStream,
     agents: Agents,
@@ -44,7 +44,7 @@ pub struct Played {
     pub exit: Exit,
 }
 
-impl StageManager {
+impl Performance {
     pub async fn open(
         source: ConfigSource,
         project: &Path,
@@ -126,10 +126,8 @@ impl StageManager {
     async fn show(&mut self, msg: &EventMsg) -> Result<(), Failure> {
         let is_drawn = self.screen.is_redrawn();
         let line = match msg {
-            // The tree itself shows it.
-            EventMsg::SubagentLifecycle(_) if is_drawn => String::new(),
-            // Inboxes change all the time; only a tree that is drawn again can show it.
-            EventMsg::AgentInbox(_) if is_drawn => String::new(),
+            // Where the tree is drawn again and again, it shows these itself.
+            EventMsg::SubagentLifecycle(_) | EventMsg::AgentInbox(_) if is_drawn => String::new(),
             EventMsg::ItemCompleted {
                 item: TurnItem::UserMessage(item),
                 ..
