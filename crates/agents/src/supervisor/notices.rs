@@ -7,6 +7,7 @@ use troupe_protocol::agent::{AgentInbox, AgentOrigin, SubagentLifecycle, Subagen
 use troupe_protocol::event::{BackgroundEvent, EventMsg};
 
 use super::Supervisor;
+use super::steps::Step;
 use crate::desk::AgentView;
 use crate::tree::effect::Notice;
 use crate::tree::inbox::Depth;
@@ -91,7 +92,14 @@ impl Supervisor {
             .give(Order::Tell(EventMsg::AgentInbox(inbox)));
     }
 
+    /// Told in its turn: a task thinks only after it has begun, and that is told when it is
+    /// on disk.
     pub(super) fn reasoning(&mut self, agent: AgentId, header: String) {
+        let step = move |this: &mut Self| this.thinks(agent, header);
+        self.steps.push(Step::Answer(Box::new(step)));
+    }
+
+    fn thinks(&mut self, agent: AgentId, header: String) {
         let Some(session_id) = self.tree.get(agent).map(|node| node.session) else {
             return;
         };
