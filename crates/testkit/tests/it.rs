@@ -11,6 +11,7 @@ mod it {
     mod faults;
     mod faulty;
     mod host;
+    mod questions;
     mod review;
     mod rules;
     mod storage;

@@ -1,11 +1,24 @@
 //! Many agents: scenarios of parents and children.
 
+mod approvals;
 mod busy;
+mod close;
 mod crash;
+mod fork;
+mod lists;
 mod logs;
+mod nesting;
+mod notes;
+mod play;
+mod reviews;
 mod rights;
+mod roles;
 mod script;
+mod send;
+mod sessions;
+mod spawn;
 mod storage;
+mod wait;
 
 use troupe_agents::Family;
 use troupe_protocol::EventMsg;

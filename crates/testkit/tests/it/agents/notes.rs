@@ -1,0 +1,151 @@
+//! Notes: a line that lists and screens show beside an agent.
+
+use expect_test::expect;
+use serde_json::{Value, json};
+use troupe_protocol::EventMsg;
+
+use super::play::{
+    Cue, agent, answer, answers, answers_of, call, end, play, recorded, role, scene, stage,
+};
+
+const AIDE: &str = "---
+description: helps
+agent_names:
+  - name: quick
+---
+You help slowly.
+<!-- agent_name: quick -->
+You help quickly.
+";
+
+/// Plays one spawn and returns the note that its result shows.
+async fn note_of(arguments: Value) -> Value {
+    let stage = stage("", &[("spawn_agent", arguments)]).await;
+    role(&stage, "aide", AIDE);
+    let actor = play(&stage).await;
+    let spawned = answer(&stage, &actor, 0).await;
+    end(actor).await;
+    spawned["thread_note"].clone()
+}
+
+#[tokio::test]
+async fn a_note_given_at_spawn_is_normalised() {
+    let note = note_of(json!({"message": "work", "thread_note": " looks \n\t around "})).await;
+    assert_eq!(note, "looks around");
+}
+
+#[tokio::test]
+async fn without_a_note_the_child_is_described() {
+    let note = note_of(json!({"message": "work", "agent_type": "aide"})).await;
+    assert_eq!(note, "agent_type=aide; agent_description=helps");
+    let note = note_of(json!({"message": "w", "agent_type": "aide", "agent_name": "quick"})).await;
+    assert_eq!(
+        note,
+        "agent_type=aide; agent_name=quick; agent_description=helps"
+    );
+}
+
+#[tokio::test]
+async fn an_empty_note_at_spawn_means_none() {
+    let note = note_of(json!({"message": "work", "thread_note": "  "})).await;
+    assert_eq!(note, Value::Null);
+}
+
+fn notes(events: &[EventMsg]) -> Vec<Option<&str>> {
+    let notes = events.iter().filter_map(|msg| match msg {
+        EventMsg::ThreadNoteUpdated { thread_note } => Some(thread_note.as_deref()),
+        _ => None,
+    });
+    notes.collect()
+}
+
+#[tokio::test]
+async fn a_note_is_set_and_cleared_and_the_child_records_both() {
+    let cues: [Cue; 6] = [
+        (
+            "spawn_agent",
+            json!({"message": "work", "task_name": "kid", "thread_note": "first"}),
+        ),
+        ("wait", json!({"ids": ["/root/kid"]})),
+        (
+            "set_thread_note",
+            json!({"id": "/root/kid", "note": " second\n note"}),
+        ),
+        ("list_active_agents", json!({})),
+        ("set_thread_note", json!({"id": "/root/kid", "note": " \n"})),
+        ("list_active_agents", json!({})),
+    ];
+    let stage = stage("", &cues).await;
+    let actor = play(&stage).await;
+    let set = answer(&stage, &actor, 2).await;
+    assert_eq!(set["thread_note"], "second note");
+    assert!(set["submission_id"].is_string(), "{set}");
+    let listed = answer(&stage, &actor, 3).await;
+    assert_eq!(listed["agents"][0]["thread_note"], "second note");
+    let cleared = answer(&stage, &actor, 4).await;
+    assert_eq!(cleared["thread_note"], Value::Null);
+    let listed = answer(&stage, &actor, 5).await;
+    assert_eq!(listed["agents"][0].get("thread_note"), None);
+    let kid = agent(&actor, "/root/kid").await;
+    end(actor).await;
+    let events = recorded(&stage, kid.session).await;
+    assert_eq!(notes(&events), [Some("first"), Some("second note"), None]);
+}
+
+#[tokio::test]
+async fn a_note_survives_a_restart() {
+    let cues: [Cue; 2] = [
+        (
+            "spawn_agent",
+            json!({"message": "work", "task_name": "kid"}),
+        ),
+        (
+            "set_thread_note",
+            json!({"id": "/root/kid", "note": "keep me"}),
+        ),
+    ];
+    let stage = stage("", &cues).await;
+    let actor = play(&stage).await;
+    let root = actor.session_id();
+    end(actor).await;
+    let actor = stage.resume(root).await;
+    assert_eq!(
+        agent(&actor, "/root/kid").await.note.as_deref(),
+        Some("keep me")
+    );
+    end(actor).await;
+}
+
+#[tokio::test]
+async fn a_child_annotates_only_itself_and_those_below_it() {
+    let sibling = call(&(
+        "set_thread_note",
+        json!({"id": "/root/other", "note": "mine"}),
+    ));
+    let itself = call(&("set_thread_note", json!({"id": "/root/kid", "note": "me"})));
+    let children = scene("annotate", &[&sibling, &itself, "{ say = 'annotated' }"]);
+    let cues: [Cue; 4] = [
+        (
+            "spawn_agent",
+            json!({"message": "work", "task_name": "other"}),
+        ),
+        (
+            "spawn_agent",
+            json!({"message": "annotate", "task_name": "kid"}),
+        ),
+        ("wait", json!({"ids": ["/root/kid"]})),
+        ("set_thread_note", json!({"id": "nobody", "note": "x"})),
+    ];
+    let stage = stage(&children, &cues).await;
+    let actor = play(&stage).await;
+    let kid = agent(&actor, "/root/kid").await;
+    let told = answers_of(&stage, kid.session);
+    assert_eq!(
+        told[0],
+        "Not permitted to annotate agents outside your subtree."
+    );
+    assert_eq!(kid.note.as_deref(), Some("me"));
+    expect![[r#"no agent "nobody"; give an agent number, a path such as /root/name, a session id, "parent" or "root""#]]
+        .assert_eq(&answers(&stage, &actor).await[3]);
+    end(actor).await;
+}

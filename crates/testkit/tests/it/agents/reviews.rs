@@ -1,0 +1,90 @@
+//! `Op::Review`: a reviewer looks at a change and answers in a shape.
+
+use serde_json::json;
+use troupe_agents::Family;
+use troupe_protocol::EventMsg;
+use troupe_protocol::event::ReviewOutput;
+use troupe_protocol::op::{Op, ReviewRequest, ReviewTarget};
+use troupe_protocol::policy::SandboxPolicy;
+use troupe_testkit::{Actor, Stage};
+
+use super::play::{agent, call, end, requests_of, scene};
+
+fn output() -> serde_json::Value {
+    json!({
+        "findings": [{
+            "title": "off by one",
+            "body": "the last line is left out",
+            "confidence_score": 0.5,
+            "priority": 1,
+            "code_location": {
+                "absolute_file_path": "/src/lines.rs",
+                "line_range": {"start": 3, "end": 4},
+            },
+        }],
+        "overall_correctness": "patch is incorrect",
+        "overall_explanation": "one defect",
+        "overall_confidence_score": 0.75,
+    })
+}
+
+/// Asks for a review by a model that does this, and returns what was told until its end.
+async fn review(turns: &[&str]) -> (Stage, Actor, Vec<EventMsg>) {
+    let stage = Stage::new(&scene("", turns))
+        .await
+        .sandbox(SandboxPolicy::workspace_write())
+        .with_agents(&[Family::Agents]);
+    let mut actor = stage.start().await;
+    let review_request = ReviewRequest {
+        target: ReviewTarget::Custom {
+            instructions: "look at lines.rs".to_owned(),
+        },
+        user_facing_hint: Some("lines".to_owned()),
+    };
+    actor.submit(Op::Review { review_request }).await;
+    let told = actor
+        .until(|msg| matches!(msg, EventMsg::ExitedReviewMode { .. }))
+        .await;
+    (stage, actor, told)
+}
+
+fn findings(told: &[EventMsg]) -> Option<&ReviewOutput> {
+    match told.last() {
+        Some(EventMsg::ExitedReviewMode { review_output }) => review_output.as_ref(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_review_is_entered_and_left_with_its_findings() {
+    let say = format!("{{ say = '{}' }}", output());
+    let (stage, actor, told) = review(&[&say]).await;
+    let entered = told.iter().any(|msg| {
+        matches!(msg, EventMsg::EnteredReviewMode { user_facing_hint: Some(hint), .. } if hint == "lines")
+    });
+    assert!(entered, "{told:#?}");
+    let expected: ReviewOutput = serde_json::from_value(output()).unwrap();
+    assert_eq!(findings(&told), Some(&expected));
+    let reviewer = agent(&actor, "/root/review").await;
+    let request = &requests_of(&stage, reviewer.session)[0];
+    assert!(request["input"].to_string().contains("look at lines.rs"));
+    assert!(request["text"]["format"]["schema"].is_object());
+    end(actor).await;
+}
+
+#[tokio::test]
+async fn a_review_that_never_fits_its_shape_has_no_findings() {
+    let (_stage, actor, told) = review(&["{ say = 'looks fine' }", "{ say = 'really' }"]).await;
+    assert_eq!(findings(&told), None);
+    end(actor).await;
+}
+
+#[tokio::test]
+async fn a_reviewer_changes_nothing() {
+    let touch = call(&("shell_command", json!({"command": "touch made"})));
+    let say = format!("{{ say = '{}' }}", output());
+    let (stage, actor, told) = review(&[&touch, &say]).await;
+    assert!(findings(&told).is_some());
+    assert!(!stage.cwd().join("made").exists());
+    end(actor).await;
+}
