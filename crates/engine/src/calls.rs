@@ -11,7 +11,7 @@ use std::time::Instant;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
-use troupe_protocol::approval::ReviewDecision;
+use troupe_protocol::approval::{ReviewDecision, UserInputRequest, UserInputResponse};
 use troupe_protocol::history::ToolOutputBody;
 use troupe_protocol::item::TurnItem;
 use troupe_protocol::usage::TokenUsage;
@@ -19,6 +19,7 @@ use troupe_protocol::{CallId, ItemId, ResponseId, ResponseItem};
 use troupe_tools::{Claim, Concurrency, Registry, ToolInput, ToolOutput};
 
 use crate::history::output_for;
+use crate::inquiry::{Inquiry, NotTaken, Word};
 
 /// The calls of a response, until each is answered.
 #[derive(Debug)]
@@ -31,9 +32,16 @@ pub(crate) struct Calls {
     running: Running,
     /// Answers up to here are in the history.
     recorded: usize,
-    asks: HashMap<CallId, oneshot::Sender<ReviewDecision>>,
+    asks: HashMap<CallId, OpenAsk>,
     /// Items that a call has begun and not ended.
     open_items: HashMap<ItemId, TurnItem>,
+}
+
+/// A call that waits for a person's word.
+#[derive(Debug)]
+pub(crate) struct OpenAsk {
+    pub inquiry: Inquiry,
+    pub reply: oneshot::Sender<Word>,
 }
 
 #[derive(Debug)]
@@ -176,10 +184,12 @@ impl Calls {
     }
 
     /// Stops what runs and forgets what waits. Questions to people are withdrawn.
-    pub(crate) fn stop(&mut self) -> Vec<CallId> {
+    pub(crate) fn stop(&mut self) -> Vec<(CallId, Word)> {
         self.cancel.cancel();
         self.waiting.clear();
-        self.asks.drain().map(|(call_id, _)| call_id).collect()
+        let asks = self.asks.drain();
+        asks.map(|(call_id, ask)| (call_id, ask.inquiry.withdrawal()))
+            .collect()
     }
 
     /// Answers every call that has no answer, dropping the ones that still run.
@@ -198,22 +208,34 @@ impl Calls {
         self.running = Running::Nothing;
     }
 
-    pub(crate) fn asked(&mut self, call_id: CallId, reply: oneshot::Sender<ReviewDecision>) {
+    pub(crate) fn asked(&mut self, call_id: CallId, ask: OpenAsk) {
         // A second question of the same call takes the place of the first, which is
         // thereby refused.
-        self.asks.insert(call_id, reply);
+        self.asks.insert(call_id, ask);
     }
 
-    pub(crate) fn take_ask(&mut self, call_id: &CallId) -> Option<oneshot::Sender<ReviewDecision>> {
+    pub(crate) fn inquiry(&self, call_id: &CallId) -> Option<&Inquiry> {
+        self.asks.get(call_id).map(|ask| &ask.inquiry)
+    }
+
+    pub(crate) fn take_ask(&mut self, call_id: &CallId) -> Option<OpenAsk> {
         self.asks.remove(call_id)
     }
 
-    pub(crate) fn open_asks(&self) -> Vec<CallId> {
-        self.asks.keys().cloned().collect()
+    /// Returns what is asked, each with what is said when nobody is there.
+    pub(crate) fn refusals(&self) -> Vec<(CallId, Word)> {
+        let asks = self.asks.iter();
+        asks.map(|(call_id, ask)| (call_id.clone(), ask.inquiry.refusal()))
+            .collect()
     }
 
-    pub(crate) fn has_ask(&self, call_id: &CallId) -> bool {
-        self.asks.contains_key(call_id)
+    /// Tells whether a call waits for this word.
+    pub(crate) fn check_word(&self, call_id: &CallId, word: &Word) -> Result<(), NotTaken> {
+        let id = call_id.as_str();
+        match self.inquiry(call_id) {
+            Some(inquiry) => inquiry.check(id, word),
+            None => Err(NotTaken::Unknown { id: id.to_owned() }),
+        }
     }
 
     pub(crate) fn item_started(&mut self, item: TurnItem) {
@@ -255,14 +277,8 @@ fn tool_name(call: &ResponseItem) -> Option<&str> {
 #[derive(Debug)]
 pub(crate) enum CallSignal {
     Event(troupe_tools::ToolEvent),
-    Ask {
-        ask: troupe_tools::Ask,
-        reply: oneshot::Sender<ReviewDecision>,
-    },
-    Answered {
-        index: usize,
-        output: ToolOutput,
-    },
+    Ask(OpenAsk),
+    Answered { index: usize, output: ToolOutput },
 }
 
 /// The call's end of the line to its session.
@@ -285,6 +301,13 @@ impl SessionChannel {
             std::future::pending::<()>().await;
         }
     }
+
+    /// Asks and waits. Nothing is said to what is withdrawn.
+    async fn inquire(&self, inquiry: Inquiry) -> Option<Word> {
+        let (reply, answer) = oneshot::channel();
+        self.send(CallSignal::Ask(OpenAsk { inquiry, reply })).await;
+        answer.await.ok()
+    }
 }
 
 #[async_trait::async_trait]
@@ -294,10 +317,18 @@ impl troupe_tools::Channel for SessionChannel {
     }
 
     async fn ask(&self, ask: troupe_tools::Ask) -> ReviewDecision {
-        let (reply, answer) = oneshot::channel();
-        self.send(CallSignal::Ask { ask, reply }).await;
-        // A withdrawn question is a refusal.
-        answer.await.unwrap_or(ReviewDecision::Denied)
+        match self.inquire(Inquiry::Approval(ask)).await {
+            Some(Word::Decision(decision)) => decision,
+            // A withdrawn question is a refusal.
+            Some(Word::Input(_)) | None => ReviewDecision::Denied,
+        }
+    }
+
+    async fn question(&self, request: UserInputRequest) -> Option<UserInputResponse> {
+        match self.inquire(Inquiry::UserInput(request)).await {
+            Some(Word::Input(response)) => response,
+            Some(Word::Decision(_)) | None => None,
+        }
     }
 }
 

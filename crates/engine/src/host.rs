@@ -13,7 +13,6 @@ use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 use serde_json::Value;
-use troupe_protocol::approval::ReviewDecision;
 use troupe_protocol::event::{AbortReason, EventMsg};
 use troupe_protocol::op::ReviewRequest;
 use troupe_protocol::result::TaskResult;
@@ -22,8 +21,9 @@ use troupe_protocol::session::TurnContext;
 use troupe_protocol::tree::{AgentMessage, MessageId};
 use troupe_protocol::usage::TokenUsage;
 use troupe_protocol::{CallId, Op, SessionId, SubmissionId};
-use troupe_tools::{Ask, Claim};
+use troupe_tools::Claim;
 
+use crate::inquiry::{Inquiry, NotTaken, Word};
 use crate::mailbox::Orders;
 
 #[async_trait]
@@ -51,14 +51,14 @@ pub trait Host: Send + Sync + fmt::Debug {
     async fn ending(&self, result: TaskResult) -> Lines;
 
     /// A call asks for a person's word, and waits for it.
-    fn asking(&self, call_id: &CallId, ask: &Ask);
+    fn asking(&self, call_id: &CallId, inquiry: &Inquiry);
 
     /// The question of a call has its answer, or was withdrawn.
-    fn answered(&self, call_id: &CallId, decision: ReviewDecision);
+    fn answered(&self, call_id: &CallId, word: &Word);
 
-    /// A client answers a question that is not this session's own. Returns whether it is one
-    /// of another agent of the tree.
-    async fn decide(&self, id: &str, decision: ReviewDecision) -> bool;
+    /// A client answers a question that is not this session's own. It is taken if another
+    /// agent of the tree asks it.
+    async fn decide(&self, id: &str, word: Word) -> Result<(), NotTaken>;
 
     /// A client asks for a review. Returns why there will be none.
     async fn review(&self, id: &SubmissionId, request: ReviewRequest) -> Result<(), String>;
@@ -180,6 +180,8 @@ pub enum Order {
     },
     /// Tell an event that is not kept.
     Tell(EventMsg),
+    /// Take what a person said to one of its calls. Ignored if the call no longer asks.
+    Answer { call_id: CallId, word: Word },
     /// Do what a client would ask for.
     Operate(Op),
 }

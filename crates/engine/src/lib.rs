@@ -12,7 +12,7 @@
 //!
 //! Reading order: [`session`] (the loop, and everything that can happen) → `mailbox` (how
 //! it gets there) → `conversation` (what a submission does) → `task` (the states of a task)
-//! → `response` and `calls` (one model cycle) → `history`, `context`, `toolset` (what is sent
+//! → `response` and `calls` (one model cycle) → `inquiry` (what calls ask people) → `history`, `context`, `toolset` (what is sent
 //! to the model) → `evidence`, `output` (what a task came to) → `emit`, [`events`] (what is
 //! said) → `resume` (the same lines, folded) → [`host`] (the tree that a session may be a
 //! member of).
@@ -30,6 +30,7 @@ pub mod events;
 mod evidence;
 mod history;
 pub mod host;
+mod inquiry;
 pub mod limits;
 mod mailbox;
 mod output;
@@ -46,5 +47,6 @@ pub use deps::{
 };
 pub use events::EventStream;
 pub use host::{Doing, Fate, Host, Later, Lines, NotNow, Opened, Order, Pulse, Receipt, Vitals};
+pub use inquiry::{Inquiry, NotTaken, Word};
 pub use mailbox::Orders;
 pub use session::{Closed, SessionHandle, spawn};

@@ -8,7 +8,9 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
 use troupe_protocol::EventMsg;
-use troupe_protocol::approval::{ExecApprovalRequest, PatchApprovalRequest, ReviewDecision};
+use troupe_protocol::approval::{
+    ExecApprovalRequest, PatchApprovalRequest, ReviewDecision, UserInputRequest, UserInputResponse,
+};
 use troupe_protocol::command::{OutputStream, PlanStep};
 use troupe_protocol::id::{CallId, ItemId, SessionId, SubmissionId};
 use troupe_protocol::item::TurnItem;
@@ -79,6 +81,10 @@ pub trait Channel: Send + Sync + Debug {
 
     /// Asks a person and waits for the word. A call that is cancelled stops waiting by itself.
     async fn ask(&self, ask: Ask) -> ReviewDecision;
+
+    /// Puts questions to a person and waits for the answers. There are none if nobody is
+    /// there to answer, or if the questions are withdrawn.
+    async fn question(&self, request: UserInputRequest) -> Option<UserInputResponse>;
 }
 
 /// News from a running call.
@@ -109,7 +115,7 @@ pub enum ToolEvent {
     Other(Box<EventMsg>),
 }
 
-/// A question to a person.
+/// A question to a person that is answered with yes or no.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ask {
     Exec(ExecApprovalRequest),

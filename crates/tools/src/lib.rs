@@ -24,6 +24,7 @@ mod toolbox;
 mod witness;
 
 // The tools.
+mod answers;
 pub mod arguments;
 mod builtin;
 pub mod item;
@@ -52,6 +53,7 @@ mod truncate;
 
 mod limits;
 
+pub use answers::check_answers;
 pub use call::{Ask, Call, CallContext, Channel, ToolEvent, ToolInput};
 pub use environment::{EnvironmentPolicy, Inherit};
 pub use login::shell;

@@ -84,6 +84,17 @@ pub(crate) const IMAGE_DECODE_BYTES_MAX: u64 = 512 * 1024 * 1024;
 // Plans
 pub(crate) const PLAN_STEPS_MAX: usize = 100;
 
+// Questions
+pub(crate) const QUESTIONS_MAX: usize = 3;
+pub(crate) const QUESTION_ID_CHARS_MAX: usize = 64;
+pub(crate) const QUESTION_HEADER_CHARS_MAX: usize = 12;
+/// Of a question, and of an option's label and description.
+pub(crate) const QUESTION_CHARS_MAX: usize = 500;
+pub(crate) const QUESTION_OPTIONS_MIN: usize = 2;
+pub(crate) const QUESTION_OPTIONS_MAX: usize = 3;
+/// Of one answer in the user's own words.
+pub(crate) const ANSWER_BYTES_MAX: usize = 16 * 1024;
+
 // Evidence
 /// A larger file is not read for its digest.
 pub(crate) const DIGEST_BYTES_MAX: u64 = 256 * 1024 * 1024;

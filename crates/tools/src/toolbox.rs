@@ -13,6 +13,7 @@ use crate::builtin::find_files::FindFiles;
 use crate::builtin::grep_files::GrepFiles;
 use crate::builtin::list_dir::ListDir;
 use crate::builtin::read_file::ReadFile;
+use crate::builtin::request_user_input::RequestUserInput;
 use crate::builtin::shell_command::ShellCommand;
 use crate::builtin::update_plan::UpdatePlan;
 use crate::builtin::view_image::ViewImage;
@@ -103,7 +104,7 @@ impl Toolbox {
         let terminals = Arc::new(Terminals::default());
         let hidden = Hidden::new(self.troupe_home.clone());
         let workers = &self.workers;
-        let tools: [Arc<dyn Tool>; 10] = [
+        let tools: [Arc<dyn Tool>; 11] = [
             Arc::new(ShellCommand::new(
                 Arc::clone(&commands),
                 Arc::clone(&editor),
@@ -121,6 +122,7 @@ impl Toolbox {
             Arc::new(FindFiles::new(workers.clone())),
             Arc::new(ViewImage::new(workers.clone(), hidden)),
             Arc::new(UpdatePlan),
+            Arc::new(RequestUserInput),
         ];
         Registry::with_terminals(tools, terminals)
     }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use troupe_protocol::approval::ReviewDecision;
+use troupe_protocol::approval::{ReviewDecision, UserInputRequest, UserInputResponse};
 use troupe_protocol::command::WorkStatus;
 use troupe_protocol::item::TurnItem;
 
@@ -74,5 +74,9 @@ impl Channel for Witness {
 
     async fn ask(&self, ask: Ask) -> ReviewDecision {
         self.inner.ask(ask).await
+    }
+
+    async fn question(&self, request: UserInputRequest) -> Option<UserInputResponse> {
+        self.inner.question(request).await
     }
 }

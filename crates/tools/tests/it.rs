@@ -19,6 +19,8 @@ mod files;
 mod images;
 #[path = "it/plans.rs"]
 mod plans;
+#[path = "it/questions.rs"]
+mod questions;
 #[path = "it/registry.rs"]
 mod registry;
 #[path = "it/rules.rs"]

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use tokio::sync::oneshot;
-use troupe_engine::Order;
+use troupe_engine::{Inquiry, NotTaken, Order, Word};
 use troupe_protocol::approval::{AgentLabel, ExecApprovalRequest, ReviewDecision};
 use troupe_protocol::spawn::ApprovalRoute;
-use troupe_protocol::{AgentId, CallId, EventMsg, Op};
+use troupe_protocol::{AgentId, CallId, EventMsg};
 use troupe_tools::Ask;
 
 use super::Supervisor;
@@ -27,59 +27,41 @@ pub(super) struct Broker {
 struct Question {
     agent: AgentId,
     call_id: CallId,
+    inquiry: Inquiry,
     asker: Asker,
     /// Where it is shown besides the root.
     shown_at: Option<AgentId>,
-    decision: Option<ReviewDecision>,
+    word: Option<Word>,
 }
 
 /// Who waits for the answer.
 #[derive(Debug)]
 enum Asker {
     /// A call of the agent's own session.
-    Session(Kind),
+    Session,
     /// A tool that asks the parent in the agent's place.
     Tool(Option<oneshot::Sender<Option<ReviewDecision>>>),
 }
 
-#[derive(Debug, Clone, Copy)]
-enum Kind {
-    Exec,
-    Patch,
-}
-
 impl Supervisor {
     /// A child's call asks; whoever watches the root is shown it.
-    pub(super) fn asking(&mut self, agent: AgentId, call_id: CallId, ask: Ask) {
-        let kind = match &ask {
-            Ask::Exec(_) => Kind::Exec,
-            Ask::Patch(_) => Kind::Patch,
-        };
+    pub(super) fn asking(&mut self, agent: AgentId, call_id: CallId, inquiry: Inquiry) {
         let route = self.members.get(&agent).map(|member| member.spec.approvals);
         let shown_at = match route {
             Some(ApprovalRoute::Route) => None,
             Some(ApprovalRoute::Parent) => self.asked_parent(agent),
             Some(ApprovalRoute::Never) | None => {
-                let op = kind.answer(&call_id, ReviewDecision::Denied);
-                return self.give(agent, Order::Operate(op));
+                let word = inquiry.refusal();
+                return self.give(agent, Order::Answer { call_id, word });
             }
         };
-        let asker = Asker::Session(kind);
-        self.put(agent, call_id, asker, shown_at, |id, agent| {
-            match ask.clone() {
-                Ask::Exec(request) => EventMsg::ExecApprovalRequest(ExecApprovalRequest {
-                    call_id: id,
-                    agent: Some(agent),
-                    ..request
-                }),
-                Ask::Patch(request) => EventMsg::ApplyPatchApprovalRequest(
-                    troupe_protocol::approval::PatchApprovalRequest {
-                        call_id: id,
-                        agent: Some(agent),
-                        ..request
-                    },
-                ),
-            }
+        self.put(Question {
+            agent,
+            call_id,
+            inquiry,
+            asker: Asker::Session,
+            shown_at,
+            word: None,
         });
     }
 
@@ -97,74 +79,78 @@ impl Supervisor {
             reply.send(None).ok();
             return;
         };
-        let shown_at = (parent != AgentId::ROOT).then_some(parent);
-        let call_id = request.call_id.clone();
-        let asker = Asker::Tool(Some(reply));
-        self.put(agent, call_id, asker, shown_at, |id, agent| {
-            EventMsg::ExecApprovalRequest(ExecApprovalRequest {
-                call_id: id,
-                agent: Some(agent),
-                ..request.clone()
-            })
+        self.put(Question {
+            agent,
+            call_id: request.call_id.clone(),
+            inquiry: Inquiry::Approval(Ask::Exec(request)),
+            asker: Asker::Tool(Some(reply)),
+            shown_at: (parent != AgentId::ROOT).then_some(parent),
+            word: None,
         });
     }
 
-    fn put(
-        &mut self,
-        agent: AgentId,
-        call_id: CallId,
-        asker: Asker,
-        shown_at: Option<AgentId>,
-        event: impl Fn(CallId, AgentLabel) -> EventMsg,
-    ) {
+    fn put(&mut self, question: Question) {
+        let Question {
+            agent, shown_at, ..
+        } = question;
         let Some(label) = self.label(agent) else {
             return;
         };
-        let id = format!("{}#{call_id}", label.path);
-        let event = event(CallId(id.clone()), label);
-        let question = Question {
-            agent,
-            call_id,
-            asker,
-            shown_at,
-            decision: None,
+        let id = format!("{}#{}", label.path, question.call_id);
+        let inquiry = question.inquiry.clone();
+        let event = inquiry.relayed(CallId(id.clone()), label).event();
+        let on = match &question.inquiry {
+            Inquiry::Approval(_) => WaitingOn::Approval,
+            Inquiry::UserInput(_) => WaitingOn::User,
         };
+        let refusal = question.inquiry.refusal();
         self.broker.questions.insert(id.clone(), question);
-        let on = WaitingOn::Approval;
         self.tell_tree(agent, Report::Waiting { on });
         self.show(shown_at, event);
         if self.broker.unattended {
-            self.decide(&id, ReviewDecision::Denied);
+            self.take_word(&id, refusal);
         }
     }
 
-    /// Answers every question with no, and all that will be asked.
+    /// Answers every question as one that nobody answers, and all that will be asked.
     pub(super) fn refuse_questions(&mut self) {
         self.broker.unattended = true;
-        let open: Vec<String> = self.broker.questions.keys().cloned().collect();
-        for id in open {
-            self.decide(&id, ReviewDecision::Denied);
+        let open = self.broker.questions.iter();
+        let open: Vec<(String, Word)> = open
+            .map(|(id, question)| (id.clone(), question.inquiry.refusal()))
+            .collect();
+        for (id, refusal) in open {
+            self.take_word(&id, refusal);
         }
     }
 
     /// Takes a person's word. The first one counts; the agent hears it when it may go on.
-    pub(super) fn decide(&mut self, id: &str, decision: ReviewDecision) -> bool {
-        let Some(question) = self.broker.questions.get_mut(id) else {
-            return false;
-        };
-        if question.decision.is_some() {
-            return false;
+    pub(super) fn decide(&mut self, id: &str, word: Word) -> Result<(), NotTaken> {
+        let open = self.broker.questions.get(id);
+        match open.filter(|question| question.word.is_none()) {
+            Some(question) => question.inquiry.check(id, &word)?,
+            None => return Err(NotTaken::Unknown { id: id.to_owned() }),
         }
-        question.decision = Some(decision);
+        self.take_word(id, word);
+        Ok(())
+    }
+
+    /// Gives a question its answer, unless it has one.
+    fn take_word(&mut self, id: &str, word: Word) {
+        let Some(question) = self.broker.questions.get_mut(id) else {
+            return;
+        };
+        if question.word.is_some() {
+            return;
+        }
+        question.word = Some(word);
         let agent = question.agent;
-        let open = |question: &Question| question.agent == agent && question.decision.is_none();
-        if self.broker.questions.values().any(open) {
+        if self.asks(agent) {
             // Still blocked by another question; this one may go on at once.
             self.proceed(agent);
         } else {
             self.tell_tree(agent, Report::Unblocked);
         }
-        true
     }
 
     /// Hands over the answers that an agent waits for.
@@ -172,71 +158,72 @@ impl Supervisor {
         let mut orders = Vec::new();
         let mut resolved = Vec::new();
         for (id, question) in &mut self.broker.questions {
-            let (true, Some(decision)) = (question.agent == agent, question.decision) else {
+            let (true, Some(word)) = (question.agent == agent, &question.word) else {
                 continue;
             };
             match &mut question.asker {
-                Asker::Session(kind) => orders.push(kind.answer(&question.call_id, decision)),
+                Asker::Session => orders.push(Order::Answer {
+                    call_id: question.call_id.clone(),
+                    word: word.clone(),
+                }),
                 Asker::Tool(reply) => {
-                    if let Some(reply) = reply.take() {
+                    if let (Some(reply), Word::Decision(decision)) = (reply.take(), word) {
                         // A call that is gone does not need it.
-                        reply.send(Some(decision)).ok();
+                        reply.send(Some(*decision)).ok();
                     }
-                    resolved.push((id.clone(), decision));
+                    resolved.push((id.clone(), word.clone()));
                 }
             }
         }
-        for op in orders {
-            self.give(agent, Order::Operate(op));
+        for order in orders {
+            self.give(agent, order);
         }
-        for (id, decision) in resolved {
-            self.resolve_question(&id, decision);
+        for (id, word) in resolved {
+            self.resolve_question(&id, word);
         }
     }
 
     /// The session has taken an answer, or withdrawn the question.
-    pub(super) fn answered(&mut self, agent: AgentId, call_id: &CallId, decision: ReviewDecision) {
+    pub(super) fn answered(&mut self, agent: AgentId, call_id: &CallId, word: Word) {
         let mut questions = self.broker.questions.iter();
         let found = questions.find(|(_, question)| {
             question.agent == agent
                 && question.call_id == *call_id
-                && matches!(question.asker, Asker::Session(_))
+                && matches!(question.asker, Asker::Session)
         });
-        let Some(id) = found.map(|(id, _)| id.clone()) else {
+        let Some((id, question)) = found else {
             return;
         };
-        let unanswered = self
-            .broker
-            .questions
-            .get(&id)
-            .is_some_and(|q| q.decision.is_none());
-        self.resolve_question(&id, decision);
-        let open = |question: &Question| question.agent == agent && question.decision.is_none();
-        if unanswered && !self.broker.questions.values().any(open) {
+        let (id, unanswered) = (id.clone(), question.word.is_none());
+        self.resolve_question(&id, word);
+        if unanswered && !self.asks(agent) {
             self.tell_tree(agent, Report::Unblocked);
         }
+    }
+
+    /// Tells whether a question of the agent has no answer yet.
+    fn asks(&self, agent: AgentId) -> bool {
+        let mut questions = self.broker.questions.values();
+        questions.any(|question| question.agent == agent && question.word.is_none())
     }
 
     /// A task that is over asks nothing more.
     pub(super) fn withdraw_asks(&mut self, agent: AgentId) {
         let questions = self.broker.questions.iter();
-        let ids: Vec<String> = questions
+        let withdrawn: Vec<(String, Word)> = questions
             .filter(|(_, question)| question.agent == agent)
-            .map(|(id, _)| id.clone())
+            .map(|(id, question)| (id.clone(), question.inquiry.withdrawal()))
             .collect();
-        for id in ids {
-            self.resolve_question(&id, ReviewDecision::Abort);
+        for (id, word) in withdrawn {
+            self.resolve_question(&id, word);
         }
     }
 
-    fn resolve_question(&mut self, id: &str, decision: ReviewDecision) {
+    fn resolve_question(&mut self, id: &str, word: Word) {
         let Some(question) = self.broker.questions.remove(id) else {
             return;
         };
-        let event = EventMsg::ApprovalResolved {
-            call_id: CallId(id.to_owned()),
-            decision,
-        };
+        let event = word.event(CallId(id.to_owned()));
         self.show(question.shown_at, event);
     }
 
@@ -269,15 +256,5 @@ impl Supervisor {
             path: node.path.clone(),
             session_id: node.session,
         })
-    }
-}
-
-impl Kind {
-    fn answer(self, call_id: &CallId, decision: ReviewDecision) -> Op {
-        let id = call_id.0.clone();
-        match self {
-            Self::Exec => Op::ExecApproval { id, decision },
-            Self::Patch => Op::PatchApproval { id, decision },
-        }
     }
 }

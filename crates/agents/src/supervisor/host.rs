@@ -2,13 +2,12 @@
 
 use async_trait::async_trait;
 use tokio::sync::oneshot;
-use troupe_engine::{Host, Later, Lines, NotNow, Opened, Vitals};
-use troupe_protocol::approval::ReviewDecision;
+use troupe_engine::{Host, Inquiry, Later, Lines, NotNow, NotTaken, Opened, Vitals, Word};
 use troupe_protocol::op::ReviewRequest;
 use troupe_protocol::result::TaskResult;
 use troupe_protocol::tree::MessageId;
 use troupe_protocol::{AgentId, CallId, SubmissionId};
-use troupe_tools::{Ask, Claim};
+use troupe_tools::Claim;
 
 use super::handle::Agents;
 use super::input::{Input, SessionReport};
@@ -118,39 +117,36 @@ impl Host for Membership {
         .unwrap_or_default()
     }
 
-    fn asking(&self, call_id: &CallId, ask: &Ask) {
+    fn asking(&self, call_id: &CallId, inquiry: &Inquiry) {
         // The root's own questions are answered where they are asked.
         if self.agent != AgentId::ROOT {
             self.report(SessionReport::Asking {
                 agent: self.agent,
                 call_id: call_id.clone(),
-                ask: Box::new(ask.clone()),
+                inquiry: Box::new(inquiry.clone()),
             });
         }
     }
 
-    fn answered(&self, call_id: &CallId, decision: ReviewDecision) {
+    fn answered(&self, call_id: &CallId, word: &Word) {
         if self.agent != AgentId::ROOT {
             self.report(SessionReport::Answered {
                 agent: self.agent,
                 call_id: call_id.clone(),
-                decision,
+                word: word.clone(),
             });
         }
     }
 
-    async fn decide(&self, id: &str, decision: ReviewDecision) -> bool {
-        if !self.agents.is_planted() {
-            return false;
-        }
+    async fn decide(&self, id: &str, word: Word) -> Result<(), NotTaken> {
         let id = id.to_owned();
-        self.ask(|reply| SessionReport::Deciding {
-            id,
-            decision,
-            reply,
-        })
-        .await
-        .unwrap_or(false)
+        let unknown = NotTaken::Unknown { id: id.clone() };
+        if !self.agents.is_planted() {
+            return Err(unknown);
+        }
+        self.ask(|reply| SessionReport::Deciding { id, word, reply })
+            .await
+            .unwrap_or(Err(unknown))
     }
 
     async fn review(&self, id: &SubmissionId, request: ReviewRequest) -> Result<(), String> {

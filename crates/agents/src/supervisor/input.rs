@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
-use troupe_engine::{Fate, Lines, NotNow, Opened, SessionHandle};
+use troupe_engine::{Fate, Inquiry, Lines, NotNow, NotTaken, Opened, SessionHandle, Word};
 use troupe_protocol::approval::{ExecApprovalRequest, ReviewDecision};
 use troupe_protocol::op::ReviewRequest;
 use troupe_protocol::result::TaskResult;
 use troupe_protocol::tree::{AgentMessage, Caller, MessageId};
 use troupe_protocol::{AgentId, CallId, SubmissionId};
-use troupe_tools::{Ask, Claim};
+use troupe_tools::Claim;
 
 use crate::desk::{
     AgentView, NoteSet, Scope, Sent, SpawnRequest, Spawned, StopRequest, Stopped, Targets, Trouble,
@@ -85,17 +85,17 @@ pub(crate) enum SessionReport {
     Asking {
         agent: AgentId,
         call_id: CallId,
-        ask: Box<Ask>,
+        inquiry: Box<Inquiry>,
     },
     Answered {
         agent: AgentId,
         call_id: CallId,
-        decision: ReviewDecision,
+        word: Word,
     },
     Deciding {
         id: String,
-        decision: ReviewDecision,
-        reply: oneshot::Sender<bool>,
+        word: Word,
+        reply: oneshot::Sender<Result<(), NotTaken>>,
     },
     Reviewing {
         agent: AgentId,

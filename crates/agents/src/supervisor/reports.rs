@@ -48,20 +48,16 @@ impl Supervisor {
             SessionReport::Asking {
                 agent,
                 call_id,
-                ask,
-            } => self.asking(agent, call_id, *ask),
+                inquiry,
+            } => self.asking(agent, call_id, *inquiry),
             SessionReport::Answered {
                 agent,
                 call_id,
-                decision,
-            } => self.answered(agent, &call_id, decision),
-            SessionReport::Deciding {
-                id,
-                decision,
-                reply,
-            } => {
-                let known = self.decide(&id, decision);
-                answer(reply, known);
+                word,
+            } => self.answered(agent, &call_id, word),
+            SessionReport::Deciding { id, word, reply } => {
+                let taken = self.decide(&id, word);
+                answer(reply, taken);
             }
             SessionReport::Reviewing {
                 agent,

@@ -154,7 +154,7 @@ impl Conversation {
         }
         match signal {
             CallSignal::Event(event) => self.tool_event(out, call_id, event),
-            CallSignal::Ask { ask, reply } => Box::pin(self.ask(out, call_id, ask, reply)).await,
+            CallSignal::Ask(ask) => Box::pin(self.ask(out, call_id, ask)).await,
             CallSignal::Answered { index, output } => {
                 let Some(calls) = self.calls() else {
                     return Ok(());

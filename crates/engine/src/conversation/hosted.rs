@@ -1,15 +1,15 @@
 //! What the session tells the tree that it is a member of, and what it gets for it: the
 //! lines that belong in the same append. A session by itself tells nobody and gets none.
 
-use troupe_protocol::approval::ReviewDecision;
 use troupe_protocol::op::ReviewRequest;
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::tree::MessageId;
 use troupe_protocol::{CallId, SubmissionId};
-use troupe_tools::{Ask, Claim};
+use troupe_tools::Claim;
 
 use super::Conversation;
 use crate::host::{Doing, Later, Lines, NotNow, Opened, Pulse};
+use crate::inquiry::{NotTaken, Word};
 use crate::task::Phase;
 
 /// What a client is told who asks a lone session for a review.
@@ -63,27 +63,29 @@ impl Conversation {
         }
     }
 
-    pub(super) fn asking(&self, call_id: &CallId, ask: &Ask) {
-        if let Some(host) = &self.host {
-            host.asking(call_id, ask);
+    pub(super) fn asking(&mut self, call_id: &CallId) {
+        if let Some(host) = self.host.clone()
+            && let Some(inquiry) = self.calls().and_then(|calls| calls.inquiry(call_id))
+        {
+            host.asking(call_id, inquiry);
         }
     }
 
-    pub(super) fn answered(&self, call_id: &CallId, decision: ReviewDecision) {
+    pub(super) fn answered(&self, call_id: &CallId, word: &Word) {
         if let Some(host) = &self.host {
-            host.answered(call_id, decision);
+            host.answered(call_id, word);
         }
     }
 
-    /// Passes on the answer to a question of another agent. Returns whether there is one.
+    /// Passes on the answer to a question of another agent.
     pub(super) async fn decide_elsewhere(
         &mut self,
-        call_id: &CallId,
-        decision: ReviewDecision,
-    ) -> bool {
+        call_id: CallId,
+        word: Word,
+    ) -> Result<(), NotTaken> {
         match self.host.clone() {
-            Some(host) => host.decide(call_id.as_str(), decision).await,
-            None => false,
+            Some(host) => host.decide(call_id.as_str(), word).await,
+            None => Err(NotTaken::Unknown { id: call_id.0 }),
         }
     }
 

@@ -1,6 +1,5 @@
-//! What a client may ask besides a turn: approvals, settings, going back.
+//! What a client may ask besides a turn: answers, settings, going back.
 
-use tokio::sync::oneshot;
 use troupe_protocol::approval::ReviewDecision;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{ErrorEvent, EventMsg};
@@ -8,11 +7,12 @@ use troupe_protocol::rollout::{Rewind, RewindReason, RolloutRecord};
 use troupe_protocol::session::TurnOverrides;
 use troupe_protocol::{CallId, ResponseId, SubmissionId};
 use troupe_store::Error;
-use troupe_tools::Ask;
 
 use super::Conversation;
 use super::preparing::check_directory;
+use crate::calls::{Calls, OpenAsk};
 use crate::emit::Emitter;
+use crate::inquiry::{NotTaken, Word};
 use crate::task::{Phase, Stop};
 
 impl Conversation {
@@ -21,8 +21,7 @@ impl Conversation {
         &mut self,
         out: &mut Emitter,
         call_id: CallId,
-        ask: Ask,
-        reply: oneshot::Sender<ReviewDecision>,
+        ask: OpenAsk,
     ) -> Result<(), Error> {
         let Some(task) = &mut self.task else {
             return Ok(());
@@ -31,72 +30,77 @@ impl Conversation {
         let Phase::Calling(calls) = &mut task.phase else {
             return Ok(());
         };
-        let event = match ask.clone() {
-            Ask::Exec(request) => EventMsg::ExecApprovalRequest(request),
-            Ask::Patch(request) => EventMsg::ApplyPatchApprovalRequest(request),
-        };
-        out.emit(&task.id, vec![event])?;
-        calls.asked(call_id.clone(), reply);
+        out.emit(&task.id, vec![ask.inquiry.clone().event()])?;
+        calls.asked(call_id.clone(), ask);
         if self.unattended {
             return self.refuse_questions(out).await;
         }
         out.commit().await?;
-        self.asking(&call_id, &ask);
+        self.asking(&call_id);
         Ok(())
     }
 
-    /// Answers every open question with no, and all that will be asked.
+    /// Answers every open question as one that nobody answers, and all that will be asked.
     pub(crate) async fn refuse_questions(&mut self, out: &mut Emitter) -> Result<(), Error> {
         self.unattended = true;
         if let Some(host) = &self.host {
             host.unattended();
         }
-        let open = self.calls().map(|calls| calls.open_asks());
-        for call_id in open.unwrap_or_default() {
-            let nobody = SubmissionId::default();
-            self.decide(out, &nobody, call_id, ReviewDecision::Denied)
-                .await?;
+        let open = self.calls().map(|calls| calls.refusals());
+        for (call_id, word) in open.unwrap_or_default() {
+            self.take_word(out, &call_id, word).await?;
         }
         Ok(())
     }
 
-    /// Takes the user's word on a call. It is on disk before the call hears it.
+    /// Takes a client's word on a call, here or elsewhere in the tree.
     pub(crate) async fn decide(
         &mut self,
         out: &mut Emitter,
         id: &SubmissionId,
         call_id: CallId,
-        decision: ReviewDecision,
+        word: Word,
     ) -> Result<(), Error> {
-        let known = self.calls().is_some_and(|calls| calls.has_ask(&call_id));
-        let (true, Some(task_id)) = (known, self.task_id()) else {
-            if self.decide_elsewhere(&call_id, decision).await {
-                return Ok(());
-            }
-            return out.error(
-                id,
-                ErrorEvent {
-                    message: format!(
-                        "no approval is asked for under {call_id}; it was answered before, or its \
-                         task is over"
-                    ),
-                    fatal: false,
-                    error_info: Some(ErrorInfo::NotFound),
-                },
-            );
+        let checked = match self.calls() {
+            Some(calls) => calls.check_word(&call_id, &word),
+            None => Err(NotTaken::Unknown {
+                id: call_id.0.clone(),
+            }),
         };
-        let resolved = EventMsg::ApprovalResolved {
-            call_id: call_id.clone(),
-            decision,
+        let taken = match checked {
+            Ok(()) => return self.take_word(out, &call_id, word).await,
+            Err(NotTaken::Unknown { .. }) => self.decide_elsewhere(call_id, word).await,
+            Err(unfit) => Err(unfit),
         };
-        out.emit(&task_id, vec![resolved])?;
-        out.commit().await?;
-        if let Some(reply) = self.calls().and_then(|calls| calls.take_ask(&call_id)) {
-            // A call that is gone has been answered otherwise.
-            reply.send(decision).ok();
+        match taken {
+            Ok(()) => Ok(()),
+            Err(not_taken) => out.error(id, refusal(&not_taken)),
         }
-        self.answered(&call_id, decision);
-        if decision == ReviewDecision::Abort {
+    }
+
+    /// Takes the word on a call, if it waits for it. It is on disk before the call hears it.
+    pub(crate) async fn take_word(
+        &mut self,
+        out: &mut Emitter,
+        call_id: &CallId,
+        word: Word,
+    ) -> Result<(), Error> {
+        let Some(task_id) = self.task_id() else {
+            return Ok(());
+        };
+        let waits = |calls: &mut Calls| calls.check_word(call_id, &word).is_ok();
+        if !self.calls().is_some_and(waits) {
+            return Ok(());
+        }
+        out.emit(&task_id, vec![word.clone().event(call_id.clone())])?;
+        out.commit().await?;
+        self.answered(call_id, &word);
+        let aborts = word == Word::Decision(ReviewDecision::Abort);
+        if let Some(ask) = self.calls().and_then(|calls| calls.take_ask(call_id)) {
+            // A call that is gone has been answered otherwise.
+            ask.reply.send(word).ok();
+        }
+        if aborts {
             self.stop(out, Stop::interrupted()).await?;
         }
         Ok(())
@@ -201,6 +205,18 @@ impl Conversation {
 fn normalised(text: &str) -> Option<String> {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     (!text.is_empty()).then_some(text)
+}
+
+fn refusal(not_taken: &NotTaken) -> ErrorEvent {
+    let error_info = match not_taken {
+        NotTaken::Unknown { .. } => ErrorInfo::NotFound,
+        NotTaken::Unfit { .. } => ErrorInfo::InvalidSubmission,
+    };
+    ErrorEvent {
+        message: not_taken.to_string(),
+        fatal: false,
+        error_info: Some(error_info),
+    }
 }
 
 fn rollback_failed(message: &str) -> ErrorEvent {

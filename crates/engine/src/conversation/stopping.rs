@@ -4,13 +4,12 @@
 use std::time::Duration;
 
 use troupe_protocol::SubmissionId;
-use troupe_protocol::approval::ReviewDecision;
 use troupe_protocol::command::WorkStatus;
 use troupe_protocol::event::{AbortReason, EventMsg};
 use troupe_protocol::item::TurnItem;
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::usage::TokenUsage;
-use troupe_protocol::{CallId, ResponseId, ResponseItem};
+use troupe_protocol::{ResponseId, ResponseItem};
 use troupe_store::Error;
 
 use super::Conversation;
@@ -80,14 +79,12 @@ impl Conversation {
             deadline: tokio::time::Instant::now() + Duration::from_millis(STOP_GRACE_MS),
         });
         let id = task.id.clone();
-        let resolved = |call_id: &CallId| EventMsg::ApprovalResolved {
-            call_id: call_id.clone(),
-            decision: ReviewDecision::Abort,
-        };
-        for call_id in &withdrawn {
-            self.answered(call_id, ReviewDecision::Abort);
+        for (call_id, word) in &withdrawn {
+            self.answered(call_id, word);
         }
-        out.emit(&id, withdrawn.iter().map(resolved).collect())?;
+        let resolved = withdrawn.into_iter();
+        let resolved = resolved.map(|(call_id, word)| word.event(call_id));
+        out.emit(&id, resolved.collect())?;
         if running {
             return Ok(());
         }
@@ -174,8 +171,8 @@ impl Conversation {
         let items = match std::mem::replace(&mut task.phase, Phase::Starting) {
             Phase::Sampling { response, .. } => response.abandon().items,
             Phase::Calling(mut calls) => {
-                for call_id in calls.stop() {
-                    self.answered(&call_id, ReviewDecision::Abort);
+                for (call_id, word) in calls.stop() {
+                    self.answered(&call_id, &word);
                 }
                 calls.take_open_items()
             }

@@ -53,6 +53,9 @@ impl Actor {
                     .record_for_tree(out, records, events, receipt)
                     .await?;
             }
+            (Order::Answer { call_id, word }, Some(conversation)) => {
+                conversation.take_word(out, &call_id, word).await?;
+            }
             (Order::Tell(msg), Some(conversation)) => {
                 let id = conversation.task_id().unwrap_or_default();
                 out.delta(&id, msg)?;

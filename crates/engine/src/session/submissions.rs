@@ -11,6 +11,7 @@ use troupe_store::Error;
 use super::{Actor, Deferred, Flow, describe};
 use crate::conversation::{Asker, Conversation, From, NewTask};
 use crate::deps::Setup;
+use crate::inquiry::Word;
 use crate::limits::DEFERRED_MAX;
 use crate::task::Stop;
 
@@ -90,7 +91,12 @@ impl Actor {
                 conversation.override_context(out, &id, overrides)
             }
             Op::ExecApproval { id: call, decision } | Op::PatchApproval { id: call, decision } => {
-                conversation.decide(out, &id, CallId(call), decision).await
+                let word = Word::Decision(decision);
+                conversation.decide(out, &id, CallId(call), word).await
+            }
+            Op::UserInputAnswer { id: call, response } => {
+                let word = Word::Input(Some(response));
+                conversation.decide(out, &id, CallId(call), word).await
             }
             Op::Compact => conversation.compact(out, id).await,
             Op::ThreadRollback { num_turns } => conversation.roll_back(out, &id, num_turns).await,

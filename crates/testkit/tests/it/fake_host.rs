@@ -5,14 +5,15 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use tokio::sync::Semaphore;
-use troupe_engine::{Fate, Host, Lines, NotNow, Opened, Order, Receipt, Vitals};
-use troupe_protocol::approval::ReviewDecision;
+use troupe_engine::{
+    Fate, Host, Inquiry, Lines, NotNow, NotTaken, Opened, Order, Receipt, Vitals, Word,
+};
 use troupe_protocol::op::ReviewRequest;
 use troupe_protocol::result::TaskResult;
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::tree::{AgentLine, Callback, End, Fact, MessageId, Record, TimeMs};
 use troupe_protocol::{AgentId, CallId, SessionId, SubmissionId};
-use troupe_tools::{Ask, Claim};
+use troupe_tools::Claim;
 
 #[derive(Debug)]
 pub struct FakeHost {
@@ -187,17 +188,21 @@ impl Host for FakeHost {
         self.lines("end", fact, Some(result))
     }
 
-    fn asking(&self, call_id: &CallId, _: &Ask) {
+    fn asking(&self, call_id: &CallId, _: &Inquiry) {
         self.tell(format!("asking {call_id}"));
     }
 
-    fn answered(&self, call_id: &CallId, decision: ReviewDecision) {
-        self.tell(format!("answered {call_id} {decision:?}"));
+    fn answered(&self, call_id: &CallId, word: &Word) {
+        self.tell(format!("answered {call_id} {word:?}"));
     }
 
-    async fn decide(&self, id: &str, decision: ReviewDecision) -> bool {
-        self.tell(format!("decide {id} {decision:?}"));
-        id == "childs"
+    async fn decide(&self, id: &str, word: Word) -> Result<(), NotTaken> {
+        self.tell(format!("decide {id} {word:?}"));
+        if id == "childs" {
+            Ok(())
+        } else {
+            Err(NotTaken::Unknown { id: id.to_owned() })
+        }
     }
 
     async fn review(&self, _: &SubmissionId, _: ReviewRequest) -> Result<(), String> {

@@ -186,6 +186,23 @@ async fn view_image() {
 }
 
 #[tokio::test]
+async fn request_user_input() {
+    check(
+        "request_user_input",
+        r#"{"questions": [{"id": "a", "header": "H"}]}"#,
+        r#"{"questions": [{"id": "a", "header": "H", "question": "Q?", "isSecret": true}]}"#,
+        expect![[r#"
+            {questions: [{id: string, header: string, question: string, isOther?: boolean, options?: [{value: string, label: string, description: string}]}]}
+            request_user_input: field "questions[0]": missing field `question`
+            request_user_input: field "questions[0].isSecret": unknown field `isSecret`, expected one of `id`, `header`, `question`, `options`, `isOther`
+            request_user_input: the arguments are not a JSON object
+            request_user_input: the arguments are not valid JSON: EOF while parsing an object at line 1 column 1
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
 async fn update_plan() {
     check(
         "update_plan",

@@ -15,7 +15,7 @@ use crate::support::{Bench, Recorder};
 async fn a_tool_that_is_not_there_is_answered_with_those_that_are() {
     let bench = Bench::new();
     let text = bench.text("shell_comand", json!({"command": "ls"})).await;
-    expect![[r#"there is no tool "shell_comand"; the nearest is shell_command; the tools are: apply_patch, exec_command, find_files, grep_files, list_dir, read_file, shell_command, update_plan, view_image, write_stdin"#]].assert_eq(&text);
+    expect![[r#"there is no tool "shell_comand"; the nearest is shell_command; the tools are: apply_patch, exec_command, find_files, grep_files, list_dir, read_file, request_user_input, shell_command, update_plan, view_image, write_stdin"#]].assert_eq(&text);
     let TurnItem::ToolCall(item) = bench.channel.completed() else {
         panic!("the call is shown");
     };

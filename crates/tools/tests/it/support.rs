@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use troupe_process::{BackendChoice, Launcher, LauncherOptions};
-use troupe_protocol::approval::ReviewDecision;
+use troupe_protocol::approval::{ReviewDecision, UserInputRequest, UserInputResponse};
 use troupe_protocol::item::{CommandExecutionItem, FileChangeItem, TurnItem};
 use troupe_protocol::policy::{ApprovalPolicy, CollaborationMode, SandboxPolicy};
 use troupe_tools::rules::{RuleSource, Trust};
@@ -200,6 +200,7 @@ pub struct Recorder {
     events: Mutex<Vec<ToolEvent>>,
     asks: Mutex<Vec<Ask>>,
     answers: Mutex<VecDeque<ReviewDecision>>,
+    responses: Mutex<VecDeque<UserInputResponse>>,
     news: Notify,
 }
 
@@ -207,6 +208,11 @@ impl Recorder {
     /// Prepares the answer to the next question. Without one, a question is never answered.
     pub fn will_answer(&self, decision: ReviewDecision) {
         self.answers.lock().unwrap().push_back(decision);
+    }
+
+    /// Prepares the answers to the next questions. Without any, nobody is there.
+    pub fn will_respond(&self, response: UserInputResponse) {
+        self.responses.lock().unwrap().push_back(response);
     }
 
     pub fn asks(&self) -> Vec<Ask> {
@@ -295,6 +301,10 @@ impl Channel for Recorder {
             Some(decision) => decision,
             None => std::future::pending().await,
         }
+    }
+
+    async fn question(&self, _: UserInputRequest) -> Option<UserInputResponse> {
+        self.responses.lock().unwrap().pop_front()
     }
 }
 

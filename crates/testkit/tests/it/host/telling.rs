@@ -38,9 +38,9 @@ async fn questions_are_told_and_those_of_others_passed_on() {
     let told = tree.host.told();
     expect![[r#"
         asking a
-        decide childs Denied
-        decide nobodys Denied
-        answered a Approved"#]]
+        decide childs Decision(Denied)
+        decide nobodys Decision(Denied)
+        answered a Decision(Approved)"#]]
     .assert_eq(&told[2..6].join("\n"));
 }
 
@@ -49,7 +49,11 @@ async fn a_question_of_a_stopped_task_is_withdrawn() {
     let (tree, mut actor) = asking().await;
     actor.submit(Op::Interrupt).await;
     actor.until_task_ends().await;
-    assert!(tree.host.told().contains(&"answered a Abort".to_owned()));
+    assert!(
+        tree.host
+            .told()
+            .contains(&"answered a Decision(Abort)".to_owned())
+    );
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ use async_trait::async_trait;
 use expect_test::{Expect, expect};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
+use troupe_protocol::approval::{UserInputRequest, UserInputResponse};
 use troupe_protocol::policy::{CollaborationMode, SandboxPolicy};
 use troupe_tools::{Channel, ToolInput};
 
@@ -77,6 +78,10 @@ impl Channel for Nobody {
 
     async fn ask(&self, _: Ask) -> ReviewDecision {
         ReviewDecision::Denied
+    }
+
+    async fn question(&self, _: UserInputRequest) -> Option<UserInputResponse> {
+        None
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use troupe_protocol::TurnItem;
-use troupe_protocol::approval::ReviewDecision;
+use troupe_protocol::approval::{ReviewDecision, UserInputRequest, UserInputResponse};
 use troupe_protocol::policy::{ApprovalPolicy, CollaborationMode, SandboxPolicy};
 use troupe_tools::{Ask, Channel, ToolEvent, ToolInput};
 
@@ -213,6 +213,10 @@ impl Channel for Refuser {
         };
         self.0.lock().unwrap().push(request.command.join(" "));
         ReviewDecision::Denied
+    }
+
+    async fn question(&self, _: UserInputRequest) -> Option<UserInputResponse> {
+        None
     }
 }
 
