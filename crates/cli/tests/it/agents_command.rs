@@ -36,6 +36,23 @@ expect = "Two directories."
 steps = [{ say = "And two." }]
 "#;
 
+/// A parent and a child that only talk.
+const TALK: &str = r#"
+[[scene]]
+when = "say hello"
+[[scene.turn]]
+steps = [{ say = "Hello." }]
+
+[[scene]]
+when = "delegate"
+[[scene.turn]]
+steps = [{ call = "spawn_agent", arguments = { message = "say hello" } }]
+[[scene.turn]]
+steps = [{ call = "wait", arguments = { ids = ["1"] } }]
+[[scene.turn]]
+steps = [{ say = "It said hello." }]
+"#;
+
 /// A parent whose child says nothing until it is stopped or told something else.
 const STALL: &str = r#"
 [[scene]]
@@ -242,16 +259,18 @@ fn a_stored_tree_is_closed_after_a_rehearsal() {
     assert_eq!(back.stdout, "/root/counter is back (completed)\n");
 }
 
+/// The directory of sockets is made with the first one; commands, which need it too, are not
+/// run here.
 #[test]
 fn a_session_opens_no_socket_that_nobody_could_use() {
-    let machine = Machine::playing(COUNT);
-    machine.run(&["exec", "count the files"]).succeeded();
-    assert!(!machine.path("home/run").exists());
-    let machine = Machine::playing(COUNT);
-    machine
-        .run(&["exec", "--ephemeral", "delegate"])
-        .succeeded();
-    assert!(!machine.path("home/run").exists());
+    let sockets = |arguments: &[&str]| {
+        let machine = Machine::playing(TALK);
+        machine.run(arguments).succeeded();
+        machine.path("home/run").exists()
+    };
+    assert!(!sockets(&["exec", "say hello"]));
+    assert!(!sockets(&["exec", "--ephemeral", "delegate"]));
+    assert!(sockets(&["exec", "delegate"]));
 }
 
 #[test]
