@@ -43,6 +43,7 @@ pub struct Stage {
     store: Option<Arc<dyn Store>>,
     /// How a tree is made; none if sessions have no children.
     tree: Option<Options>,
+    clock: Clock,
     adjust: Adjust,
 }
 
@@ -89,8 +90,15 @@ impl Stage {
             },
             store: None,
             tree: None,
+            clock: Clock::system(),
             adjust: Adjust(Arc::new(|_| ())),
         }
+    }
+
+    /// Tells sessions this time.
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = clock;
+        self
     }
 
     /// Changes what sessions run on, such as the tree they are members of.
@@ -213,7 +221,7 @@ impl Stage {
             Arc::new(AgentsConfigurator::new(
                 inner,
                 options,
-                Clock::system(),
+                self.clock.clone(),
                 Ids::random(),
             ))
         });
@@ -221,7 +229,11 @@ impl Stage {
             Some(tree) => Arc::clone(tree) as Arc<dyn Configurator>,
             None => configurator,
         };
-        let (handle, events) = troupe_engine::spawn(Deps::new(configurator));
+        let deps = Deps {
+            clock: self.clock.clone(),
+            ..Deps::new(configurator)
+        };
+        let (handle, events) = troupe_engine::spawn(deps);
         Actor {
             handle,
             events,
@@ -319,10 +331,12 @@ impl Configurator for StageConfigurator {
 }
 
 fn standard_tools(launcher: Launcher, home: &Path, cwd: &Path) -> Registry {
+    // A scenario must not depend on the profile of whoever plays it, nor wait for it.
+    let own = ("HOME".to_owned(), home.to_string_lossy().into_owned());
     Registry::standard(ToolDeps {
         launcher,
         environment: EnvironmentPolicy::default(),
-        inherited: std::env::vars().collect(),
+        inherited: std::env::vars().chain([own]).collect(),
         secrets: Vec::new(),
         troupe_home: None,
         rules: RuleSource {
