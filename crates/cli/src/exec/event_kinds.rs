@@ -45,6 +45,7 @@ pub fn is_beside_the_task(msg: &EventMsg) -> bool {
             | EventMsg::ApplyPatchApprovalRequest(_)
             | EventMsg::ApprovalResolved { .. }
             | EventMsg::RequestUserInput(_)
+            | EventMsg::UserInputResolved { .. }
             | EventMsg::ElicitationRequest { .. }
             | EventMsg::EnteredReviewMode { .. }
             | EventMsg::ExitedReviewMode { .. }

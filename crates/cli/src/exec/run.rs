@@ -16,6 +16,7 @@ use troupe_model::ConnectError;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::op::{ConfigureSession, ReviewRequest};
 use troupe_protocol::session::{SessionSource, TurnOverrides};
+use troupe_protocol::usage::TokenUsage;
 use troupe_protocol::{Event, EventMsg, Op, Submission, SubmissionId};
 
 use crate::control;
@@ -213,7 +214,10 @@ impl Run {
                         self.stop(Stopping::Interrupted).await?;
                     }
                 }
-                () = later(&mut rest) => return Ok(Followed::ToTheEnd),
+                () = later(&mut rest) => {
+                    self.tell_total().await;
+                    return Ok(Followed::ToTheEnd);
+                }
                 request = stop.next() => {
                     if self.stopping != Stopping::No {
                         return Ok(Followed::Killed);
@@ -287,6 +291,28 @@ impl Run {
             }
         }
         Box::pin(async move { agents.quiet().await })
+    }
+
+    /// Says what the whole tree used; the sessions tell of their own.
+    async fn tell_total(&mut self) {
+        let Some(agents) = self.configurator.agents().filter(Agents::is_planted) else {
+            return;
+        };
+        // A tree that has ended by itself has nobody to count.
+        let Ok(root) = agents.user().view("root").await else {
+            return;
+        };
+        let TokenUsage {
+            input_tokens,
+            cached_input_tokens,
+            output_tokens,
+            ..
+        } = root.subtree_usage;
+        let text = format!(
+            "tokens of the whole tree: {input_tokens} in ({cached_input_tokens} cached), \
+             {output_tokens} out"
+        );
+        self.printer.tell_people(&text).await;
     }
 
     /// Stops the session's task and every child's.

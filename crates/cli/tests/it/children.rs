@@ -319,6 +319,41 @@ fn a_client_of_the_queue_pair_sees_children_and_need_not_stay() {
     assert_eq!(messages, ["I have begun.", "Now I know: 3 files."]);
 }
 
+#[test]
+fn without_the_tools_there_are_no_children() {
+    let play = r#"
+[[scene]]
+[[scene.turn]]
+steps = [{ call = "spawn_agent", arguments = { message = "count the files" } }]
+[[scene.turn]]
+expect = "there is no tool"
+steps = [{ say = "I am alone." }]
+"#;
+    for switch in ["agents.enabled=false", "agents.tools=[]"] {
+        let machine = Machine::playing(play);
+        let run = machine.run(&["-c", switch, "exec", "lead"]).succeeded();
+        assert_eq!(run.stdout, "I am alone.\n");
+    }
+}
+
+#[test]
+fn doctor_tells_what_agents_may_do_and_which_roles_are_broken() {
+    let machine = Machine::bare();
+    machine.write("home/agents/miner.md", "---\nmodle: x\n---\nDig.\n");
+    let run = machine.run(&["-c", "agents.max_threads=3", "doctor", "--offline"]);
+    let mut lines = run
+        .stdout
+        .lines()
+        .skip_while(|line| !line.contains("agents  "));
+    assert_eq!(
+        lines.next(),
+        Some("note  agents        tools agents; 3 at once, 256 in a tree, depth 3; 9 roles")
+    );
+    let broken = lines.next().unwrap_or_default();
+    assert!(broken.contains("broken role: "), "{broken}");
+    assert!(broken.contains("modle"), "{broken}");
+}
+
 /// A machine whose child sleeps, and the name that its command runs under.
 fn endless() -> (Machine, String) {
     let mark = format!("sleeper-{}", rand::random::<u64>());

@@ -1,7 +1,7 @@
 //! What a person reads about other agents: one line for each change, indented by depth.
 
 use troupe_protocol::agent::{AgentStatus, CollabInteraction, CollabWaiting, SubagentLifecycle};
-use troupe_protocol::approval::{AgentLabel, ReviewDecision};
+use troupe_protocol::approval::{AgentLabel, ReviewDecision, UserInputResponse};
 use troupe_protocol::command::WorkStatus;
 use troupe_protocol::item::ToolCallItem;
 use troupe_protocol::{CallId, EventMsg};
@@ -9,7 +9,6 @@ use troupe_protocol::{CallId, EventMsg};
 use super::{Human, cut, seconds};
 use crate::exec::command_line;
 use crate::exec::event_kinds::is_collaboration;
-use crate::exec::roster::Known;
 use crate::style::Style;
 
 /// Tells whether what a call did is told by the agent that it was done to.
@@ -41,6 +40,21 @@ impl Human {
                 let wish = format!("change {}", files.collect::<Vec<_>>().join(", "));
                 self.asked(request.call_id.clone(), request.agent.as_ref()?, &wish)
             }
+            EventMsg::RequestUserInput(request) => {
+                let questions = request.questions.iter();
+                let texts: Vec<&str> = questions.map(|one| one.question.as_str()).collect();
+                let wish = format!("know: {}", texts.join(" "));
+                self.asked(request.call_id.clone(), request.agent.as_ref()?, &wish)
+            }
+            EventMsg::UserInputResolved { call_id, response } => {
+                let path = self.questions.remove(call_id)?;
+                let nobody = UserInputResponse::default();
+                let word = match response {
+                    Some(response) if *response != nobody => self.style.green("was answered"),
+                    Some(_) | None => self.style.red("got no answer"),
+                };
+                format!("{}{word}\n", head(self.style, &path))
+            }
             EventMsg::ApprovalResolved { call_id, decision } => {
                 let path = self.questions.remove(call_id)?;
                 let word = match decision {
@@ -64,8 +78,16 @@ impl Human {
         let time = seconds(u64::try_from(now_ms - known.since_ms).unwrap_or(0));
         let preview = |text: &str| cut(text.lines().next().unwrap_or_default());
         let style = self.style;
+        if let SubagentLifecycle::Created { .. } = event {
+            let task = known.summary.as_deref().unwrap_or("made");
+            let queued = match known.status {
+                AgentStatus::Queued { position } => format!(" (number {position} in line)"),
+                _ => String::new(),
+            };
+            return format!("{head}{}\n", style.dim(&(preview(task) + &queued)));
+        }
         let text = match &known.status {
-            AgentStatus::PendingInit => style.dim(&preview(begun(known))),
+            AgentStatus::PendingInit => style.dim("starting"),
             AgentStatus::Queued { position } => {
                 style.dim(&format!("queued, number {position} in line"))
             }
@@ -120,8 +142,4 @@ fn head(style: Style, path: &str) -> String {
     let depth = path.matches('/').count().saturating_sub(2);
     let indent = "  ".repeat(depth);
     format!("{indent}{} {} ", style.cyan("agent"), style.bold(path))
-}
-
-fn begun(known: &Known) -> &str {
-    known.summary.as_deref().unwrap_or("made")
 }

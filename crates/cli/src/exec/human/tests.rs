@@ -215,11 +215,11 @@ fn colour_only_when_asked_for() {
     );
 }
 
-fn child(number: u32, path: &str) -> Value {
+fn child(number: u32, path: &str, status: &Value) -> Value {
     let session = format!("00000000-0000-4000-8000-00000000000{}", number + 1);
     json!({"type": "subagent_lifecycle", "event": "created", "subagent": {
         "agent_id": number, "parent_agent_id": 0, "session_id": session, "path": path,
-        "origin": "spawn", "status": "pending_init", "summary": "count the files",
+        "origin": "spawn", "status": status, "summary": "count the files",
         "started_at_ms": 0, "pending_messages": 0, "pending_interrupts": 0}})
 }
 
@@ -233,8 +233,8 @@ fn status(number: u32, status: &Value) -> Value {
 fn children_are_told_by_their_place() {
     check(
         json!([
-            child(1, "/root/files"),
-            child(2, "/root/files/deep"),
+            child(1, "/root/files", &json!("pending_init")),
+            child(2, "/root/files/deep", &json!({"queued": {"position": 1}})),
             status(1, &json!({"queued": {"position": 2}})),
             status(1, &json!("running")),
             status(1, &json!("running")),
@@ -247,7 +247,7 @@ fn children_are_told_by_their_place() {
         ]),
         expect![[r#"
             agent /root/files count the files
-              agent /root/files/deep count the files
+              agent /root/files/deep count the files (number 1 in line)
             agent /root/files queued, number 2 in line
             agent /root/files running
             waiting for /root/files
@@ -268,6 +268,10 @@ fn questions_of_children_are_told_with_their_answers() {
              "command": ["bash", "-c", "git push"], "cwd": "/w", "parsed_cmd": [],
              "available_decisions": [], "agent": label},
             {"type": "approval_resolved", "call_id": "/root/files#c", "decision": "denied"},
+            {"type": "request_user_input", "call_id": "/root/files#q", "turn_id": "1",
+             "questions": [{"id": "which", "header": "h", "question": "Which?", "options": []}],
+             "agent": label},
+            {"type": "user_input_resolved", "call_id": "/root/files#q"},
             {"type": "exec_approval_request", "call_id": "own", "turn_id": "1",
              "command": ["ls"], "cwd": "/w", "parsed_cmd": [], "available_decisions": []},
             {"type": "approval_resolved", "call_id": "own", "decision": "approved"},
@@ -275,6 +279,8 @@ fn questions_of_children_are_told_with_their_answers() {
         expect![[r#"
             agent /root/files asks to run git push
             agent /root/files refused
+            agent /root/files asks to know: Which?
+            agent /root/files got no answer
         "#]],
     );
 }
