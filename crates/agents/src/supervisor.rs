@@ -45,6 +45,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 use troupe_engine::Orders;
 use troupe_protocol::session::TurnContext;
 use troupe_protocol::tree::{AgentMessage, MessageId, TimeMs};
@@ -144,12 +145,14 @@ impl Supervisor {
     /// Runs until the root is gone and every child's session has ended.
     pub(crate) async fn run(mut self, first: Option<SubmissionId>) {
         self.wake_up(first).await;
+        let mut sweeps = interval_at(Instant::now() + SWEEP_INTERVAL, SWEEP_INTERVAL);
+        sweeps.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             self.settle();
             if self.is_over() {
                 return;
             }
-            let input = self.next_input().await;
+            let input = self.next_input(&mut sweeps).await;
             self.handle(input);
         }
     }
@@ -173,7 +176,7 @@ impl Supervisor {
         }
     }
 
-    async fn next_input(&mut self) -> Input {
+    async fn next_input(&mut self, sweeps: &mut Interval) -> Input {
         let due = self.watchdogs.next_due();
         let now = self.now().0;
         let watchdog = async {
@@ -189,7 +192,7 @@ impl Supervisor {
             biased;
             input = self.inputs.recv() => input.unwrap_or(Input::RootGone),
             () = watchdog => Input::WatchdogDue,
-            () = tokio::time::sleep(SWEEP_INTERVAL) => Input::Sweep,
+            _ = sweeps.tick() => Input::Sweep,
         }
     }
 
@@ -257,9 +260,9 @@ impl Supervisor {
         }
     }
 
-    /// Tells whether nothing runs, and nothing is about to.
+    /// Tells whether nothing runs, and nothing is about to. A broken tree does nothing more.
     fn is_quiet(&self) -> bool {
-        self.tree.is_quiet() && self.steps.is_empty()
+        matches!(self.state, State::Broken) || (self.tree.is_quiet() && self.steps.is_empty())
     }
 
     /// The root's own task is the business of whoever closes the tree.
