@@ -106,11 +106,13 @@ impl Lifecycle {
     }
 
     /// Tells whether an idle agent in this state starts a task for a callback. After a
-    /// stop it waits for a word of its own, else stopping would stop nothing.
+    /// stop it waits for a word of its own, else stopping would stop nothing. A root for
+    /// which the user made children before it had a task of its own hears of them too.
     pub fn takes_callbacks(&self) -> bool {
         match self {
             Self::Ended { end, .. } => matches!(end, End::Completed | End::Errored),
-            Self::PendingInit | Self::Running { .. } | Self::Shutdown { .. } => false,
+            Self::PendingInit => true,
+            Self::Running { .. } | Self::Shutdown { .. } => false,
         }
     }
 

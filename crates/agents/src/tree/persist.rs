@@ -164,7 +164,16 @@ impl Memory {
 
     fn fold_halt(&mut self, agent: AgentId, end: End, at: TimeMs) -> Result<(), Misfit> {
         let node = self.known_mut(agent)?;
-        node.change(Change::Halt { end }, at)?;
+        let change = match node.lifecycle {
+            // A root without a task of its own: the one that it did not begin has ended.
+            Lifecycle::PendingInit => node.first_callback().map(|callback| Change::End {
+                task: callback.task(),
+                end,
+            }),
+            _ => None,
+        };
+        let change = change.unwrap_or(Change::Halt { end });
+        node.change(change, at)?;
         node.stop = None;
         if matches!(end, End::Cancelled { .. }) {
             node.inbox.drop_input();
@@ -199,6 +208,12 @@ impl Memory {
 }
 
 impl Agent {
+    fn first_callback(&self) -> Option<MessageId> {
+        let mut mail = self.inbox.iter();
+        mail.find(|mail| matches!(mail.kind, MailKind::Callback { .. }))
+            .map(|mail| mail.id)
+    }
+
     fn change(&mut self, change: Change, at: TimeMs) -> Result<(), Misfit> {
         self.lifecycle = self.lifecycle.after(change)?;
         self.since = at;

@@ -111,6 +111,8 @@ fn names_are_made_regular_and_never_given_twice() {
             = Close fix_the_bug_2
             > end fix_the_bug_2 interrupted
             shut fix_the_bug_2
+            load root
+            start root with callback-of-fix_the_bug_2-7
             > prune user fix_the_bug_2
             = Prune fix_the_bug_2
             > spawn user fix_the_bug

@@ -33,6 +33,29 @@ fn a_result_wakes_an_idle_parent() {
 }
 
 #[test]
+fn a_root_that_never_had_a_task_hears_of_the_users_children() {
+    check(
+        "show facts
+         spawn user a
+         end a completed",
+        expect![[r#"
+            > show facts
+            > spawn user a
+            write root: born /root/a
+            load a
+            start a with m1
+            = 1 /root/a pending_init
+            write a: started with m1
+            > end a completed
+            write a: ended Completed, callback-of-a-2
+            load root
+            start root with callback-of-a-2
+            write root: started with callback-of-a-2
+        "#]],
+    );
+}
+
+#[test]
 fn a_busy_parent_takes_callbacks_in_order_one_at_a_time() {
     check(
         "started root t1
@@ -345,12 +368,14 @@ fn a_start_that_fails_loses_no_callback() {
             start a with m2
             = 2 /root/p/a pending_init
             > end p completed
+            load root
+            start root with callback-of-p-3
             > slow
             > end a completed
             start p with callback-of-a-4
             > end p errored
             > status
-            /root pending_init
+            /root running
             /root/p errored
             /root/p/a completed
             > send user p

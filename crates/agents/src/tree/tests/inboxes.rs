@@ -44,6 +44,11 @@ fn regular_mail_joins_the_running_task() {
             write a: ended Completed, callback-of-a-4
             tell root has 1 + 0 mail
             tell a is completed
+            load root
+            start root with callback-of-a-4
+            write root: started with callback-of-a-4
+            tell root has 0 + 0 mail
+            tell root is running
         "#]],
     );
 }
@@ -61,11 +66,13 @@ fn regular_mail_starts_an_idle_agent() {
             start a with m1
             = 1 /root/a pending_init
             > end a completed
+            load root
+            start root with callback-of-a-2
             > send user a
             start a with m2
             = delivered
             > status
-            /root pending_init
+            /root running
             /root/a running
         "#]],
     );
@@ -176,6 +183,8 @@ fn a_receipt_tells_what_became_of_the_message() {
             > send user a
             = dead Stopping
             > end a interrupted
+            load root
+            start root with callback-of-a-7
             > send user a
             start a with m7
             = delivered

@@ -58,6 +58,8 @@ fn number_closed_ones_not_counted() {
             > spawn user c
             refused: the tree has 3 agents already ([agents] max_agents); close or prune finished agents, or send the work to an idle one
             > end a completed
+            load root
+            start root with callback-of-a-4
             > spawn user c
             refused: the tree has 3 agents already ([agents] max_agents); close or prune finished agents, or send the work to an idle one
             > close user a
@@ -142,6 +144,8 @@ fn slots_with_error_instead_of_a_queue() {
             > spawn user b
             refused: all 1 slots are taken ([agents] max_threads, on_limit = "error"); wait for a running agent to finish, or do the work yourself
             > end a completed
+            load root
+            start root with callback-of-a-3
             > spawn user b
             load b
             start b with m3
@@ -171,6 +175,8 @@ fn a_task_that_is_stopped_or_over_spawns_nothing() {
             > spawn a b
             refused: agent 1 is being stopped; it starts nothing new
             > end a interrupted
+            load root
+            start root with callback-of-a-3
             > spawn a b
             refused: agent 1 has no task in flight
         "#]],

@@ -79,6 +79,8 @@ fn numbers_and_names_are_not_given_again() {
             start a with m1
             = 1 /root/a pending_init
             > end a completed
+            load root
+            start root with callback-of-a-2
             > prune user a
             unload a
             = Prune a
@@ -192,8 +194,10 @@ fn a_stop_that_was_asked_for_stands() {
             abort c: Interrupted
             = Interrupt c
             > crash
+            load root
+            start root with callback-of-a-4
             > status
-            /root pending_init
+            /root running
             /root/a cancelled
             /root/b shutdown
             /root/c interrupted (user)

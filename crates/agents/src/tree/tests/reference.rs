@@ -83,7 +83,7 @@ impl Member {
             return None;
         }
         let input = self.interrupts.first().or(self.regular.first()).copied();
-        let open = matches!(self.stand, Stand::Completed | Stand::Errored);
+        let open = matches!(self.stand, Stand::New | Stand::Completed | Stand::Errored);
         let callback = self.callbacks.first().filter(|_| open);
         input.or(callback.map(|(id, _)| *id))
     }

@@ -17,6 +17,8 @@ fn a_session_is_loaded_for_its_first_task() {
             start a with m1
             = 1 /root/a pending_init
             > end a completed
+            load root
+            start root with callback-of-a-2
             > send user a
             start a with m2
             = delivered
@@ -44,10 +46,11 @@ fn idle_sessions_beyond_the_bound_are_unloaded() {
         expect![[r#"
             unload c0
             unload c2
+            unload c3
             Counts { running: 2, resident: 64, remembered: 66 }
             Counts { running: 2, resident: 64, remembered: 66 }
             > counts
-            unload c2
+            unload c3
             = delivered
             start c0 with m66
             load c0"#]]

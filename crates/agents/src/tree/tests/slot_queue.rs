@@ -52,27 +52,31 @@ fn first_come_first_served() {
             > end a completed
             tell root has 1 + 0 mail
             tell a is completed
+            load root
+            start root with callback-of-a-4
             load b
             start b with m2
+            tell root has 0 + 0 mail
+            tell root is running
             tell b has 0 + 0 mail
             tell b is running
             > status
-            /root pending_init
+            /root running
             /root/a completed
             /root/b running
             /root/c queued 1
             > end b errored
-            tell root has 2 + 0 mail
+            tell root has 1 + 0 mail
             tell b is errored
             load c
             start c with m3
             tell c has 0 + 0 mail
             tell c is running
             > end c budget
-            tell root has 3 + 0 mail
+            tell root has 2 + 0 mail
             tell c is budget_exceeded
             > status
-            /root pending_init
+            /root running
             /root/a completed
             /root/b errored
             /root/c budget_exceeded
@@ -273,6 +277,8 @@ fn approvals_lend_the_slot_and_models_keep_it() {
             /root/a waiting on slot
             /root/b running
             > end b completed
+            load root
+            start root with callback-of-b-3
             proceed a
             > busy a child
             refused: an agent that is running cannot say itself that it waits on a child or a slot
@@ -338,9 +344,12 @@ fn a_cancelled_place_in_the_queue_is_given_up() {
             = 3 /root/c queued 2
             > cancel user b
             write b: ended Cancelled { by: User, scope: AgentId(2) }, callback-of-b-4
+            load root
+            start root with callback-of-b-4
             = Cancel b
+            write root: started with callback-of-b-4
             > status
-            /root pending_init
+            /root running
             /root/a running
             /root/b cancelled
             /root/c queued 1

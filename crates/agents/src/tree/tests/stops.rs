@@ -38,10 +38,13 @@ fn interrupt_ends_one_task() {
             = skip a (AlreadyDone)
             > end a interrupted
             write a: ended Interrupted { why: User }, callback-of-a-3
+            load root
+            start root with callback-of-a-3
+            write root: started with callback-of-a-3
             > interrupt user a
             = skip a (Idle)
             > status
-            /root pending_init
+            /root running
             /root/a interrupted (user)
             /root/a/b running
         "#]],
@@ -185,8 +188,10 @@ fn cancel_reaches_the_whole_subtree() {
             = Cancel a, Cancel c
             > end c interrupted
             > end a interrupted
+            load root
+            start root with callback-of-a-5
             > status
-            /root pending_init
+            /root running
             /root/a cancelled
             /root/a/b completed
             /root/a/b/c cancelled
@@ -212,8 +217,10 @@ fn a_child_that_finishes_while_it_is_cancelled_stays_cancelled() {
             abort a: Cancelled
             = Cancel a
             > end a completed
+            load root
+            start root with callback-of-a-2
             > status
-            /root pending_init
+            /root running
             /root/a cancelled
         "#]],
     );
@@ -235,8 +242,10 @@ fn an_interrupt_that_comes_too_late_changes_nothing() {
             abort a: Interrupted
             = Interrupt a
             > end a completed
+            load root
+            start root with callback-of-a-2
             > status
-            /root pending_init
+            /root running
             /root/a completed
         "#]],
     );
@@ -284,6 +293,10 @@ fn cancel_throws_away_input_and_keeps_results() {
             tell a has 1 + 0 mail
             tell root has 1 + 0 mail
             tell a is cancelled
+            load root
+            start root with callback-of-a-5
+            tell root has 0 + 0 mail
+            tell root is running
             > send user a
             tell a has 2 + 0 mail
             start a with m4
@@ -291,7 +304,7 @@ fn cancel_throws_away_input_and_keeps_results() {
             tell a has 1 + 0 mail
             tell a is running
             > end a completed
-            tell root has 2 + 0 mail
+            tell root has 1 + 0 mail
             tell a is completed
             start a with callback-of-b-3
             tell a has 0 + 0 mail
@@ -351,8 +364,11 @@ fn close_cancels_and_shuts_down_from_the_top() {
             write a: ended Cancelled { by: User, scope: AgentId(1) }, callback-of-a-5
             write a: shut
             shut a
+            load root
+            start root with callback-of-a-5
+            write root: started with callback-of-a-5
             > status
-            /root pending_init
+            /root running
             /root/a shutdown
             /root/a/b shutdown
             /root/a/c shutdown
@@ -383,6 +399,8 @@ fn resume_brings_back_what_was_closed_or_pruned() {
             = Close a
             > end a interrupted
             shut a
+            load root
+            start root with callback-of-a-2
             > resume user a
             = cancelled
             > resume user a
@@ -613,6 +631,9 @@ fn cancelling_one_that_was_about_to_take_a_callback_holds_it() {
             write a: started with m2
             > end p completed
             write p: ended Completed, callback-of-p-3
+            load root
+            start root with callback-of-p-3
+            write root: started with callback-of-p-3
             > slow
             > end a completed
             write a: ended Completed, callback-of-a-4
@@ -624,7 +645,7 @@ fn cancelling_one_that_was_about_to_take_a_callback_holds_it() {
             > end p interrupted
             write p: halted Cancelled { by: User, scope: AgentId(1) }
             > status
-            /root pending_init
+            /root running
             /root/p cancelled
             /root/p/a completed
             > send user p
