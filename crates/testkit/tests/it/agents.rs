@@ -1,15 +1,23 @@
 //! Many agents: scenarios of parents and children.
 
 mod approvals;
+mod awaits;
 mod busy;
+mod callback_texts;
+mod callbacks;
+mod cast;
 mod close;
 mod crash;
 mod fork;
+mod inbox;
 mod lists;
+mod lives;
 mod logs;
 mod nesting;
 mod notes;
 mod play;
+mod residents;
+mod resume;
 mod reviews;
 mod rights;
 mod roles;
@@ -17,8 +25,11 @@ mod script;
 mod send;
 mod sessions;
 mod spawn;
+mod stops;
 mod storage;
+mod subagents;
 mod wait;
+mod watchdogs;
 
 use troupe_agents::Family;
 use troupe_protocol::EventMsg;

@@ -1,0 +1,234 @@
+//! Inboxes: in which order mail is taken, what senders and people are told of it.
+
+use serde_json::json;
+use troupe_agents::Family;
+use troupe_agents::desk::StopRequest;
+use troupe_agents::tree::command::{StopMode, Urgency, Verb};
+use troupe_agents::tree::effect::{DeadWhy, HeldWhy, Receipt};
+use troupe_agents::tree::status::{Status, WaitingOn};
+use troupe_protocol::AgentId;
+use troupe_protocol::tree::Fact;
+use troupe_testkit::{Actor, Stage};
+
+use super::cast::{
+    self, depths, has_mail, heard, is_completed, is_now, is_running, lines, message, open, stage,
+};
+use super::play::{agent, call, end, requests_of, scene, until_there};
+
+fn spawn(prompt: &str) -> String {
+    call(&("subagent_spawn", json!({"prompt": prompt, "label": prompt})))
+}
+
+async fn sent(actor: &Actor, to: &str, text: &str, urgency: Urgency) -> Receipt {
+    let desk = actor.agents().user();
+    let sent = desk.send(to, message(text), urgency).await;
+    sent.expect("the message is taken").receipt
+}
+
+/// Lets the root begin, and stays until this agent has asked its model.
+async fn open_until_asked(stage: &Stage, number: u32) -> Actor {
+    let mut actor = stage.start().await;
+    actor.say(cast::OPENING).await;
+    actor.until(is_running(number)).await;
+    let session = agent(&actor, &number.to_string()).await.session;
+    while requests_of(stage, session).is_empty() {
+        tokio::task::yield_now().await;
+    }
+    actor
+}
+
+#[tokio::test]
+async fn the_depth_of_an_inbox_is_told_with_every_message_and_when_it_is_taken() {
+    let children = scene("stay", &[&until_there("go"), "{ say = 'stayed' }"]);
+    let root = [&*spawn("stay"), "{ say = 'later' }"];
+    let stage = stage(&children, &root, &[Family::Subagents]).await;
+    let mut actor = open_until_asked(&stage, 1).await;
+    let receipts = [
+        sent(&actor, "1", "one", Urgency::Regular).await,
+        sent(&actor, "1", "two", Urgency::Regular).await,
+    ];
+    assert_eq!(
+        receipts,
+        [
+            Receipt::Queued { position: 1 },
+            Receipt::Queued { position: 2 }
+        ]
+    );
+    stage.write("go", "");
+    actor.until(is_completed(1)).await;
+    // Its first message taken, the two others come, and both taken with one request.
+    assert_eq!(depths(&actor, 1), [(0, 0), (1, 0), (2, 0), (0, 0)]);
+    let session = agent(&actor, "1").await.session;
+    assert_eq!(heard(&stage, session), ["stay", "one", "two"]);
+    end(actor).await;
+}
+
+#[tokio::test]
+async fn an_interrupt_goes_first_then_messages_then_callbacks() {
+    let children = scene("leaf", &["{ say = 'leaf done' }"])
+        + &scene(
+            "middle",
+            &[
+                &spawn("leaf"),
+                &until_there("never"),
+                "{ say = 'urgent things' }",
+                "{ say = 'called back' }",
+            ],
+        );
+    let root = [&*spawn("middle"), "{ say = 'later' }"];
+    let stage = stage(&children, &root, &[Family::Subagents]).await;
+    let mut actor = open_until_asked(&stage, 1).await;
+    actor.until(has_mail(1, 1, 0)).await;
+    let session = agent(&actor, "1").await.session;
+    while requests_of(&stage, session).len() < 2 {
+        tokio::task::yield_now().await;
+    }
+    sent(&actor, "1", "by the way", Urgency::Regular).await;
+    sent(&actor, "1", "drop that", Urgency::Interrupt).await;
+    actor.until(has_mail(1, 2, 1)).await;
+    actor.agents().quiet().await;
+    let heard = heard(&stage, session);
+    assert_eq!(heard[..3], ["middle", "drop that", "by the way"]);
+    assert!(heard[3].starts_with("[Troupe]"), "{heard:?}");
+    let root = actor.session_id();
+    end(actor).await;
+    // The interrupt and the message made one task, the callback another.
+    let lines = lines(&stage, root).await;
+    let begun = lines.iter().filter(
+        |line| matches!(line.record.fact, Fact::Started { agent, .. } if agent == AgentId(1)),
+    );
+    assert_eq!(begun.count(), 3);
+}
+
+#[tokio::test]
+async fn a_message_to_an_idle_agent_starts_it() {
+    let wait = call(&("subagent_await", json!({})));
+    let root = [&*spawn("work"), &wait, "{ say = 'done' }"];
+    let stage = stage("", &root, &[Family::Subagents]).await;
+    let actor = open(&stage).await;
+    assert_eq!(
+        sent(&actor, "1", "more", Urgency::Regular).await,
+        Receipt::Delivered
+    );
+    end(actor).await;
+}
+
+#[tokio::test]
+async fn a_message_to_a_waiting_agent_is_held_until_it_goes_on() {
+    let wait = call(&("subagent_await", json!({})));
+    let children = scene("leaf", &[&until_there("go"), "{ say = 'leaf done' }"])
+        + &scene("middle", &[&spawn("leaf"), &wait, "{ say = 'done' }"]);
+    let root = [&*spawn("middle"), "{ say = 'later' }"];
+    let stage = stage(&children, &root, &[Family::Subagents]).await;
+    let actor = open_until_asked(&stage, 1).await;
+    let on = WaitingOn::Child;
+    while agent(&actor, "1").await.status != (Status::Waiting { on }) {
+        tokio::task::yield_now().await;
+    }
+    let why = HeldWhy::Waiting(on);
+    assert_eq!(
+        sent(&actor, "1", "when you can", Urgency::Regular).await,
+        Receipt::Held { why }
+    );
+    stage.write("go", "");
+    actor.agents().quiet().await;
+    let session = agent(&actor, "1").await.session;
+    assert_eq!(heard(&stage, session), ["middle", "when you can"]);
+    end(actor).await;
+}
+
+fn stop(verb: Verb) -> StopRequest {
+    StopRequest {
+        verb,
+        targets: vec!["1".to_owned()],
+        mode: StopMode::Act,
+        note: None,
+    }
+}
+
+#[tokio::test]
+async fn a_message_to_one_who_is_being_stopped_waits_or_is_dead() {
+    let stubborn = call(&(
+        "shell_command",
+        json!({"command": "trap '' TERM; until [ -e never ]; do sleep 0.02; done"}),
+    ));
+    let children = scene("stay", &[&stubborn, "{ say = 'on with it' }"]);
+    for (verb, receipt) in [
+        (
+            Verb::Interrupt,
+            Receipt::Held {
+                why: HeldWhy::Stopping,
+            },
+        ),
+        (
+            Verb::Cancel,
+            Receipt::Dead {
+                why: DeadWhy::Stopping,
+            },
+        ),
+    ] {
+        let root = [&*spawn("stay"), "{ say = 'later' }"];
+        let stage = stage(&children, &root, &[Family::Subagents]).await;
+        let actor = open_until_asked(&stage, 1).await;
+        let desk = actor.agents().user();
+        // Both are asked before the session can answer the stop.
+        let (stopped, received) = tokio::join!(
+            desk.stop(stop(verb)),
+            sent(&actor, "1", "go on", Urgency::Regular)
+        );
+        stopped.unwrap();
+        assert_eq!(received, receipt);
+        actor.agents().quiet().await;
+        let session = agent(&actor, "1").await.session;
+        let heard = heard(&stage, session);
+        let is_heard = heard.contains(&"go on".to_owned());
+        assert_eq!(is_heard, verb == Verb::Interrupt, "{heard:?}");
+        end(actor).await;
+    }
+}
+
+#[tokio::test]
+async fn a_message_to_a_closed_agent_is_dead_until_it_is_resumed() {
+    let wait = call(&("subagent_await", json!({})));
+    let root = [&*spawn("work"), &wait, "{ say = 'done' }"];
+    let stage = stage("", &root, &[Family::Subagents]).await;
+    let mut actor = open(&stage).await;
+    let desk = actor.agents().user();
+    desk.stop(stop(Verb::Close)).await.unwrap();
+    actor
+        .until(is_now(1, |status| {
+            *status == troupe_protocol::agent::AgentStatus::Shutdown
+        }))
+        .await;
+    let why = DeadWhy::Closed;
+    assert_eq!(
+        sent(&actor, "1", "hello?", Urgency::Regular).await,
+        Receipt::Dead { why }
+    );
+    desk.resume("1").await.unwrap();
+    assert_eq!(
+        sent(&actor, "1", "hello!", Urgency::Regular).await,
+        Receipt::Delivered
+    );
+    actor.agents().quiet().await;
+    let session = agent(&actor, "1").await.session;
+    assert_eq!(heard(&stage, session), ["work", "hello!"]);
+    end(actor).await;
+}
+
+#[tokio::test]
+async fn a_message_of_a_child_starts_an_idle_parent() {
+    let up = call(&(
+        "subagent_send_message",
+        json!({"agent_id": "parent", "prompt": "a question"}),
+    ));
+    let children = scene("ask", &[&up, &until_there("go"), "{ say = 'asked' }"]);
+    let root = [&*spawn("ask"), "{ say = 'later' }"];
+    let stage = stage(&children, &root, &[Family::Subagents]).await;
+    let mut actor = open(&stage).await;
+    actor.until_task_ends().await;
+    let to_root = heard(&stage, actor.session_id());
+    assert_eq!(to_root.last().unwrap(), "a question");
+    stage.write("go", "");
+    end(actor).await;
+}

@@ -1,0 +1,182 @@
+//! What people see of children: `subagent_lifecycle`, and the logs behind it.
+
+use expect_test::expect;
+use serde_json::{Value, json};
+use troupe_agents::Family;
+use troupe_protocol::EventMsg;
+
+use super::cast::{self, lives, subagents};
+use super::play::{Cue, agent, answer, call, end, play, recorded, scene, seen};
+
+#[tokio::test]
+async fn every_change_of_a_childs_life_is_told_and_recorded_at_the_root() {
+    let spawn = call(&("subagent_spawn", json!({"prompt": "leaf", "label": "leaf"})));
+    let wait = call(&("subagent_await", json!({})));
+    let children = scene("middle", &[&spawn, &wait, "{ say = 'middle done' }"])
+        + &scene("leaf", &["{ say = 'leaf done' }"]);
+    let cues: [Cue; 3] = [
+        (
+            "subagent_spawn",
+            json!({"prompt": "middle", "label": "middle"}),
+        ),
+        ("subagent_await", json!({})),
+        ("subagent_prune", json!({"all": true})),
+    ];
+    let stage = subagents(&children, &cues).await;
+    let actor = play(&stage).await;
+    let told = lives(&seen(&actor));
+    expect![[r#"
+        1 created below Some(0): Spawn "/root/middle"
+        1 is Running
+        2 created below Some(1): Spawn "/root/middle/leaf"
+        2 is Running
+        2 is Completed(Some("leaf done"))
+        1 is Completed(Some("middle done"))
+        1 deleted
+        2 deleted"#]]
+    .assert_eq(&told.join("\n"));
+    let root = actor.session_id();
+    end(actor).await;
+    assert_eq!(lives(&recorded(&stage, root).await), told);
+    // They are there when the session is again, and nothing is told twice.
+    let actor = stage.resume(root).await;
+    end(actor).await;
+    assert_eq!(lives(&recorded(&stage, root).await), told);
+}
+
+#[tokio::test]
+async fn a_headline_is_told_once_for_each_change() {
+    let children = scene(
+        "ponder",
+        &[
+            "{ think = '**Reading the files** and more words about them' }, { call = 'shell_command', arguments = { command = 'true' } }",
+            "{ think = '**Reading the files** still' }, { call = 'shell_command', arguments = { command = 'true' } }",
+            "{ think = 'No headline here' }, { think = '**Writing it down** at last' }, { say = 'pondered' }",
+        ],
+    );
+    let cues: [Cue; 3] = [
+        ("subagent_spawn", json!({"prompt": "ponder"})),
+        ("subagent_await", json!({})),
+        ("subagent_list", json!({})),
+    ];
+    let stage = subagents(&children, &cues).await;
+    let actor = play(&stage).await;
+    let told = lives(&seen(&actor));
+    let headlines: Vec<_> = told.iter().filter(|line| line.contains("thinks")).collect();
+    assert_eq!(
+        headlines,
+        [
+            "1 thinks about Reading the files",
+            "1 thinks about Writing it down"
+        ]
+    );
+    let view = agent(&actor, "1").await;
+    assert_eq!(view.reasoning_header.as_deref(), Some("Writing it down"));
+    end(actor).await;
+}
+
+#[tokio::test]
+async fn logs_show_what_a_child_did_last_without_touching_it() {
+    let children = scene(
+        "errand",
+        &[
+            "{ call = 'shell_command', arguments = { command = 'echo one' } }",
+            "{ say = 'all done' }",
+        ],
+    );
+    let cues: [Cue; 4] = [
+        ("subagent_spawn", json!({"prompt": "errand"})),
+        ("subagent_await", json!({})),
+        ("subagent_logs", json!({"agent_id": 1})),
+        ("subagent_logs", json!({"agent_id": 9})),
+    ];
+    let stage = subagents(&children, &cues).await;
+    let actor = play(&stage).await;
+    let told = answer(&stage, &actor, 2).await;
+    assert_eq!(told["returned"], 5);
+    assert_eq!(told["more_available"], true);
+    let events = told["events"].as_array().unwrap();
+    assert_eq!(told["latest_ms"], events[4]["timestamp_ms"]);
+    assert_eq!(told["earliest_ms"], events[0]["timestamp_ms"]);
+    let kinds: Vec<&str> = events
+        .iter()
+        .map(|one| one["event"]["type"].as_str().unwrap())
+        .collect();
+    assert!(
+        kinds.contains(&"agent_message") || kinds.contains(&"item_completed"),
+        "{kinds:?}"
+    );
+    let unknown = super::play::answers(&stage, &actor).await.remove(3);
+    expect![[r#"no agent "9"; give an agent number, a path such as /root/name, a session id, "parent" or "root""#]].assert_eq(&unknown);
+    end(actor).await;
+}
+
+#[tokio::test]
+async fn since_is_inclusive_and_before_is_not() {
+    let stage = subagents(
+        "",
+        &[
+            ("subagent_spawn", json!({"prompt": "work"})),
+            ("subagent_await", json!({})),
+        ],
+    )
+    .await;
+    let actor = play(&stage).await;
+    let desk = actor.agents().user();
+    let query = |since_ms, before_ms| troupe_agents::desk::LogsQuery {
+        limit: 200,
+        bytes_max: None,
+        since_ms,
+        before_ms,
+    };
+    let all = desk.logs("1", query(None, None)).await.unwrap().events;
+    let moments: Vec<i64> = all.iter().map(|event| event.timestamp_ms).collect();
+    let middle = moments[moments.len() / 2];
+    let since = desk.logs("1", query(Some(middle), None)).await.unwrap();
+    assert_eq!(since.events[0].timestamp_ms, middle);
+    let before = desk.logs("1", query(None, Some(middle))).await.unwrap();
+    assert!(
+        before
+            .events
+            .iter()
+            .all(|event| event.timestamp_ms < middle)
+    );
+    assert_eq!(since.events.len() + before.events.len(), moments.len());
+    end(actor).await;
+}
+
+#[tokio::test]
+async fn everybody_hears_of_grandchildren_at_the_root_and_parents_of_their_own_children() {
+    let spawn = call(&("subagent_spawn", json!({"prompt": "leaf"})));
+    let wait = call(&("subagent_await", json!({})));
+    let children = scene("middle", &[&spawn, &wait, "{ say = 'middle done' }"])
+        + &scene("leaf", &["{ say = 'leaf done' }"]);
+    let root = call(&("subagent_spawn", json!({"prompt": "middle"})));
+    let stage = cast::stage(
+        &children,
+        &[&root, &wait, "{ say = 'done' }"],
+        &[Family::Subagents],
+    )
+    .await;
+    let actor = cast::open(&stage).await;
+    let about = |events: &[EventMsg]| -> Vec<Value> {
+        let lines = events.iter().filter_map(|msg| match msg {
+            EventMsg::BackgroundEvent(event) if event.is_final => Some(json!(event.session_id)),
+            _ => None,
+        });
+        lines.collect()
+    };
+    let (middle, leaf) = (
+        agent(&actor, "1").await.session,
+        agent(&actor, "2").await.session,
+    );
+    assert_eq!(about(&seen(&actor)), [json!(middle)]);
+    let root = actor.session_id();
+    end(actor).await;
+    assert_eq!(about(&recorded(&stage, middle).await), [json!(leaf)]);
+    let lives = lives(&recorded(&stage, root).await);
+    assert!(
+        lives.iter().any(|line| line.starts_with("2 is Completed")),
+        "{lives:?}"
+    );
+}
