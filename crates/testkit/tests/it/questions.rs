@@ -55,7 +55,8 @@ async fn asked(actor: &mut Actor) -> UserInputRequest {
 }
 
 async fn answer(actor: &mut Actor, id: &str, answers: Value) {
-    let response = serde_json::from_value(json!({ "answers": answers })).unwrap();
+    let response = json!({ "answers": answers });
+    let response = serde_json::from_value(response).expect("the answers are well-formed");
     let id = id.to_owned();
     actor.submit(Op::UserInputAnswer { id, response }).await;
 }
@@ -324,7 +325,9 @@ async fn deep_stage(approvals: &str) -> Stage {
 
 async fn inner(actor: &Actor) -> AgentView {
     let desk = actor.agents().user();
-    desk.view("/root/outer/inner").await.unwrap()
+    desk.view("/root/outer/inner")
+        .await
+        .expect("the agent is there")
 }
 
 async fn end(actor: Actor) {
