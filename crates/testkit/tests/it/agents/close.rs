@@ -37,8 +37,8 @@ fn until_here() -> Cue {
 
 /// The paths and actions of a stop.
 fn touched(answer: &Value) -> Vec<(String, String)> {
-    let text = |value: &Value| value.as_str().unwrap().to_owned();
-    let touched = answer["touched"].as_array().unwrap().iter();
+    let text = |value: &Value| value.as_str().expect("it is a text").to_owned();
+    let touched = answer["touched"].as_array().expect("it is a list").iter();
     touched
         .map(|line| (text(&line["path"]), text(&line["action"])))
         .collect()

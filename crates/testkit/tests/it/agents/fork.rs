@@ -59,8 +59,14 @@ async fn with_all_history_the_childs_requests_begin_with_the_bytes_of_its_parent
     assert_eq!(child["instructions"], parent["instructions"]);
     assert_eq!(child["tools"], parent["tools"]);
     assert_eq!(child["prompt_cache_key"], parent["prompt_cache_key"]);
-    let (own, shared) = (&child["input"], parent["input"].as_array().unwrap());
-    assert_eq!(&own.as_array().unwrap()[..shared.len()], shared);
+    let (own, shared) = (
+        &child["input"],
+        parent["input"].as_array().expect("it is a list"),
+    );
+    assert_eq!(
+        &own.as_array().expect("it is a list")[..shared.len()],
+        shared
+    );
     let raw = |wanted: &Value| {
         let requests = stage.requests().into_iter();
         let mut bodies = requests.map(|request| String::from_utf8(request.body.to_vec()).unwrap());
@@ -79,12 +85,13 @@ async fn a_forked_child_is_told_that_it_is_the_child() {
     let (stage, actor) = forked(json!("all")).await;
     let kid = agent(&actor, "/root/kid").await;
     let child = requests_of(&stage, kid.session).remove(0);
-    let items = child["input"].as_array().unwrap();
+    let items = child["input"].as_array().expect("it is a list");
     let answer = items
         .iter()
         .rfind(|item| item["type"] == "function_call_output")
         .unwrap();
-    let payload: Value = serde_json::from_str(answer["output"].as_str().unwrap()).unwrap();
+    let payload: Value =
+        serde_json::from_str(answer["output"].as_str().expect("it is a text")).unwrap();
     assert_eq!(payload["payload"]["role"], "child");
     assert_eq!(payload["payload"]["child_session_id"], json!(kid.session));
     assert_eq!(

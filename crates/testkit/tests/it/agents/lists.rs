@@ -5,6 +5,8 @@ use expect_test::expect;
 use serde_json::{Value, json};
 use troupe_agents::desk::{StopRequest, Trouble};
 use troupe_agents::tree::command::{StopMode, Verb};
+use troupe_protocol::EventMsg;
+use troupe_protocol::agent::SubagentLifecycle;
 
 use super::play::{
     Cue, agent, answer, answers, answers_of, begin, call, end, play, role, scene, stage,
@@ -57,21 +59,23 @@ async fn all_roles_are_listed_and_a_broken_file_spoils_no_other() {
     let listed = answer(&stage, &actor, 0).await;
     let names: Vec<&str> = listed["agents"]
         .as_array()
-        .unwrap()
+        .expect("it is a list")
         .iter()
-        .map(|role| role["agent_type"].as_str().unwrap())
+        .map(|role| role["agent_type"].as_str().expect("it is a text"))
         .collect();
     expect!["aide architect default explorer linter_fixer mathematician orchestrator reviewer tester worker"].assert_eq(&names.join(" "));
-    let errors = listed["errors"].as_array().unwrap();
+    let errors = listed["errors"].as_array().expect("it is a list");
     assert_eq!(errors.len(), 1, "{errors:?}");
-    assert!(errors[0]["path"].as_str().unwrap().ends_with("broken.md"));
+    assert_eq!(errors[0]["path"], "CWD/.troupe/agents/broken.md");
     end(actor).await;
 }
 
 /// The paths of one listing.
 fn paths(listed: &Value) -> Vec<&str> {
-    let agents = listed["agents"].as_array().unwrap();
-    let paths = agents.iter().map(|agent| agent["path"].as_str().unwrap());
+    let agents = listed["agents"].as_array().expect("it is a list");
+    let paths = agents
+        .iter()
+        .map(|agent| agent["path"].as_str().expect("it is a text"));
     paths.collect()
 }
 
@@ -146,7 +150,7 @@ async fn the_tree_is_told_on_request() {
     let root = json!(actor.session_id());
     let places: Vec<(&Value, &Value)> = listed["agents"]
         .as_array()
-        .unwrap()
+        .expect("it is a list")
         .iter()
         .map(|line| (&line["parent_thread_id"], &line["depth"]))
         .collect();
@@ -173,7 +177,13 @@ async fn an_agent_is_listed_with_what_there_is_to_know() {
     let mut listed = answer(&stage, &actor, 2).await;
     let line = &mut listed["agents"][0];
     assert!(line["status_duration_sec"].take().is_u64());
-    assert!(line["updated_at"].take().as_str().unwrap().ends_with('Z'));
+    assert!(
+        line["updated_at"]
+            .take()
+            .as_str()
+            .expect("it is a text")
+            .ends_with('Z')
+    );
     expect![[r#"
         {
           "agent_number": 1,
@@ -227,7 +237,13 @@ async fn finished_agents_are_active_and_closed_ones_are_listed_on_request() {
     assert_eq!(paths(&active), ["/root/completed", "/root/errored"]);
     assert_eq!(active["agents"][0]["status"], json!({"completed": "ok"}));
     let error = &active["agents"][1]["status"]["errored"];
-    assert!(error.as_str().unwrap().contains("no such thing"), "{error}");
+    assert!(
+        error
+            .as_str()
+            .expect("it is a text")
+            .contains("no such thing"),
+        "{error}"
+    );
     let all = answer(&stage, &actor, 7).await;
     assert_eq!(
         paths(&all),
@@ -335,7 +351,8 @@ async fn a_result_outlives_prune_and_restart() {
         ("wait", json!({"ids": ["kid"]})),
     ];
     let stage = stage("", &cues).await;
-    let actor = play(&stage).await;
+    let mut actor = play(&stage).await;
+    let kid = agent(&actor, "/root/kid").await;
     let prune = StopRequest {
         verb: Verb::Prune,
         targets: vec!["/root/kid".to_owned()],
@@ -345,6 +362,19 @@ async fn a_result_outlives_prune_and_restart() {
     let desk = actor.agents().user();
     let pruned = desk.stop(prune).await.unwrap();
     assert_eq!(pruned.touched.len(), 1);
+    let told = actor
+        .until(|msg| {
+            matches!(
+                msg,
+                EventMsg::SubagentLifecycle(SubagentLifecycle::Deleted { .. })
+            )
+        })
+        .await;
+    let deleted = SubagentLifecycle::Deleted {
+        agent_id: kid.agent,
+        session_id: kid.session,
+    };
+    assert_eq!(told.last(), Some(&EventMsg::SubagentLifecycle(deleted)));
     let result = desk.result("/root/kid", None).await.unwrap();
     assert_eq!(result.last_message.as_deref(), Some("ok"));
     let root = actor.session_id();

@@ -3,9 +3,10 @@
 use expect_test::expect;
 use serde_json::{Value, json};
 use troupe_protocol::EventMsg;
+use troupe_protocol::op::Op;
 
 use super::play::{
-    Cue, agent, answer, answers, answers_of, call, end, play, recorded, role, scene, stage,
+    Cue, agent, answer, answers, answers_of, call, end, play, recorded, role, scene, seen, stage,
 };
 
 const AIDE: &str = "---
@@ -114,6 +115,26 @@ async fn a_note_survives_a_restart() {
         Some("keep me")
     );
     end(actor).await;
+}
+
+#[tokio::test]
+async fn a_session_is_opened_with_the_note_that_it_had() {
+    let stage = stage("", &[]).await;
+    let mut actor = stage.start().await;
+    let note = " the \n root ".to_owned();
+    actor.submit(Op::SetThreadNote { note }).await;
+    actor
+        .until(|msg| matches!(msg, EventMsg::ThreadNoteUpdated { .. }))
+        .await;
+    let root = actor.session_id();
+    actor.shut_down().await;
+    let actor = stage.resume(root).await;
+    let opened = seen(&actor).into_iter().find_map(|msg| match msg {
+        EventMsg::SessionConfigured(configured) => configured.thread_note,
+        _ => None,
+    });
+    assert_eq!(opened.as_deref(), Some("the root"));
+    actor.shut_down().await;
 }
 
 #[tokio::test]

@@ -23,7 +23,7 @@ async fn tools(stage: &Stage, actor: &Actor, path: &str) -> Vec<String> {
     let tools = body["tools"].as_array().cloned().unwrap_or_default();
     let names = tools
         .iter()
-        .map(|tool| tool["name"].as_str().unwrap().to_owned());
+        .map(|tool| tool["name"].as_str().expect("it is a text").to_owned());
     names.collect()
 }
 
@@ -54,7 +54,7 @@ async fn a_role_limits_the_tools_that_are_offered_and_those_that_run() {
     let request = requests_of(&stage, kid.session).pop().unwrap();
     let refusals: Vec<String> = request["input"]
         .as_array()
-        .unwrap()
+        .expect("it is a list")
         .iter()
         .filter_map(|item| Some(item.get("output")?.to_string()))
         .collect();
@@ -168,9 +168,9 @@ async fn structured(says: &[&str], by_role: bool) -> (Value, Vec<Value>) {
         .collect();
     let says: Vec<&str> = says.iter().map(String::as_str).collect();
     let mut wish = json!({"message": "count", "task_name": "kid", "agent_type": "counter"});
-    let mut text = "---\ndescription: counts\n".to_owned();
+    let mut schema = String::new();
     if by_role {
-        text += &format!("output_schema: {}\n", count_schema());
+        schema = format!("output_schema: {}\n", count_schema());
     } else {
         wish["output_schema"] = count_schema();
     }
@@ -180,7 +180,8 @@ async fn structured(says: &[&str], by_role: bool) -> (Value, Vec<Value>) {
         ("agent_result", json!({"id": "kid"})),
     ];
     let stage = stage(&scene("count", &says), &cues).await;
-    role(&stage, "counter", &(text + "---\nYou count.\n"));
+    let counter = format!("---\ndescription: counts\n{schema}---\nYou count.\n");
+    role(&stage, "counter", &counter);
     let actor = play(&stage).await;
     let kid = agent(&actor, "/root/kid").await;
     let result = answer(&stage, &actor, 2).await["result"].take();
@@ -218,12 +219,16 @@ async fn an_answer_that_does_not_fit_is_asked_for_again_once() {
         result["output"],
         json!({"verdict": "valid", "value": {"count": 3}})
     );
-    let repair = requests[1]["input"].as_array().unwrap().last().unwrap();
+    let repair = requests[1]["input"]
+        .as_array()
+        .expect("it is a list")
+        .last()
+        .unwrap();
     expect![[r#"
         Your answer does not fit the JSON schema that was asked for. What is wrong with it:
         - it is not JSON: expected ident at line 1 column 2
         Answer again with the corrected JSON only, without any other text."#]]
-    .assert_eq(repair["content"][0]["text"].as_str().unwrap());
+    .assert_eq(repair["content"][0]["text"].as_str().expect("it is a text"));
 }
 
 #[tokio::test]

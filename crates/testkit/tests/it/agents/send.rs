@@ -44,11 +44,11 @@ fn wait() -> Cue {
 
 /// What the user's side of a conversation said, in order.
 fn heard(body: &Value) -> Vec<&str> {
-    let items = body["input"].as_array().unwrap().iter();
+    let items = body["input"].as_array().expect("it is a list").iter();
     items
         .filter(|item| item["role"] == "user")
-        .flat_map(|item| item["content"].as_array().unwrap())
-        .map(|part| part["text"].as_str().unwrap())
+        .flat_map(|item| item["content"].as_array().expect("it is a list"))
+        .map(|part| part["text"].as_str().expect("it is a text"))
         .collect()
 }
 

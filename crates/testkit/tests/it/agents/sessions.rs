@@ -199,6 +199,21 @@ async fn what_makes_no_sense_is_refused_in_words() {
 }
 
 #[tokio::test]
+async fn a_session_that_cannot_be_made_is_an_error_that_says_why() {
+    let stage = empty_stage("", &[create("work")]).await;
+    let mut options = stage.tree_options(&[Family::Sessions]);
+    options.limits.max_agents = 1;
+    let stage = stage.with_tree(options);
+    let actor = play(&stage).await;
+    let error = &answers(&stage, &actor).await[0];
+    assert!(
+        error.starts_with("failed to spawn child session: the tree has 1 agents already"),
+        "{error}"
+    );
+    end(actor).await;
+}
+
+#[tokio::test]
 async fn nobody_is_asked_for_a_session_whatever_its_parent_would_be() {
     let touch = call(&("shell_command", json!({"command": "touch made"})));
     let children = scene("make a file", &[&touch, "{ say = 'I could not' }"]);

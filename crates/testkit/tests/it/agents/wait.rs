@@ -102,7 +102,9 @@ async fn the_first_to_end_ends_the_wait_with_all_that_have_ended_by_then() {
     let status = waited["status"].as_object().unwrap();
     assert_eq!(status.len(), 2, "{waited}");
     assert_eq!(status["/root/quick"], json!({"completed": "ok"}));
-    let error = status["/root/unlucky"]["errored"].as_str().unwrap();
+    let error = status["/root/unlucky"]["errored"]
+        .as_str()
+        .expect("it is a text");
     assert!(error.contains("no luck"), "{error}");
     assert_eq!(waited["pending"][0]["path"], "/root/slow");
     stage.write("gate", "");
