@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use troupe_process::Launcher;
 
@@ -53,6 +54,7 @@ pub struct Toolbox {
     inherited: BTreeMap<String, String>,
     troupe_home: Option<PathBuf>,
     rules: RuleSource,
+    answer_time_max: Option<Duration>,
 }
 
 impl Toolbox {
@@ -81,6 +83,16 @@ impl Toolbox {
             inherited,
             troupe_home,
             rules,
+            answer_time_max: None,
+        }
+    }
+
+    /// Bounds how long the user's answers to a model's questions are waited for.
+    #[must_use]
+    pub fn with_answer_time_max(self, answer_time_max: Option<Duration>) -> Self {
+        Self {
+            answer_time_max,
+            ..self
         }
     }
 
@@ -122,7 +134,7 @@ impl Toolbox {
             Arc::new(FindFiles::new(workers.clone())),
             Arc::new(ViewImage::new(workers.clone(), hidden)),
             Arc::new(UpdatePlan),
-            Arc::new(RequestUserInput),
+            Arc::new(RequestUserInput::new(self.answer_time_max)),
         ];
         Registry::with_terminals(tools, terminals)
     }

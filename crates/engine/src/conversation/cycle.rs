@@ -156,6 +156,7 @@ impl Conversation {
             CallSignal::Event(event) => self.tool_event(out, call_id, event),
             CallSignal::Ask(ask) => Box::pin(self.ask(out, call_id, ask)).await,
             CallSignal::Answered { index, output } => {
+                self.drop_question(out, &call_id)?;
                 let Some(calls) = self.calls() else {
                     return Ok(());
                 };

@@ -106,6 +106,21 @@ impl Conversation {
         Ok(())
     }
 
+    /// Withdraws the question of a call that waits for the answer no longer.
+    pub(super) fn drop_question(
+        &mut self,
+        out: &mut Emitter,
+        call_id: &CallId,
+    ) -> Result<(), Error> {
+        let ask = self.calls().and_then(|calls| calls.take_ask(call_id));
+        let (Some(ask), Some(task_id)) = (ask, self.task_id()) else {
+            return Ok(());
+        };
+        let word = ask.inquiry.withdrawal();
+        self.answered(call_id, &word);
+        out.emit(&task_id, vec![word.event(call_id.clone())])
+    }
+
     /// Changes settings for the tasks to come.
     pub(crate) fn override_context(
         &mut self,

@@ -1,18 +1,23 @@
 //! Questions of the model's to the user, from the root and from children.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use troupe_agents::Family;
 use troupe_agents::desk::{AgentView, StopRequest};
 use troupe_agents::tree::command::{StopMode, Verb};
 use troupe_agents::tree::status::{Status, WaitingOn};
+use troupe_process::{Launcher, LauncherOptions};
 use troupe_protocol::EventMsg;
 use troupe_protocol::approval::{ReviewDecision, UserInputRequest, UserInputResponse};
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{AbortReason, ErrorEvent};
 use troupe_protocol::op::Op;
 use troupe_testkit::{Actor, Stage};
+use troupe_tools::rules::RuleSource;
+use troupe_tools::{EnvironmentPolicy, ToolDeps, Toolbox};
 
 const NOBODY: &str = "nobody is there who could answer";
 
@@ -258,6 +263,32 @@ async fn when_nobody_is_left_the_model_is_told_and_finishes() {
     assert!(msgs.iter().any(complete), "{msgs:#?}");
     let told = &told(&stage, "go")[0];
     assert!(told.starts_with(NOBODY), "{told}");
+}
+
+#[tokio::test]
+async fn a_question_that_is_not_answered_in_time_is_withdrawn() {
+    let stage = stage().await.adjusting(|setup| {
+        let toolbox = Toolbox::new(ToolDeps {
+            launcher: Launcher::new(LauncherOptions::default()),
+            environment: EnvironmentPolicy::default(),
+            inherited: BTreeMap::new(),
+            secrets: Vec::new(),
+            troupe_home: None,
+            rules: RuleSource::default(),
+        });
+        let soon = Some(Duration::from_secs(1));
+        setup.tools = toolbox.with_answer_time_max(soon).registry();
+    });
+    let mut actor = stage.start().await;
+    let msgs = actor.turn("go").await;
+    assert_eq!(
+        resolved(&msgs),
+        [("request_user_input".to_owned(), None)],
+        "{msgs:#?}"
+    );
+    assert!(matches!(msgs.last(), Some(EventMsg::TurnComplete(_))));
+    let told = &told(&stage, "go")[0];
+    assert!(told.starts_with("no answer came within 1 s"), "{told}");
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -73,7 +74,16 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
 });
 
 #[derive(Debug)]
-pub(crate) struct RequestUserInput;
+pub(crate) struct RequestUserInput {
+    /// How long answers are waited for; none is for ever.
+    time_max: Option<Duration>,
+}
+
+impl RequestUserInput {
+    pub(crate) fn new(time_max: Option<Duration>) -> Self {
+        Self { time_max }
+    }
+}
 
 #[async_trait]
 impl Tool for RequestUserInput {
@@ -108,9 +118,28 @@ impl Tool for RequestUserInput {
                 return ToolOutput::failure("the question was withdrawn: the task was stopped");
             }
             response = call.channel.question(request) => response,
+            time_max = expiry(self.time_max) => return too_late(time_max),
         };
         told(response.as_ref())
     }
+}
+
+/// Comes when the time is over, with how long that was.
+async fn expiry(time_max: Option<Duration>) -> Duration {
+    match time_max {
+        Some(time_max) => {
+            tokio::time::sleep(time_max).await;
+            time_max
+        }
+        None => std::future::pending().await,
+    }
+}
+
+fn too_late(time_max: Duration) -> ToolOutput {
+    ToolOutput::failure(format!(
+        "no answer came within {} s; decide yourself, and say in your answer what you assumed",
+        time_max.as_secs()
+    ))
 }
 
 fn told(response: Option<&UserInputResponse>) -> ToolOutput {
