@@ -12,8 +12,8 @@ use troupe_protocol::tree::{AgentMessage, Fact};
 use troupe_protocol::{AgentId, EventMsg};
 use troupe_testkit::{Actor, Stage};
 
-use super::logs;
 use super::script::{GATE, call, said};
+use super::{logs, script};
 
 async fn stage_with(screenplay: &str, limits: Limits) -> Stage {
     let stage = Stage::new(screenplay).await;
@@ -352,5 +352,46 @@ async fn a_flood_of_messages_is_turned_away_when_the_inbox_is_full() {
         let letter = format!("letter {n}.");
         assert_eq!(heard.matches(&letter).count(), 1, "{letter}");
     }
+    actor.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_huge_message_arrives_whole_and_is_there_after_a_restart() {
+    use troupe_agents::tree::command::Urgency;
+    let stage = stage_with(
+        &[
+            script::scene("errand", &script::answers(3, "read")),
+            script::root(
+                &[
+                    vec![
+                        call("spawn_agent", r#"message = "errand", task_name = "a""#),
+                        call("wait", r#"ids = ["a"]"#),
+                    ],
+                    script::answers(3, "done"),
+                ]
+                .concat(),
+            ),
+        ]
+        .concat(),
+        Limits::default(),
+    )
+    .await;
+    let mut actor = stage.start().await;
+    let root = actor.session_id();
+    actor.turn("go").await;
+    let huge = "a word and ".repeat(40_000);
+    let desk = actor.agents().user();
+    let sent = desk.send("/root/a", message(&huge), Urgency::Regular).await;
+    sent.unwrap();
+    actor.until_task_ends().await;
+    let result = desk.result("/root/a", None).await.unwrap();
+    assert_eq!(result.last_message.as_deref(), Some("read 1"), "{result:?}");
+    let session = result.session_id;
+    let heard = logs::texts(&logs::last_request(&stage, session), "message");
+    assert!(heard.iter().any(|text| text.contains(&huge)));
+    actor.shut_down().await;
+    let actor = stage.resume(root).await;
+    let view = actor.agents().user().view("/root/a").await.unwrap();
+    assert_eq!(view.status, Status::Completed);
     actor.shut_down().await;
 }

@@ -67,7 +67,7 @@ async fn a_compacted_parent_still_has_its_children_and_hears_of_them() {
                 .concat(),
             ),
         ],
-        Recovery::Continue,
+        Recovery::ContinueChildren,
     )
     .await;
     let mut actor = stage.start().await;
@@ -263,7 +263,9 @@ async fn an_interrupted_parent_takes_its_sessions_along_and_leaves_its_agents_at
     actor.until(spawned).await;
     until_at_gate(&actor, "1").await;
     until_at_gate(&actor, "2").await;
-    assert!(!processes_with("sleep 86422").is_empty());
+    while processes_with("sleep 86422").is_empty() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
     actor.submit(Op::Interrupt).await;
     actor.until_task_ends().await;
     let desk = actor.agents().user();
@@ -309,7 +311,7 @@ async fn what_a_shutdown_cut_off_goes_on_when_it_is_asked_to() {
                 .concat(),
             ),
         ],
-        Recovery::Continue,
+        Recovery::ContinueChildren,
     )
     .await;
     let mut actor = stage.start().await;

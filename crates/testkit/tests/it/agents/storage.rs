@@ -41,7 +41,7 @@ async fn stage() -> Stage {
     ];
     let stage = Stage::new(&scenes.concat()).await;
     let mut options = stage.tree_options(&[Family::Agents]);
-    options.recovery = Recovery::Continue;
+    options.recovery = Recovery::ContinueChildren;
     stage.with_tree(options)
 }
 
@@ -207,7 +207,8 @@ async fn when_no_log_takes_an_end_the_tree_stops_and_is_resumed_from_what_is_wri
                 if message.contains("make room on the disk and resume the session"))
         })
         .await;
-    actor.shut_down().await;
+    // Nothing is left to wait for.
+    actor.finish().await;
     store.heal();
     let (actor, _) = resume(&stage, root).await;
     actor.agents().quiet().await;
