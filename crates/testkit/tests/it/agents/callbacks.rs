@@ -38,7 +38,8 @@ async fn a_callback_says_what_it_is_in_the_item_and_in_the_rollout() {
         } => item.metadata.clone(),
         _ => None,
     });
-    assert_eq!(items.collect::<Vec<_>>(), [metadata.clone()]);
+    let items: Vec<_> = items.collect();
+    assert_eq!(items, std::slice::from_ref(&metadata));
     // Its id follows from who tells whom of what, and names the task that it starts.
     let id = MessageId::of_callback(kid.session, &task, session);
     let last = actor.seen().last().unwrap();

@@ -97,10 +97,9 @@ async fn scene_of_the_crash() -> (Stage, Actor) {
     actor.until(is_running(3)).await;
     asked(&stage, &actor, 2, 2).await;
     asked(&stage, &actor, 3, 1).await;
-    while requests_of(&stage, actor.session_id()).len() < 4 {
+    while !agent(&actor, "root").await.status.is_final() {
         tokio::task::yield_now().await;
     }
-    actor.agents().user().view("root").await.unwrap();
     (stage, actor)
 }
 
@@ -173,7 +172,7 @@ async fn whoever_was_at_work_goes_on_if_that_is_wanted() {
         );
     let after = wreck
         .stage(&plot(&children, &[]), |options| {
-            options.recovery = Recovery::Continue;
+            options.recovery = Recovery::ContinueChildren;
         })
         .await;
     let mut actor = after.resume(root).await;
