@@ -7,12 +7,13 @@ use tokio::sync::oneshot;
 use troupe_engine::{Inquiry, NotTaken, Order, Word};
 use troupe_protocol::approval::{AgentLabel, ExecApprovalRequest, ReviewDecision};
 use troupe_protocol::spawn::ApprovalRoute;
+use troupe_protocol::tree::Caller;
 use troupe_protocol::{AgentId, CallId, EventMsg};
 use troupe_tools::Ask;
 
 use super::Supervisor;
 use super::member::Presence;
-use crate::tree::command::Report;
+use crate::tree::command::{Report, Stop, StopMode, Verb, What};
 use crate::tree::status::WaitingOn;
 
 #[derive(Debug, Default)]
@@ -157,11 +158,15 @@ impl Supervisor {
     pub(super) fn proceed(&mut self, agent: AgentId) {
         let mut orders = Vec::new();
         let mut resolved = Vec::new();
+        let mut aborts = false;
         for (id, question) in &mut self.broker.questions {
             let (true, Some(word)) = (question.agent == agent, &question.word) else {
                 continue;
             };
             match &mut question.asker {
+                // The tool ends with the task, and so does the question: told now, it would
+                // go on for a moment.
+                Asker::Tool(_) if *word == Word::Decision(ReviewDecision::Abort) => aborts = true,
                 Asker::Session => orders.push(Order::Answer {
                     call_id: question.call_id.clone(),
                     word: word.clone(),
@@ -180,6 +185,14 @@ impl Supervisor {
         }
         for (id, word) in resolved {
             self.resolve_question(&id, word);
+        }
+        if aborts {
+            self.drive(What::Stop(Stop {
+                by: Caller::User,
+                verb: Verb::Interrupt,
+                targets: vec![agent],
+                mode: StopMode::Act,
+            }));
         }
     }
 

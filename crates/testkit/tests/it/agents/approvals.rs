@@ -11,8 +11,8 @@ use troupe_protocol::policy::{ApprovalPolicy, SandboxPolicy};
 use troupe_testkit::{Actor, Stage};
 
 use super::play::{
-    self, Cue, agent, agents, answer, answers, answers_of, begin, call, end, play, recorded, role,
-    scene, seen, until_there,
+    self, Cue, agent, agents, answer, answers, answers_of, begin, call, end, play, recorded,
+    requests_of, role, scene, seen, until_there,
 };
 
 /// A stage on which writing has to be asked for, with a second directory beside the first.
@@ -197,6 +197,28 @@ async fn a_denied_directory_of_a_childs_child_is_no_spawn() {
     let kid = agent(&actor, "/root/kid").await;
     let told = &answers_of(&stage, kid.session)[0];
     assert!(told.contains("was not approved"), "{told}");
+    end(actor).await;
+}
+
+#[tokio::test]
+async fn an_abort_of_a_childs_wish_interrupts_the_child_and_not_its_parent() {
+    let away = call(&spawn_elsewhere());
+    let children = scene("send one away", &[&away, "{ say = 'never said' }"]);
+    let cues = [
+        spawn(json!({"message": "send one away", "task_name": "kid"})),
+        wait("kid"),
+    ];
+    let stage = stage(&children, &cues).await;
+    let mut actor = begin(&stage).await;
+    let asked = question(&mut actor).await;
+    reply(&mut actor, &asked, ReviewDecision::Abort).await;
+    let ended = actor.until_task_ends().await;
+    assert!(matches!(ended.last(), Some(EventMsg::TurnComplete(_))));
+    let waited = answer(&stage, &actor, 1).await;
+    assert_eq!(waited["status"], json!({"/root/kid": "interrupted"}));
+    let kid = agent(&actor, "/root/kid").await;
+    assert_eq!(requests_of(&stage, kid.session).len(), 1);
+    assert_eq!(agents(&actor).await.len(), 1);
     end(actor).await;
 }
 
