@@ -51,6 +51,18 @@ fn keys_of_the_codex_family_are_known() {
 }
 
 #[test]
+fn answers_are_waited_for_as_long_as_is_said_or_for_ever() {
+    let time_max = |words: &[&str]| {
+        let settings = Settings::read(&config(words));
+        settings.map(|settings| settings.conversation.answer_time_max())
+    };
+    assert_eq!(time_max(&[]).unwrap(), None);
+    let half_a_minute = time_max(&["user_input_timeout_s=30"]).unwrap();
+    assert_eq!(half_a_minute, Some(std::time::Duration::from_secs(30)));
+    assert!(time_max(&["user_input_timeout_s=0"]).is_err());
+}
+
+#[test]
 fn unknown_keys_are_found_in_profiles_too() {
     let config = config(&["profiles.p={modle='other'}"]);
     let unknown: Vec<String> = config

@@ -103,6 +103,7 @@ impl Prepared {
                 troupe_home: Some(source.home.path().to_owned()),
                 rules: source.rules(&self.cwd, &self.config),
             })
+            .with_answer_time_max(self.settings.conversation.answer_time_max())
         });
         toolbox.registry()
     }
