@@ -93,6 +93,14 @@ impl Seen {
         }
     }
 
+    /// Returns what was seen, without a look at the files.
+    pub(crate) fn until(self, ended_at_ms: i64) -> Evidence {
+        Evidence {
+            ended_at_ms,
+            ..self.evidence
+        }
+    }
+
     /// Looks at the files again and returns what is to be told of the task.
     pub(crate) async fn finish(self, ended_at_ms: i64) -> Evidence {
         let mut evidence = self.evidence;
