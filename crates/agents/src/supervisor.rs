@@ -47,6 +47,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 use troupe_engine::Orders;
+use troupe_protocol::result::TaskResult;
 use troupe_protocol::session::TurnContext;
 use troupe_protocol::tree::{AgentMessage, MessageId, TimeMs};
 use troupe_protocol::usage::TokenUsage;
@@ -81,6 +82,8 @@ pub(crate) struct Supervisor {
     members: BTreeMap<AgentId, Member>,
     /// Sessions that are in memory only to write something down.
     visitors: BTreeSet<AgentId>,
+    /// What tasks had come to that the engine did not survive.
+    salvaged: BTreeMap<AgentId, TaskResult>,
     /// Of the root's tasks since there is a tree.
     root_usage: TokenUsage,
     /// What the messages say that wait in inboxes.
@@ -131,6 +134,7 @@ impl Supervisor {
             root,
             members: BTreeMap::new(),
             visitors: BTreeSet::new(),
+            salvaged: BTreeMap::new(),
             root_usage: TokenUsage::default(),
             mail: HashMap::new(),
             steps: Steps::default(),

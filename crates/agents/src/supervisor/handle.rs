@@ -42,7 +42,9 @@ pub enum Recovery {
     /// They stay interrupted until somebody writes to them.
     #[default]
     Leave,
-    /// They are asked to go on.
+    /// All but the root are asked to go on.
+    ContinueChildren,
+    /// The root is asked to go on too.
     Continue,
 }
 
@@ -104,6 +106,11 @@ impl Agents {
         Desk::new(self.clone(), Caller::User)
     }
 
+    /// Returns the place of the root: what is done there is the root's own doing.
+    pub fn root(&self) -> Desk {
+        self.desk(AgentId::ROOT)
+    }
+
     pub(crate) fn desk(&self, agent: AgentId) -> Desk {
         Desk::new(self.clone(), Caller::Agent(agent))
     }
@@ -150,7 +157,7 @@ impl Agents {
         session: SessionId,
         task: Option<SubmissionId>,
     ) -> Result<TaskResult, Trouble> {
-        results::find(&*self.store()?, self.root(), session, task.as_ref())
+        results::find(&*self.store()?, self.root_session(), session, task.as_ref())
             .await?
             .ok_or_else(|| Trouble::NoResult(session.to_string()))
     }
@@ -214,7 +221,7 @@ impl Agents {
     }
 
     /// Returns the root's session, once it is open.
-    fn root(&self) -> Option<SessionId> {
+    fn root_session(&self) -> Option<SessionId> {
         self.0.seed().root.as_ref().map(|root| root.session)
     }
 

@@ -9,7 +9,7 @@ use troupe_protocol::spawn::SpawnSpec;
 use troupe_protocol::tree::{
     AgentLine, AgentMessage, Callback, End, Fact, Interruption, MessageId, MessageMetadata, Record,
 };
-use troupe_protocol::{AgentId, SubmissionId};
+use troupe_protocol::{AgentId, EventMsg, SubmissionId};
 
 use super::input::Input;
 use super::steps::Ticket;
@@ -62,7 +62,11 @@ impl Supervisor {
             } => {
                 let (agent, end, callback) = (*agent, *end, *callback);
                 let task = task.clone();
-                let result = self.result_of(agent, &task, end, contents.result.take());
+                let seen = contents
+                    .result
+                    .take()
+                    .or_else(|| self.salvaged.remove(&agent));
+                let result = self.result_of(agent, &task, end, seen);
                 if let Some(Callback { id, target }) = callback {
                     let message = self.callback_message(agent, target, &result);
                     line.message = self.keep_mail(id, Some(message));
@@ -277,12 +281,12 @@ impl Supervisor {
         }
         self.steps.clear();
         self.waits.clear();
-        self.warn(
-            AgentId::ROOT,
-            "the agents were stopped, because what they did could not be written; make room on \
-             the disk and resume the session"
-                .to_owned(),
-        );
+        let message = "the agents were stopped, because what they did could not be written; make \
+                       room on the disk and resume the session"
+            .to_owned();
+        // It is not kept either: the disk that would keep it is the one that is full.
+        let warning = Order::Tell(EventMsg::Warning { message });
+        self.root.orders.give(warning);
         if matches!(self.state, State::Running) {
             self.state = State::Broken;
         }

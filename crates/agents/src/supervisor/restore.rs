@@ -4,10 +4,11 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
+use troupe_engine::salvage;
 use troupe_protocol::result::TaskResult;
 use troupe_protocol::spawn::SpawnSpec;
 use troupe_protocol::tree::{AgentLine, AgentMessage, Fact, Keepsake, MessageId, Record};
-use troupe_protocol::{AgentId, SessionId};
+use troupe_protocol::{AgentId, SessionId, SubmissionId};
 use troupe_store::{Error, Store};
 
 use super::handle::Recovery;
@@ -63,9 +64,36 @@ impl Supervisor {
             self.warn(AgentId::ROOT, message);
         }
         self.remember(story);
+        self.salvage().await;
         self.drive(What::Recover);
-        if self.shared.options.recovery == Recovery::Continue {
-            self.continue_interrupted();
+        self.salvaged.clear();
+        let interrupted = self.interrupted();
+        match self.shared.options.recovery {
+            Recovery::Leave => self.tell_interrupted(&interrupted),
+            Recovery::ContinueChildren => self.continue_all(interrupted, &[AgentId::ROOT]),
+            Recovery::Continue => self.continue_all(interrupted, &[]),
+        }
+    }
+
+    /// Reads what the tasks had come to that were running when the engine died.
+    async fn salvage(&mut self) {
+        let Some(store) = self.shared.store() else {
+            return;
+        };
+        let agents = self.tree.memory().iter();
+        let running: Vec<(AgentId, SessionId, SubmissionId)> = agents
+            .filter_map(|agent| match &agent.lifecycle {
+                Lifecycle::Running { task } => Some((agent.id, agent.session, task.clone())),
+                Lifecycle::PendingInit | Lifecycle::Ended { .. } | Lifecycle::Shutdown { .. } => {
+                    None
+                }
+            })
+            .collect();
+        for (agent, session, task) in running {
+            // A log that cannot be read was warned of when its lines were.
+            if let Ok(live) = store.read_live(session).await {
+                self.salvaged.insert(agent, salvage(&live, &task));
+            }
         }
     }
 
@@ -124,8 +152,8 @@ impl Supervisor {
         }
     }
 
-    /// Asks everybody to go on who was at work when the engine stopped.
-    fn continue_interrupted(&mut self) {
+    /// Returns who was at work when the engine stopped, and has done nothing since.
+    fn interrupted(&self) -> Vec<AgentId> {
         let stopped = |lifecycle: &Lifecycle| {
             let Lifecycle::Ended { end, .. } = lifecycle else {
                 return false;
@@ -138,11 +166,30 @@ impl Supervisor {
             )
         };
         let agents = self.tree.memory().iter();
-        let interrupted: Vec<AgentId> = agents
-            .filter(|agent| agent.id != AgentId::ROOT && stopped(&agent.lifecycle))
+        agents
+            .filter(|agent| stopped(&agent.lifecycle))
             .map(|agent| agent.id)
+            .collect()
+    }
+
+    fn tell_interrupted(&mut self, interrupted: &[AgentId]) {
+        let children = interrupted.iter().filter(|agent| **agent != AgentId::ROOT);
+        let paths: Vec<&str> = children
+            .filter_map(|agent| Some(self.tree.get(*agent)?.path.as_str()))
             .collect();
-        for to in interrupted {
+        if !paths.is_empty() {
+            let message = format!(
+                "at work when the engine stopped, and idle until somebody writes to them: {}; \
+                 resume with --continue to have them go on",
+                paths.join(", ")
+            );
+            self.warn(AgentId::ROOT, message);
+        }
+    }
+
+    /// Asks everybody to go on who was interrupted, with a few exceptions.
+    fn continue_all(&mut self, interrupted: Vec<AgentId>, but: &[AgentId]) {
+        for to in interrupted.into_iter().filter(|agent| !but.contains(agent)) {
             let letter = Letter {
                 from: troupe_protocol::tree::Sender::User,
                 to,

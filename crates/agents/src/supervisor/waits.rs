@@ -15,7 +15,7 @@ use super::input::Input;
 use super::lines::Contents;
 use super::requests::answer;
 use super::{Supervisor, results};
-use crate::desk::{Finished, Targets, Trouble, Waited};
+use crate::desk::{AgentView, Finished, Targets, Trouble, Waited};
 use crate::tree::Effect;
 use crate::tree::command::{WaitFor, What};
 use crate::tree::effect::{Answer, WaitAnswer, WaitEnd};
@@ -149,14 +149,19 @@ impl Supervisor {
             .finals
             .iter()
             .map(|told| {
-                let view = self.view(told.agent);
+                // The agent may be at its next task already; what it had come to is told.
+                let view = AgentView {
+                    status: told.status,
+                    last_task: told.task.clone(),
+                    ..self.view(told.agent)
+                };
                 let named = open.on.iter().find(|(_, agent)| *agent == told.agent);
+                let member = self.members.get(&told.agent);
                 Finished {
                     asked: named.map_or_else(|| view.session.to_string(), |(name, _)| name.clone()),
-                    result: self
-                        .members
-                        .get(&told.agent)
-                        .and_then(|member| member.last_result.clone()),
+                    result: member
+                        .and_then(|member| member.last_result.clone())
+                        .filter(|result| told.task.as_ref() == Some(&result.task_id)),
                     view: Some(view),
                 }
             })
