@@ -40,7 +40,7 @@ impl History {
         &self.items
     }
 
-    pub(crate) fn responses(&self) -> impl Iterator<Item = &ResponseItem> {
+    pub(crate) fn responses(&self) -> impl DoubleEndedIterator<Item = &ResponseItem> {
         self.items.iter().map(|item| item.item())
     }
 
@@ -133,15 +133,22 @@ impl History {
         &self,
         answer: impl Fn(&CallId) -> String,
     ) -> Vec<ResponseItem> {
-        let mut open: Vec<&ResponseItem> = Vec::new();
-        for item in self.responses() {
-            if let Some(answered) = item.answered_call() {
-                open.retain(|call| call.open_call() != Some(answered));
-            } else if item.open_call().is_some() {
+        // Backwards, so that one look tells whether a call was answered after it was made:
+        // every task of a conversation with many calls begins here.
+        let mut answered = HashSet::new();
+        let mut open = Vec::new();
+        for item in self.responses().rev() {
+            if let Some(call) = item.answered_call() {
+                answered.insert(call);
+            } else if item
+                .open_call()
+                .is_some_and(|call| !answered.contains(call))
+            {
                 open.push(item);
             }
         }
         open.into_iter()
+            .rev()
             .filter_map(|call| output_for(call, answer(call.open_call()?).into()))
             .collect()
     }
@@ -173,8 +180,8 @@ impl History {
 
     pub(crate) fn last_assistant_message(&self) -> Option<String> {
         self.responses()
-            .filter_map(ResponseItem::assistant_message)
-            .last()
+            .rev()
+            .find_map(ResponseItem::assistant_message)
             .filter(|text| !text.is_empty())
     }
 
