@@ -318,7 +318,7 @@ impl Tree {
 
     /// Unloads idle sessions beyond the bound, the one not used for longest first.
     fn trim_residents(&mut self, out: &mut Out) {
-        while self.live.residents.len() > limits::RESIDENT_AGENTS_MAX {
+        while self.live.residents.len() > self.limits.max_resident {
             let runs = &self.live.runs;
             let idle = |agent| agent != AgentId::ROOT && !runs.contains_key(&agent);
             match self.live.residents.evict(idle) {

@@ -61,9 +61,17 @@ impl Settings {
     }
 }
 
-/// Returns the JSON Schema of a configuration file. Nothing in one is required: what is
-/// absent comes from another layer.
+/// Returns the JSON Schema of a configuration file: the one that is checked in, which a test
+/// holds to the types. Every run needs it, and to make it from them takes longer.
 pub fn schema() -> serde_json::Value {
+    serde_json::from_str(include_str!("../schema/config.schema.json"))
+        .expect("what a test compares with the schema of the types is JSON")
+}
+
+/// Makes the schema from the types. Nothing in a file is required: what is absent comes from
+/// another layer.
+#[cfg(test)]
+fn schema_of_types() -> serde_json::Value {
     let mut schema = schemars::schema_for!(ConfigFile).to_value();
     for layered in ["", "/$defs/Topics", "/$defs/AgentTree"] {
         if let Some(table) = schema
@@ -122,6 +130,7 @@ struct Topics {
 }
 
 /// A `config.toml`.
+#[cfg(test)]
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "only its schema is used")]
 struct ConfigFile {

@@ -16,6 +16,9 @@ pub struct Limits {
     /// Agents of the live tree, the root included; closed and pruned ones do not count.
     pub max_agents: usize,
     pub max_spawns_per_minute: usize,
+    /// Sessions kept in memory. Beyond it the one idle for longest is unloaded; running ones
+    /// stay, so `max_threads` may push the number higher.
+    pub max_resident: usize,
 }
 
 /// What a spawn meets when every slot is taken.
@@ -35,6 +38,7 @@ impl Default for Limits {
             max_depth: 3,
             max_agents: 256,
             max_spawns_per_minute: 60,
+            max_resident: RESIDENT_AGENTS_MAX,
         }
     }
 }
@@ -46,8 +50,7 @@ pub const SPAWN_WINDOW_MS: i64 = 60_000;
 /// refused. Callbacks are not counted: a result is never turned away.
 pub const INBOX_MESSAGES_MAX: usize = 256;
 
-/// Sessions kept in memory. Beyond it the one idle for longest is unloaded; running ones
-/// stay, so `max_threads` may push the number higher.
+/// Sessions kept in memory if the configuration does not say otherwise.
 pub const RESIDENT_AGENTS_MAX: usize = 64;
 
 /// Characters of an agent's name, its `_2` not counted.

@@ -53,12 +53,17 @@ impl Memory {
         above == AgentId::ROOT
     }
 
-    /// Counts the births after a moment. Numbers grow with time, so the newest come first.
-    pub fn births_since(&self, moment: TimeMs) -> usize {
-        self.iter()
-            .rev()
-            .take_while(|agent| agent.id != AgentId::ROOT && agent.born_at > moment)
-            .count()
+    /// Tells whether at least so many were born after a moment. Numbers grow with time, so
+    /// the oldest of the newest tells it.
+    pub fn were_born_since(&self, moment: TimeMs, count: usize) -> bool {
+        // The root was not born.
+        if self.agents.len() <= count {
+            return false;
+        }
+        let oldest = count
+            .checked_sub(1)
+            .and_then(|nth| self.iter().rev().nth(nth));
+        oldest.is_none_or(|agent| agent.born_at > moment)
     }
 
     pub(super) fn insert(&mut self, agent: Agent) -> Result<(), Misfit> {

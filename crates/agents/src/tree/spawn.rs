@@ -65,7 +65,8 @@ impl Tree {
         }
         self.must_have_room_in_tree()?;
         let limit = limits.max_spawns_per_minute;
-        if self.memory.births_since(TimeMs(at.0 - SPAWN_WINDOW_MS)) >= limit {
+        let window = TimeMs(at.0 - SPAWN_WINDOW_MS);
+        if self.memory.were_born_since(window, limit) {
             return Err(Refusal::TooFast {
                 limit,
                 retry_in_ms: self.spawn_window_opens_in_ms(at),
@@ -81,13 +82,12 @@ impl Tree {
 
     pub(super) fn must_have_room_in_tree(&self) -> Result<(), Refusal> {
         let limit = self.limits.max_agents;
-        if self
-            .memory
-            .iter()
-            .filter(|agent| agent.is_counted())
-            .count()
-            >= limit
-        {
+        // Most trees never had so many, which needs no counting.
+        if self.memory.agents.len() < limit {
+            return Ok(());
+        }
+        let counted = self.memory.iter().filter(|agent| agent.is_counted());
+        if counted.count() >= limit {
             return Err(Refusal::TooMany { limit });
         }
         Ok(())

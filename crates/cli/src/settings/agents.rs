@@ -30,6 +30,9 @@ pub struct AgentTree {
     /// Agents of one tree, the first one included.
     max_agents: NonZeroUsize,
     max_spawns_per_minute: NonZeroUsize,
+    /// Agents kept in memory while they are idle. The others are read again when they are
+    /// needed.
+    max_resident: NonZeroUsize,
     /// How an agent is told that a child of its is done.
     pub callback: CallbackConfig,
     /// What becomes of children that were at work when a session ended, once it is resumed.
@@ -70,6 +73,7 @@ impl AgentTree {
             max_depth: self.max_depth,
             max_agents: self.max_agents.get(),
             max_spawns_per_minute: self.max_spawns_per_minute.get(),
+            max_resident: self.max_resident.get(),
         }
     }
 
