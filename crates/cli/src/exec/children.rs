@@ -24,8 +24,17 @@ impl Children {
         }
         match self {
             Self::Wait => Ok(()),
-            Self::Cancel => cancel_all(agents, "the first agent's task was over").await,
+            Self::Cancel => cancel_children(agents, "the first agent's task was over").await,
             Self::Release => release(agents).await,
+        }
+    }
+
+    /// Tells whether there is something to be done again after each task of the first agent:
+    /// one that a child's report began may have made further children.
+    pub fn is_settled_by_deeds(self) -> bool {
+        match self {
+            Self::Wait => false,
+            Self::Cancel | Self::Release => true,
         }
     }
 }
@@ -34,6 +43,21 @@ impl Children {
 /// is nobody left to act on it.
 pub async fn cancel_all(agents: &Agents, why: &str) -> Result<(), Trouble> {
     agents.user().cancel("root", Some(why.to_owned())).await?;
+    Ok(())
+}
+
+/// Stops everything below the root, on the root's own behalf: its task goes on if it has one
+/// again, and it is not told of what it did itself.
+async fn cancel_children(agents: &Agents, why: &str) -> Result<(), Trouble> {
+    let desk = agents.root();
+    let children = desk.list(Scope::Children, false).await?;
+    desk.stop(StopRequest {
+        verb: Verb::Cancel,
+        targets: children.into_iter().map(|child| child.path).collect(),
+        mode: StopMode::Act,
+        note: Some(why.to_owned()),
+    })
+    .await?;
     Ok(())
 }
 

@@ -209,6 +209,9 @@ impl Run {
                     let event = event.ok_or_else(ended_early)?;
                     self.take(&event).await;
                     self.answer(&event.msg).await?;
+                    if self.children.is_settled_by_deeds() && is_end_of_turn(&event.msg) {
+                        rest = None;
+                    }
                     // Nobody reads any more: there is no sense in going on.
                     if self.printer.is_broken() {
                         self.stop(Stopping::Interrupted).await?;
@@ -387,6 +390,10 @@ impl Run {
             .await
             .map_err(Failure::failed)
     }
+}
+
+fn is_end_of_turn(msg: &EventMsg) -> bool {
+    matches!(msg, EventMsg::TurnComplete(_) | EventMsg::TurnAborted(_))
 }
 
 /// Waits for something that may not have been begun.
