@@ -6,7 +6,8 @@ use troupe_agents::desk::{Catalogue, ModelChoice};
 use troupe_agents::roles::Roles;
 use troupe_agents::{AgentsConfigurator, Options, Recovery};
 use troupe_engine::Deps;
-use troupe_model::catalogue;
+use troupe_model::catalogue::{self, ModelInfo};
+use troupe_protocol::policy::ReasoningEffort;
 
 use crate::settings::Settings;
 use crate::wiring::Wiring;
@@ -61,16 +62,25 @@ impl Models {
             .iter()
             .map(|info| ModelChoice {
                 name: info.slug.clone(),
-                efforts: info.efforts.clone(),
+                efforts: efforts(info),
             })
             .collect();
         if !choices.iter().any(|choice| choice.name == *own) {
             choices.push(ModelChoice {
                 name: own.clone(),
-                efforts: catalogue::lookup(own).map_or_else(Vec::new, |info| info.efforts.clone()),
+                efforts: catalogue::lookup(own).map_or_else(Vec::new, efforts),
             });
         }
         Self(choices)
+    }
+}
+
+/// No efforts would mean that nobody knows which it takes.
+fn efforts(model: &ModelInfo) -> Vec<ReasoningEffort> {
+    if model.efforts.is_empty() {
+        vec![ReasoningEffort::None]
+    } else {
+        model.efforts.clone()
     }
 }
 
