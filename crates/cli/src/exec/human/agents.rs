@@ -22,10 +22,10 @@ impl Human {
         Some(match msg {
             EventMsg::SubagentLifecycle(event) => self.lifecycle(event),
             EventMsg::CollabWaitingBegin(waiting) => self.waiting(waiting),
-            EventMsg::CollabAgentInteractionBegin(it) => self.sending(it),
+            EventMsg::CollabAgentInteractionEnd(it) => self.sent(it),
             EventMsg::CollabAgentSpawnBegin(_)
             | EventMsg::CollabAgentSpawnEnd(_)
-            | EventMsg::CollabAgentInteractionEnd(_)
+            | EventMsg::CollabAgentInteractionBegin(_)
             | EventMsg::CollabWaitingEnd(_)
             | EventMsg::CollabCloseBegin(_)
             | EventMsg::CollabCloseEnd(_)
@@ -122,9 +122,13 @@ impl Human {
         format!("{}\n", self.style.dim(&text))
     }
 
-    fn sending(&self, sending: &CollabInteraction) -> String {
-        let to = self.roster.name(sending.receiver_thread_id);
-        let prompt = sending.prompt.as_deref().unwrap_or_default();
+    fn sent(&self, sent: &CollabInteraction) -> String {
+        // Who is closed has heard nothing; the call says so.
+        if let Some(AgentStatus::Shutdown | AgentStatus::NotFound) = sent.status {
+            return String::new();
+        }
+        let to = self.roster.name(sent.receiver_thread_id);
+        let prompt = sent.prompt.as_deref().unwrap_or_default();
         let prompt = cut(prompt.lines().next().unwrap_or_default());
         let text = self.style.dim(&format!("told: {prompt}"));
         format!("{}{text}\n", head(self.style, &to))

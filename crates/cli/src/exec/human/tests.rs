@@ -260,6 +260,32 @@ fn children_are_told_by_their_place() {
 }
 
 #[test]
+fn what_a_child_was_told_is_shown_if_it_could_hear_it() {
+    let interaction = |event: &str, prompt: &str, status: Value| {
+        json!({"type": event, "call_id": "s", "sender_thread_id": THREAD,
+            "receiver_thread_id": "00000000-0000-4000-8000-000000000002",
+            "prompt": prompt, "status": status})
+    };
+    let (begin, end) = (
+        "collab_agent_interaction_begin",
+        "collab_agent_interaction_end",
+    );
+    check(
+        json!([
+            child(1, "/root/files", &json!("running")),
+            interaction(begin, "count again", json!(null)),
+            interaction(end, "count again", json!("running")),
+            interaction(begin, "are you there?", json!(null)),
+            interaction(end, "are you there?", json!("shutdown")),
+        ]),
+        expect![[r#"
+            agent /root/files count the files
+            agent /root/files told: count again
+        "#]],
+    );
+}
+
+#[test]
 fn questions_of_children_are_told_with_their_answers() {
     let label = json!({"agent_id": 1, "path": "/root/files", "session_id": THREAD});
     check(
