@@ -150,7 +150,7 @@ Examples:\n  troupe agents send tester \"also run the slow tests\"\n  troupe age
         #[arg(long)]
         json: bool,
     },
-    /// Bring a closed agent back, or have an interrupted one go on.
+    /// Bring a closed agent back, or have an interrupted or cancelled one go on.
     #[command(
         after_help = "Without an agent: all that were cut off when their process ended. If no process runs the tree,
 this program does, and stays until it is quiet.
@@ -238,6 +238,11 @@ async fn perform(site: Site, action: Action) -> Outcome {
             message,
             interrupt,
         } => {
+            if message.trim().is_empty() {
+                return Err(Failure::usage(
+                    "the message is empty; say what the agent is to do",
+                ));
+            }
             let urgency = if interrupt {
                 Urgency::Interrupt
             } else {

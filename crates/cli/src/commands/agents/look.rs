@@ -50,6 +50,9 @@ pub async fn look(site: &Site, tree: &Chronicle) -> Seen {
 /// Draws a tree once.
 pub async fn tree(site: &Site, address: Option<&str>, shown: Shown) -> Outcome {
     let Some(target) = address::find_or_none(site, address).await? else {
+        if shown == Shown::Programs {
+            print("{\"agents\":[]}\n")?;
+        }
         tell(&address::nothing_yet(site));
         return Ok(Exit::Success);
     };
