@@ -5,6 +5,7 @@
 //! so ratios within one run count and single numbers do not.
 
 mod measure;
+mod play;
 mod report;
 mod subject;
 mod workload;
@@ -21,7 +22,7 @@ use self::workload::{Stage, Workload};
 use crate::commands::print;
 use crate::failure::{Exit, Failure, Outcome};
 
-/// Measure start, turns, shell calls, text and resume.
+/// Measure start, turns, shell calls, text, resume and agent trees.
 #[derive(Debug, Args)]
 pub struct BenchArguments {
     /// How often each figure is taken; the median is shown
@@ -33,7 +34,9 @@ pub struct BenchArguments {
     beside: Vec<String>,
 
     /// Only these workloads (repeatable): version, turn, call, shell, sandbox, deltas, resume,
-    /// reindex
+    /// reindex; of agent trees child, children (16 at work), wait (10 s for one that is
+    /// silent), fanout (250 to 1,000 children and callbacks), crowd (memory of 1,000 children
+    /// with 20 turns each). CPU and memory are of everything but the scripted model
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
 }
@@ -67,7 +70,7 @@ pub fn run(arguments: BenchArguments) -> Outcome {
                 report.skip(workload, subject, why);
                 continue;
             }
-            let costs = (0..arguments.runs)
+            let costs = (0..arguments.runs.min(workload.runs_max()))
                 .map(|_| workload.run(&stage, subject, &runtime))
                 .collect::<Result<Vec<Cost>, io::Error>>()
                 .map_err(failed)?;

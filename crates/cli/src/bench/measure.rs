@@ -6,13 +6,17 @@
 
 use std::io;
 use std::process::{Child, Command, Stdio};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+
+/// How often a process is asked for its peak. What it reaches after the last time is missed.
+const PEAK_INTERVAL: Duration = Duration::from_millis(1);
 
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Cost {
     pub cpu: Duration,
     pub wall: Duration,
-    /// Peak of the largest process, in bytes.
+    /// Peak of the process itself, in bytes.
     pub rss: u64,
 }
 
@@ -25,6 +29,7 @@ pub fn measure(command: &mut Command, stdin: &str) -> io::Result<Cost> {
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()?;
+    let peak = watch_peak(child.id());
     if let Some(mut pipe) = child.stdin.take() {
         pipe.write_all(stdin.as_bytes())?;
     }
@@ -32,9 +37,10 @@ pub fn measure(command: &mut Command, stdin: &str) -> io::Result<Cost> {
     let pid = libc::pid_t::try_from(child.id()).map_err(io::Error::other)?;
     let (status, mut cost) = wait_with_usage(pid)?.ok_or_else(|| io::Error::other("no child"))?;
     cost.wall = started.elapsed();
+    // A watch that panicked has seen nothing.
+    cost.rss = peak.join().unwrap_or_default();
     while let Some((_, orphan)) = wait_with_usage(ANY_CHILD)? {
         cost.cpu += orphan.cpu;
-        cost.rss = cost.rss.max(orphan.rss);
     }
     if status != 0 {
         return Err(io::Error::other(format!(
@@ -52,6 +58,30 @@ pub fn adopt_orphans() -> io::Result<()> {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
+}
+
+/// Follows the peak of a process until its end. What the kernel tells at that end is no use:
+/// it holds the peak of whoever started the process, which is this program with its scripted
+/// model.
+fn watch_peak(pid: u32) -> JoinHandle<u64> {
+    thread::spawn(move || {
+        let mut peak = 0;
+        while let Some(seen) = peak_of(pid) {
+            peak = seen;
+            thread::sleep(PEAK_INTERVAL);
+        }
+        peak
+    })
+}
+
+/// Returns `None` once the process has given its memory back.
+fn peak_of(pid: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(kilobytes * 1024)
 }
 
 fn read_all(child: &mut Child) -> io::Result<String> {
@@ -80,7 +110,7 @@ fn wait_with_usage(pid: libc::pid_t) -> io::Result<Option<(i32, Cost)>> {
             let cost = Cost {
                 cpu: duration(usage.ru_utime) + duration(usage.ru_stime),
                 wall: Duration::ZERO,
-                rss: u64::try_from(usage.ru_maxrss).unwrap_or_default() * 1024,
+                rss: 0,
             };
             return Ok(Some((status, cost)));
         }

@@ -119,6 +119,9 @@ impl Report {
                 cost.wall.as_secs_f64() / bare.wall.as_secs_f64(),
             ));
         }
+        if let Workload::Crowd(children, resident) = workload {
+            notes.extend(self.each_of_crowd(children, resident, &subject.name, cost));
+        }
         if workload == Workload::Reindex {
             let rate = f64::from(ROLLOUT_MEGABYTES) / cost.wall.as_secs_f64();
             notes.push(format!("{rate:.0} MB/s"));
@@ -126,12 +129,25 @@ impl Report {
         if subject.is_troupe() {
             notes.extend(goal(workload).map(|goal| format!("goal {goal}")));
         }
-        self.push(workload.title(), &subject.name, cost, notes.join("; "));
+        self.push(&workload.title(), &subject.name, cost, notes.join("; "));
+    }
+
+    /// What one more child takes, from the crowd measured before this one: in memory if
+    /// more of this one are, else out of it.
+    fn each_of_crowd(&self, children: u32, resident: u32, who: &str, cost: Cost) -> Option<String> {
+        let (before, more, what) = match (children, resident) {
+            (1_000, 64) => (Workload::Crowd(100, 64), 900, "child out of memory"),
+            (1_000, 1_000) => (Workload::Crowd(1_000, 64), 936, "child in memory"),
+            _ => return None,
+        };
+        let base = self.cost_of(before, who)?;
+        let kilobytes = cost.rss.saturating_sub(base.rss) / more / 1024;
+        Some(format!("{kilobytes} KB more per {what}, history included"))
     }
 
     pub fn skip(&mut self, workload: Workload, subject: &Subject, why: &str) {
         self.rows.push(Row {
-            what: workload.title().to_owned(),
+            what: workload.title(),
             who: subject.name.clone(),
             cpu: "-".to_owned(),
             wall: "-".to_owned(),
@@ -178,12 +194,16 @@ fn goal(workload: Workload) -> Option<&'static str> {
         Workload::Version => Some("3 ms CPU"),
         Workload::Turn => Some("29 ms CPU, 20 MB"),
         // Holds the start of a login shell, which is captured once per session.
-        Workload::FirstCall => None,
+        Workload::FirstCall | Workload::Child => None,
         Workload::Shell => Some("3 ms per call, the command included"),
         Workload::Sandboxed => Some("1.5 x CPU and wall of unsandboxed"),
         Workload::Deltas => Some("3 µs per delta"),
         Workload::Resume => Some("30 ms CPU"),
         Workload::Reindex => Some("200 MB/s or more"),
+        Workload::Children => Some("0.4 s CPU, commands included, and 30 MB"),
+        Workload::Waiting => Some("no CPU while it waits"),
+        Workload::FanOut(_) => Some("the same CPU per child for any number; 1 ms to its request"),
+        Workload::Crowd(..) => Some("64 KB per child in memory beyond its history, else 2 KB"),
     }
 }
 
@@ -222,13 +242,13 @@ impl fmt::Display for Report {
         )?;
         writeln!(
             f,
-            "{:<33} {:<8} {:>10} {:>10} {:>10}  note",
+            "{:<34} {:<8} {:>10} {:>10} {:>10}  note",
             "work", "who", "CPU", "wall", "peak RSS"
         )?;
         for row in &self.rows {
             writeln!(
                 f,
-                "{:<33} {:<8} {:>10} {:>10} {:>10}  {}",
+                "{:<34} {:<8} {:>10} {:>10} {:>10}  {}",
                 row.what, row.who, row.cpu, row.wall, row.rss, row.note
             )?;
         }

@@ -14,10 +14,12 @@ use troupe_protocol::{SessionId, rollout};
 use troupe_store::{EmbeddedStore, Store as _};
 
 use super::measure::{Cost, measure};
+use super::play::{
+    ANSWER, CHILDREN, DELTAS, KEEP_SILENT, REMEMBER, SHELL_CALLS, SILENT_SECONDS, WORK, screenplay,
+    spawn_prompt,
+};
 use super::subject::{Rights, Subject};
 
-pub const SHELL_CALLS: u32 = 50;
-pub const DELTAS: u32 = 20_000;
 pub const ROLLOUT_MEGABYTES: u32 = 60;
 const TURNS_AFTER_COMPACTION: usize = 50;
 
@@ -31,6 +33,16 @@ pub enum Workload {
     Deltas,
     Resume,
     Reindex,
+    /// A child that answers at once, and its parent waits for it.
+    Child,
+    /// Children that do real work.
+    Children,
+    /// A child that is silent, and its parent waits for it.
+    Waiting,
+    /// So many children that answer at once, and their parent is told of each.
+    FanOut(u32),
+    /// Children that have much to remember: how many, and how many of them stay in memory.
+    Crowd(u32, u32),
 }
 
 /// The scripted model and the directories that a run needs.
@@ -41,7 +53,7 @@ pub struct Stage {
 }
 
 impl Workload {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 17] = [
         Self::Version,
         Self::Turn,
         Self::FirstCall,
@@ -50,6 +62,15 @@ impl Workload {
         Self::Deltas,
         Self::Resume,
         Self::Reindex,
+        Self::Child,
+        Self::Children,
+        Self::Waiting,
+        Self::FanOut(250),
+        Self::FanOut(500),
+        Self::FanOut(1_000),
+        Self::Crowd(100, 64),
+        Self::Crowd(1_000, 64),
+        Self::Crowd(1_000, 1_000),
     ];
 
     pub fn name(self) -> &'static str {
@@ -62,11 +83,16 @@ impl Workload {
             Self::Deltas => "deltas",
             Self::Resume => "resume",
             Self::Reindex => "reindex",
+            Self::Child => "child",
+            Self::Children => "children",
+            Self::Waiting => "wait",
+            Self::FanOut(_) => "fanout",
+            Self::Crowd(..) => "crowd",
         }
     }
 
-    pub fn title(self) -> &'static str {
-        match self {
+    pub fn title(self) -> String {
+        let fixed = match self {
             Self::Version => "--version",
             Self::Turn => "one headless turn, cold",
             Self::FirstCall => "a turn with one shell call",
@@ -75,6 +101,22 @@ impl Workload {
             Self::Deltas => "20,000 text deltas",
             Self::Resume => "resume of a 60 MB rollout",
             Self::Reindex => "index of 60 MB rebuilt",
+            Self::Child => "a turn with one child",
+            Self::Children => "16 children, 3 shell calls each",
+            Self::Waiting => "a wait of 10 s for a silent child",
+            Self::FanOut(children) => return format!("{children} children and callbacks"),
+            Self::Crowd(children, resident) => {
+                return format!("{children} x 20 turns, {resident} in memory");
+            }
+        };
+        fixed.to_owned()
+    }
+
+    /// How often it is measured at most: what is long is even.
+    pub fn runs_max(self) -> usize {
+        match self {
+            Self::Waiting | Self::FanOut(_) | Self::Crowd(..) => 1,
+            _ => usize::MAX,
         }
     }
 
@@ -85,7 +127,16 @@ impl Workload {
             // The first call of a session also captures the user's login environment.
             Self::Shell | Self::Sandboxed => Some((SHELL_CALLS - 1, "call", Self::FirstCall)),
             Self::Deltas => Some((DELTAS, "delta", Self::Turn)),
-            Self::Version | Self::Turn | Self::FirstCall | Self::Resume | Self::Reindex => None,
+            Self::Child => Some((1, "child", Self::Turn)),
+            Self::Children => Some((CHILDREN, "child", Self::Turn)),
+            Self::Waiting => Some((SILENT_SECONDS, "second", Self::Child)),
+            Self::FanOut(children) => Some((children, "child", Self::Turn)),
+            Self::Version
+            | Self::Turn
+            | Self::FirstCall
+            | Self::Resume
+            | Self::Reindex
+            | Self::Crowd(..) => None,
         }
     }
 
@@ -94,6 +145,11 @@ impl Workload {
         match self {
             Self::Resume | Self::Reindex if !subject.is_troupe() => {
                 Some("the stored session is one of ours")
+            }
+            Self::Child | Self::Children | Self::Waiting | Self::FanOut(_) | Self::Crowd(..)
+                if !subject.is_troupe() =>
+            {
+                Some("the screenplay names children as we do")
             }
             _ => None,
         }
@@ -116,6 +172,11 @@ impl Workload {
             Self::Deltas => stage.exec(subject, "talk at length", Rights::Everything),
             Self::Resume => stage.resume(subject),
             Self::Reindex => stage.reindex(subject),
+            Self::Child => stage.spawn(subject, 1, ANSWER, 64),
+            Self::Children => stage.spawn(subject, CHILDREN, WORK, 64),
+            Self::Waiting => stage.spawn(subject, 1, KEEP_SILENT, 64),
+            Self::FanOut(children) => stage.spawn(subject, children, ANSWER, 64),
+            Self::Crowd(children, resident) => stage.spawn(subject, children, REMEMBER, resident),
         }
     }
 }
@@ -149,6 +210,28 @@ impl Stage {
         measure(&mut command, prompt)
     }
 
+    /// A parent that makes children, within limits that leave room for them.
+    fn spawn(
+        &self,
+        subject: &Subject,
+        children: u32,
+        message: &str,
+        resident: u32,
+    ) -> io::Result<Cost> {
+        let home = TempDir::new_in(self.dir.path())?;
+        let url = self.server.base_url();
+        let mut command = subject.exec(&url, home.path(), &self.work(), Rights::Everything);
+        let limits = [
+            ("max_agents", children + 1),
+            ("max_spawns_per_minute", children),
+            ("max_resident", resident),
+        ];
+        for (key, value) in limits {
+            command.args(["-c", &format!("agents.{key}={value}")]);
+        }
+        measure(&mut command, &spawn_prompt(children, message))
+    }
+
     fn resume(&self, subject: &Subject) -> io::Result<Cost> {
         let home = self.dir.path().join("long");
         let url = self.server.base_url();
@@ -160,22 +243,6 @@ impl Stage {
     fn reindex(&self, subject: &Subject) -> io::Result<Cost> {
         measure(&mut subject.reindex(&self.dir.path().join("long")), "")
     }
-}
-
-fn screenplay() -> String {
-    const CALL: &str =
-        "[[scene.turn]]\nsteps = [{ call = \"exec_command\", arguments = { cmd = \"true\" } }]\n";
-    const HELLO: &str = "[[scene.turn]]\nsteps = [{ say = \"hello\" }]\n";
-    let calls = CALL.repeat(SHELL_CALLS as usize);
-    // A session that is resumed again and again plays on in its scene.
-    let hellos = HELLO.repeat(1_000);
-    format!(
-        "[[scene]]\nwhen = \"run commands\"\n{calls}{HELLO}\
-         [[scene]]\nwhen = \"run one command\"\n{CALL}{HELLO}\
-         [[scene]]\nwhen = \"talk at length\"\n[[scene.turn]]\n\
-         steps = [{{ say = \"word \", deltas = {DELTAS} }}]\n\
-         [[scene]]\n{hellos}"
-    )
 }
 
 /// Writes a session of 60 MB whose last compaction lies 50 turns before its end.
