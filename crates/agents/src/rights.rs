@@ -62,6 +62,7 @@ pub(crate) fn settle(
     let cwd = request.working_directory.as_ref();
     let spec = SpawnSpec {
         tool: request.tool.to_owned(),
+        call_id: request.turn.call.clone(),
         agent_type: role.name.as_str().to_owned(),
         agent_name: persona.map(|persona| persona.name.as_str().to_owned()),
         label: request.label.clone(),

@@ -769,6 +769,10 @@ export type SpawnSpec = {
  */
 tool: string,
 /**
+ * The call that made it, in its parent's conversation.
+ */
+call_id?: CallId | null,
+/**
  * The role's name.
  */
 agent_type: string,

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::id::CallId;
 use crate::policy::{ApprovalPolicy, ReasoningEffort, SandboxPolicy};
 
 /// Everything that a child's session is opened with, now and after each resume.
@@ -14,6 +15,9 @@ use crate::policy::{ApprovalPolicy, ReasoningEffort, SandboxPolicy};
 pub struct SpawnSpec {
     /// The tool that made it, such as `spawn_agent`.
     pub tool: String,
+    /// The call that made it, in its parent's conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<CallId>,
     /// The role's name.
     pub agent_type: String,
     /// The persona inside the role.

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use serde_json::Value;
-use troupe_protocol::SubmissionId;
 use troupe_protocol::agent::AgentOrigin;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::policy::{ApprovalPolicy, ReasoningEffort, SandboxMode, SandboxPolicy};
 use troupe_protocol::spawn::{ApprovalRoute, CallbackConfig, HistoryShare};
 use troupe_protocol::tree::{CallbackMode, OnParentInterrupt};
+use troupe_protocol::{CallId, SubmissionId};
 use troupe_tools::CallContext;
 
 use super::ForkAnswer;
@@ -56,6 +56,8 @@ pub struct CallbackChoice {
 #[derive(Debug, Clone)]
 pub struct Turn {
     pub task: SubmissionId,
+    /// The call that asks, if it is to be told of.
+    pub call: Option<CallId>,
     pub message_index: u32,
     pub cwd: PathBuf,
     pub model: String,
@@ -68,6 +70,7 @@ impl From<&CallContext> for Turn {
     fn from(context: &CallContext) -> Self {
         Self {
             task: context.turn_id.clone(),
+            call: None,
             message_index: context.message_index,
             cwd: context.cwd.clone(),
             model: context.model.clone(),

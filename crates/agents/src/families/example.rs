@@ -79,6 +79,7 @@ fn tokens(total_tokens: u64) -> TokenUsage {
 
 fn spec() -> SpawnSpec {
     SpawnSpec {
+        call_id: None,
         tool: "spawn_agent".to_owned(),
         agent_type: "worker".to_owned(),
         agent_name: None,

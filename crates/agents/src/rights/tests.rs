@@ -39,6 +39,7 @@ fn a_child_is_made_with_what_was_asked_and_what_it_got() {
     expect![[r#"
         SpawnSpec {
             tool: "spawn_agent",
+            call_id: None,
             agent_type: "worker",
             agent_name: None,
             label: None,

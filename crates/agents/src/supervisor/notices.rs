@@ -196,7 +196,10 @@ fn background_text(view: &AgentView) -> Option<String> {
         Status::PendingInit => format!("{who} initializing"),
         Status::Queued { position } => format!("{who} queued (position {position})"),
         Status::Running | Status::Waiting { .. } => format!("{who} running ({time})"),
-        Status::Completed => with_preview("completed"),
+        Status::Completed => match &spec.call_id {
+            Some(call) => with_preview(&format!("[{call}] completed")),
+            None => with_preview("completed"),
+        },
         Status::Errored => with_preview("errored"),
         Status::BudgetExceeded => with_preview("ran out of its budget"),
         Status::Interrupted { .. } => format!("{who} interrupted in {time}"),

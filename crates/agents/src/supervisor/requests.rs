@@ -114,7 +114,7 @@ impl Supervisor {
             Err(trouble) => answer(reply, Err(trouble)),
             Ok((to, effects)) => {
                 let contents = Contents {
-                    message: Some(message),
+                    message: Some(self.marked(caller, to, message)),
                     ..Contents::default()
                 };
                 self.perform_and_answer(effects, contents, move |this, told| {
@@ -130,6 +130,20 @@ impl Supervisor {
                 });
             }
         }
+    }
+
+    /// Says who writes, where the words could be taken for those of a person or a parent.
+    fn marked(&self, caller: Caller, to: AgentId, mut message: AgentMessage) -> AgentMessage {
+        if let Caller::Agent(from) = caller
+            && !self.tree.memory().is_within(to, from)
+            && let Some(sender) = self.tree.get(from)
+        {
+            let mark = format!("[message from agent {from}, {}]", sender.path);
+            message
+                .items
+                .insert(0, troupe_protocol::input::UserInput::text(mark));
+        }
+        message
     }
 
     /// Sends a watchdog's message.

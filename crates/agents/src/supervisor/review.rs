@@ -126,6 +126,7 @@ impl Supervisor {
             fork_answer: None,
             turn: Turn {
                 task: submission,
+                call: None,
                 message_index: 0,
                 cwd: context.cwd.clone(),
                 model: context.model.clone(),

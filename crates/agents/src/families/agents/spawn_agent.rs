@@ -105,7 +105,8 @@ impl SpawnAgent {
     ) -> Result<Map<String, Value>, Trouble> {
         let asked = said(arguments.working_directory.take());
         let callback = self.callback(&arguments).await?;
-        let request = request(&call.context, arguments, callback)?;
+        let mut request = request(&call.context, arguments, callback)?;
+        request.turn.call = Some(call.id.clone());
         let prompt = input::as_text(&request.items);
         let begin = begin(call, &request, prompt.clone());
         collab::tell(call, EventMsg::CollabAgentSpawnBegin(begin)).await;

@@ -69,6 +69,7 @@ pub(super) fn request() -> SpawnRequest {
         thread_note: None,
         turn: Turn {
             task: "task".into(),
+            call: None,
             message_index: 7,
             cwd: "/srv/work".into(),
             model: "deep".to_owned(),

@@ -78,6 +78,7 @@ fn everything_but_the_message_may_be_left_out() {
                         task: SubmissionId(
                             "task",
                         ),
+                        call: None,
                         message_index: 7,
                         cwd: "/srv/work",
                         model: "deep",
@@ -171,6 +172,7 @@ fn everything_can_be_said() {
                         task: SubmissionId(
                             "task",
                         ),
+                        call: None,
                         message_index: 7,
                         cwd: "/srv/work",
                         model: "deep",
