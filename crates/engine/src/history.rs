@@ -15,6 +15,8 @@ pub(crate) struct History {
     items: Vec<Arc<HistoryItem>>,
     bookmarks: Vec<Bookmark>,
     turns: Vec<TurnStart>,
+    /// All calls among so many first items are answered among them too.
+    settled: usize,
 }
 
 /// A finished model cycle.
@@ -111,6 +113,9 @@ impl History {
     /// Forgets what came after the first `len` items.
     pub(crate) fn truncate(&mut self, len: usize) {
         self.items.truncate(len);
+        if self.settled > len {
+            self.settled = 0;
+        }
         self.bookmarks.retain(|bookmark| bookmark.len <= len);
         self.turns.retain(|turn| turn.len < len);
     }
@@ -130,14 +135,15 @@ impl History {
 
     /// Returns what has to be added so that every call is answered, as providers demand.
     pub(crate) fn answers_for_open_calls(
-        &self,
+        &mut self,
         answer: impl Fn(&CallId) -> String,
     ) -> Vec<ResponseItem> {
-        // Backwards, so that one look tells whether a call was answered after it was made:
-        // every task of a conversation with many calls begins here.
+        // Backwards, so that one look tells whether a call was answered after it was made.
+        // What was settled before is not looked at again: every task begins here.
         let mut answered = HashSet::new();
         let mut open = Vec::new();
-        for item in self.responses().rev() {
+        for item in self.items[self.settled..].iter().rev() {
+            let item = item.item();
             if let Some(call) = item.answered_call() {
                 answered.insert(call);
             } else if item
@@ -146,6 +152,9 @@ impl History {
             {
                 open.push(item);
             }
+        }
+        if open.is_empty() {
+            self.settled = self.items.len();
         }
         open.into_iter()
             .rev()
@@ -176,6 +185,7 @@ impl History {
             .pop_if(|item| matches!(item.item(), ResponseItem::Reasoning { .. }))
             .is_some()
         {}
+        self.settled = self.settled.min(self.items.len());
     }
 
     pub(crate) fn last_assistant_message(&self) -> Option<String> {
