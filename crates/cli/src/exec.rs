@@ -6,6 +6,7 @@
 //! ```
 
 pub mod answers;
+pub mod changes;
 pub mod children;
 pub mod command_line;
 mod event_kinds;

@@ -11,7 +11,6 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
-use troupe_agents::Recovery;
 use troupe_config::{Flag, KeyPath};
 
 use crate::arguments::{Layers, Overrides};
@@ -97,8 +96,8 @@ pub struct ResumeArguments {
     /// With --last: of any directory.
     #[arg(long, requires = "last")]
     pub all: bool,
-    /// Have children that were at work when the session ended go on; then a prompt is not
-    /// needed.
+    /// Have children that were at work when the session ended go on; without a prompt, the
+    /// session itself too.
     #[arg(long = "continue")]
     pub go_on: bool,
     #[command(flatten)]
@@ -329,7 +328,7 @@ fn request(
         cwd,
         add_dirs,
         continues,
-        recovery: matches!(prompt, Prompt::Optional(_)).then_some(Recovery::Continue),
+        recovery: prompt.recovery(),
         // Last, because it may wait for somebody to type.
         task: task(prompt, images, output_schema, &options)?,
         output: if options.json && !is_review {

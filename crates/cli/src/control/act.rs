@@ -15,8 +15,8 @@ use troupe_protocol::tree::AgentMessage;
 use super::request::{Answer, Mode, Receipt, Request, Skipped, Touched, Urgency, Verb};
 use super::row::Row;
 
-/// What an interrupted agent is told when a person has it go on.
-const GO_ON: &str = "You were interrupted before your task was done. What you had done until \
+/// What a stopped agent is told when a person has it go on.
+pub const GO_ON: &str = "You were stopped before your task was done. What you had done until \
     then is kept, but a command that was running may have been cut off. Look at where things \
     stand and go on with your task.";
 
@@ -95,9 +95,11 @@ async fn resume(desk: &Desk, target: Option<String>) -> Result<Answer, Trouble> 
     };
     let mut agents = Vec::new();
     for target in targets {
+        let before = desk.view(&target).await?;
         let resumed = desk.resume(&target).await?;
-        let view = match resumed.status {
-            Status::Interrupted { .. } => {
+        let view = match (before.status, resumed.status) {
+            // One that was closed was cancelled with that; it is only brought back.
+            (Status::Cancelled, Status::Cancelled) | (_, Status::Interrupted { .. }) => {
                 let urgency = command::Urgency::Regular;
                 desk.send(&target, message(GO_ON), urgency).await?.view
             }
@@ -110,7 +112,8 @@ async fn resume(desk: &Desk, target: Option<String>) -> Result<Answer, Trouble> 
 
 /// Returns the agents that were at work when the engine stopped.
 async fn cut_off(desk: &Desk) -> Result<Vec<String>, Trouble> {
-    let agents = desk.list(Scope::All, false).await?;
+    let root = desk.view(&AgentId::ROOT.to_string()).await?;
+    let others = desk.list(Scope::All, false).await?;
     let was_at_work = |status| {
         matches!(
             status,
@@ -119,7 +122,8 @@ async fn cut_off(desk: &Desk) -> Result<Vec<String>, Trouble> {
             }
         )
     };
-    let found = agents.iter().filter(|view| was_at_work(view.status));
+    let agents = std::iter::once(&root).chain(&others);
+    let found = agents.filter(|view| was_at_work(view.status));
     Ok(found.map(|view| view.agent.to_string()).collect())
 }
 

@@ -32,7 +32,7 @@ pub enum Request {
         target: String,
         mode: Mode,
     },
-    /// Brings a closed agent back, and has an interrupted one go on. Without a target:
+    /// Brings a closed agent back, and has a stopped one go on. Without a target:
     /// everybody who was cut off when the engine stopped.
     Resume { target: Option<String> },
 }

@@ -25,7 +25,7 @@ pub struct Request {
     pub children: Children,
     /// Whether a child's failure is one of the run.
     pub children_must_succeed: bool,
-    /// What becomes of children that were at work when the session ended; as configured if
+    /// What becomes of agents that were at work when the session ended; as configured if
     /// absent.
     pub recovery: Option<Recovery>,
 }
@@ -58,7 +58,7 @@ pub enum Task {
         images: Vec<PathBuf>,
         output_schema: Option<serde_json::Value>,
     },
-    /// Only what the children of a resumed session have left to do.
+    /// Only what the agents of a resumed session have left to do.
     GoOn,
     Review {
         target: ReviewTarget,

@@ -10,17 +10,21 @@
 use std::io;
 use std::sync::Arc;
 
+use serde_json::Value;
 use troupe_agents::{Agents, AgentsConfigurator};
 use troupe_engine::{Clock, EventStream, Later, SessionHandle, spawn};
 use troupe_model::ConnectError;
+use troupe_protocol::event::AbortReason;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::op::{ConfigureSession, ReviewRequest};
 use troupe_protocol::session::{SessionSource, TurnOverrides};
 use troupe_protocol::usage::TokenUsage;
 use troupe_protocol::{Event, EventMsg, Op, Submission, SubmissionId};
 
-use crate::control;
+use crate::commands::tell;
+use crate::control::{self, act::GO_ON};
 use crate::exec::answers;
+use crate::exec::changes::{self, Changes};
 use crate::exec::children::{Children, cancel_all};
 use crate::exec::no_model::HOW_TO_CONFIGURE;
 use crate::exec::print::Printer;
@@ -50,6 +54,19 @@ pub async fn run(request: Request) -> Outcome {
         children_must_succeed,
         recovery,
     } = request;
+    if let Task::Review { target, form } = &task
+        && changes::look(&cwd, target)? == Changes::None
+    {
+        let report = Report {
+            cwd,
+            review: Some(*form),
+            last_message_file,
+            children_must_succeed,
+        };
+        let end = TaskEnd::Reviewed(Some(changes::no_changes()));
+        return report.exit(Some(end), Stopping::No, &Roster::default());
+    }
+    let goes_on = matches!(task, Task::GoOn);
     let home = source.home.clone();
     let wiring = Wiring::new(source, &cwd, SessionSource::Exec)?
         .with_add_dirs(add_dirs)
@@ -78,6 +95,8 @@ pub async fn run(request: Request) -> Outcome {
         review: None,
         turn: None,
         end: None,
+        was_cut_off: false,
+        has_worked: false,
         stopping: Stopping::No,
         submissions: 0,
     };
@@ -88,6 +107,10 @@ pub async fn run(request: Request) -> Outcome {
     }
     let ended = run.close(&mut stop).await?;
     ended.printed?;
+    if goes_on && !ended.has_worked && ended.stopping == Stopping::No {
+        tell("nobody was interrupted and nothing waits: there is nothing to go on with");
+        return Ok(Exit::Success);
+    }
     let report = Report {
         cwd,
         review: ended.review,
@@ -115,6 +138,10 @@ struct Run {
     turn: Option<SubmissionId>,
     /// How the session's last task ended, once ours has.
     end: Option<TaskEnd>,
+    /// Whether the engine died in the session's last task.
+    was_cut_off: bool,
+    /// Whether anybody in the tree did something.
+    has_worked: bool,
     stopping: Stopping,
     submissions: u64,
 }
@@ -130,6 +157,7 @@ enum Followed {
 struct Ended {
     end: Option<TaskEnd>,
     review: Option<ReviewForm>,
+    has_worked: bool,
     stopping: Stopping,
     roster: Roster,
     printed: io::Result<()>,
@@ -155,8 +183,12 @@ impl Run {
                 return Err(Failure::not_started(error));
             }
             self.printer.show(&event).await;
-            if let EventMsg::SessionConfigured(_) = &event.msg {
-                return Ok(());
+            match &event.msg {
+                EventMsg::SessionConfigured(_) => return Ok(()),
+                EventMsg::TurnAborted(aborted) => {
+                    self.was_cut_off = aborted.reason == AbortReason::Crash;
+                }
+                _ => {}
             }
         }
     }
@@ -171,12 +203,11 @@ impl Run {
                 let images = images
                     .into_iter()
                     .map(|path| UserInput::LocalImage { path, detail: None });
-                Op::UserTurn {
-                    items: images.chain([UserInput::text(text)]).collect(),
-                    overrides: TurnOverrides::default(),
-                    final_output_json_schema: output_schema,
-                    last_response_id: None,
-                }
+                user_turn(images.chain([UserInput::text(text)]), output_schema)
+            }
+            // A tree has its root go on by itself.
+            Task::GoOn if self.was_cut_off && !self.has_tree() => {
+                user_turn([UserInput::text(GO_ON)], None)
             }
             Task::GoOn => {
                 self.end = Some(TaskEnd::Completed { message: None });
@@ -193,6 +224,11 @@ impl Run {
         };
         let id = self.task.clone();
         self.send(Submission { id, op }).await
+    }
+
+    fn has_tree(&self) -> bool {
+        let agents = self.configurator.agents();
+        agents.is_some_and(|agents| agents.is_planted())
     }
 
     /// Shows events until the task is over and the tree has come to rest.
@@ -241,8 +277,12 @@ impl Run {
         match &event.msg {
             EventMsg::SubagentLifecycle(change) => {
                 self.roster.apply(change, self.clock.now_ms());
+                self.has_worked |= !self.roster.at_work().is_empty();
             }
-            EventMsg::TurnStarted(started) => self.turn = Some(started.turn_id.clone()),
+            EventMsg::TurnStarted(started) => {
+                self.turn = Some(started.turn_id.clone());
+                self.has_worked = true;
+            }
             EventMsg::TurnComplete(complete) => {
                 let message = complete.last_agent_message.clone();
                 self.turn_ended(&complete.turn_id, TaskEnd::Completed { message });
@@ -372,6 +412,7 @@ impl Run {
         Ok(Ended {
             end: self.end,
             review: self.review,
+            has_worked: self.has_worked,
             stopping: self.stopping,
             roster: self.roster,
             printed: self.printer.finish().await,
@@ -389,6 +430,15 @@ impl Run {
             .submit(submission)
             .await
             .map_err(Failure::failed)
+    }
+}
+
+fn user_turn(items: impl IntoIterator<Item = UserInput>, output_schema: Option<Value>) -> Op {
+    Op::UserTurn {
+        items: items.into_iter().collect(),
+        overrides: TurnOverrides::default(),
+        final_output_json_schema: output_schema,
+        last_response_id: None,
     }
 }
 

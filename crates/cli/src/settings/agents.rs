@@ -80,7 +80,7 @@ impl AgentTree {
     pub fn recovery(&self) -> Recovery {
         match self.on_resume {
             OnResume::Leave => Recovery::Leave,
-            OnResume::Continue => Recovery::Continue,
+            OnResume::Continue => Recovery::ContinueChildren,
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use troupe_protocol::AgentId;
 
-use super::address::{Target, find};
+use super::address::{Target, find, names_root};
 use super::open::OpenTree;
 use super::{Shown, Site, rehearsal, told};
 use crate::commands::tell;
@@ -26,7 +26,8 @@ pub async fn run(
 /// `troupe agents resume`. Named alone, a tree means everybody in it who was cut off.
 pub async fn resume(site: Site, address: Option<&str>) -> Outcome {
     let target = find(&site, address).await?;
-    let agent = (target.agent != AgentId::ROOT).then(|| target.agent.to_string());
+    let is_one = target.agent != AgentId::ROOT || names_root(address);
+    let agent = is_one.then(|| target.agent.to_string());
     let request = Request::Resume { target: agent };
     perform(site, target, request, Shown::People).await
 }

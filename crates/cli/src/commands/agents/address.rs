@@ -50,6 +50,15 @@ pub async fn find(site: &Site, text: Option<&str>) -> Result<Target, Failure> {
     found.ok_or_else(|| Failure::not_started(anyhow!(nothing_yet(site))))
 }
 
+/// Tells whether an address that leads to a root is about that agent, and not about its tree.
+pub fn names_root(text: Option<&str>) -> bool {
+    match Address::parse(text) {
+        Address::Newest => false,
+        Address::Here(_) | Address::There { .. } => true,
+        Address::Either(text) => text == "root" || text.parse() == Ok(AgentId::ROOT.0),
+    }
+}
+
 /// What is said when there is no tree to speak of.
 pub fn nothing_yet(site: &Site) -> String {
     format!(
@@ -181,5 +190,15 @@ mod tests {
         check(Some(":2"), Here("2"));
         let (session, agent) = ("3f2a9c1e", "/root/tester");
         check(Some("3f2a9c1e:/root/tester"), There { session, agent });
+    }
+
+    #[test]
+    fn a_root_is_named_by_its_number_and_a_tree_by_its_session() {
+        for root in ["0", "root", ":0", "/root", "3f2a9c1e:0"] {
+            assert!(names_root(Some(root)), "{root}");
+        }
+        for tree in [None, Some(""), Some("3f2a9c1e"), Some("parser")] {
+            assert!(!names_root(tree), "{tree:?}");
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! What the positional arguments of `exec` mean.
 
+use troupe_agents::Recovery;
+
 use super::{ExecAction, Repeated};
 use crate::commands::review::ReviewArguments;
 use crate::exec::request::Continue;
@@ -17,9 +19,21 @@ pub struct Aim {
 pub enum Prompt {
     /// Read from stdin if it is not given.
     Required(Option<String>),
-    /// Children go on, whether there is something new to do or not.
+    /// Who was at work goes on, whether there is something new to do or not.
     Optional(Option<String>),
     Review(ReviewArguments),
+}
+
+impl Prompt {
+    /// Returns who is to go on; as configured if nobody said. A prompt is new work for the
+    /// first agent, in the place of what it was at.
+    pub fn recovery(&self) -> Option<Recovery> {
+        match self {
+            Self::Required(_) | Self::Review(_) => None,
+            Self::Optional(Some(_)) => Some(Recovery::ContinueChildren),
+            Self::Optional(None) => Some(Recovery::Continue),
+        }
+    }
 }
 
 /// Sorts out what the positional arguments mean.

@@ -1,6 +1,7 @@
 //! Command lines as clients write them.
 
 use clap::Parser;
+use troupe_agents::Recovery;
 use troupe_protocol::op::ReviewTarget;
 
 use super::aim::{Aim, Prompt, aim};
@@ -79,6 +80,19 @@ fn children_can_go_on_without_a_prompt() {
     let (arguments, _) = parse(&["resume", "abc", "--continue"]);
     let Aim { prompt, .. } = aim(arguments.action, None, arguments.repeated).unwrap();
     assert!(matches!(prompt, Prompt::Optional(None)), "{prompt:?}");
+    assert_eq!(prompt.recovery(), Some(Recovery::Continue));
+}
+
+#[test]
+fn a_prompt_takes_the_place_of_what_the_first_agent_was_at() {
+    let recovery = |line: &[&str]| {
+        let (arguments, _) = parse(line);
+        let aim = aim(arguments.action, None, arguments.repeated).unwrap();
+        aim.prompt.recovery()
+    };
+    let with_a_prompt = recovery(&["resume", "abc", "--continue", "and then?"]);
+    assert_eq!(with_a_prompt, Some(Recovery::ContinueChildren));
+    assert_eq!(recovery(&["resume", "abc", "and then?"]), None);
 }
 
 #[test]
