@@ -5,11 +5,12 @@ use troupe_agents::desk::{AgentView, CallbackChoice, SpawnRequest, Turn};
 use troupe_agents::{Family, Options};
 use troupe_protocol::agent::{AgentOrigin, AgentStatus, SubagentLifecycle};
 use troupe_protocol::input::UserInput;
-use troupe_protocol::policy::{ApprovalPolicy, SandboxPolicy};
+use troupe_protocol::policy::{ApprovalPolicy, CollaborationMode, SandboxPolicy};
 use troupe_protocol::spawn::HistoryShare;
 use troupe_protocol::tree::{AgentLine, AgentMessage, OnParentInterrupt};
 use troupe_protocol::{AgentId, EventMsg, SessionId, SubmissionId};
 use troupe_testkit::{Actor, Stage};
+use troupe_tools::CallContext;
 
 use super::logs;
 use super::play::{self, Cue};
@@ -221,6 +222,17 @@ pub fn without_ids(views: &[AgentView], text: &str) -> String {
 
 /// A wish of the user for a child, below the root.
 pub fn wish(stage: &Stage, prompt: &str, callback: CallbackChoice) -> SpawnRequest {
+    let context = CallContext {
+        session_id: SessionId(uuid::Uuid::nil()),
+        turn_id: SubmissionId("by-hand".to_owned()),
+        cwd: stage.cwd(),
+        approval_policy: ApprovalPolicy::Never,
+        sandbox_policy: SandboxPolicy::DangerFullAccess,
+        collaboration_mode: CollaborationMode::default(),
+        model: "scripted-1".to_owned(),
+        effort: None,
+        message_index: 0,
+    };
     SpawnRequest {
         tool: "spawn_agent",
         origin: AgentOrigin::Spawn,
@@ -240,15 +252,7 @@ pub fn wish(stage: &Stage, prompt: &str, callback: CallbackChoice) -> SpawnReque
         on_parent_interrupt: OnParentInterrupt::KeepRunning,
         callback,
         thread_note: None,
-        turn: Turn {
-            task: SubmissionId("by-hand".to_owned()),
-            message_index: 0,
-            cwd: stage.cwd(),
-            model: "scripted-1".to_owned(),
-            reasoning_effort: None,
-            approval_policy: ApprovalPolicy::Never,
-            sandbox_policy: SandboxPolicy::DangerFullAccess,
-        },
+        turn: Turn::from(&context),
     }
 }
 

@@ -1,6 +1,8 @@
 //! Inboxes: in which order mail is taken, what senders and people are told of it.
 
-use serde_json::json;
+use std::path::Path;
+
+use serde_json::{Value, json};
 use troupe_agents::Family;
 use troupe_agents::desk::StopRequest;
 use troupe_agents::tree::command::{StopMode, Urgency, Verb};
@@ -11,7 +13,8 @@ use troupe_protocol::tree::Fact;
 use troupe_testkit::{Actor, Stage};
 
 use super::cast::{
-    self, depths, has_mail, heard, is_completed, is_now, is_running, lines, message, open, stage,
+    self, depths, has_mail, heard, is_completed, is_now, is_running, lines, message, open, sleeper,
+    stage, told,
 };
 use super::play::{agent, call, end, requests_of, scene, until_there};
 
@@ -222,13 +225,69 @@ async fn a_message_of_a_child_starts_an_idle_parent() {
         "subagent_send_message",
         json!({"agent_id": "parent", "prompt": "a question"}),
     ));
-    let children = scene("ask", &[&up, &until_there("go"), "{ say = 'asked' }"]);
+    let turns = [
+        &*until_there("idle"),
+        &up,
+        &until_there("go"),
+        "{ say = 'asked' }",
+    ];
+    let children = scene("ask", &turns);
     let root = [&*spawn("ask"), "{ say = 'later' }"];
     let stage = stage(&children, &root, &[Family::Subagents]).await;
     let mut actor = open(&stage).await;
+    stage.write("idle", "");
     actor.until_task_ends().await;
     let to_root = heard(&stage, actor.session_id());
-    assert_eq!(to_root.last().unwrap(), "a question");
+    // Whoever did not make the agent says who it is.
+    assert_eq!(
+        to_root.last().unwrap(),
+        "[message from agent 1, /root/ask]a question"
+    );
     stage.write("go", "");
+    end(actor).await;
+}
+
+#[tokio::test]
+async fn an_interrupt_with_a_prompt_replaces_the_task_and_without_one_only_stops_it() {
+    let children = scene(
+        "stay",
+        &[
+            &sleeper("first.pid"),
+            &sleeper("second.pid"),
+            "{ say = 'late' }",
+        ],
+    );
+    let send = |arguments: Value| call(&("subagent_send_message", arguments));
+    let instead = send(json!({"agent_id": 1, "prompt": "instead", "interrupt": true}));
+    let stop = send(json!({"agent_id": 1, "interrupt": true}));
+    let wait = call(&("subagent_await", json!({"agent_id": 1})));
+    let root = [
+        &*spawn("stay"),
+        &until_there("first.pid"),
+        &instead,
+        &until_there("second.pid"),
+        &stop,
+        &wait,
+        &stop,
+        "{ say = 'done' }",
+    ];
+    let stage = stage(&children, &root, &[Family::Subagents]).await;
+    let actor = open(&stage).await;
+    let sent = told(&stage, &actor, 2).await;
+    assert_eq!(sent["pending_interrupts"], 1, "{sent}");
+    assert_eq!(told(&stage, &actor, 4).await["interrupted"], true);
+    let reason = "interrupted by an agent above it";
+    let waited = told(&stage, &actor, 5).await;
+    assert_eq!(
+        waited["completion"],
+        json!({"Canceled": {"reason": reason}})
+    );
+    assert_eq!(told(&stage, &actor, 6).await["interrupted"], false);
+    let child = agent(&actor, "1").await.session;
+    assert_eq!(heard(&stage, child), ["stay", "instead"]);
+    for file in ["first.pid", "second.pid"] {
+        let pid = stage.read(file);
+        assert!(!Path::new("/proc").join(pid.trim()).exists(), "{file}");
+    }
     end(actor).await;
 }

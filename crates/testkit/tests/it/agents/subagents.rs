@@ -447,8 +447,36 @@ async fn a_child_writes_to_its_parent_and_siblings_but_interrupts_none_of_them()
     .assert_eq(&format!("{pruned:#}"));
     actor.agents().quiet().await;
     let stayed = agent(&actor, "1").await.session;
-    assert_eq!(heard(&stage, stayed), ["stay", "hello there"]);
-    let to_root = heard(&stage, actor.session_id());
-    assert!(to_root.contains(&"hello up".to_owned()), "{to_root:?}");
+    for (who, text) in [(stayed, "hello there"), (actor.session_id(), "hello up")] {
+        let heard = heard(&stage, who);
+        let text = format!("[message from agent 2, /root/default_2]{text}");
+        assert!(heard.contains(&text), "{heard:?}");
+    }
+    end(actor).await;
+}
+
+#[tokio::test]
+async fn over_the_limit_a_child_waits_in_line_and_finished_ones_take_no_slot() {
+    let children = scene("stay", &[&until_there("go"), "{ say = 'stayed' }"]);
+    let cues: [Cue; 6] = [
+        ("subagent_spawn", json!({"prompt": "work"})),
+        ("subagent_await", json!({})),
+        ("subagent_spawn", json!({"prompt": "stay"})),
+        ("subagent_spawn", json!({"prompt": "last"})),
+        ("shell_command", json!({"command": "touch go"})),
+        ("subagent_await", json!({"agent_id": 3})),
+    ];
+    let stage = empty_stage(&children, &cues).await;
+    let mut options = stage.tree_options(&[Family::Subagents]);
+    options.limits.max_threads = 1;
+    let stage = stage.with_tree(options);
+    let actor = play(&stage).await;
+    let second = answer(&stage, &actor, 2).await;
+    assert_eq!(second.get("queue_position"), None, "{second}");
+    let third = answer(&stage, &actor, 3).await;
+    assert_eq!(third["status"], "queued");
+    assert_eq!(third["queue_position"], 1);
+    let waited = answer(&stage, &actor, 5).await;
+    assert_eq!(waited["completion_status"], "completed");
     end(actor).await;
 }
