@@ -87,8 +87,8 @@ impl Human {
             EventMsg::TurnComplete(complete) => self.turn_complete(complete),
             EventMsg::TurnStarted(_) => {
                 self.in_turn = true;
-                // Another turn follows, so that was not the final message after all.
-                let earlier = self.final_message.take();
+                // Another turn follows; that stays the final message only if this one fails.
+                let earlier = self.final_message.clone();
                 earlier.map_or_else(String::new, |earlier| self.message(&earlier))
             }
             // A resumed session may first tell how an earlier turn ended; that is not ours.

@@ -16,7 +16,19 @@ use crate::failure::{Exit, Failure, Outcome};
 pub enum TaskEnd {
     Completed { message: Option<String> },
     Reviewed(Option<ReviewOutput>),
-    Aborted,
+    /// With the message of the last task before it that was completed.
+    Aborted { earlier: Option<String> },
+}
+
+impl TaskEnd {
+    /// Returns the message of the last task that was completed.
+    pub fn into_message(self) -> Option<String> {
+        match self {
+            Self::Completed { message } => message,
+            Self::Aborted { earlier } => earlier,
+            Self::Reviewed(_) => None,
+        }
+    }
 }
 
 /// Whether the run was stopped, and by whom.
@@ -79,7 +91,13 @@ impl Report {
                 let text = "the reviewer came to no result";
                 Err(Failure::failed(anyhow::Error::msg(text)))
             }
-            Some(TaskEnd::Aborted) | None => Ok(Exit::Failed),
+            Some(TaskEnd::Aborted { earlier }) => {
+                if let (Some(path), Some(_)) = (&self.last_message_file, &earlier) {
+                    write_last_message(path, earlier.as_deref())?;
+                }
+                Ok(Exit::Failed)
+            }
+            None => Ok(Exit::Failed),
         }
     }
 }

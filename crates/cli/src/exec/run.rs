@@ -287,7 +287,10 @@ impl Run {
                 let message = complete.last_agent_message.clone();
                 self.turn_ended(&complete.turn_id, TaskEnd::Completed { message });
             }
-            EventMsg::TurnAborted(aborted) => self.turn_ended(&aborted.turn_id, TaskEnd::Aborted),
+            EventMsg::TurnAborted(aborted) => {
+                let earlier = self.end.take().and_then(TaskEnd::into_message);
+                self.turn_ended(&aborted.turn_id, TaskEnd::Aborted { earlier });
+            }
             EventMsg::ExitedReviewMode { review_output } => {
                 self.end = Some(TaskEnd::Reviewed(review_output.clone()));
             }

@@ -132,14 +132,14 @@ async fn each_parent_is_told_of_its_own_children_only() {
     expect![[r#"
         agent default (/root/a) initializing
         agent default (/root/a) running (0s)
-        *agent default (/root/a) completed in 0s: b has heard of it"#]]
+        *agent default (/root/a) [call] completed in 0s: b has heard of it"#]]
     .assert_eq(&named(&stage, &agents, &told));
     end(actor).await;
     let told = backgrounds(&recorded(&stage, agents[1].session).await).join("\n");
     expect![[r#"
         agent default (/root/a/b/c) initializing
         agent default (/root/a/b/c) running (0s)
-        *agent default (/root/a/b/c) completed in 0s: the ground"#]]
+        *agent default (/root/a/b/c) [call] completed in 0s: the ground"#]]
     .assert_eq(&named(&stage, &agents, &told));
 }
 
@@ -170,7 +170,7 @@ async fn background_texts_name_role_persona_and_how_it_ended() {
     expect![[r#"
         agent aide/quick (/root/teller) initializing
         agent aide/quick (/root/teller) running (0s)
-        *agent aide/quick (/root/teller) completed in 0s: a long story and so on and so on and so on and so on and so on and so on and so on and so on and so on and so on and so on and so on and so on and so on and so …
+        *agent aide/quick (/root/teller) [call] completed in 0s: a long story and so on and so on and so on and so on and so on and so on and so on and so on and so on and so on and so on and so on and so on and so on and so …
         agent default (/root/unlucky) initializing
         agent default (/root/unlucky) running (0s)
         *agent default (/root/unlucky) errored in 0s: scripted: 400 Bad Request: out of luck (invalid_request_error)
@@ -202,7 +202,7 @@ async fn a_queued_child_is_told_with_its_position() {
         agent default (/root/second) initializing
         agent default (/root/second) queued (position 1)
         agent default (/root/second) running (0s)
-        *agent default (/root/second) completed in 0s: ok"#]]
+        *agent default (/root/second) [call] completed in 0s: ok"#]]
     .assert_eq(&named(&stage, &[second], &told));
     end(actor).await;
 }

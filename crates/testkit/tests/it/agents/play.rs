@@ -166,7 +166,17 @@ pub fn backgrounds<'a>(events: impl IntoIterator<Item = &'a EventMsg>) -> Vec<St
         EventMsg::BackgroundEvent(event) => Some(event.message.clone()),
         _ => None,
     });
-    lines.map(timeless).collect()
+    lines.map(timeless).map(|line| nameless(&line)).collect()
+}
+
+/// Leaves out the name of the call, which differs from run to run.
+fn nameless(line: &str) -> String {
+    match (line.find("[call_"), line.find("] ")) {
+        (Some(start), Some(end)) if start < end => {
+            format!("{}[call{}", &line[..start], &line[end..])
+        }
+        _ => line.to_owned(),
+    }
 }
 
 fn timeless(mut line: String) -> String {
