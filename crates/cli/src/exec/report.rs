@@ -22,10 +22,10 @@ pub enum TaskEnd {
 
 impl TaskEnd {
     /// Returns the message of the last task that was completed.
-    pub fn into_message(self) -> Option<String> {
+    pub fn message(&self) -> Option<&str> {
         match self {
-            Self::Completed { message } => message,
-            Self::Aborted { earlier } => earlier,
+            Self::Completed { message } => message.as_deref(),
+            Self::Aborted { earlier } => earlier.as_deref(),
             Self::Reviewed(_) => None,
         }
     }

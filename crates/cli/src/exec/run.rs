@@ -288,7 +288,8 @@ impl Run {
                 self.turn_ended(&complete.turn_id, TaskEnd::Completed { message });
             }
             EventMsg::TurnAborted(aborted) => {
-                let earlier = self.end.take().and_then(TaskEnd::into_message);
+                let earlier = self.end.as_ref().and_then(TaskEnd::message);
+                let earlier = earlier.map(str::to_owned);
                 self.turn_ended(&aborted.turn_id, TaskEnd::Aborted { earlier });
             }
             EventMsg::ExitedReviewMode { review_output } => {
@@ -296,7 +297,7 @@ impl Run {
             }
             // What is refused never starts, so it has no other end.
             EventMsg::Error(_) if event.id == self.task && self.has_not_begun() => {
-                self.end = Some(TaskEnd::Aborted);
+                self.end = Some(TaskEnd::Aborted { earlier: None });
             }
             _ => {}
         }
