@@ -14,10 +14,14 @@ use crate::failure::{Exit, Failure, Outcome};
 /// How the task of a run ended.
 #[derive(Debug)]
 pub enum TaskEnd {
-    Completed { message: Option<String> },
+    Completed {
+        message: Option<String>,
+    },
     Reviewed(Option<ReviewOutput>),
     /// With the message of the last task before it that was completed.
-    Aborted { earlier: Option<String> },
+    Aborted {
+        earlier: Option<String>,
+    },
 }
 
 impl TaskEnd {
