@@ -1,9 +1,9 @@
 //! What is known of a task that nobody saw end: read from its log.
 
+use troupe_protocol::SubmissionId;
 use troupe_protocol::event::EventMsg;
 use troupe_protocol::result::{StopReason, TaskResult};
 use troupe_protocol::rollout::RolloutRecord;
-use troupe_protocol::SubmissionId;
 use troupe_store::LiveHistory;
 
 use crate::evidence::Seen;

@@ -1,10 +1,9 @@
 //! `state.db`: what can be asked about many sessions at once.
 //!
 //! One thread owns the connection and answers one request after the other. It is started,
-//! and SQLite opened, by the first request. Questions are answered from rows that were
-//! brought up to date before; at commit points a session's own row is brought up to date in
-//! passing. A projection that is skipped or fails costs nothing but a warning: the log is
-//! the truth, and the next question catches up.
+//! and SQLite opened, by the first question, which is answered from rows that are brought up
+//! to date before. Writing a log never waits for it, nor pays for it: the log is the truth,
+//! and whoever asks catches up.
 
 mod actor;
 mod catch_up;

@@ -103,14 +103,6 @@ impl Layout {
         }
     }
 
-    pub(crate) fn log_at_path(&self, id: SessionId, path: &Path) -> LogAt {
-        LogAt {
-            id,
-            path: Some(self.below_home(path)),
-            archived: path.starts_with(self.archive()),
-        }
-    }
-
     /// A home can be moved; what is kept in it does not say where it is.
     fn below_home(&self, path: &Path) -> PathBuf {
         path.strip_prefix(&self.home).unwrap_or(path).to_owned()

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //!  Log::append ─► rollout file (page cache) ─► Log::commit ─► committer thread (fdatasync)
-//!                                                   └──────► indexer thread ─► state.db
+//!  Store::list ─► indexer thread ─► state.db, brought up to date from the logs
 //!  Store::open ─► lease ─► backwards from the end to the newest compaction ─► LiveHistory
 //! ```
 //!
 //! The rollout is the truth. `state.db` is a projection of it: each row carries the offset
 //! up to which its log was applied, what lies behind is applied on demand, and all of it can
-//! be deleted and rebuilt. A run that neither commits nor lists never opens SQLite.
+//! be deleted and rebuilt. A run that asks nothing about other sessions never opens SQLite.
 //!
 //! Reading order: [`store`] (the two traits and what they hand out) → `line` (how a record
 //! becomes bytes) → `backwards` and `live` (resume), `agent_lines` (the resume of a tree) →

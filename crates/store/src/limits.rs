@@ -34,8 +34,7 @@ pub const COMMITS_QUEUED_MAX: usize = 256;
 /// Files that are synced at the same time, each by a thread that ends with the group.
 pub const COMMIT_THREADS_MAX: usize = 8;
 
-/// Requests that may wait for the indexer. Questions wait for a place; a projection at a
-/// commit point is skipped instead, because any later look catches up.
+/// Questions that may wait for the indexer; the next one waits for a place.
 pub const INDEX_REQUESTS_QUEUED_MAX: usize = 64;
 
 /// Logs whose rows are written in one transaction when many are behind.

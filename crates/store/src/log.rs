@@ -188,18 +188,10 @@ impl Log for FileLog {
         }
         self.synced = end;
         self.unsynced_directories = Vec::new();
-        self.home
-            .indexer
-            .project_soon(self.session, &self.path, Position(end));
         Ok(())
     }
 
     async fn close(mut self: Box<Self>) -> Result<(), Error> {
-        self.commit().await?;
-        self.home
-            .indexer
-            .project(self.session, &self.path, Position(self.end))
-            .await;
-        Ok(())
+        self.commit().await
     }
 }

@@ -109,7 +109,7 @@ pub trait Log: Send + Debug {
     /// Returns when everything appended so far is on disk.
     async fn commit(&mut self) -> Result<(), Error>;
 
-    /// Commits, brings the index up to date and releases the lease.
+    /// Commits and releases the lease.
     async fn close(self: Box<Self>) -> Result<(), Error>;
 }
 

@@ -491,7 +491,7 @@ fn root_answer(n: usize) -> String {
     };
     let spawn = |k: usize| call("spawn_agent", &format!(r#"message = "Job {n}-{k}""#));
     let send = |k: usize| {
-        let (to, urgent) = (k % CHILDREN + 1, k % 5 == 0);
+        let (to, urgent) = (k % CHILDREN + 1, k.is_multiple_of(5));
         let arguments = format!(r#"id = {to}, message = "More {n}-{k}", interrupt = {urgent}"#);
         call("send_input", &arguments)
     };
@@ -514,7 +514,7 @@ fn child_answer(n: usize, marker: &str) -> String {
         format!(r#"{{ call = "shell_command", arguments = {{ command = "{command}" }} }}"#)
     };
     match n % 4 {
-        0 if n % 8 == 0 => {
+        0 if n.is_multiple_of(8) => {
             format!(
                 r#"{{ call = "spawn_agent", arguments = {{ message = "Job {n} of a child" }} }}"#
             )

@@ -2,9 +2,6 @@
 
 mod trees;
 
-use std::fs::File;
-use std::path::Path;
-
 use tokio::sync::{mpsc, oneshot};
 use troupe_protocol::{ResponseId, SessionId};
 
@@ -13,12 +10,11 @@ use crate::error::Error;
 use crate::layout::Layout;
 use crate::limits::INDEX_REQUESTS_QUEUED_MAX;
 use crate::list::{ListPage, ListQuery};
-use crate::store::{Bookmark, Position, ReindexProgress, ReindexReport};
+use crate::store::{Bookmark, ReindexProgress, ReindexReport};
 use crate::worker::Worker;
 
 use self::trees::TreeQuestion;
 use super::Index;
-use super::LogAt;
 use super::catch_up::shown;
 use super::database::{Verdict, move_aside, verdict};
 
@@ -33,11 +29,6 @@ type Reply<T> = oneshot::Sender<Result<T, Error>>;
 
 #[derive(Debug)]
 enum Request {
-    Project {
-        log: LogAt,
-        upto: Position,
-        done: Option<oneshot::Sender<()>>,
-    },
     Bookmark(ResponseId, Reply<Option<Bookmark>>),
     Named(String, Reply<SessionId>),
     List(Box<ListQuery>, Reply<ListPage>),
@@ -51,27 +42,6 @@ impl Indexer {
             layout,
             clock,
             worker: Worker::new("index"),
-        }
-    }
-
-    /// Asks for a session's row to be brought to `upto`, and does not wait. With a full
-    /// queue, or no thread, nothing happens: whoever lists next catches up.
-    pub(crate) fn project_soon(&self, id: SessionId, path: &Path, upto: Position) {
-        if let Ok(mailbox) = self.mailbox() {
-            let _ = mailbox.try_send(self.projection(id, path, upto, None));
-        }
-    }
-
-    /// Brings a session's row to `upto`. A failure is a warning of the next list.
-    pub(crate) async fn project(&self, id: SessionId, path: &Path, upto: Position) {
-        let Ok(mailbox) = self.mailbox() else {
-            return;
-        };
-        let (done, is_done) = oneshot::channel();
-        let request = self.projection(id, path, upto, Some(done));
-        if mailbox.send(request).await.is_ok() {
-            // An error means that the thread ended; its panic message was printed.
-            let _ = is_done.await;
         }
     }
 
@@ -110,24 +80,12 @@ impl Indexer {
         answer.await.map_err(|_| self.worker.stopped())?
     }
 
-    fn projection(
-        &self,
-        id: SessionId,
-        path: &Path,
-        upto: Position,
-        done: Option<oneshot::Sender<()>>,
-    ) -> Request {
-        let log = self.layout.log_at_path(id, path);
-        Request::Project { log, upto, done }
-    }
-
     fn mailbox(&self) -> Result<&mpsc::Sender<Request>, Error> {
         self.worker.mailbox(INDEX_REQUESTS_QUEUED_MAX, || {
             let mut actor = Actor {
                 layout: self.layout.clone(),
                 clock: self.clock.clone(),
                 index: None,
-                failure: None,
             };
             move |mut requests: mpsc::Receiver<Request>| {
                 while let Some(request) = requests.blocking_recv() {
@@ -143,22 +101,12 @@ struct Actor {
     clock: Clock,
     /// Opened by the first request.
     index: Option<Index>,
-    /// Why the last projection failed, until somebody can be told.
-    failure: Option<String>,
 }
 
 impl Actor {
     /// Whoever asked may have gone meanwhile, so an answer that nobody takes is dropped.
     fn handle(&mut self, request: Request) {
         match request {
-            Request::Project { log, upto, done } => {
-                if let Err(error) = self.project(&log, upto) {
-                    self.failure = Some(format!("the index is behind: {}", shown(&error)));
-                }
-                if let Some(done) = done {
-                    let _ = done.send(());
-                }
-            }
             Request::Bookmark(id, reply) => {
                 let _ = reply.send(self.find_bookmark(&id));
             }
@@ -177,18 +125,6 @@ impl Actor {
         }
     }
 
-    fn project(&mut self, log: &LogAt, upto: Position) -> Result<(), Error> {
-        let Some(path) = log
-            .path
-            .as_deref()
-            .map(|path| self.layout.home().join(path))
-        else {
-            return Ok(());
-        };
-        let file = File::open(&path).map_err(|source| Error::read(&path, source))?;
-        self.with(|index, _| index.apply_up_to(log, &file, upto))
-    }
-
     /// The index may know the bookmark without being up to date.
     fn find_bookmark(&mut self, id: &ResponseId) -> Result<Option<Bookmark>, Error> {
         match self.with(|index, _| index.bookmark(id))? {
@@ -199,7 +135,6 @@ impl Actor {
 
     fn list(&mut self, query: &ListQuery) -> Result<ListPage, Error> {
         let mut page = self.caught_up(|index| index.list(query))?;
-        page.warnings.extend(self.failure.take());
         for session in &mut page.sessions {
             session.path = session
                 .path
@@ -210,14 +145,12 @@ impl Actor {
     }
 
     fn reindex(&mut self, tell: &mpsc::Sender<ReindexProgress>) -> Result<ReindexReport, Error> {
-        let mut report = self.with(|index, layout| {
+        self.with(|index, layout| {
             index.rebuild(layout, &mut |progress| {
                 // The listener may have gone; the rebuild goes on.
                 let _ = tell.blocking_send(progress);
             })
-        })?;
-        report.warnings.extend(self.failure.take());
-        Ok(report)
+        })
     }
 
     fn caught_up<T>(

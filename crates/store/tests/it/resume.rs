@@ -5,6 +5,7 @@ use std::path::Path;
 
 use troupe_protocol::SessionId;
 use troupe_protocol::rollout::RolloutRecord;
+use troupe_store::ListQuery;
 use troupe_store::{EmbeddedStore, Error, Log, Position, Store};
 
 use super::child::{Actor, RESUME_A_LONG_SESSION};
@@ -160,13 +161,14 @@ async fn a_position_inside_a_line_is_refused() {
 }
 
 #[tokio::test]
-async fn nothing_but_the_log_is_touched_before_the_first_commit() {
+async fn nothing_but_the_log_is_touched_until_somebody_asks() {
     let home = Home::new();
     let (_, mut log, _) = log_saying(&home, &["one"]).await;
     let path = log.path().unwrap().to_owned();
-    assert_eq!(files_below(home.dir.path()), [path]);
     log.commit().await.unwrap();
     log.close().await.unwrap();
+    assert_eq!(files_below(home.dir.path()), [path]);
+    home.store.list(&ListQuery::default()).await.unwrap();
     assert!(home.path("state.db").exists());
 }
 

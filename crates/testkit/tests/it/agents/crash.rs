@@ -28,7 +28,8 @@ async fn stage_with(scenes: &[String], recovery: Recovery) -> Stage {
 }
 
 async fn status_of(actor: &Actor, agent: &str) -> Status {
-    actor.agents().user().view(agent).await.unwrap().status
+    let view = actor.agents().user().view(agent).await;
+    view.expect("the agent is one of the tree").status
 }
 
 fn spawned(msg: &EventMsg) -> bool {
@@ -38,13 +39,21 @@ fn spawned(msg: &EventMsg) -> bool {
 /// Waits until an agent's command is at the gate.
 async fn until_at_gate(actor: &Actor, agent: &str) {
     let desk = actor.agents().user();
-    while desk.view(agent).await.unwrap().current_tools().is_empty() {
+    while desk
+        .view(agent)
+        .await
+        .expect("the agent is one of the tree")
+        .current_tools()
+        .is_empty()
+    {
         tokio::task::yield_now().await;
     }
 }
 
 fn processes_with(word: &str) -> Vec<String> {
-    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let entries = std::fs::read_dir("/proc")
+        .expect("proc is mounted")
+        .flatten();
     let lines = entries.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
     let lines = lines.map(|line| String::from_utf8_lossy(&line).replace('\0', " "));
     lines.filter(|line| line.contains(word)).collect()

@@ -94,7 +94,9 @@ pub fn path_of(stage: &Stage, session: SessionId) -> PathBuf {
             let name = path.to_string_lossy().into_owned();
             if path.is_dir() {
                 open.push(path);
-            } else if name.contains(&session.to_string()) && name.ends_with(".jsonl") {
+            } else if name.contains(&session.to_string())
+                && path.extension() == Some("jsonl".as_ref())
+            {
                 return path;
             }
         }

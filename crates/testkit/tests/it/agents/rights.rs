@@ -24,7 +24,8 @@ async fn stage(scenes: &[String]) -> Stage {
 
 /// What the tools of one agent answered.
 async fn told(stage: &Stage, actor: &Actor, agent: &str) -> Vec<String> {
-    let view = actor.agents().user().view(agent).await.unwrap();
+    let view = actor.agents().user().view(agent).await;
+    let view = view.expect("the agent is one of the tree");
     let input = logs::last_request(stage, view.session);
     logs::texts(&input, "function_call_output")
 }

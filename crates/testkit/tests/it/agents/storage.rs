@@ -72,27 +72,31 @@ async fn resume(stage: &Stage, root: SessionId) -> (Actor, String) {
 
 async fn assert_found(actor: &Actor, agent: &str) {
     let desk = actor.agents().user();
-    let view = desk.view(agent).await.unwrap();
+    let view = desk.view(agent).await;
+    let view = view.expect("the agent is one of the tree");
     assert_eq!(view.status, Status::Completed);
-    let result = desk.result(agent, None).await.unwrap();
+    let result = desk.result(agent, None).await;
+    let result = result.expect("its result is kept");
     assert_eq!(result.last_message.as_deref(), Some("found 0"));
 }
 
 fn tear(stage: &Stage, session: SessionId) {
     let path = logs::path_of(stage, session);
-    let mut log = std::fs::OpenOptions::new().append(true).open(path).unwrap();
+    let log = std::fs::OpenOptions::new().append(true).open(path);
+    let mut log = log.expect("the log is there");
     log.write_all(br#"{"timestamp":"2026-01-01T00:00:00Z","type":"agent","pay"#)
-        .unwrap();
+        .expect("the log can be written");
 }
 
 /// Changes the last such line of a log, and returns its number.
 fn damage(stage: &Stage, session: SessionId, of: &str) -> usize {
     let path = logs::path_of(stage, session);
-    let text = std::fs::read_to_string(&path).unwrap();
+    let text = std::fs::read_to_string(&path).expect("the log can be read");
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    let at = lines.iter().rposition(|line| line.contains(of)).unwrap();
+    let at = lines.iter().rposition(|line| line.contains(of));
+    let at = at.expect("the log has such a line");
     lines[at] = lines[at].replace("\"fact\"", "\"f\u{0}ct\"");
-    std::fs::write(&path, lines.join("\n") + "\n").unwrap();
+    std::fs::write(&path, lines.join("\n") + "\n").expect("the log can be written");
     at + 1
 }
 
