@@ -13,6 +13,10 @@ const STARTS_PROCESSES: &[(&str, &str)] = &[
         "measures bare processes, and other programs beside ours",
     ),
     (
+        "crates/cli/src/exec/changes.rs",
+        "asks git what there is to review, before there is a session",
+    ),
+    (
         "crates/testkit/",
         "plays scenarios against the real program",
     ),

@@ -61,6 +61,7 @@ fn list_show_export_archive() {
 #[test]
 fn the_index_can_be_deleted_and_rebuilt() {
     let (machine, apples, pears) = machine();
+    listed(&machine, &[]);
     std::fs::remove_file(machine.path("home/state.db")).unwrap();
     let run = machine.run(&["reindex"]).succeeded();
     assert!(
