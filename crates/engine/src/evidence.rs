@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use troupe_protocol::ResponseItem;
-use troupe_protocol::command::CommandSource;
+use troupe_protocol::command::{CommandSource, WorkStatus};
 use troupe_protocol::item::{CommandExecutionItem, TurnItem};
 use troupe_protocol::result::{CommandEvidence, Evidence, FileEvidence};
 use troupe_protocol::usage::TokenUsage;
@@ -17,6 +17,8 @@ pub(crate) struct Seen {
     evidence: Evidence,
     /// Files as they were when the task first touched them.
     files: Vec<Digested>,
+    /// Files of a patch that is being applied; it may still fail.
+    patching: Vec<Digested>,
     /// Where the commands stand in the list that go on in the background.
     background: HashMap<String, usize>,
 }
@@ -48,9 +50,24 @@ impl Seen {
 
     /// Takes an item that a call has completed.
     pub(crate) fn completed(&mut self, item: &TurnItem) {
-        if let TurnItem::CommandExecution(item) = item {
-            self.command(item);
+        match item {
+            TurnItem::CommandExecution(item) => self.command(item),
+            TurnItem::FileChange(item) => self.patched(item.status),
+            _ => (),
         }
+    }
+
+    /// A patch that failed has touched nothing.
+    fn patched(&mut self, status: WorkStatus) {
+        let files = std::mem::take(&mut self.patching);
+        if status == WorkStatus::Completed {
+            self.touched(files);
+        }
+    }
+
+    /// Takes files as they are before a patch is applied to them.
+    pub(crate) fn editing(&mut self, files: Vec<Digested>) {
+        self.patching.extend(files);
     }
 
     fn command(&mut self, item: &CommandExecutionItem) {
@@ -79,8 +96,8 @@ impl Seen {
         });
     }
 
-    /// Takes files as they are before a patch is applied to them. The first look counts.
-    pub(crate) fn touched(&mut self, files: Vec<Digested>) {
+    /// The first look at a file counts.
+    fn touched(&mut self, files: Vec<Digested>) {
         for file in files {
             if self.files.iter().any(|known| known.path == file.path) {
                 continue;
@@ -102,7 +119,9 @@ impl Seen {
     }
 
     /// Looks at the files again and returns what is to be told of the task.
-    pub(crate) async fn finish(self, ended_at_ms: i64) -> Evidence {
+    pub(crate) async fn finish(mut self, ended_at_ms: i64) -> Evidence {
+        // Of a patch that was cut off, the files themselves tell how far it came.
+        self.patched(WorkStatus::Completed);
         let mut evidence = self.evidence;
         evidence.ended_at_ms = ended_at_ms;
         if !self.files.is_empty() {

@@ -264,7 +264,7 @@ impl Conversation {
             ToolEvent::Warning(message) => out.warn(&id, message),
             ToolEvent::Editing(files) => {
                 if let Some(task) = &mut self.task {
-                    task.seen.touched(files);
+                    task.seen.editing(files);
                 }
                 Ok(())
             }

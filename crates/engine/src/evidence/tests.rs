@@ -128,3 +128,15 @@ async fn files_are_compared_with_what_the_task_found() {
     .assert_eq(&lines.join("\n"));
     assert_eq!(evidence.ended_at_ms, 5);
 }
+
+#[tokio::test]
+async fn a_patch_that_failed_has_touched_nothing() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("of_another");
+    std::fs::write(&path, "a").unwrap();
+    let mut seen = Seen::default();
+    seen.editing(vec![Digested::look(path.clone())]);
+    seen.patched(WorkStatus::Failed);
+    std::fs::write(&path, "b").unwrap();
+    assert_eq!(seen.finish(5).await.files, []);
+}
