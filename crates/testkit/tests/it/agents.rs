@@ -106,3 +106,61 @@ async fn an_idle_parent_is_called_back() {
     );
     actor.shut_down().await;
 }
+
+/// A child with mail of its own children is at its next task a moment after it has ended.
+/// The wait tells what it had come to, and not how it stands by then.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wait_tells_the_end_it_waited_for() {
+    let stage = Stage::new(
+        r#"
+        [[scene]]
+        when = "quick job"
+        [[scene.turn]]
+        steps = [{ say = "42" }]
+
+        [[scene]]
+        when = "be in the middle"
+        [[scene.turn]]
+        steps = [
+            { call = "spawn_agent", arguments = { message = "quick job" } },
+            { call = "spawn_agent", arguments = { message = "quick job" } },
+        ]
+        [[scene.turn]]
+        steps = [{ pause_ms = 400 }, { say = "the first result" }]
+        [[scene.turn]]
+        steps = [{ say = "the second result" }]
+        [[scene.turn]]
+        steps = [{ say = "the third result" }]
+
+        [[scene]]
+        when = "delegate"
+        [[scene.turn]]
+        steps = [{ call = "spawn_agent", arguments = { message = "be in the middle", task_name = "middle" } }]
+        [[scene.turn]]
+        steps = [{ call = "wait", arguments = { ids = ["/root/middle"] } }]
+        [[scene.turn]]
+        expect = "the first result"
+        steps = [{ say = "heard the first" }]
+        [[scene.turn]]
+        expect = "the second result"
+        steps = [{ say = "heard the second" }]
+        [[scene.turn]]
+        expect = "the third result"
+        steps = [{ say = "heard the third" }]
+        "#,
+    )
+    .await
+    .with_agents(&[Family::Agents]);
+    let mut actor = stage.start().await;
+    for heard in ["heard the first", "heard the second", "heard the third"] {
+        let events = match heard {
+            "heard the first" => actor.turn("delegate").await,
+            _ => actor.until_task_ends().await,
+        };
+        let Some(EventMsg::TurnComplete(complete)) = events.last() else {
+            panic!("{events:#?}");
+        };
+        assert_eq!(complete.last_agent_message.as_deref(), Some(heard));
+    }
+    actor.shut_down().await;
+}
