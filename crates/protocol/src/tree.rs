@@ -45,6 +45,15 @@ pub struct AgentMessage {
     pub metadata: Option<MessageMetadata>,
 }
 
+impl AgentMessage {
+    pub fn text(text: impl Into<String>) -> Self {
+        Self {
+            items: vec![UserInput::text(text)],
+            metadata: None,
+        }
+    }
+}
+
 /// Marks a message that the engine wrote for a child that ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]

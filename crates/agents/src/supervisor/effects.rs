@@ -2,7 +2,6 @@
 
 use troupe_engine::{Lines, Order};
 use troupe_protocol::event::AbortReason;
-use troupe_protocol::input::UserInput;
 use troupe_protocol::tree::{AgentMessage, MessageId};
 use troupe_protocol::{AgentId, SubmissionId};
 
@@ -152,11 +151,10 @@ impl Supervisor {
 
     /// Returns what a message says. Its words may be missing only if its line was damaged.
     fn mail_of(&self, message: MessageId) -> AgentMessage {
-        let lost = || AgentMessage {
-            items: vec![UserInput::text(
+        let lost = || {
+            AgentMessage::text(
                 "[a message for you could not be read from the log; ask its sender for it]",
-            )],
-            metadata: None,
+            )
         };
         self.mail.get(&message).cloned().unwrap_or_else(lost)
     }

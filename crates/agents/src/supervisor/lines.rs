@@ -28,6 +28,16 @@ pub(super) struct Contents {
     pub result: Option<TaskResult>,
 }
 
+impl Contents {
+    /// Contents of a message of words alone.
+    pub(super) fn saying(text: impl Into<String>) -> Self {
+        Self {
+            message: Some(AgentMessage::text(text)),
+            ..Self::default()
+        }
+    }
+}
+
 /// Lines on their way to a disk.
 #[derive(Debug, Clone)]
 pub(super) struct Unwritten {

@@ -167,17 +167,7 @@ impl Supervisor {
             self.watchdogs.cancel(by, to);
             return;
         }
-        let message = AgentMessage {
-            items: vec![troupe_protocol::input::UserInput::text(text)],
-            metadata: None,
-        };
-        self.perform(
-            effects,
-            Contents {
-                message: Some(message),
-                ..Contents::default()
-            },
-        );
+        self.perform(effects, Contents::saying(text));
     }
 
     fn stop(

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use troupe_engine::salvage;
 use troupe_protocol::result::TaskResult;
 use troupe_protocol::spawn::SpawnSpec;
-use troupe_protocol::tree::{AgentLine, AgentMessage, Fact, Keepsake, MessageId, Record};
+use troupe_protocol::tree::{AgentLine, AgentMessage, Fact, Keepsake, MessageId, Record, Sender};
 use troupe_protocol::{AgentId, SessionId, SubmissionId};
 use troupe_store::{Error, Store};
 
@@ -39,7 +39,7 @@ struct Story {
 
 impl Supervisor {
     pub(super) async fn restore(&mut self) {
-        let story = match self.shared.store() {
+        let mut story = match self.shared.store() {
             Some(store) => read(&*store, self.root.session).await,
             None => Story::default(),
         };
@@ -54,7 +54,7 @@ impl Supervisor {
             self.tree = tree;
             return self.perform(effects, Contents::default());
         }
-        let (tree, misfits) = Tree::restore(limits, story.records.clone());
+        let (tree, misfits) = Tree::restore(limits, std::mem::take(&mut story.records));
         self.tree = tree;
         for (record, misfit) in misfits {
             let message = format!(
@@ -191,7 +191,7 @@ impl Supervisor {
     fn continue_all(&mut self, interrupted: Vec<AgentId>, but: &[AgentId]) {
         for to in interrupted.into_iter().filter(|agent| !but.contains(agent)) {
             let letter = Letter {
-                from: troupe_protocol::tree::Sender::User,
+                from: Sender::User,
                 to,
                 message: MessageId(self.shared.ids.session().0),
                 urgency: Urgency::Regular,
@@ -199,17 +199,7 @@ impl Supervisor {
             let Ok(effects) = self.command(What::Send(letter)) else {
                 continue;
             };
-            let message = AgentMessage {
-                items: vec![troupe_protocol::input::UserInput::text(CONTINUE)],
-                metadata: None,
-            };
-            self.perform(
-                effects,
-                Contents {
-                    message: Some(message),
-                    ..Contents::default()
-                },
-            );
+            self.perform(effects, Contents::saying(CONTINUE));
         }
     }
 }
