@@ -9,7 +9,7 @@
 
 use std::fmt;
 use std::pin::Pin;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use serde_json::Value;
@@ -110,6 +110,23 @@ pub struct Lines {
     pub receipt: Option<Receipt>,
 }
 
+/// Lines on their way to a session. Until the session has taken them out, its host can take
+/// them back and hand them over with later ones: so a log has them in the tree's order, even
+/// if the session asks for lines before it comes to what it was sent.
+#[derive(Debug, Clone)]
+pub struct Parcel(Arc<Mutex<Option<Lines>>>);
+
+impl Parcel {
+    pub fn new(lines: Lines) -> Self {
+        Self(Arc::new(Mutex::new(Some(lines))))
+    }
+
+    /// Takes the lines out, unless the other side did.
+    pub fn take(&self) -> Option<Lines> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
 /// Tells the host what became of its lines. Dropped unused, it says that they were not
 /// written.
 pub struct Receipt(Option<Box<dyn FnOnce(Fate) + Send>>);
@@ -123,6 +140,14 @@ pub enum Fate {
 impl Receipt {
     pub fn new(tell: impl FnOnce(Fate) + Send + 'static) -> Self {
         Self(Some(Box::new(tell)))
+    }
+
+    /// One receipt for lines that came with several.
+    pub fn of_all(receipts: Vec<Self>) -> Self {
+        Self::new(move |fate| match fate {
+            Fate::Written => receipts.into_iter().for_each(Self::written),
+            Fate::Lost => drop(receipts),
+        })
     }
 
     /// Says that the lines are written, if anybody wants to know.
@@ -172,12 +197,10 @@ pub enum Order {
         task: SubmissionId,
         reason: AbortReason,
     },
-    /// Write lines, tell events. The receipt says that they are on disk.
-    Record {
-        records: Vec<RolloutRecord>,
-        events: Vec<EventMsg>,
-        receipt: Option<Receipt>,
-    },
+    /// Write lines. Their receipt says that they are on disk.
+    Write(Parcel),
+    /// Record events and tell them.
+    Record(Vec<EventMsg>),
     /// Tell an event that is not kept.
     Tell(EventMsg),
     /// Take what a person said to one of its calls. Ignored if the call no longer asks.

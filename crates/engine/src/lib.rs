@@ -47,7 +47,9 @@ pub use deps::{
     Setup, WindowSettings,
 };
 pub use events::EventStream;
-pub use host::{Doing, Fate, Host, Later, Lines, NotNow, Opened, Order, Pulse, Receipt, Vitals};
+pub use host::{
+    Doing, Fate, Host, Later, Lines, NotNow, Opened, Order, Parcel, Pulse, Receipt, Vitals,
+};
 pub use inquiry::{Inquiry, NotTaken, Word};
 pub use mailbox::Orders;
 pub use salvage::salvage;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use troupe_engine::{Fate, Lines, Order, Receipt};
+use troupe_engine::{Fate, Lines, Order, Parcel, Receipt};
 use troupe_protocol::result::{Evidence, StopReason, TaskResult};
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::spawn::SpawnSpec;
@@ -44,6 +44,8 @@ pub(super) struct Unwritten {
     pub log: AgentId,
     pub lines: Vec<RolloutRecord>,
     pub attempt: u32,
+    /// Where they lie, if no session waits for them.
+    pub parcel: Option<Parcel>,
 }
 
 impl Supervisor {
@@ -213,28 +215,39 @@ impl Supervisor {
                 log,
                 lines: vec![line],
                 attempt: 1,
+                parcel: None,
             },
         );
     }
 
-    /// Packs lines for the session that waits for them.
+    /// Packs lines for the session that waits for them, behind those that it was sent before
+    /// and has not come to.
     pub(super) fn pack(
         &mut self,
         ticket: Ticket,
         log: AgentId,
         lines: Vec<RolloutRecord>,
     ) -> Lines {
+        let mut records = Vec::new();
+        let mut receipts = Vec::new();
+        for earlier in self.steps.take_back(log) {
+            records.extend(earlier.records);
+            receipts.extend(earlier.receipt);
+        }
+        records.extend_from_slice(&lines);
+        receipts.push(self.receipt(ticket));
         self.steps.on_the_way(
             ticket,
             Unwritten {
                 log,
-                lines: lines.clone(),
+                lines,
                 attempt: 1,
+                parcel: None,
             },
         );
         Lines {
-            records: lines,
-            receipt: Some(self.receipt(ticket)),
+            records,
+            receipt: Some(Receipt::of_all(receipts)),
         }
     }
 
@@ -265,15 +278,15 @@ impl Supervisor {
         }
     }
 
-    fn give_lines(&mut self, ticket: Ticket, unwritten: Unwritten) {
-        let order = Order::Record {
+    fn give_lines(&mut self, ticket: Ticket, mut unwritten: Unwritten) {
+        let parcel = Parcel::new(Lines {
             records: unwritten.lines.clone(),
-            events: Vec::new(),
             receipt: Some(self.receipt(ticket)),
-        };
+        });
         let log = unwritten.log;
+        unwritten.parcel = Some(parcel.clone());
         self.steps.on_the_way(ticket, unwritten);
-        self.give(log, order);
+        self.give(log, Order::Write(parcel));
     }
 
     fn receipt(&self, ticket: Ticket) -> Receipt {

@@ -128,11 +128,7 @@ impl Supervisor {
                 _ => None,
             });
         let orders = here.unwrap_or(&self.root.orders);
-        orders.give(Order::Record {
-            records: Vec::new(),
-            events,
-            receipt: None,
-        });
+        orders.give(Order::Record(events));
     }
 }
 

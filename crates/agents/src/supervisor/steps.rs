@@ -5,6 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 
+use troupe_engine::Lines;
+use troupe_protocol::AgentId;
+
 use super::Supervisor;
 use super::lines::Unwritten;
 use crate::tree::Effect;
@@ -55,6 +58,14 @@ impl Steps {
 
     pub(super) fn on_the_way(&mut self, ticket: Ticket, unwritten: Unwritten) {
         self.on_the_way.insert(ticket, unwritten);
+    }
+
+    /// Takes back the lines for a log that no session has come to yet, in their order.
+    pub(super) fn take_back(&self, log: AgentId) -> Vec<Lines> {
+        let of_log = self.on_the_way.values().filter(|it| it.log == log);
+        of_log
+            .filter_map(|unwritten| unwritten.parcel.as_ref()?.take())
+            .collect()
     }
 
     /// Takes back lines whose receipt has come.

@@ -277,7 +277,14 @@ impl Grove {
     fn story(&self) -> Story {
         let mut logs = Vec::new();
         find_logs(&self.machine.path("home/sessions"), &mut logs);
-        let mut lines: Vec<AgentLine> = logs.iter().flat_map(|log| agent_lines(log)).collect();
+        let mut lines = Vec::new();
+        for log in logs {
+            let of_log = agent_lines(&log);
+            // Else a kill between two of them would keep the later one alone.
+            let is_in_order = of_log.is_sorted_by_key(|line| line.record.order);
+            assert!(is_in_order, "not in the order of the tree: {of_log:#?}");
+            lines.extend(of_log);
+        }
         lines.sort_by_key(|line| line.record.order);
         Story {
             root: self.root,

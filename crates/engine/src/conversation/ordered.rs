@@ -6,7 +6,6 @@ use troupe_protocol::SubmissionId;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{AbortReason, ErrorEvent, EventMsg};
 use troupe_protocol::result::StopReason;
-use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::session::TurnOverrides;
 use troupe_protocol::tree::AgentMessage;
 use troupe_store::Error;
@@ -14,7 +13,7 @@ use troupe_store::Error;
 use super::preparing::{Prepared, check_cwd};
 use super::{Asker, Conversation, NewTask};
 use crate::emit::{Emitter, Line};
-use crate::host::Receipt;
+use crate::host::{Lines, Receipt};
 use crate::task::{Mail, Stop, Task};
 
 impl Conversation {
@@ -98,22 +97,17 @@ impl Conversation {
         self.stop(out, why).await
     }
 
-    /// Writes lines of the tree and tells its events. Who wants to know gets to know when
-    /// they are on disk.
-    pub(crate) async fn record_for_tree(
+    /// Writes lines of the tree. Who wants to know gets to know when they are on disk.
+    pub(crate) async fn write_for_tree(
         &mut self,
         out: &mut Emitter,
-        records: Vec<RolloutRecord>,
-        events: Vec<EventMsg>,
-        receipt: Option<Receipt>,
+        lines: Lines,
     ) -> Result<(), Error> {
-        self.note_agents(&records);
+        self.note_agents(&lines.records);
         let id = self.task_id().unwrap_or_default();
-        out.write(&id, records, events)?;
-        if receipt.is_some() {
-            out.commit().await?;
-            Receipt::tell_written(receipt);
-        }
+        out.write(&id, lines.records, Vec::new())?;
+        out.commit().await?;
+        Receipt::tell_written(lines.receipt);
         Ok(())
     }
 }

@@ -41,17 +41,14 @@ impl Actor {
             (Order::Abort { task, reason }, Some(conversation)) => {
                 conversation.abort(out, &task, reason).await?;
             }
-            (
-                Order::Record {
-                    records,
-                    events,
-                    receipt,
-                },
-                Some(conversation),
-            ) => {
-                conversation
-                    .record_for_tree(out, records, events, receipt)
-                    .await?;
+            (Order::Write(parcel), Some(conversation)) => {
+                if let Some(lines) = parcel.take() {
+                    conversation.write_for_tree(out, lines).await?;
+                }
+            }
+            (Order::Record(events), Some(conversation)) => {
+                let id = conversation.task_id().unwrap_or_default();
+                out.write(&id, Vec::new(), events)?;
             }
             (Order::Answer { call_id, word }, Some(conversation)) => {
                 conversation.take_word(out, &call_id, word).await?;

@@ -1,8 +1,8 @@
 //! What the tree asks of a session.
 
 use expect_test::expect;
-use troupe_engine::Order;
 use troupe_engine::limits::MAILBOX_MAX;
+use troupe_engine::{Lines, Order, Parcel};
 use troupe_protocol::event::{AbortReason, BackgroundEvent};
 use troupe_protocol::op::Op;
 use troupe_protocol::result::StopReason;
@@ -137,16 +137,15 @@ async fn the_tree_writes_and_tells_through_the_session() {
             ..BackgroundEvent::default()
         })
     };
-    tree.host.give(Order::Record {
-        records: vec![agent_line(
-            Fact::Shut {
-                agent: AgentId::ROOT,
-            },
-            None,
-        )],
-        events: vec![told("kept")],
+    let shut = Fact::Shut {
+        agent: AgentId::ROOT,
+    };
+    let sent = Parcel::new(Lines {
+        records: vec![agent_line(shut, None)],
         receipt: Some(tree.host.receipt("record")),
     });
+    tree.host.give(Order::Write(sent.clone()));
+    tree.host.give(Order::Record(vec![told("kept")]));
     tree.host.give(Order::Tell(told("only told")));
     tree.host.give(Order::Operate(Op::SetThreadNote {
         note: " a   note ".to_owned(),
@@ -164,6 +163,7 @@ async fn the_tree_writes_and_tells_through_the_session() {
     };
     assert!(is_kept("kept") && !is_kept("only told"));
     assert_eq!(tree.host.fates(), ["record written"]);
+    assert!(sent.take().is_none());
     // Who resumes it knows that there are lines of a tree, and the note.
     let session = actor.session_id();
     actor.shut_down().await;
