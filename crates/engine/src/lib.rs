@@ -52,5 +52,6 @@ pub use host::{
 };
 pub use inquiry::{Inquiry, NotTaken, Word};
 pub use mailbox::Orders;
+pub use output::schema;
 pub use salvage::salvage;
 pub use session::{Closed, SessionHandle, spawn};

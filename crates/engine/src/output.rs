@@ -1,5 +1,7 @@
 //! The shape that a task's answer must have, and what is done when it has another one.
 
+pub mod schema;
+
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -8,6 +10,8 @@ use troupe_protocol::result::StructuredOutput;
 
 use crate::limits::{OUTPUT_PROBLEM_BYTES_MAX, OUTPUT_PROBLEMS_MAX};
 
+use schema::{Schema, SchemaError};
+
 /// What is asked of a task's last message.
 #[derive(Debug)]
 pub(crate) enum Output {
@@ -15,10 +19,16 @@ pub(crate) enum Output {
     /// The model is asked for this shape; whoever asked looks at what came.
     Shaped(Arc<Value>),
     /// The answer counts only if it fits.
-    Checked {
-        schema: Arc<Value>,
-        state: Check,
-    },
+    Checked(Box<Contract>),
+}
+
+/// What an answer has to fit.
+#[derive(Debug)]
+pub(crate) struct Contract {
+    /// As it was asked for, and as the provider gets it.
+    asked: Arc<Value>,
+    schema: Schema,
+    state: Check,
 }
 
 /// How far the check of an answer has come.
@@ -44,37 +54,44 @@ impl Output {
         schema.map_or(Self::Free, |schema| Self::Shaped(Arc::new(schema)))
     }
 
-    pub(crate) fn checked(schema: Option<Value>) -> Self {
-        schema.map_or(Self::Free, |schema| Self::Checked {
-            schema: Arc::new(schema),
+    /// Refuses a schema that nothing could be checked by, before anything is asked.
+    pub(crate) fn checked(asked: Option<Value>) -> Result<Self, SchemaError> {
+        let Some(asked) = asked else {
+            return Ok(Self::Free);
+        };
+        Ok(Self::Checked(Box::new(Contract {
+            schema: Schema::compile(&asked)?,
+            asked: Arc::new(asked),
             state: Check::Pending,
-        })
+        })))
     }
 
     /// Returns the schema that goes with the request.
     pub(crate) fn schema(&self) -> Option<Arc<Value>> {
         match self {
             Self::Free => None,
-            Self::Shaped(schema) | Self::Checked { schema, .. } => Some(Arc::clone(schema)),
+            Self::Shaped(asked) => Some(Arc::clone(asked)),
+            Self::Checked(contract) => Some(Arc::clone(&contract.asked)),
         }
     }
 
     /// Returns what was found in the end.
     pub(crate) fn found(&self) -> Option<&StructuredOutput> {
         match self {
-            Self::Checked {
-                state: Check::Done(found),
-                ..
-            } => Some(found),
-            Self::Free | Self::Shaped(_) | Self::Checked { .. } => None,
+            Self::Free | Self::Shaped(_) => None,
+            Self::Checked(contract) => match &contract.state {
+                Check::Pending | Check::Repairing => None,
+                Check::Done(found) => Some(found),
+            },
         }
     }
 
     /// Judges the last message of a task that is about to end.
     pub(crate) fn judge(&mut self, answer: Option<&str>) -> Verdict {
-        let Self::Checked { schema, state } = self else {
+        let Self::Checked(contract) = self else {
             return Verdict::Accepted;
         };
+        let Contract { schema, state, .. } = &mut **contract;
         let problems = match validate(schema, answer) {
             Ok(value) => {
                 *state = Check::Done(StructuredOutput::Valid { value });
@@ -96,29 +113,18 @@ impl Output {
 }
 
 /// Returns the answer as JSON that fits the schema, or what is wrong with it.
-fn validate(schema: &Value, answer: Option<&str>) -> Result<Value, Vec<String>> {
+fn validate(schema: &Schema, answer: Option<&str>) -> Result<Value, Vec<String>> {
     let Some(answer) = answer else {
         return Err(vec!["there was no answer".to_owned()]);
     };
     let value: Value = serde_json::from_str(without_fence(answer))
         .map_err(|error| vec![format!("it is not JSON: {error}")])?;
-    // Compiled here and not kept: a task's answer is looked at once or twice.
-    let validator = jsonschema::validator_for(schema)
-        .map_err(|error| vec![cut(format!("the schema itself is not valid: {error}"))])?;
-    let problems: Vec<String> = validator
-        .iter_errors(&value)
-        .take(OUTPUT_PROBLEMS_MAX)
-        .map(|error| {
-            let place = error.instance_path().to_string();
-            let place = if place.is_empty() { "/" } else { &place };
-            cut(format!("at {place}: {error}"))
-        })
-        .collect();
+    let problems = schema.check(&value, OUTPUT_PROBLEMS_MAX);
     if problems.is_empty() {
-        Ok(value)
-    } else {
-        Err(problems)
+        return Ok(value);
     }
+    let told = problems.iter().map(|problem| cut(problem.to_string()));
+    Err(told.collect())
 }
 
 /// Models like to put JSON between fences, whatever they are told.

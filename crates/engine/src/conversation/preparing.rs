@@ -10,9 +10,10 @@ use troupe_protocol::session::TurnOverrides;
 use troupe_protocol::{ResponseId, ResponseItem};
 use troupe_store::{Error, Position};
 
-use super::{Conversation, NewTask};
+use super::{Asker, Conversation, NewTask};
 use crate::emit::Emitter;
 use crate::history::History;
+use crate::output::Output;
 use crate::{resume, user_input};
 
 /// A user turn that was found to be sound.
@@ -20,6 +21,7 @@ use crate::{resume, user_input};
 pub(crate) struct Prepared {
     pub message: ResponseItem,
     pub from: From,
+    pub output: Output,
 }
 
 /// Where a task goes on from.
@@ -51,6 +53,10 @@ impl Conversation {
         if let Err(refusal) = check_directory(&task.overrides) {
             return Ok(Err(refusal));
         }
+        let output = match output(task) {
+            Ok(output) => output,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
         let message = match user_input::to_history(&task.items).await {
             Ok(message) => message,
             Err(refusal) => return Ok(Err(refusal)),
@@ -71,7 +77,11 @@ impl Conversation {
                 }
             },
         };
-        Ok(Ok(Prepared { message, from }))
+        Ok(Ok(Prepared {
+            message,
+            from,
+            output,
+        }))
     }
 
     async fn locate(&mut self, response_id: &ResponseId) -> Result<Option<From>, Error> {
@@ -119,6 +129,21 @@ impl Conversation {
         self.history = branch.history;
         self.usage.counted = None;
         Ok(())
+    }
+}
+
+/// A client looks at its answer itself; that of an agent counts only if it fits.
+fn output(task: &NewTask) -> Result<Output, ErrorEvent> {
+    let schema = task.output_schema.clone();
+    match &task.asker {
+        Asker::Client => Ok(Output::shaped(schema)),
+        Asker::Inbox(_) => Output::checked(schema).map_err(|error| ErrorEvent {
+            message: format!(
+                "the output schema is not one that answers can be checked by: {error}"
+            ),
+            fatal: false,
+            error_info: Some(ErrorInfo::InvalidSubmission),
+        }),
     }
 }
 

@@ -47,16 +47,12 @@ impl Conversation {
             self.go_back(out, *branch)?;
         }
         self.context = self.context.with(new.overrides);
-        let output = match &mail {
-            Some(_) => Output::checked(new.output_schema),
-            None => Output::shaped(new.output_schema),
-        };
         let message = FirstMessage {
             content: new.items,
             item: prepared.message,
             mail,
         };
-        self.open_task(out, id, output, Some(message), starting)?;
+        self.open_task(out, id, prepared.output, Some(message), starting)?;
         self.sample(out).await
     }
 

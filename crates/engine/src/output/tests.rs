@@ -9,6 +9,7 @@ fn contract() -> Output {
         "required": ["count"],
         "properties": { "count": { "type": "integer", "minimum": 1 } },
     })))
+    .unwrap()
 }
 
 fn check(answers: &[&str], expected: Expect) {
@@ -46,7 +47,7 @@ fn the_model_is_told_once_what_is_wrong() {
         &[r#"{"count": 0}"#, r#"{"count": 1}"#],
         expect![[r#"
             repair: Your answer does not fit the JSON schema that was asked for. What is wrong with it:
-            - at /count: 0 is less than the minimum of 1
+            - at /count: expected at least 1, found 0
             Answer again with the corrected JSON only, without any other text.
             accepted
             Some(Valid { value: Object {"count": Number(1)} })"#]],
@@ -61,8 +62,8 @@ fn a_second_answer_that_does_not_fit_is_the_end() {
             repair: Your answer does not fit the JSON schema that was asked for. What is wrong with it:
             - it is not JSON: expected ident at line 1 column 2
             Answer again with the corrected JSON only, without any other text.
-            rejected: the answer does not fit its output schema, also not after it was asked for again: at /: "count" is a required property
-            Some(Invalid { problems: ["at /: \"count\" is a required property"] })"#]],
+            rejected: the answer does not fit its output schema, also not after it was asked for again: at the top: the key "count" is missing
+            Some(Invalid { problems: ["at the top: the key \"count\" is missing"] })"#]],
     );
 }
 
@@ -75,9 +76,15 @@ fn what_only_asks_for_a_shape_is_not_checked() {
 }
 
 #[test]
-fn a_schema_that_is_none_is_a_problem_of_the_answer() {
-    let mut output = Output::checked(Some(json!({ "type": 7 })));
-    assert!(matches!(output.judge(Some("{}")), Verdict::Repair(_)));
-    assert!(matches!(output.judge(Some("{}")), Verdict::Rejected(_)));
+fn no_answer_is_none_that_fits() {
+    let mut output = contract();
+    assert!(matches!(output.judge(None), Verdict::Repair(_)));
     assert!(matches!(output.judge(None), Verdict::Rejected(_)));
+}
+
+#[test]
+fn a_schema_that_is_not_understood_is_refused_before_anything_is_asked() {
+    let refusal = Output::checked(Some(json!({ "type": 7 }))).unwrap_err();
+    expect!["at the top: `type` must be the name of a type, or a list of them"]
+        .assert_eq(&refusal.to_string());
 }

@@ -238,12 +238,12 @@ async fn an_answer_that_never_fits_is_a_typed_failure() {
     expect![[r#"
         [
           {
-            "message": "the answer does not fit its output schema, also not after it was asked for again: at /count: \"three\" is not of type \"integer\"",
+            "message": "the answer does not fit its output schema, also not after it was asked for again: at /count: expected an integer, found \"three\"",
             "reason": "output_invalid"
           },
           {
             "problems": [
-              "at /count: \"three\" is not of type \"integer\""
+              "at /count: expected an integer, found \"three\""
             ],
             "verdict": "invalid"
           }

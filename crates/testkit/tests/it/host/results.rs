@@ -29,6 +29,24 @@ async fn a_task_that_cannot_begin_has_a_result() {
     assert_eq!(tree.host.fates(), ["end written"]);
 }
 
+#[tokio::test]
+async fn a_task_whose_answer_could_not_be_checked_does_not_begin() {
+    let tree = tree(HELLO).await;
+    let mut actor = tree.stage.start().await;
+    tree.host.give(Order::Start {
+        task: "t".into(),
+        message: message_id(1),
+        mail: message("how many?"),
+        output_schema: Some(json!({ "items": { "unevaluatedItems": false } })),
+    });
+    actor.until(|msg| matches!(msg, EventMsg::Error(_))).await;
+    let result = &tree.host.results()[0];
+    expect![[r#"FailedToStart { message: "the output schema is not one that answers can be checked by: at /items: the keyword \"unevaluatedItems\" is not supported; leave it out or say it otherwise" }"#]]
+        .assert_eq(&format!("{:?}", result.stop));
+    assert_eq!(tree.stage.requests().len(), 0, "the model was not asked");
+    assert_eq!(tree.host.fates(), ["end written"]);
+}
+
 const COUNT: &str = r#"
 [[scene]]
 [[scene.turn]]

@@ -1,0 +1,188 @@
+//! A small JSON Schema: what models and people write to describe an answer.
+//!
+//! ```text
+//! Value ─compile─► Schema (nodes of rules) ─check(answer)─► problems, each with its place
+//! ```
+//!
+//! The words are those of draft 2020-12, `definitions` included. A schema is understood whole
+//! or refused: a keyword that is skipped lets answers pass that its author meant to keep
+//! out. Nodes refer to each other by number, so a recursive schema is as finite as its
+//! text.
+//!
+//! Reading order: [`Schema`] and the rules → `compile` (what is understood) → `check` (what
+//! does not fit) → `number`, `exact`, `pattern` (where JSON and Rust differ).
+//!
+//! Deliberately absent: references to other documents and anchors, `unevaluated*`, formats
+//! (they are annotations), and every draft's older spelling of what 2020-12 says differently.
+
+mod check;
+mod compile;
+mod endless;
+mod exact;
+mod keywords;
+mod number;
+mod pattern;
+mod place;
+mod problem;
+mod source;
+
+use std::collections::BTreeMap;
+
+use regex::Regex;
+use serde_json::{Number, Value};
+
+pub use problem::{Problem, SchemaDefect, SchemaError};
+
+/// A schema that was understood.
+#[derive(Debug, Clone)]
+pub struct Schema {
+    /// The first one is the root.
+    nodes: Vec<Node>,
+}
+
+impl Schema {
+    /// Understands a schema, or says which keyword is not understood and where.
+    pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
+        let nodes = compile::nodes(schema)?;
+        endless::refuse(&nodes)?;
+        Ok(Self { nodes })
+    }
+
+    /// Returns what is wrong with a value, at most `limit` problems and nothing if it fits.
+    /// A limit of zero counts as one.
+    pub fn check(&self, value: &Value, limit: usize) -> Vec<Problem> {
+        check::problems(&self.nodes, value, limit)
+    }
+}
+
+/// A schema at one place of the text. A value fits if it keeps every rule.
+#[derive(Debug, Clone)]
+struct Node {
+    /// A JSON pointer.
+    place: String,
+    rules: Vec<Rule>,
+}
+
+/// A node, by its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct NodeId(usize);
+
+impl NodeId {
+    const ROOT: Self = Self(0);
+}
+
+#[derive(Debug, Clone)]
+enum Rule {
+    /// The schema `false`.
+    Never,
+    Type(Vec<Type>),
+    /// `enum` and `const`: the texts of what is allowed, see [`exact`].
+    Choice(Vec<String>),
+    Number(NumberRule),
+    Text(TextRule),
+    List(ListRule),
+    Object(ObjectRule),
+    Logic(Logic),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Type {
+    Null,
+    Boolean,
+    Integer,
+    Number,
+    String,
+    Array,
+    Object,
+}
+
+#[derive(Debug, Clone)]
+enum NumberRule {
+    Bound(Bound, Number),
+    MultipleOf(Number),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Bound {
+    Minimum,
+    ExclusiveMinimum,
+    Maximum,
+    ExclusiveMaximum,
+}
+
+#[derive(Debug, Clone)]
+enum TextRule {
+    /// In characters.
+    Length(Range),
+    Pattern(Pattern),
+}
+
+/// A pattern as it was written, and as it is searched for.
+#[derive(Debug, Clone)]
+struct Pattern {
+    written: String,
+    regex: Regex,
+}
+
+/// How many there may be of something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Range {
+    min: u64,
+    max: Option<u64>,
+}
+
+#[derive(Debug, Clone)]
+enum ListRule {
+    /// `prefixItems`, then `items` for the rest.
+    Items {
+        prefix: Vec<NodeId>,
+        rest: Rest,
+    },
+    Count(Range),
+    Contains {
+        node: NodeId,
+        range: Range,
+    },
+    Unique,
+}
+
+#[derive(Debug, Clone)]
+enum ObjectRule {
+    /// `properties` and `patternProperties`, then `additionalProperties` for the rest.
+    Members {
+        named: BTreeMap<String, NodeId>,
+        matching: Vec<(Pattern, NodeId)>,
+        rest: Rest,
+    },
+    Required(Vec<String>),
+    Names(NodeId),
+    Count(Range),
+    /// What else is required when a key is there.
+    DependentRequired(Vec<(String, Vec<String>)>),
+}
+
+/// What may be there besides what is named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rest {
+    Anything,
+    Nothing,
+    Fitting(NodeId),
+}
+
+/// Rules about the same value by other nodes.
+#[derive(Debug, Clone)]
+enum Logic {
+    Ref(NodeId),
+    AllOf(Vec<NodeId>),
+    AnyOf(Vec<NodeId>),
+    OneOf(Vec<NodeId>),
+    Not(NodeId),
+    If {
+        condition: NodeId,
+        then: Option<NodeId>,
+        otherwise: Option<NodeId>,
+    },
+}
+
+#[cfg(test)]
+mod tests;

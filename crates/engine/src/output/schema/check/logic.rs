@@ -1,0 +1,101 @@
+//! What schemas say by other schemas about the same value.
+
+use serde_json::Value;
+
+use super::{Check, Sink};
+use crate::limits::{SCHEMA_ALTERNATIVE_CHARS_MAX, SCHEMA_ALTERNATIVES_TOLD_MAX};
+use crate::output::schema::problem::beginning;
+use crate::output::schema::{Logic, NodeId};
+
+impl Check<'_> {
+    pub(super) fn logic(&mut self, logic: &Logic, value: &Value, sink: &mut Sink) {
+        match logic {
+            Logic::Ref(node) => self.node(*node, value, sink),
+            Logic::AllOf(nodes) => {
+                for node in nodes {
+                    self.node(*node, value, sink);
+                }
+            }
+            Logic::AnyOf(nodes) => self.any_of(nodes, value, sink),
+            Logic::OneOf(nodes) => self.one_of(nodes, value, sink),
+            Logic::Not(node) => {
+                if self.fits(*node, value) {
+                    self.tell(sink, || "it is what `not` excludes".to_owned());
+                }
+            }
+            Logic::If {
+                condition,
+                then,
+                otherwise,
+            } => {
+                let holds = self.fits(*condition, value);
+                if let Some(node) = if holds { then } else { otherwise } {
+                    self.node(*node, value, sink);
+                }
+            }
+        }
+    }
+
+    fn fits(&mut self, node: NodeId, value: &Value) -> bool {
+        let mut verdict = Sink::verdict();
+        self.node(node, value, &mut verdict);
+        verdict.fits()
+    }
+
+    fn any_of(&mut self, nodes: &[NodeId], value: &Value, sink: &mut Sink) {
+        let mut refusals = Vec::new();
+        for node in nodes {
+            let mut alternative = sink.alternative();
+            self.node(*node, value, &mut alternative);
+            if alternative.fits() {
+                return;
+            }
+            refusals.push(alternative);
+        }
+        self.tell(sink, || none_fits("anyOf", refusals));
+    }
+
+    fn one_of(&mut self, nodes: &[NodeId], value: &Value, sink: &mut Sink) {
+        let mut refusals = Vec::new();
+        let mut first = None;
+        for (index, node) in nodes.iter().enumerate() {
+            let mut alternative = sink.alternative();
+            self.node(*node, value, &mut alternative);
+            match (alternative.fits(), first) {
+                (false, _) => refusals.push(alternative),
+                (true, None) => first = Some(index),
+                (true, Some(first)) => {
+                    return self.tell(sink, || {
+                        let (first, second) = (first + 1, index + 1);
+                        format!(
+                            "it fits the alternatives {first} and {second} of `oneOf`; expected \
+                             exactly one"
+                        )
+                    });
+                }
+            }
+        }
+        if first.is_none() {
+            self.tell(sink, || none_fits("oneOf", refusals));
+        }
+    }
+}
+
+/// Tells the first problem of each alternative, since nobody knows which one was meant.
+fn none_fits(keyword: &str, refusals: Vec<Sink>) -> String {
+    let all = refusals.len();
+    let told = refusals
+        .into_iter()
+        .take(SCHEMA_ALTERNATIVES_TOLD_MAX)
+        .flat_map(Sink::into_problems)
+        .enumerate()
+        .map(|(index, problem)| {
+            let problem = beginning(&problem.to_string(), SCHEMA_ALTERNATIVE_CHARS_MAX);
+            format!("({}) {problem}", index + 1)
+        });
+    let mut told: Vec<String> = told.collect();
+    if all > SCHEMA_ALTERNATIVES_TOLD_MAX {
+        told.push(format!("and {} more", all - SCHEMA_ALTERNATIVES_TOLD_MAX));
+    }
+    format!("it fits no alternative of `{keyword}`: {}", told.join("; "))
+}
