@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
+use troupe_engine::schema::Schema;
 use troupe_protocol::approval::{ExecApprovalRequest, ReviewDecision};
 use troupe_protocol::result::TaskResult;
 use troupe_protocol::tree::{AgentMessage, Caller};
@@ -61,6 +62,10 @@ impl Desk {
         let wanted = request.agent_type.as_deref().unwrap_or(DEFAULT_ROLE);
         let roles = &self.agents.options().roles;
         let role = roles.resolve(&request.turn.cwd, wanted)?;
+        // That of the role was checked when its file was read.
+        if let Some(schema) = &request.output_schema {
+            Schema::compile(schema)?;
+        }
         let request = Box::new(request);
         self.ask(|caller, reply| Request::Spawn {
             caller,

@@ -1,6 +1,7 @@
 //! Why something was not done. The texts are read by models: each says what to do instead.
 
 use thiserror::Error;
+use troupe_engine::schema::SchemaError;
 
 use crate::roles;
 use crate::tree::{AddressError, Refusal};
@@ -13,6 +14,8 @@ pub enum Trouble {
     Address(#[from] AddressError),
     #[error(transparent)]
     Role(#[from] roles::Error),
+    #[error("output_schema: {0}")]
+    OutputSchema(#[from] SchemaError),
     #[error("Unknown model `{model}` for {tool}. Available models: {}", .known.join(", "))]
     UnknownModel {
         tool: &'static str,

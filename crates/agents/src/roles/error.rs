@@ -5,6 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use troupe_config::nearest;
+use troupe_engine::schema::SchemaError;
 
 use super::limits::{FILE_BYTES_MAX, LIST_ENTRIES_MAX, PLACE_FILES_MAX};
 use super::name::{BadName, Name};
@@ -123,6 +124,8 @@ pub enum Problem {
     NotDeclared(Name),
     #[error("the block of {0} is empty; expected a prompt")]
     EmptyBlock(Name),
+    #[error("output_schema: {0}")]
+    OutputSchema(#[from] SchemaError),
     #[error("the schema {path:?}: {problem}")]
     Schema {
         path: String,
@@ -130,8 +133,8 @@ pub enum Problem {
     },
 }
 
-/// Why the file of an output schema cannot be used. Its text is never quoted: a link may
-/// lead anywhere.
+/// Why the file of an output schema cannot be used. Of its text only keys are quoted: a link
+/// may lead anywhere.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaProblem {
     #[error("expected a path below the directory of the role")]
@@ -142,6 +145,8 @@ pub enum SchemaProblem {
     NotJson { line: usize, column: usize },
     #[error("expected a JSON object")]
     NotAnObject,
+    #[error(transparent)]
+    NotUnderstood(#[from] SchemaError),
 }
 
 /// Why bytes of a file are not there. Becomes [`Error::Read`] or [`SchemaProblem::Unreadable`].

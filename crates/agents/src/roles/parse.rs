@@ -5,6 +5,7 @@
 
 use serde_json::Value;
 use serde_saphyr::Spanned;
+use troupe_engine::schema::Schema;
 
 use super::document::{Block, Document, split};
 use super::error::{Fault, Problem, SchemaProblem};
@@ -155,7 +156,10 @@ fn micro_usd(amount: Spanned<f64>) -> Result<u64, Fault> {
 
 fn schema_of(schema: Spanned<Value>, read: ReadSchema<'_>) -> Result<Value, Fault> {
     match schema.value {
-        Value::Object(_) => Ok(schema.value),
+        Value::Object(_) => match Schema::compile(&schema.value) {
+            Ok(_) => Ok(schema.value),
+            Err(error) => Err(fault_at(schema.referenced, Problem::OutputSchema(error))),
+        },
         Value::String(path) => {
             let from_file = read(&path).and_then(|text| schema_in(&text));
             from_file
@@ -173,11 +177,11 @@ fn schema_in(text: &[u8]) -> Result<Value, SchemaProblem> {
         line: error.line(),
         column: error.column(),
     })?;
-    if schema.is_object() {
-        Ok(schema)
-    } else {
-        Err(SchemaProblem::NotAnObject)
+    if !schema.is_object() {
+        return Err(SchemaProblem::NotAnObject);
     }
+    Schema::compile(&schema)?;
+    Ok(schema)
 }
 
 /// Brings the declared personas and their blocks together; each needs the other.

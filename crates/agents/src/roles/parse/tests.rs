@@ -18,6 +18,7 @@ pub(super) fn read(text: impl AsRef<[u8]>) -> Result<Role, Fault> {
         &mut |path| match path {
             "good.json" => Ok(br#"{"type": "object"}"#.to_vec()),
             "list.json" => Ok(b"[]".to_vec()),
+            "odd.json" => Ok(br#"{"items": {"minimum": "secret"}}"#.to_vec()),
             "bad.json" => Ok(b"{\n  secret\n}".to_vec()),
             _ => Err(SchemaProblem::Outside),
         },
@@ -413,6 +414,20 @@ fn schemas_are_objects_or_files_that_hold_one() {
         expect![
             "3:16: expected a JSON Schema (keys with values), or the path of a file that holds one"
         ],
+    );
+}
+
+#[test]
+fn schemas_that_no_answer_could_be_checked_by_are_refused() {
+    check(
+        with("description: d\noutput_schema: { properties: { a: { nullable: true } } }"),
+        expect![[
+            r#"3:16: output_schema: at /properties/a: the keyword "nullable" is not supported; leave it out or say it otherwise"#
+        ]],
+    );
+    check(
+        with("description: d\noutput_schema: odd.json"),
+        expect![[r#"3:16: the schema "odd.json": at /items: `minimum` must be a number"#]],
     );
 }
 

@@ -68,6 +68,23 @@ async fn unknown_arguments_are_refused_by_name() {
 }
 
 #[tokio::test]
+async fn a_schema_that_no_answer_could_be_checked_by_is_refused_with_its_place() {
+    let count = json!({"type": "integer", "nullable": true});
+    check_refused(
+        &[
+            json!({"message": "work", "output_schema": {"properties": {"count": count}}}),
+            json!({"message": "work", "output_schema": {"type": "text"}}),
+            json!({"message": "work", "output_schema": {"$ref": "https://example.com/a.json"}}),
+        ],
+        expect![[r##"
+            output_schema: at /properties/count: the keyword "nullable" is not supported; leave it out or say it otherwise
+            output_schema: at the top: "text" is no type; use null, boolean, integer, number, string, array or object
+            output_schema: at the top: `$ref` "https://example.com/a.json" is not supported; refer to a place in this schema, such as #/$defs/name"##]],
+    )
+    .await;
+}
+
+#[tokio::test]
 async fn items_reach_the_child_as_one_message() {
     let items =
         json!([{"type": "text", "text": "first this"}, {"type": "text", "text": "then that"}]);
