@@ -14,8 +14,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures_util::future::BoxFuture;
 use futures_util::{StreamExt, stream};
 use serde::{Deserialize, Serialize};
+use troupe_protocol::catalogue::ModelEntry;
 
 use crate::error::{ModelError, ModelErrorKind};
 use crate::event::ModelEvent;
@@ -64,6 +66,10 @@ impl Recorder {
 impl Model for Recorder {
     fn provider_id(&self) -> &str {
         self.model.provider_id()
+    }
+
+    fn models(&self) -> BoxFuture<'_, Result<Vec<ModelEntry>, ModelError>> {
+        self.model.models()
     }
 
     fn open(&self, request: ModelRequest) -> ModelStream {

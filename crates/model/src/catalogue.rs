@@ -4,7 +4,11 @@
 use std::sync::LazyLock;
 
 use serde::Deserialize;
+use troupe_protocol::catalogue::ModelEntry;
 use troupe_protocol::policy::ReasoningEffort;
+
+/// The model that plays screenplays.
+const SCRIPTED: &str = "scripted";
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -16,6 +20,8 @@ pub struct ModelInfo {
     /// The efforts that it accepts; empty for a model that does not reason.
     #[serde(default)]
     pub efforts: Vec<ReasoningEffort>,
+    /// The effort that it has when none is asked for.
+    pub default_effort: Option<ReasoningEffort>,
     #[serde(default)]
     pub images: bool,
 }
@@ -23,6 +29,18 @@ pub struct ModelInfo {
 impl ModelInfo {
     pub fn reasons(&self) -> bool {
         !self.efforts.is_empty()
+    }
+
+    /// Returns the model as clients are told of it.
+    pub fn entry(&self) -> ModelEntry {
+        ModelEntry {
+            context_window: Some(self.context_window),
+            max_output: Some(self.max_output),
+            efforts: self.efforts.clone(),
+            default_effort: self.default_effort,
+            images: Some(self.images),
+            ..ModelEntry::named(&self.slug)
+        }
     }
 }
 
@@ -40,6 +58,29 @@ static CATALOGUE: LazyLock<Vec<ModelInfo>> = LazyLock::new(|| {
 /// Returns every known model, in the order in which it should be offered.
 pub fn models() -> &'static [ModelInfo] {
     &CATALOGUE
+}
+
+/// Returns the built-in list as clients are told of it. The model that plays screenplays is
+/// in nobody's shop.
+pub fn entries() -> Vec<ModelEntry> {
+    let offered = models().iter().filter(|info| info.slug != SCRIPTED);
+    offered.map(ModelInfo::entry).collect()
+}
+
+/// Marks the model that is used unless another is chosen, and adds it if it is not listed.
+pub fn with_default(mut models: Vec<ModelEntry>, default: &str) -> Vec<ModelEntry> {
+    if !models.iter().any(|entry| entry.model == default) {
+        let known = lookup(default).map(ModelInfo::entry);
+        let own = ModelEntry {
+            model: default.to_owned(),
+            ..known.unwrap_or_else(|| ModelEntry::named(default))
+        };
+        models.insert(0, own);
+    }
+    for entry in &mut models {
+        entry.is_default = entry.model == default;
+    }
+    models
 }
 
 /// Finds a model by its slug. Dated snapshots are found under their plain name.
@@ -78,6 +119,12 @@ mod tests {
         assert_eq!(slugs.len(), models().len());
         for info in models() {
             assert!(info.max_output <= info.context_window, "{}", info.slug);
+            let default = info.default_effort;
+            assert!(
+                default.is_none_or(|effort| info.efforts.contains(&effort)),
+                "{}",
+                info.slug
+            );
         }
     }
 

@@ -15,10 +15,12 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, stream};
 use http::{HeaderMap, HeaderValue, header};
 use jiff::Timestamp;
 use tokio::time::timeout;
+use troupe_protocol::catalogue::ModelEntry;
 
 use crate::error::{ModelError, ModelErrorKind};
 use crate::event::ModelEvent;
@@ -73,6 +75,10 @@ impl Model for HttpModel {
         &self.endpoint.id
     }
 
+    fn models(&self) -> BoxFuture<'_, Result<Vec<ModelEntry>, ModelError>> {
+        Box::pin(self.endpoint.models())
+    }
+
     fn open(&self, request: ModelRequest) -> ModelStream {
         let exchange = Exchange::new(self.endpoint.clone(), request);
         ModelStream::new(stream::unfold(exchange, |mut exchange| async move {
@@ -93,12 +99,12 @@ impl fmt::Debug for HttpModel {
 
 impl Endpoint {
     /// Returns scheme, host and port: the part of the URL that holds no secret.
-    fn server(&self) -> String {
+    pub(crate) fn server(&self) -> String {
         self.url.origin().ascii_serialization()
     }
 
     /// Takes keys out of a text from outside: some servers repeat what they were sent.
-    fn without_secrets(&self, mut text: String) -> String {
+    pub(crate) fn without_secrets(&self, mut text: String) -> String {
         let sensitive = self.headers.values().filter(|value| value.is_sensitive());
         for secret in sensitive.filter_map(|value| value.to_str().ok()) {
             let secret = secret.strip_prefix("Bearer ").unwrap_or(secret);
@@ -110,7 +116,7 @@ impl Endpoint {
         text
     }
 
-    fn client(&self) -> Result<&reqwest::Client, ModelError> {
+    pub(crate) fn client(&self) -> Result<&reqwest::Client, ModelError> {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
@@ -454,8 +460,20 @@ async fn read_capped(mut response: reqwest::Response, idle_timeout: Duration) ->
     String::from_utf8_lossy(&body).into_owned()
 }
 
+/// Reads a body that is short. What the caller waits for it is the caller's to bound.
+pub(crate) async fn read_up_to(mut response: reqwest::Response, bytes_max: usize) -> String {
+    let mut body = Vec::new();
+    while let Ok(Some(chunk)) = response.chunk().await
+        && body.len() < bytes_max
+    {
+        body.extend_from_slice(&chunk);
+    }
+    body.truncate(bytes_max);
+    String::from_utf8_lossy(&body).into_owned()
+}
+
 /// Writes an error with its causes and without its URL, whose query may hold a key.
-fn causes(error: reqwest::Error) -> String {
+pub(crate) fn causes(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut text = error.to_string();
     let mut source = error.source();

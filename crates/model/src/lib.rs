@@ -32,6 +32,7 @@ mod error;
 mod event;
 mod http;
 pub mod limits;
+mod listing;
 mod model;
 mod provider;
 mod rate_limits;

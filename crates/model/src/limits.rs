@@ -37,6 +37,13 @@ pub const RETRY_DELAY_MS_MAX: u64 = 60_000;
 /// delay in the error, because a person should decide about waiting that long.
 pub const RETRY_AFTER_MS_MAX: u64 = 300_000;
 
+/// How long a provider may take to say which models it has. Somebody waits for it.
+pub const MODELS_TIMEOUT_MS: u64 = 10_000;
+/// What is read of such an answer; more makes it unreadable.
+pub const MODELS_BYTES_MAX: usize = 8 << 20;
+/// Models of such an answer; the rest is left out.
+pub const MODELS_LISTED_MAX: usize = 1_000;
+
 pub const CONNECT_TIMEOUT_MS: u64 = 15_000;
 pub const STREAM_IDLE_TIMEOUT_MS_DEFAULT: u64 = 300_000;
 

@@ -4,9 +4,11 @@ use std::fmt;
 use std::pin::Pin;
 
 use futures_core::Stream;
+use futures_util::future::BoxFuture;
 use futures_util::{StreamExt, stream};
+use troupe_protocol::catalogue::ModelEntry;
 
-use crate::error::ModelError;
+use crate::error::{ModelError, ModelErrorKind};
 use crate::event::ModelEvent;
 use crate::request::ModelRequest;
 
@@ -14,6 +16,16 @@ use crate::request::ModelRequest;
 pub trait Model: Send + Sync + fmt::Debug {
     /// Returns the name under which the provider is configured.
     fn provider_id(&self) -> &str;
+
+    /// Asks which models there are to choose from. One answer or one failure: nothing is
+    /// tried again.
+    fn models(&self) -> BoxFuture<'_, Result<Vec<ModelEntry>, ModelError>> {
+        let error = ModelError::new(
+            ModelErrorKind::BadRequest,
+            format!("{} cannot tell which models it has", self.provider_id()),
+        );
+        Box::pin(async move { Err(error) })
+    }
 
     /// Starts one response. Nothing happens before the first [`ModelStream::next_batch`].
     fn open(&self, request: ModelRequest) -> ModelStream;

@@ -14,6 +14,7 @@
 
 pub mod agent;
 pub mod approval;
+pub mod catalogue;
 pub mod command;
 pub mod error;
 pub mod event;
