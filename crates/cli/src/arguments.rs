@@ -4,8 +4,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::bench;
 use crate::commands::{
-    agents, apply_patch, completion, config, demo, doctor, exec, mock_model, proto, review, roles,
-    rules, sessions,
+    agents, apply_patch, completion, config, demo, doctor, exec, mock_model, models, proto, review,
+    roles, rules, sessions,
 };
 
 /// A local coding-agent engine in which one agent can run many.
@@ -52,6 +52,8 @@ pub enum Command {
     Reindex,
     /// Show a real task over a scripted model; needs no key and no configuration.
     Demo(demo::DemoArguments),
+    /// List the models to choose from, with their context windows and efforts.
+    Models(models::ModelsArguments),
     /// Check what works on this machine.
     Doctor(doctor::DoctorArguments),
     /// Print each effective setting with its origin.

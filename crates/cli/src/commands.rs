@@ -8,6 +8,7 @@ pub mod demo;
 pub mod doctor;
 pub mod exec;
 pub mod mock_model;
+pub mod models;
 pub mod proto;
 pub mod review;
 pub mod roles;
@@ -46,6 +47,7 @@ pub fn run(cli: Cli) -> Outcome {
         Some(Command::Roles(arguments)) => roles::run(arguments),
         Some(Command::Reindex) => sessions::reindex(),
         Some(Command::Demo(arguments)) => demo::run(arguments),
+        Some(Command::Models(arguments)) => models::run(arguments, overrides, layers),
         Some(Command::Doctor(arguments)) => doctor::run(arguments, overrides, layers),
         Some(Command::Config(arguments)) => config::run(arguments, overrides, layers),
         Some(Command::Rules(arguments)) => rules::run(arguments, overrides, layers),
@@ -65,6 +67,7 @@ fn needs_no_configuration(command: &Command) -> bool {
         | Command::Review(_)
         | Command::Proto(_)
         | Command::Agents(_)
+        | Command::Models(_)
         | Command::Doctor(_)
         | Command::Config(_)
         | Command::Rules(_) => false,

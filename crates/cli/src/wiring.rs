@@ -125,7 +125,8 @@ impl Wiring {
             model: asked("model").then_some(context.model),
             effort: context.effort.filter(|_| asked("model_reasoning_effort")),
             summary: asked("model_reasoning_summary").then_some(context.summary),
-            collaboration_mode: None,
+            collaboration_mode: asked("collaboration_mode")
+                .then_some(context.collaboration_mode.into()),
             personality: context.personality.filter(|_| asked("personality")),
         })
     }

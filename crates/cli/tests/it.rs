@@ -29,6 +29,10 @@ mod kill;
 mod kill_tree;
 #[path = "it/machine.rs"]
 mod machine;
+#[path = "it/models.rs"]
+mod models;
+#[path = "it/plan.rs"]
+mod plan;
 #[path = "it/proto.rs"]
 mod proto;
 #[path = "it/review.rs"]

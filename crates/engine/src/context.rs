@@ -1,5 +1,7 @@
 //! Context fragments: what the model is told about where it works, before the user speaks.
 
+mod standing;
+
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -11,6 +13,8 @@ use troupe_protocol::policy::{Personality, SandboxPolicy};
 use troupe_protocol::session::TurnContext;
 
 use crate::deps::{Clock, Instructions, ProjectDocSettings};
+
+pub(crate) use standing::Standing;
 
 const BASE_INSTRUCTIONS: &str = include_str!("prompts/base.md");
 const PERSONALITY_PLACEHOLDER: &str = "{{personality}}";
@@ -37,7 +41,10 @@ pub(crate) fn project_doc_title(cwd: &Path) -> String {
 
 /// Tells whether a user message is one of the engine's own.
 pub(crate) fn is_fragment(text: &str) -> bool {
-    is_environment(text) || text.starts_with(PROJECT_DOC_OPEN) || text.starts_with("<turn_aborted>")
+    is_environment(text)
+        || text.starts_with(PROJECT_DOC_OPEN)
+        || text.starts_with("<turn_aborted>")
+        || standing::is_note(text)
 }
 
 /// Returns the first text of a message.
@@ -48,20 +55,30 @@ pub(crate) fn text_of(item: &ResponseItem) -> Option<&str> {
     }
 }
 
+/// Returns how a personality speaks.
+fn manner(personality: Personality) -> &'static str {
+    match personality {
+        Personality::None => "",
+        Personality::Friendly => PERSONALITY_FRIENDLY.trim_end(),
+        Personality::Pragmatic => PERSONALITY_PRAGMATIC.trim_end(),
+    }
+}
+
+/// Tells whether the instructions have a place for a personality.
+pub(crate) fn has_place_for_personality(base: Option<&str>) -> bool {
+    base.unwrap_or(BASE_INSTRUCTIONS)
+        .contains(PERSONALITY_PLACEHOLDER)
+}
+
 /// Returns the instructions that go beside the history.
 pub(crate) fn instructions(
     base: Option<&str>,
-    personality: Option<Personality>,
+    personality: Personality,
     role: Option<&str>,
 ) -> String {
-    let manner = match personality {
-        None | Some(Personality::None) => "",
-        Some(Personality::Friendly) => PERSONALITY_FRIENDLY,
-        Some(Personality::Pragmatic) => PERSONALITY_PRAGMATIC,
-    };
     let mut text = base
         .unwrap_or(BASE_INSTRUCTIONS)
-        .replace(PERSONALITY_PLACEHOLDER, manner.trim_end());
+        .replace(PERSONALITY_PLACEHOLDER, manner(personality));
     if let Some(role) = role {
         text.truncate(text.trim_end().len());
         text.push_str("\n\n");

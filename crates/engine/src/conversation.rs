@@ -4,14 +4,15 @@
 //! begins), `preparing` (a user turn before anything is aborted for it), `running` (a task's
 //! requests), `steering` (messages that join it), `cycle` (one response and its calls),
 //! `ending` (a task's result), `stopping` (ending a task early), `requests` (everything else
-//! a client may ask), `compaction` (making the history smaller), `hosted` (what the tree is
-//! told), `ordered` (what the tree asks for).
+//! a client may ask), `compaction` (making the history smaller), `models` (what is known
+//! about the model), `hosted` (what the tree is told), `ordered` (what the tree asks for).
 
 mod compaction;
 mod cycle;
 mod ending;
 mod forking;
 mod hosted;
+mod models;
 mod opening;
 mod ordered;
 mod preparing;
@@ -23,9 +24,10 @@ mod stopping;
 use std::sync::Arc;
 
 use serde_json::Value;
-use troupe_model::{Model, ToolSet, catalogue};
+use troupe_model::{Model, ToolSet};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::op::{ConfigureSession, ForkPoint, Op};
+use troupe_protocol::policy::Personality;
 use troupe_protocol::rollout::{CarriedState, SessionMeta};
 use troupe_protocol::session::{TurnContext, TurnOverrides};
 use troupe_protocol::usage::{RateLimitSnapshot, TokenUsage, TokenUsageInfo};
@@ -33,7 +35,7 @@ use troupe_protocol::{ResponseId, ResponseItem, SessionId};
 use troupe_store::Store;
 use troupe_tools::Registry;
 
-use crate::context;
+use crate::context::{self, Standing};
 use crate::deps::{Clock, Ids, Instructions, WindowSettings};
 use crate::emit::Emitter;
 use crate::history::History;
@@ -41,7 +43,9 @@ use crate::host::Host;
 use crate::limits::AUTO_COMPACT_PERCENT;
 use crate::mailbox::Mailbox;
 use crate::task::{Mail, Task};
+use models::Models;
 
+pub(crate) use models::check_model;
 pub(crate) use preparing::From;
 
 #[derive(Debug)]
@@ -68,6 +72,7 @@ pub(crate) struct Conversation {
     prompt_cache_key: String,
     /// Counts the tasks of this process.
     epoch: u64,
+    models: Models,
     mailbox: Mailbox,
     clock: Clock,
     ids: Ids,
@@ -125,13 +130,13 @@ impl Conversation {
         let context = self.context.clone();
         ConfigureSession {
             overrides: TurnOverrides {
+                collaboration_mode: Some(context.mode_choice()),
+                effort: models::sent_effort(&context),
                 cwd: Some(context.cwd),
                 approval_policy: Some(context.approval_policy),
                 sandbox_policy: Some(context.sandbox_policy),
                 model: Some(context.model),
-                effort: context.effort,
                 summary: Some(context.summary),
-                collaboration_mode: Some(context.collaboration_mode),
                 personality: context.personality,
             },
             model_provider: Some(self.meta.model_provider.clone()),
@@ -157,22 +162,11 @@ impl Conversation {
         task.map_or(&self.context, |task| &task.context)
     }
 
-    /// Returns the model's context window in tokens, if anybody knows it.
-    fn context_window(&self) -> Option<u64> {
-        self.window.context_window.or_else(|| {
-            catalogue::lookup(&self.turn_context().model).map(|model| model.context_window)
-        })
-    }
-
     /// Returns how full the context may be before it is compacted.
-    fn compact_limit(&self) -> Option<u64> {
-        let by_window = self
-            .context_window()
-            .map(|window| window * AUTO_COMPACT_PERCENT / 100);
-        match (by_window, self.window.auto_compact_token_limit) {
-            (Some(window), Some(limit)) => Some(window.min(limit)),
-            (window, limit) => window.or(limit),
-        }
+    fn compact_limit(&self) -> u64 {
+        let by_window = self.context_window().saturating_mul(AUTO_COMPACT_PERCENT) / 100;
+        let configured = self.window.auto_compact_token_limit;
+        configured.map_or(by_window, |limit| limit.min(by_window))
     }
 
     /// Returns how full the context is: the provider's count, and an estimate of what was
@@ -188,7 +182,7 @@ impl Conversation {
         TokenUsageInfo {
             total_token_usage: self.usage.total,
             last_token_usage: self.usage.last,
-            model_context_window: self.context_window(),
+            model_context_window: Some(self.context_window()),
         }
     }
 
@@ -207,14 +201,17 @@ impl Conversation {
         }
     }
 
+    fn base_instructions(&self) -> Option<&str> {
+        let own = self.meta.base_instructions.as_deref();
+        own.or(self.instructions.base.as_deref())
+    }
+
+    /// Returns the instructions as they were when the session began: a provider finds them
+    /// again, and what changed since then is told in the history.
     fn instructions_text(&self) -> Arc<str> {
-        let base = self
-            .meta
-            .base_instructions
-            .as_deref()
-            .or(self.instructions.base.as_deref());
-        let personality = self.turn_context().personality;
-        context::instructions(base, personality, self.instructions.role.as_deref()).into()
+        let personality = self.meta.personality.unwrap_or(Personality::None);
+        let role = self.instructions.role.as_deref();
+        context::instructions(self.base_instructions(), personality, role).into()
     }
 
     fn environment_text(&self) -> String {
@@ -223,25 +220,34 @@ impl Conversation {
 
     /// Returns what the model must be told about its surroundings and does not know yet.
     fn missing_context(&self, warnings: &mut Vec<String>) -> Vec<ResponseItem> {
+        let messages = self.history.user_messages();
+        let told: Vec<&str> = messages.filter_map(context::text_of).collect();
+        self.context_beside(&told, warnings)
+    }
+
+    /// Returns what a model must be told that was told this.
+    fn context_beside(&self, told: &[&str], warnings: &mut Vec<String>) -> Vec<ResponseItem> {
         let mut items = Vec::new();
-        let cwd = &self.turn_context().cwd;
-        let title = context::project_doc_title(cwd);
-        let mut told = self.history.user_messages().filter_map(context::text_of);
-        if !told.any(|text| text.starts_with(&title)) {
-            let doc = context::project_doc(cwd, &self.instructions);
+        let context = self.turn_context();
+        let title = context::project_doc_title(&context.cwd);
+        if !told.iter().any(|text| text.starts_with(&title)) {
+            let doc = context::project_doc(&context.cwd, &self.instructions);
             warnings.extend(doc.warnings);
             items.extend(doc.message);
         }
         let environment = self.environment_text();
-        let told = self
-            .history
-            .user_messages()
-            .rev()
-            .filter_map(context::text_of)
-            .find(|text| context::is_environment(text));
-        if told != Some(environment.as_str()) {
+        let last = told.iter().rev().find(|text| context::is_environment(text));
+        if last.is_none_or(|last| **last != environment) {
             items.push(ResponseItem::user_text(environment));
         }
+        let filled = self
+            .meta
+            .personality
+            .filter(|_| context::has_place_for_personality(self.base_instructions()))
+            .unwrap_or(Personality::None);
+        let wanted = context.personality.unwrap_or(Personality::None);
+        items.extend(Standing::manner(wanted, filled).missing(told));
+        items.extend(Standing::mode(context).missing(told));
         items
     }
 }

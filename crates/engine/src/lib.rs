@@ -54,5 +54,6 @@ pub use host::{
 pub use inquiry::{Inquiry, NotTaken, Word};
 pub use mailbox::Orders;
 pub use output::schema;
+pub use response::plans::{ProposedPlan, TAGS as PLAN_TAGS};
 pub use salvage::salvage;
 pub use session::{Closed, SessionHandle, spawn};

@@ -46,6 +46,13 @@ pub const COMPACTION_KEPT_PERCENT: u64 = 25;
 /// does not fit.
 pub const COMPACTION_ATTEMPTS_MAX: u32 = 5;
 
+/// The context window of a model that nobody knows. The user is told that it is assumed.
+pub const CONTEXT_WINDOW_ASSUMED_TOKENS: u64 = 128_000;
+
+/// Requests for the provider's list of models that may be open. Over it `list_models` is
+/// refused.
+pub const MODEL_REFRESHES_MAX: usize = 4;
+
 /// The part of the context window that may be used before the history is compacted.
 pub const AUTO_COMPACT_PERCENT: u64 = 90;
 

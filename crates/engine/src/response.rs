@@ -5,17 +5,25 @@
 //! history. When the connection breaks and the provider tries again, the texts shown so far
 //! are reset by an empty snapshot and the same items are filled anew, so that nobody ever
 //! sees a thing twice.
+//!
+//! In plan mode a message is read by `plans`, which tells the proposed plan in it from the
+//! rest; the history keeps the message as the model wrote it.
 
 mod headline;
+pub mod plans;
+mod shown;
 
 use troupe_model::{ItemKind, ModelEvent};
 use troupe_protocol::event::{EventMsg, TextDelta};
-use troupe_protocol::history::{ReasoningPart, ResponseItem, SummaryPart};
-use troupe_protocol::item::{AgentMessageItem, ReasoningItem, TurnItem};
-use troupe_protocol::{ItemId, SessionId, SubmissionId};
+use troupe_protocol::history::ResponseItem;
+use troupe_protocol::item::TurnItem;
+use troupe_protocol::policy::CollaborationMode;
+use troupe_protocol::{SessionId, SubmissionId};
 
 use crate::deps::Ids;
 use headline::Headline;
+use plans::{Piece, Plans, without_tags};
+use shown::{Shown, ShownText, TextKind, part_at, raw_text, summary_text};
 
 /// What a step of a response makes the session say.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,32 +43,15 @@ pub(crate) struct Response {
     /// earlier attempt showed.
     attempt: Attempt,
     headline: Headline,
+    /// How messages are read in plan mode.
+    plans: Option<Plans>,
 }
 
 #[derive(Debug, Default)]
 struct Attempt {
     messages: usize,
+    plans: usize,
     reasonings: usize,
-}
-
-/// An item that people have been shown the beginning of.
-#[derive(Debug)]
-struct Shown {
-    /// The provider's id of it in the current attempt; `None` after a retry.
-    model_id: Option<String>,
-    id: ItemId,
-    text: ShownText,
-    /// Set once the provider has sent it whole.
-    whole: bool,
-}
-
-#[derive(Debug)]
-enum ShownText {
-    Message(String),
-    Reasoning {
-        summary: Vec<String>,
-        raw: Vec<String>,
-    },
 }
 
 /// The items of a response, for people and for the history.
@@ -71,7 +62,12 @@ pub(crate) struct Finished {
 }
 
 impl Response {
-    pub(crate) fn new(session: SessionId, turn: SubmissionId, ids: Ids) -> Self {
+    pub(crate) fn new(
+        session: SessionId,
+        turn: SubmissionId,
+        mode: CollaborationMode,
+        ids: Ids,
+    ) -> Self {
         Self {
             session,
             turn,
@@ -80,6 +76,10 @@ impl Response {
             done: Vec::new(),
             attempt: Attempt::default(),
             headline: Headline::default(),
+            plans: match mode {
+                CollaborationMode::Plan => Some(Plans::default()),
+                CollaborationMode::Default => None,
+            },
         }
     }
 
@@ -121,6 +121,9 @@ impl Response {
         self.done.clear();
         self.attempt = Attempt::default();
         self.headline.restart();
+        if let Some(plans) = &mut self.plans {
+            *plans = Plans::default();
+        }
         for index in 0..self.items.len() {
             self.items[index].model_id = None;
             self.items[index].whole = false;
@@ -131,7 +134,8 @@ impl Response {
     }
 
     /// Ends a complete response.
-    pub(crate) fn finish(self) -> Finished {
+    pub(crate) fn finish(mut self) -> Finished {
+        self.flush();
         let items = self.items.iter().map(Shown::to_item).collect();
         Finished {
             items,
@@ -141,42 +145,53 @@ impl Response {
 
     /// Ends a response that was stopped: what people have read stays, calls are dropped
     /// because nobody will run them, and reasoning because nothing follows it.
-    pub(crate) fn abandon(self) -> Finished {
-        let history = self
-            .items
-            .iter()
-            .filter_map(|shown| match &shown.text {
-                ShownText::Message(text) if !text.is_empty() => {
-                    Some(ResponseItem::assistant_text(text.clone()))
-                }
-                _ => None,
-            })
-            .collect();
+    pub(crate) fn abandon(mut self) -> Finished {
+        self.flush();
+        let kept = |text: &str| (!text.is_empty()).then(|| ResponseItem::assistant_text(text));
+        let history = match &self.plans {
+            Some(plans) => plans.raw().filter_map(kept).collect(),
+            None => self
+                .items
+                .iter()
+                .filter_map(|shown| match &shown.text {
+                    ShownText::Message(text) => kept(text),
+                    ShownText::Plan(_) | ShownText::Reasoning { .. } => None,
+                })
+                .collect(),
+        };
         Finished {
             items: self.items.iter().map(Shown::to_item).collect(),
             history,
         }
     }
 
-    /// Returns the text of the last message shown.
-    pub(crate) fn last_message(&self) -> Option<&str> {
+    /// Returns the text of the last message: all of it, the plan in it included.
+    pub(crate) fn last_message(&self) -> Option<String> {
+        if let Some(plans) = &self.plans {
+            let said = plans.raw().rev().map(without_tags);
+            return said
+                .map(|text| text.trim().to_owned())
+                .find(|text| !text.is_empty());
+        }
         self.items.iter().rev().find_map(|shown| match &shown.text {
-            ShownText::Message(text) if !text.is_empty() => Some(text.as_str()),
+            ShownText::Message(text) if !text.is_empty() => Some(text.clone()),
             _ => None,
         })
     }
 
     fn start(&mut self, model_id: String, kind: &ItemKind, said: &mut Vec<Said>) {
         match kind {
+            // A message of plan mode begins with its first word.
+            ItemKind::Message if self.plans.is_some() => (),
             ItemKind::Message => {
-                self.open(model_id, ShownText::Message(String::new()), said);
+                self.open(Some(model_id), ShownText::Message(String::new()), said);
             }
             ItemKind::Reasoning => {
                 let text = ShownText::Reasoning {
                     summary: Vec::new(),
                     raw: Vec::new(),
                 };
-                self.open(model_id, text, said);
+                self.open(Some(model_id), text, said);
             }
             // A call is shown when it runs: its tool knows best how.
             ItemKind::FunctionCall { .. } | ItemKind::CustomToolCall { .. } | ItemKind::Other => (),
@@ -184,7 +199,7 @@ impl Response {
     }
 
     /// Opens an item, or takes up the one that an earlier attempt showed in its place.
-    fn open(&mut self, model_id: String, text: ShownText, said: &mut Vec<Said>) -> usize {
+    fn open(&mut self, model_id: Option<String>, text: ShownText, said: &mut Vec<Said>) -> usize {
         let nth = self.attempt.count(&text);
         let earlier = self
             .items
@@ -194,12 +209,12 @@ impl Response {
             .nth(nth)
             .map(|(index, _)| index);
         if let Some(index) = earlier {
-            self.items[index].model_id = Some(model_id);
+            self.items[index].model_id = model_id;
             return index;
         }
         let id = self.ids.item(text.id_prefix());
         let shown = Shown {
-            model_id: Some(model_id),
+            model_id,
             id,
             text,
             whole: false,
@@ -217,16 +232,87 @@ impl Response {
     }
 
     fn text(&mut self, model_id: &str, delta: String, said: &mut Vec<Said>) {
-        let index = self.find(model_id).unwrap_or_else(|| {
-            self.open(model_id.to_owned(), ShownText::Message(String::new()), said)
-        });
+        match &mut self.plans {
+            Some(plans) => {
+                let pieces = plans.push(model_id, &delta);
+                self.show(model_id, pieces, said);
+            }
+            None => {
+                let index = self.message_item(model_id, said);
+                self.append(index, delta, said);
+            }
+        }
+    }
+
+    fn message_item(&mut self, model_id: &str, said: &mut Vec<Said>) -> usize {
+        self.find(model_id).unwrap_or_else(|| {
+            let text = ShownText::Message(String::new());
+            self.open(Some(model_id.to_owned()), text, said)
+        })
+    }
+
+    /// Shows what plan mode made of a piece of a message.
+    fn show(&mut self, model_id: &str, pieces: Vec<Piece>, said: &mut Vec<Said>) {
+        for piece in pieces {
+            match piece {
+                Piece::Message(text) => {
+                    let index = self.message_item(model_id, said);
+                    self.append(index, text, said);
+                }
+                Piece::PlanBegins => {
+                    self.open(None, ShownText::Plan(String::new()), said);
+                }
+                Piece::Plan(text) => {
+                    if let Some(index) = self.plan_item() {
+                        self.append(index, text, said);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns the plan, of which a response has one at most.
+    fn plan_item(&self) -> Option<usize> {
+        let is_plan = |shown: &Shown| matches!(shown.text, ShownText::Plan(_));
+        self.items.iter().position(is_plan)
+    }
+
+    fn append(&mut self, index: usize, delta: String, said: &mut Vec<Said>) {
         let shown = &mut self.items[index];
         if shown.whole {
             return;
         }
-        if let ShownText::Message(text) = &mut shown.text {
-            text.push_str(&delta);
-            said.push(self.delta(index, TextKind::Message, delta, false));
+        let kind = match &mut shown.text {
+            ShownText::Message(text) => {
+                text.push_str(&delta);
+                TextKind::Message
+            }
+            ShownText::Plan(text) => {
+                text.push_str(&delta);
+                TextKind::Plan
+            }
+            ShownText::Reasoning { .. } => return,
+        };
+        said.push(self.delta(index, kind, delta, false));
+    }
+
+    /// Adds what was held back of messages that do not become whole to what is shown of
+    /// them. Nothing is begun for it.
+    fn flush(&mut self) {
+        let Some(plans) = &mut self.plans else {
+            return;
+        };
+        for (model_id, pieces) in plans.flush() {
+            for piece in pieces {
+                let (index, text) = match piece {
+                    Piece::Message(text) => (self.find(&model_id), text),
+                    Piece::Plan(text) => (self.plan_item(), text),
+                    Piece::PlanBegins => continue,
+                };
+                if let Some(index) = index {
+                    self.append(index, text, &mut Vec::new());
+                }
+            }
         }
     }
 
@@ -278,13 +364,52 @@ impl Response {
                 summary: Vec::new(),
                 raw: Vec::new(),
             };
-            self.open(model_id.to_owned(), text, said)
+            self.open(Some(model_id.to_owned()), text, said)
         })
     }
 
     /// Takes an item that is whole. Its text is authoritative over the deltas.
     fn finish_item(&mut self, model_id: String, item: ResponseItem, said: &mut Vec<Said>) {
-        let text = match &item {
+        match item.assistant_message() {
+            Some(text) if self.plans.is_some() => self.finish_message(&model_id, &text, said),
+            _ => self.finish_whole(model_id, &item, said),
+        }
+        self.done.push(item);
+    }
+
+    /// Takes a whole message apart, in plan mode.
+    fn finish_message(&mut self, model_id: &str, text: &str, said: &mut Vec<Said>) {
+        let Some(plans) = &mut self.plans else {
+            return;
+        };
+        let (parts, had_plan) = plans.finish(model_id, text);
+        if !parts.message.is_empty() || self.find(model_id).is_some() {
+            let index = self.message_item(model_id, said);
+            self.settle(index, ShownText::Message(parts.message));
+        }
+        let shown = if had_plan { self.plan_item() } else { None };
+        match (parts.plan, shown) {
+            (Some(plan), Some(index)) => self.settle(index, ShownText::Plan(plan)),
+            (Some(plan), None) => {
+                let index = self.open(None, ShownText::Plan(String::new()), said);
+                self.settle(index, ShownText::Plan(plan));
+            }
+            // The whole message has no plan after all. Another one may have it.
+            (None, Some(index)) => {
+                self.items[index].text = ShownText::Plan(String::new());
+                self.attempt.plans = 0;
+            }
+            (None, None) => (),
+        }
+    }
+
+    fn settle(&mut self, index: usize, text: ShownText) {
+        self.items[index].text = text;
+        self.items[index].whole = true;
+    }
+
+    fn finish_whole(&mut self, model_id: String, item: &ResponseItem, said: &mut Vec<Said>) {
+        let text = match item {
             ResponseItem::Message { .. } => item.assistant_message().map(ShownText::Message),
             ResponseItem::Reasoning {
                 summary, content, ..
@@ -297,17 +422,15 @@ impl Response {
         if let Some(text) = text {
             let index = match self.find(&model_id) {
                 Some(index) => index,
-                None => self.open(model_id, text.empty(), said),
+                None => self.open(Some(model_id), text.empty(), said),
             };
             if let ShownText::Reasoning { summary, .. } = &text
                 && let [.., last] = &summary[..]
             {
                 self.headline.look((index, summary.len() - 1), last, last);
             }
-            self.items[index].text = text;
-            self.items[index].whole = true;
+            self.settle(index, text);
         }
-        self.done.push(item);
     }
 
     fn delta(&self, index: usize, kind: TextKind, delta: String, snapshot: bool) -> Said {
@@ -320,6 +443,7 @@ impl Response {
         };
         Said::Delta(match kind {
             TextKind::Message => EventMsg::AgentMessageContentDelta(delta),
+            TextKind::Plan => EventMsg::PlanDelta(delta),
             TextKind::Summary => EventMsg::ReasoningContentDelta(delta),
             TextKind::Raw => EventMsg::ReasoningRawContentDelta(delta),
         })
@@ -332,109 +456,16 @@ enum Part {
     Raw,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum TextKind {
-    Message,
-    Summary,
-    Raw,
-}
-
 impl Attempt {
     fn count(&mut self, text: &ShownText) -> usize {
         let counter = match text {
             ShownText::Message(_) => &mut self.messages,
+            ShownText::Plan(_) => &mut self.plans,
             ShownText::Reasoning { .. } => &mut self.reasonings,
         };
         *counter += 1;
         *counter - 1
     }
-}
-
-impl ShownText {
-    fn same_kind(&self, other: &Self) -> bool {
-        std::mem::discriminant(self) == std::mem::discriminant(other)
-    }
-
-    fn id_prefix(&self) -> &'static str {
-        match self {
-            Self::Message(_) => "msg",
-            Self::Reasoning { .. } => "rs",
-        }
-    }
-
-    fn empty(&self) -> Self {
-        match self {
-            Self::Message(_) => Self::Message(String::new()),
-            Self::Reasoning { .. } => Self::Reasoning {
-                summary: Vec::new(),
-                raw: Vec::new(),
-            },
-        }
-    }
-
-    /// Empties the text and returns the kinds of which something had been shown.
-    fn clear(&mut self) -> Vec<TextKind> {
-        let mut shown = Vec::new();
-        match self {
-            Self::Message(text) => {
-                if !text.is_empty() {
-                    shown.push(TextKind::Message);
-                }
-                text.clear();
-            }
-            Self::Reasoning { summary, raw } => {
-                if !summary.is_empty() {
-                    shown.push(TextKind::Summary);
-                }
-                if !raw.is_empty() {
-                    shown.push(TextKind::Raw);
-                }
-                summary.clear();
-                raw.clear();
-            }
-        }
-        shown
-    }
-}
-
-impl Shown {
-    fn to_item(&self) -> TurnItem {
-        match &self.text {
-            ShownText::Message(text) => TurnItem::AgentMessage(AgentMessageItem {
-                id: self.id.clone(),
-                text: text.clone(),
-            }),
-            ShownText::Reasoning { summary, raw } => TurnItem::Reasoning(ReasoningItem {
-                id: self.id.clone(),
-                summary_text: summary.clone(),
-                raw_content: raw.clone(),
-            }),
-        }
-    }
-}
-
-fn summary_text(part: &SummaryPart) -> String {
-    match part {
-        SummaryPart::SummaryText { text } => text.clone(),
-    }
-}
-
-fn raw_text(part: &ReasoningPart) -> String {
-    match part {
-        ReasoningPart::ReasoningText { text } | ReasoningPart::Text { text } => text.clone(),
-    }
-}
-
-/// Returns the part with this index. A server that skips numbers gets no more parts than
-/// it sent: the next one is used.
-fn part_at(parts: &mut Vec<String>, index: u32) -> &mut String {
-    let index = usize::try_from(index)
-        .unwrap_or(usize::MAX)
-        .min(parts.len());
-    if index == parts.len() {
-        parts.push(String::new());
-    }
-    &mut parts[index]
 }
 
 #[cfg(test)]

@@ -13,7 +13,8 @@ use std::sync::Arc;
 
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
-use troupe_model::ModelEvent;
+use troupe_model::{ModelError, ModelEvent};
+use troupe_protocol::catalogue::ModelEntry;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{AbortReason, ErrorEvent, EventMsg};
 use troupe_protocol::op::{ConfigureSession, Submission};
@@ -129,6 +130,11 @@ pub(crate) enum Input {
         call_id: CallId,
         signal: Box<CallSignal>,
     },
+    /// The provider said which models it has, or why not.
+    ModelsListed {
+        id: SubmissionId,
+        answer: Box<Result<Vec<ModelEntry>, ModelError>>,
+    },
     /// Nothing runs below this session any more.
     TreeQuiet,
     /// Everything below this session has ended.
@@ -221,7 +227,7 @@ impl Actor {
     async fn step(&mut self, input: Input) -> Flow {
         let asked = match &input {
             Input::Submission(submission) => submission.id.clone(),
-            Input::Refused { id, .. } => id.clone(),
+            Input::Refused { id, .. } | Input::ModelsListed { id, .. } => id.clone(),
             Input::LastWord
             | Input::Order(_)
             | Input::TreeQuiet
@@ -257,6 +263,11 @@ impl Actor {
                 self.audience = Audience::Gone;
                 if let Some(conversation) = &mut self.conversation {
                     Box::pin(conversation.refuse_questions(&mut self.emitter)).await?;
+                }
+            }
+            Input::ModelsListed { id, answer } => {
+                if let Some(conversation) = &mut self.conversation {
+                    conversation.models_listed(&mut self.emitter, &id, *answer)?;
                 }
             }
             Input::Model(batch) => {

@@ -252,7 +252,7 @@ fork?: ForkPoint | null, source?: SessionSource | null,
 /**
  * Nothing is written to disk.
  */
-ephemeral?: boolean, cwd?: string | null, approval_policy?: ApprovalPolicy | null, sandbox_policy?: SandboxPolicy | null, model?: string | null, effort?: ReasoningEffort | null, summary?: ReasoningSummary | null, collaboration_mode?: CollaborationMode | null, personality?: Personality | null, };
+ephemeral?: boolean, cwd?: string | null, approval_policy?: ApprovalPolicy | null, sandbox_policy?: SandboxPolicy | null, model?: string | null, effort?: ReasoningEffort | null, summary?: ReasoningSummary | null, collaboration_mode?: ModeChoice | null, personality?: Personality | null, };
 
 export type ContentItem = { "type": "input_text", text: string, }
   | { "type": "input_image", image_url: string, detail?: ImageDetail | null, }
@@ -360,6 +360,7 @@ export type EventMsg = { "type": "session_configured" } & SessionConfigured
   | { "type": "entered_review_mode", target: ReviewTarget, user_facing_hint?: string | null, }
   | { "type": "exited_review_mode", review_output?: ReviewOutput | null, }
   | { "type": "list_skills_response", skills: Array<SkillsEntry>, }
+  | { "type": "list_models_response" } & ModelList
   | { "type": "subagent_lifecycle" } & SubagentLifecycle
   | { "type": "agent_inbox" } & AgentInbox
   | { "type": "collab_agent_spawn_begin" } & CollabSpawnBegin
@@ -537,6 +538,67 @@ export type MessageMetadata = { is_callback: boolean,
  */
 source: string, child_session_id: SessionId, child_task_id: SubmissionId, };
 
+/**
+ * A mode as a client chooses it: by its name alone, or with settings that go with it.
+ */
+export type ModeChoice = CollaborationMode | ModeWithSettings;
+
+/**
+ * What a client wants of a mode. Model and effort win over those named beside the mode.
+ */
+export type ModeSettings = { model?: string | null, reasoning_effort?: ReasoningEffort | null,
+/**
+ * Told to the model instead of the mode's own instructions.
+ */
+developer_instructions?: string | null, };
+
+export type ModeWithSettings = { mode: CollaborationMode, settings: ModeSettings, };
+
+/**
+ * What is known about one model. What is absent is not known, which does not keep the
+ * model from being used.
+ */
+export type ModelEntry = {
+/**
+ * As `model` of a turn takes it.
+ */
+model: string,
+/**
+ * The session's tasks run with it unless they say otherwise.
+ */
+is_default?: boolean,
+/**
+ * Tokens of input that fit.
+ */
+context_window?: number | null,
+/**
+ * Tokens that it writes at most.
+ */
+max_output?: number | null,
+/**
+ * The efforts that it takes; empty for a model that does not reason, and for one of
+ * which nothing is known.
+ */
+efforts?: Array<ReasoningEffort>, default_effort?: ReasoningEffort | null,
+/**
+ * Whether it sees images.
+ */
+images?: boolean | null, };
+
+/**
+ * The answer to `list_models`.
+ */
+export type ModelList = { models: Array<ModelEntry>, source: ModelListSource,
+/**
+ * Why the list is not what was asked for, or not all of it.
+ */
+note?: string | null, };
+
+/**
+ * Who says which models there are.
+ */
+export type ModelListSource = "built_in" | "provider";
+
 export type OnParentInterrupt = "keep_running" | "cancel";
 
 export type Op = { "type": "configure_session" } & ConfigureSession
@@ -545,10 +607,10 @@ export type Op = { "type": "configure_session" } & ConfigureSession
  * Continue from this bookmark; what came after it is left out.
  */
 last_response_id?: ResponseId | null, }
-  | { "type": "user_turn", items: Array<UserInput>, final_output_json_schema?: JsonValue | null, last_response_id?: ResponseId | null, cwd?: string | null, approval_policy?: ApprovalPolicy | null, sandbox_policy?: SandboxPolicy | null, model?: string | null, effort?: ReasoningEffort | null, summary?: ReasoningSummary | null, collaboration_mode?: CollaborationMode | null, personality?: Personality | null, }
+  | { "type": "user_turn", items: Array<UserInput>, final_output_json_schema?: JsonValue | null, last_response_id?: ResponseId | null, cwd?: string | null, approval_policy?: ApprovalPolicy | null, sandbox_policy?: SandboxPolicy | null, model?: string | null, effort?: ReasoningEffort | null, summary?: ReasoningSummary | null, collaboration_mode?: ModeChoice | null, personality?: Personality | null, }
   | { "type": "steer", items: Array<UserInput>, }
   | { "type": "interrupt" }
-  | { "type": "override_turn_context", cwd?: string | null, approval_policy?: ApprovalPolicy | null, sandbox_policy?: SandboxPolicy | null, model?: string | null, effort?: ReasoningEffort | null, summary?: ReasoningSummary | null, collaboration_mode?: CollaborationMode | null, personality?: Personality | null, }
+  | { "type": "override_turn_context", cwd?: string | null, approval_policy?: ApprovalPolicy | null, sandbox_policy?: SandboxPolicy | null, model?: string | null, effort?: ReasoningEffort | null, summary?: ReasoningSummary | null, collaboration_mode?: ModeChoice | null, personality?: Personality | null, }
   | { "type": "exec_approval", id: string, decision: ReviewDecision, }
   | { "type": "patch_approval", id: string, decision: ReviewDecision, }
   | { "type": "user_input_answer", id: string, response: UserInputResponse, }
@@ -560,7 +622,11 @@ last_response_id?: ResponseId | null, }
   | { "type": "set_thread_note", note: string, }
   | { "type": "review", review_request: ReviewRequest, }
   | { "type": "list_skills", cwds: Array<string>, force_reload: boolean, }
-  | { "type": "list_models" }
+  | { "type": "list_models",
+/**
+ * Ask the provider; without an answer the built-in list is given, with a note.
+ */
+refresh: boolean, }
   | { "type": "list_mcp_tools" }
   | { "type": "refresh_mcp_servers" }
   | { "type": "undo" }
@@ -728,7 +794,11 @@ export type SessionConfigured = { session_id: SessionId, forked_from_id?: Sessio
 /**
  * How many messages the history begins with.
  */
-history_entry_count: number, rollout_path?: string | null, cwd: string, approval_policy: ApprovalPolicy, sandbox_policy: SandboxPolicy, model: string, effort?: ReasoningEffort | null, summary: ReasoningSummary, collaboration_mode: CollaborationMode, personality?: Personality | null, };
+history_entry_count: number, rollout_path?: string | null, cwd: string, approval_policy: ApprovalPolicy, sandbox_policy: SandboxPolicy, model: string, effort?: ReasoningEffort | null, summary: ReasoningSummary, collaboration_mode: CollaborationMode,
+/**
+ * What the model is told of the mode; the mode's own instructions if absent.
+ */
+mode_instructions?: string | null, personality?: Personality | null, };
 
 /**
  * Identifies one conversation. Version 4, so that its first eight characters are random
@@ -744,7 +814,12 @@ timestamp: string, cwd: string,
 /**
  * The program that opened the session, such as an SDK's name.
  */
-originator: string, cli_version: string, source: SessionSource, model_provider: string, forked_from_id?: SessionId | null, base_instructions?: string | null, git?: GitInfo | null, };
+originator: string, cli_version: string, source: SessionSource, model_provider: string, forked_from_id?: SessionId | null, base_instructions?: string | null,
+/**
+ * The manner that the instructions were filled with when the session began. A later
+ * one is told in the history, so that what came before stays as it was sent.
+ */
+personality?: Personality | null, git?: GitInfo | null, };
 
 /**
  * Who opened a session.
@@ -939,7 +1014,11 @@ response_id?: ResponseId | null, duration_ms: number, };
 /**
  * Everything that may differ from one task to the next.
  */
-export type TurnContext = { cwd: string, approval_policy: ApprovalPolicy, sandbox_policy: SandboxPolicy, model: string, effort?: ReasoningEffort | null, summary: ReasoningSummary, collaboration_mode: CollaborationMode, personality?: Personality | null, };
+export type TurnContext = { cwd: string, approval_policy: ApprovalPolicy, sandbox_policy: SandboxPolicy, model: string, effort?: ReasoningEffort | null, summary: ReasoningSummary, collaboration_mode: CollaborationMode,
+/**
+ * What the model is told of the mode; the mode's own instructions if absent.
+ */
+mode_instructions?: string | null, personality?: Personality | null, };
 
 export type TurnItem = { "type": "UserMessage" } & UserMessageItem
   | { "type": "AgentMessage" } & AgentMessageItem

@@ -13,6 +13,7 @@ use crate::agent::{
 use crate::approval::{
     ExecApprovalRequest, PatchApprovalRequest, ReviewDecision, UserInputRequest, UserInputResponse,
 };
+use crate::catalogue::ModelList;
 use crate::command::{
     CommandSource, FileChanges, OutputStream, ParsedCommand, PlanStep, WorkStatus,
 };
@@ -225,6 +226,7 @@ pub enum EventMsg {
     ListSkillsResponse {
         skills: Vec<SkillsEntry>,
     },
+    ListModelsResponse(ModelList),
 
     // Other agents
     SubagentLifecycle(SubagentLifecycle),

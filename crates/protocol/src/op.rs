@@ -104,7 +104,12 @@ pub enum Op {
         #[serde(default)]
         force_reload: bool,
     },
-    ListModels,
+    /// Answered with `list_models_response`.
+    ListModels {
+        /// Ask the provider; without an answer the built-in list is given, with a note.
+        #[serde(default)]
+        refresh: bool,
+    },
     ListMcpTools,
     RefreshMcpServers,
     Undo,

@@ -1,9 +1,12 @@
 //! What commands may do, and when a person is asked.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, IntoDeserializer as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// When a tool call needs a person's word.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -186,4 +189,76 @@ pub enum CollaborationMode {
         alias = "custom"
     )]
     Default,
+}
+
+/// A mode as a client chooses it: by its name alone, or with settings that go with it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(untagged)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum ModeChoice {
+    Name(CollaborationMode),
+    Full(ModeWithSettings),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct ModeWithSettings {
+    pub mode: CollaborationMode,
+    #[serde(default)]
+    pub settings: ModeSettings,
+}
+
+/// What a client wants of a mode. Model and effort win over those named beside the mode.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct ModeSettings {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning_effort: Option<ReasoningEffort>,
+    /// Told to the model instead of the mode's own instructions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub developer_instructions: Option<String>,
+}
+
+impl ModeChoice {
+    pub fn into_parts(self) -> (CollaborationMode, ModeSettings) {
+        match self {
+            Self::Name(mode) => (mode, ModeSettings::default()),
+            Self::Full(ModeWithSettings { mode, settings }) => (mode, settings),
+        }
+    }
+}
+
+impl From<CollaborationMode> for ModeChoice {
+    fn from(mode: CollaborationMode) -> Self {
+        Self::Name(mode)
+    }
+}
+
+/// Written by hand because a derived one would answer a misspelt name with "no variant
+/// matches", and not with the names that there are.
+impl<'de> Deserialize<'de> for ModeChoice {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NameOrTable;
+
+        impl<'de> Visitor<'de> for NameOrTable {
+            type Value = ModeChoice;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of a mode, or an object with `mode` and `settings`")
+            }
+
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<ModeChoice, E> {
+                CollaborationMode::deserialize(name.into_deserializer()).map(ModeChoice::Name)
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<ModeChoice, M::Error> {
+                let table = MapAccessDeserializer::new(map);
+                ModeWithSettings::deserialize(table).map(ModeChoice::Full)
+            }
+        }
+
+        deserializer.deserialize_any(NameOrTable)
+    }
 }

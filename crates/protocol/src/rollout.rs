@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::event::EventMsg;
 use crate::history::ResponseItem;
 use crate::id::{ResponseId, SessionId, SubmissionId};
+use crate::policy::Personality;
 use crate::session::{GitInfo, SessionSource, TurnContext};
 use crate::tree::AgentLine;
 use crate::usage::TokenUsage;
@@ -72,6 +73,10 @@ pub struct SessionMeta {
     pub forked_from_id: Option<SessionId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_instructions: Option<String>,
+    /// The manner that the instructions were filled with when the session began. A later
+    /// one is told in the history, so that what came before stays as it was sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub personality: Option<Personality>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub git: Option<GitInfo>,
 }

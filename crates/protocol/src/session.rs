@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::id::SessionId;
 use crate::policy::{
-    ApprovalPolicy, CollaborationMode, Personality, ReasoningEffort, ReasoningSummary,
-    SandboxPolicy,
+    ApprovalPolicy, CollaborationMode, ModeChoice, ModeSettings, ModeWithSettings, Personality,
+    ReasoningEffort, ReasoningSummary, SandboxPolicy,
 };
 
 /// Who opened a session.
@@ -58,6 +58,9 @@ pub struct TurnContext {
     pub summary: ReasoningSummary,
     #[serde(default)]
     pub collaboration_mode: CollaborationMode,
+    /// What the model is told of the mode; the mode's own instructions if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode_instructions: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub personality: Option<Personality>,
 }
@@ -79,26 +82,51 @@ pub struct TurnOverrides {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<ReasoningSummary>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub collaboration_mode: Option<CollaborationMode>,
+    pub collaboration_mode: Option<ModeChoice>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub personality: Option<Personality>,
 }
 
 impl TurnContext {
-    /// Returns this context with the overrides applied.
+    /// Returns this context with the overrides applied. Model and effort of a mode become
+    /// the session's like any other; its instructions last as long as the mode.
     pub fn with(&self, overrides: TurnOverrides) -> Self {
         let base = self.clone();
+        let (mode, instructions, chosen) = match overrides.collaboration_mode {
+            None => (
+                base.collaboration_mode,
+                base.mode_instructions,
+                ModeSettings::default(),
+            ),
+            Some(choice) => {
+                let (mode, mut settings) = choice.into_parts();
+                (mode, settings.developer_instructions.take(), settings)
+            }
+        };
         Self {
             cwd: overrides.cwd.unwrap_or(base.cwd),
             approval_policy: overrides.approval_policy.unwrap_or(base.approval_policy),
             sandbox_policy: overrides.sandbox_policy.unwrap_or(base.sandbox_policy),
-            model: overrides.model.unwrap_or(base.model),
-            effort: overrides.effort.or(base.effort),
+            model: chosen.model.or(overrides.model).unwrap_or(base.model),
+            effort: chosen.reasoning_effort.or(overrides.effort).or(base.effort),
             summary: overrides.summary.unwrap_or(base.summary),
-            collaboration_mode: overrides
-                .collaboration_mode
-                .unwrap_or(base.collaboration_mode),
+            collaboration_mode: mode,
+            mode_instructions: instructions,
             personality: overrides.personality.or(base.personality),
+        }
+    }
+
+    /// Returns the choice that leads to this context's mode.
+    pub fn mode_choice(&self) -> ModeChoice {
+        match &self.mode_instructions {
+            None => ModeChoice::Name(self.collaboration_mode),
+            Some(instructions) => ModeChoice::Full(ModeWithSettings {
+                mode: self.collaboration_mode,
+                settings: ModeSettings {
+                    developer_instructions: Some(instructions.clone()),
+                    ..ModeSettings::default()
+                },
+            }),
         }
     }
 }

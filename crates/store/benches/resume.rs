@@ -34,6 +34,7 @@ fn meta() -> SessionMeta {
         model_provider: "scripted".into(),
         forked_from_id: None,
         base_instructions: None,
+        personality: None,
         git: None,
     }
 }
@@ -47,6 +48,7 @@ fn context() -> TurnContext {
         effort: None,
         summary: ReasoningSummary::Auto,
         collaboration_mode: CollaborationMode::Default,
+        mode_instructions: None,
         personality: None,
     }
 }

@@ -82,7 +82,11 @@ impl Stage {
             settings: StageSettings {
                 approval_policy: ApprovalPolicy::Never,
                 sandbox_policy: SandboxPolicy::DangerFullAccess,
-                window: WindowSettings::default(),
+                // Nobody but the stage knows its model.
+                window: WindowSettings {
+                    context_window: Some(272_000),
+                    auto_compact_token_limit: None,
+                },
                 retries: 2,
                 idle_timeout_ms: 10_000,
                 stateful: false,
@@ -306,6 +310,7 @@ impl Configurator for StageConfigurator {
                 effort: None,
                 summary: ReasoningSummary::default(),
                 collaboration_mode: CollaborationMode::default(),
+                mode_instructions: None,
                 personality: None,
             },
             instructions: Instructions {

@@ -22,6 +22,7 @@ pub fn line(msg: &EventMsg) -> String {
         EventMsg::AgentMessageContentDelta(delta) => {
             format!("agent_message_content_delta {:?}", delta.delta)
         }
+        EventMsg::PlanDelta(delta) => format!("plan_delta {:?}", delta.delta),
         EventMsg::AgentMessage { message } => format!("agent_message {message:?}"),
         EventMsg::UserMessage { message, .. } => format!("user_message {message:?}"),
         EventMsg::ExecCommandBegin(begin) => format!("exec_command_begin {:?}", begin.command),
@@ -45,6 +46,7 @@ fn item_line(item: &TurnItem) -> String {
     match item {
         TurnItem::UserMessage(_) => "UserMessage".to_owned(),
         TurnItem::AgentMessage(item) => format!("AgentMessage {:?}", item.text),
+        TurnItem::Plan(item) => format!("Plan {:?}", item.text),
         TurnItem::CommandExecution(item) => format!("CommandExecution {:?}", item.status),
         TurnItem::FileChange(item) => format!("FileChange {:?}", item.status),
         TurnItem::ToolCall(item) => format!("ToolCall {} {:?}", item.tool, item.status),

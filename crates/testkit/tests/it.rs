@@ -11,9 +11,13 @@ mod it {
     mod faults;
     mod faulty;
     mod host;
+    mod models;
+    mod personality;
+    mod plan;
     mod questions;
     mod review;
     mod rules;
+    mod settings;
     mod storage;
     mod tasks;
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tokio_util::task::AbortOnDropHandle;
 use troupe_engine::{Deps, Opened, Order, Orders, SessionHandle, spawn};
 use troupe_protocol::op::{ConfigureSession, ForkPoint};
+use troupe_protocol::policy::CollaborationMode;
 use troupe_protocol::session::{SessionSource, TurnOverrides};
 use troupe_protocol::spawn::{ChildInstructions, HistoryShare, SpawnSpec};
 use troupe_protocol::{AgentId, EventMsg, Op, SessionId, Submission, SubmissionId};
@@ -303,6 +304,8 @@ fn overrides(spec: &SpawnSpec) -> TurnOverrides {
         sandbox_policy: Some(spec.sandbox_policy.clone()),
         model: Some(spec.model.clone()),
         effort: spec.reasoning_effort,
+        // A plan is agreed on with a person. A child does what it is asked to.
+        collaboration_mode: Some(CollaborationMode::Default.into()),
         ..TurnOverrides::default()
     }
 }

@@ -256,6 +256,7 @@ async fn long_session(home: &std::path::Path) -> Result<SessionId, Box<dyn std::
         effort: None,
         summary: troupe_protocol::policy::ReasoningSummary::default(),
         collaboration_mode: troupe_protocol::policy::CollaborationMode::default(),
+        mode_instructions: None,
         personality: None,
     };
     let meta = SessionMeta {
@@ -268,6 +269,7 @@ async fn long_session(home: &std::path::Path) -> Result<SessionId, Box<dyn std::
         model_provider: "bench".to_owned(),
         forked_from_id: None,
         base_instructions: None,
+        personality: None,
         git: None,
     };
     let mut log = store.create(&meta).await?;

@@ -42,10 +42,10 @@ that fails is told of; it is the first agent's business, and changes the exit co
 With --json, each line is an object with a type: thread.started, turn.started, item.started,
 item.updated, item.completed, error, and at the end of each turn turn.completed or turn.failed
 (also after Ctrl-C; after SIGTERM nothing more is printed). usage counts the tokens of the whole
-thread, turn_usage those of this turn. Work with other agents is an item collab_tool_call. The
-lives of all agents of the tree are lines agent.created (agent_id, thread_id, parent_thread_id,
-path, summary, status), agent.status (agent_id, thread_id, status, message) and agent.deleted,
-also after the last turn.
+thread, turn_usage those of this turn. A proposed plan is an item plan; work with other agents
+is an item collab_tool_call. The lives of all agents of the tree are lines agent.created
+(agent_id, thread_id, parent_thread_id, path, summary, status), agent.status (agent_id,
+thread_id, status, message) and agent.deleted, also after the last turn.
 
 Exit codes:
   0    the task was completed; if children reported later, the last task was
@@ -61,7 +61,9 @@ Examples:
   troupe exec -s read-only -m gpt-5.1 --json \"explain this repository\" > events.jsonl
   cargo build 2>&1 | troupe exec \"fix these errors\"
   troupe exec --output-schema answer.schema.json -o answer.json \"list the public functions\"
-  troupe exec resume 3f2a9c1e \"now update the docs\""
+  troupe exec resume 3f2a9c1e \"now update the docs\"
+  troupe exec --plan \"split the parser\" > plan.md
+  troupe exec resume --last --no-plan \"do it\""
 )]
 pub struct ExecArguments {
     /// What to do; `-` or nothing reads it from stdin, and what is piped in beside it is added.
@@ -214,6 +216,12 @@ pub struct ExecOptions {
         conflicts_with_all = ["sandbox", "full_auto"]
     )]
     bypass: bool,
+    /// Plan mode: the model looks, asks and proposes a plan, and changes nothing.
+    #[arg(long, global = true)]
+    plan: bool,
+    /// Leave the plan mode of a session that is continued: have the work done.
+    #[arg(long, global = true, conflicts_with = "plan")]
+    no_plan: bool,
     /// Work in this directory.
     #[arg(short = 'C', long, global = true, value_name = "DIR")]
     cd: Option<PathBuf>,
@@ -391,6 +399,12 @@ fn flags(options: &ExecOptions) -> Vec<Flag> {
     }
     if options.full_auto {
         flags.push(flag("--full-auto", "sandbox_mode", "workspace-write"));
+    }
+    if options.plan {
+        flags.push(flag("--plan", "collaboration_mode", "plan"));
+    }
+    if options.no_plan {
+        flags.push(flag("--no-plan", "collaboration_mode", "default"));
     }
     if options.bypass {
         let name = "--dangerously-bypass-approvals-and-sandbox";

@@ -50,6 +50,7 @@ pub fn is_beside_the_task(msg: &EventMsg) -> bool {
             | EventMsg::EnteredReviewMode { .. }
             | EventMsg::ExitedReviewMode { .. }
             | EventMsg::ListSkillsResponse { .. }
+            | EventMsg::ListModelsResponse(_)
             | EventMsg::AgentInbox(_)
     )
 }

@@ -13,7 +13,7 @@ use troupe_engine::Clock;
 use troupe_protocol::command::{FileChange, PlanStep, StepStatus, WorkStatus};
 use troupe_protocol::event::{SessionConfigured, TurnAborted, TurnComplete};
 use troupe_protocol::item::{CommandExecutionItem, FileChangeItem, McpToolCallItem, ToolCallItem};
-use troupe_protocol::policy::SandboxPolicy;
+use troupe_protocol::policy::{CollaborationMode, SandboxPolicy};
 use troupe_protocol::usage::TokenUsage;
 use troupe_protocol::{CallId, Event, EventMsg, TurnItem};
 
@@ -28,8 +28,8 @@ use crate::style::Style;
 pub struct Human {
     style: Style,
     cwd: PathBuf,
-    /// The newest message of the model, as long as nothing follows it.
-    held_message: Option<String>,
+    /// What the model said last, as long as nothing follows it.
+    held: Held,
     /// What the last completed turn came to.
     final_message: Option<String>,
     clock: Clock,
@@ -40,12 +40,30 @@ pub struct Human {
     in_turn: bool,
 }
 
+/// What the model said in one response.
+#[derive(Debug, Default)]
+struct Held {
+    message: Option<String>,
+    plan: Option<String>,
+}
+
+impl Held {
+    /// Tells whether a message says this too.
+    fn is_part_of(&self, message: &str) -> bool {
+        match (&self.plan, &self.message) {
+            (Some(plan), _) => message.contains(plan.trim()),
+            (None, Some(own)) => own == message,
+            (None, None) => true,
+        }
+    }
+}
+
 impl Human {
     pub fn new(style: Style, clock: Clock) -> Self {
         Self {
             style,
             cwd: PathBuf::new(),
-            held_message: None,
+            held: Held::default(),
             final_message: None,
             clock,
             roster: Roster::default(),
@@ -111,9 +129,9 @@ impl Human {
     }
 
     fn turn_complete(&mut self, complete: &TurnComplete) -> String {
-        let held = self.held_message.take();
-        let unexpected = match (&complete.last_agent_message, held) {
-            (Some(last), Some(held)) if *last != held => self.message(&held),
+        let held = std::mem::take(&mut self.held);
+        let unexpected = match &complete.last_agent_message {
+            Some(last) if !held.is_part_of(last) => self.said(&held),
             _ => String::new(),
         };
         self.final_message.clone_from(&complete.last_agent_message);
@@ -127,6 +145,10 @@ impl Human {
             Some(effort) => format!(", effort {}", effort.as_str()),
             None => String::new(),
         };
+        let mode = match context.collaboration_mode {
+            CollaborationMode::Default => None,
+            CollaborationMode::Plan => Some(("mode", "plan: nothing is changed".to_owned())),
+        };
         let rows = [
             ("session", session.session_id.to_string()),
             (
@@ -136,7 +158,8 @@ impl Human {
             ("sandbox", sandbox(&context.sandbox_policy)),
             ("directory", context.cwd.display().to_string()),
         ];
-        rows.iter().fold(String::new(), |mut text, (name, value)| {
+        let rows = rows.into_iter().chain(mode);
+        rows.fold(String::new(), |mut text, (name, value)| {
             add(&mut text, &self.style.dim(&format!("{name:>9}  {value}")));
             text
         })
@@ -156,9 +179,21 @@ impl Human {
 
     fn completed(&mut self, item: &TurnItem) -> String {
         let text = match item {
+            // Message and plan of one response belong together, in either order.
             TurnItem::AgentMessage(item) => {
-                let shown = self.after_message(String::new());
-                self.held_message = Some(item.text.clone());
+                let shown = match self.held.message {
+                    Some(_) => self.after_message(String::new()),
+                    None => String::new(),
+                };
+                self.held.message = Some(item.text.clone());
+                return shown;
+            }
+            TurnItem::Plan(item) => {
+                let shown = match self.held.plan {
+                    Some(_) => self.after_message(String::new()),
+                    None => String::new(),
+                };
+                self.held.plan = Some(item.text.clone());
                 return shown;
             }
             TurnItem::Reasoning(item) => {
@@ -170,7 +205,6 @@ impl Human {
                 let summary = summary.replace("**", "");
                 format!("{}\n", self.style.dim(summary.trim()))
             }
-            TurnItem::Plan(item) => format!("{}\n", item.text.trim_end()),
             TurnItem::CommandExecution(item) => self.command(item),
             TurnItem::FileChange(item) => self.file_change(item),
             // Told by what becomes of the other agent.
@@ -318,10 +352,15 @@ impl Human {
 
     /// Shows the held message first, because something follows it.
     fn after_message(&mut self, text: String) -> String {
-        match self.held_message.take() {
-            Some(message) => self.message(&message) + &text,
-            None => text,
-        }
+        let held = std::mem::take(&mut self.held);
+        self.said(&held) + &text
+    }
+
+    fn said(&self, held: &Held) -> String {
+        let message = held.message.as_deref().map(|text| self.message(text));
+        let plan = held.plan.as_deref();
+        let plan = plan.map(|text| format!("{}\n{}\n", self.style.cyan("plan"), text.trim_end()));
+        message.unwrap_or_default() + &plan.unwrap_or_default()
     }
 
     fn message(&self, text: &str) -> String {

@@ -153,6 +153,9 @@ impl Jsonl {
             TurnItem::AgentMessage(item) => Details::AgentMessage {
                 text: item.text.clone(),
             },
+            TurnItem::Plan(item) => Details::Plan {
+                text: item.text.clone(),
+            },
             TurnItem::Reasoning(item) => match reasoning(item) {
                 Some(details) => details,
                 None => return Vec::new(),
@@ -163,10 +166,9 @@ impl Jsonl {
             TurnItem::ToolCall(item) if self.is_shown(&item.id) => return Vec::new(),
             TurnItem::ToolCall(item) => tool_call(item),
             // The stream has no names for these.
-            TurnItem::UserMessage(_)
-            | TurnItem::Plan(_)
-            | TurnItem::ImageView(_)
-            | TurnItem::ContextCompaction(_) => return Vec::new(),
+            TurnItem::UserMessage(_) | TurnItem::ImageView(_) | TurnItem::ContextCompaction(_) => {
+                return Vec::new();
+            }
             other => return vec![self.note(format!("an item of an unknown kind: {other:?}"))],
         };
         let id = self.id_of(item.id());

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use troupe_protocol::policy::Personality;
+use troupe_protocol::policy::{CollaborationMode, Personality};
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub struct ConversationSettings {
@@ -14,7 +14,10 @@ pub struct ConversationSettings {
     pub instructions: Option<String>,
     /// A file that replaces the built-in instructions.
     pub model_instructions_file: Option<PathBuf>,
+    /// How the model speaks: friendly, pragmatic, none.
     pub personality: Option<Personality>,
+    /// How a session works with people: plan (it proposes and changes nothing), default.
+    pub collaboration_mode: Option<CollaborationMode>,
     /// How many seconds a model waits for the answers to its questions. Absent: for ever.
     pub user_input_timeout_s: Option<NonZeroU32>,
     /// The most that is taken from the project's instruction files together.

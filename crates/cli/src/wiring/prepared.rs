@@ -10,7 +10,6 @@ use std::sync::OnceLock;
 
 use troupe_config::{Config, Layer};
 use troupe_process::Launcher;
-use troupe_protocol::policy::CollaborationMode;
 use troupe_protocol::session::{GitInfo, TurnContext};
 use troupe_tools::{Registry, ToolDeps, Toolbox};
 
@@ -77,7 +76,8 @@ impl Prepared {
             model: model.model.clone(),
             effort: model.model_reasoning_effort,
             summary: model.model_reasoning_summary,
-            collaboration_mode: CollaborationMode::default(),
+            collaboration_mode: conversation.collaboration_mode.unwrap_or_default(),
+            mode_instructions: None,
             personality: conversation.personality,
         })
     }

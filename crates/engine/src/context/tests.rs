@@ -1,5 +1,8 @@
 use std::fs;
 
+use expect_test::{Expect, expect};
+use troupe_protocol::policy::{ApprovalPolicy, CollaborationMode, ReasoningSummary};
+
 use super::*;
 
 fn doc_text(cwd: &Path, instructions: &Instructions) -> (String, Vec<String>) {
@@ -77,17 +80,111 @@ fn a_file_that_is_not_text_is_told_and_skipped() {
 #[test]
 fn personality_fills_its_placeholder_or_leaves_nothing() {
     let base = Some("before {{personality}} after");
-    assert_eq!(
-        instructions(base, Some(Personality::None), None),
-        "before  after"
-    );
-    assert_eq!(instructions(base, None, None), "before  after");
-    assert!(instructions(base, Some(Personality::Friendly), None).contains("warm"));
-    assert!(instructions(base, Some(Personality::Pragmatic), None).contains("direct"));
+    assert_eq!(instructions(base, Personality::None, None), "before  after");
+    assert!(instructions(base, Personality::Friendly, None).contains("warm"));
+    assert!(instructions(base, Personality::Pragmatic, None).contains("direct"));
 }
 
 #[test]
 fn a_role_comes_last() {
-    let text = instructions(Some("base\n\n"), None, Some("You review.\n"));
+    let text = instructions(Some("base\n\n"), Personality::None, Some("You review.\n"));
     assert_eq!(text, "base\n\nYou review.\n");
+}
+
+/// Shows which note a model needs that was told `told`.
+fn check_note(standing: Standing, told: &[&str], expected: &Expect) {
+    let note = standing.missing(told);
+    let text = note.as_ref().and_then(text_of).unwrap_or("nothing");
+    let lines: Vec<&str> = text.lines().take(3).collect();
+    expected.assert_eq(&lines.join("\n"));
+}
+
+fn context_in(mode: CollaborationMode, instructions: Option<&str>) -> TurnContext {
+    TurnContext {
+        cwd: "/work".into(),
+        approval_policy: ApprovalPolicy::Never,
+        sandbox_policy: SandboxPolicy::DangerFullAccess,
+        model: "m".to_owned(),
+        effort: None,
+        summary: ReasoningSummary::default(),
+        collaboration_mode: mode,
+        mode_instructions: instructions.map(str::to_owned),
+        personality: None,
+    }
+}
+
+#[test]
+fn a_mode_is_told_when_it_is_not_the_one_last_told() {
+    let standing = |mode, instructions| Standing::mode(&context_in(mode, instructions));
+    let default = || standing(CollaborationMode::Default, None);
+    let plan = || standing(CollaborationMode::Plan, None);
+    check_note(default(), &["hello"], &expect!["nothing"]);
+    check_note(
+        plan(),
+        &["hello"],
+        &expect![[r#"
+            <collaboration_mode>
+            # Plan mode
+            The user wants to agree with you on what will be done before anything is done. Your work now is to understand the task and to propose a plan. These rules hold until a later note about the mode, also if a message asks for something else."#]],
+    );
+    let told = plan().missing(&[]).unwrap();
+    let told = text_of(&told).unwrap();
+    check_note(plan(), &[told, "more"], &expect!["nothing"]);
+    check_note(
+        default(),
+        &[told, "more"],
+        &expect![[r#"
+            <collaboration_mode>
+            # Default mode
+            Plan mode is over, and its rules no longer hold. Do what the user asks, changes included. If they agreed to a proposed plan, carry it out; where it turns out to be wrong, say so and do what serves its goal."#]],
+    );
+    check_note(
+        standing(CollaborationMode::Plan, Some("Plan in verse.")),
+        &[told],
+        &expect![[r#"
+            <collaboration_mode>
+            Plan in verse.
+            </collaboration_mode>"#]],
+    );
+    check_note(
+        standing(CollaborationMode::Plan, Some(" ")),
+        &[told],
+        &expect!["nothing"],
+    );
+}
+
+#[test]
+fn a_manner_is_told_when_the_instructions_have_another() {
+    let friendly = |filled| Standing::manner(Personality::Friendly, filled);
+    check_note(
+        friendly(Personality::Friendly),
+        &["hello"],
+        &expect!["nothing"],
+    );
+    check_note(
+        friendly(Personality::None),
+        &["hello"],
+        &expect![[r#"
+            <personality_spec>
+            From now on, this is how you speak:
+        "#]],
+    );
+    let told = friendly(Personality::None).missing(&[]).unwrap();
+    let told = text_of(&told).unwrap();
+    check_note(friendly(Personality::None), &[told], &expect!["nothing"]);
+    check_note(
+        Standing::manner(Personality::None, Personality::None),
+        &[told],
+        &expect![[r#"
+            <personality_spec>
+            From now on no particular manner is asked of you: speak as the task suggests.
+            </personality_spec>"#]],
+    );
+}
+
+#[test]
+fn notes_are_not_the_users_words() {
+    let note = Standing::mode(&context_in(CollaborationMode::Plan, None));
+    let note = note.missing(&[]).unwrap();
+    assert!(is_fragment(text_of(&note).unwrap()));
 }

@@ -13,6 +13,7 @@ use troupe_protocol::{CallId, ItemId, ResponseItem, SubmissionId};
 use troupe_store::Error;
 
 use super::Conversation;
+use super::models::sent_effort;
 use super::running::not_now;
 use crate::context;
 use crate::emit::Emitter;
@@ -145,7 +146,7 @@ impl Conversation {
             input,
             tools: Arc::new(ToolSet::new(Vec::new())),
             parallel_tool_calls: false,
-            effort: context.effort,
+            effort: sent_effort(context),
             summary: context.summary,
             output_schema: None,
             previous: None,
@@ -200,9 +201,8 @@ impl Conversation {
 
     /// Surroundings, the newest user messages that fit, then the summary.
     fn replacement(&self, summary: &str, then: AfterCompaction) -> Vec<ResponseItem> {
-        let doc = context::project_doc(&self.turn_context().cwd, &self.instructions);
-        let mut items: Vec<ResponseItem> = doc.message.into_iter().collect();
-        items.push(ResponseItem::user_text(self.environment_text()));
+        // What could not be read of the surroundings was told when they were first read.
+        let mut items = self.context_beside(&[], &mut Vec::new());
         let messages = self.history.user_messages();
         items.extend(newest_user_messages(messages, self.kept_tokens_max(then)));
         items.push(ResponseItem::user_text(format!(
@@ -219,10 +219,9 @@ impl Conversation {
             AfterCompaction::Sample => Some(self.context_tokens()),
             AfterCompaction::Finish => None,
         };
-        let room = self.context_window().into_iter().chain(too_much).min();
-        room.map_or(COMPACTION_KEPT_TOKENS_MAX, |room| {
-            (room.saturating_mul(COMPACTION_KEPT_PERCENT) / 100).min(COMPACTION_KEPT_TOKENS_MAX)
-        })
+        let window = self.context_window();
+        let room = too_much.map_or(window, |tokens| tokens.min(window));
+        (room.saturating_mul(COMPACTION_KEPT_PERCENT) / 100).min(COMPACTION_KEPT_TOKENS_MAX)
     }
 }
 

@@ -59,7 +59,7 @@ impl Conversation {
         };
         let id = task.id.clone();
         if let Some(text) = response.last_message() {
-            task.last_message = Some(text.to_owned());
+            task.last_message = Some(text);
         }
         task.cycles += 1;
         task.just_compacted = false;

@@ -32,6 +32,8 @@ pub(super) async fn fork(
     meta.base_instructions = meta
         .base_instructions
         .or(live.meta.base_instructions.clone());
+    // What both have sent stays the same, and so does the provider's memory of it.
+    meta.personality = live.meta.personality;
     let warnings = live.warnings.clone();
     let copied = copy(live, point.turns);
     let mut log = setup.store.create(&meta).await?;

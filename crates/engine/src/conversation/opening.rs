@@ -8,6 +8,7 @@ use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::rollout::{RolloutRecord, SessionMeta};
 use troupe_store::{Error, Log, Store};
 
+use super::models::Models;
 use super::{Conversation, Usage, forking};
 use crate::deps::{Deps, Setup};
 use crate::emit::Emitter;
@@ -149,6 +150,7 @@ impl Conversation {
                 .unwrap_or_else(|| meta.id.to_string()),
             meta,
             epoch: 0,
+            models: Models::default(),
             mailbox,
             clock: deps.clock.clone(),
             ids: deps.ids.clone(),
@@ -173,7 +175,7 @@ impl Conversation {
             vec![EventMsg::TurnAborted(TurnAborted {
                 turn_id: task.clone(),
                 reason: AbortReason::Crash,
-                last_agent_message: self.history.last_assistant_message(),
+                last_agent_message: self.last_said(),
                 response_id: self.last_response_id(),
             })],
         )?;
@@ -195,6 +197,7 @@ impl Conversation {
         self.toolset = toolset::of(&setup.tools);
         self.tools = Arc::new(setup.tools);
         self.model = setup.model;
+        self.models.forget();
         self.meta.model_provider = setup.provider_id;
         self.meta.base_instructions = request.base_instructions;
         self.instructions = setup.instructions;
@@ -260,6 +263,7 @@ pub(super) fn new_meta(setup: &Setup, deps: &Deps, request: &ConfigureSession) -
     SessionMeta {
         id: setup.session_id.unwrap_or_else(|| deps.ids.session()),
         timestamp: format!("{:.3}", deps.clock.now()),
+        personality: context.personality,
         cwd: context.cwd,
         originator: setup.origin.originator.clone(),
         cli_version: setup.origin.cli_version.clone(),

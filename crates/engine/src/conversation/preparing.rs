@@ -6,10 +6,11 @@ use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::ErrorEvent;
 use troupe_protocol::op::ForkPoint;
 use troupe_protocol::rollout::{Rewind, RewindReason, RolloutRecord};
-use troupe_protocol::session::TurnOverrides;
+use troupe_protocol::session::{TurnContext, TurnOverrides};
 use troupe_protocol::{ResponseId, ResponseItem};
 use troupe_store::{Error, Position};
 
+use super::models::check_model;
 use super::{Asker, Conversation, NewTask};
 use crate::emit::Emitter;
 use crate::history::History;
@@ -50,7 +51,7 @@ impl Conversation {
         &mut self,
         task: &NewTask,
     ) -> Result<Result<Prepared, ErrorEvent>, Error> {
-        if let Err(refusal) = check_directory(&task.overrides) {
+        if let Err(refusal) = check_overrides(&self.context, &task.overrides) {
             return Ok(Err(refusal));
         }
         let output = match output(task) {
@@ -147,8 +148,13 @@ fn output(task: &NewTask) -> Result<Output, ErrorEvent> {
     }
 }
 
-pub(super) fn check_directory(overrides: &TurnOverrides) -> Result<(), ErrorEvent> {
-    overrides.cwd.as_deref().map_or(Ok(()), check_cwd)
+/// Refuses settings that a task could not run with.
+pub(super) fn check_overrides(
+    context: &TurnContext,
+    overrides: &TurnOverrides,
+) -> Result<(), ErrorEvent> {
+    overrides.cwd.as_deref().map_or(Ok(()), check_cwd)?;
+    check_model(context, overrides)
 }
 
 /// Refuses a working directory that commands could not run in, or not tell which one is

@@ -3,16 +3,18 @@
 use troupe_protocol::approval::ReviewDecision;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{ErrorEvent, EventMsg};
+use troupe_protocol::policy::CollaborationMode;
 use troupe_protocol::rollout::{Rewind, RewindReason, RolloutRecord};
 use troupe_protocol::session::TurnOverrides;
 use troupe_protocol::{CallId, ResponseId, SubmissionId};
 use troupe_store::Error;
 
 use super::Conversation;
-use super::preparing::check_directory;
+use super::preparing::check_overrides;
 use crate::calls::{Calls, OpenAsk};
 use crate::emit::Emitter;
 use crate::inquiry::{NotTaken, Word};
+use crate::response::plans;
 use crate::task::{Phase, Stop};
 
 impl Conversation {
@@ -128,7 +130,7 @@ impl Conversation {
         id: &SubmissionId,
         overrides: TurnOverrides,
     ) -> Result<(), Error> {
-        if let Err(refusal) = check_directory(&overrides) {
+        if let Err(refusal) = check_overrides(&self.context, &overrides) {
             return out.error(id, refusal);
         }
         let context = self.context.with(overrides);
@@ -207,6 +209,15 @@ impl Conversation {
         out.emit(id, vec![event])?;
         self.thread_note = thread_note;
         Ok(())
+    }
+
+    /// Returns what the model said last, as it was shown.
+    pub(super) fn last_said(&self) -> Option<String> {
+        let text = self.history.last_assistant_message()?;
+        Some(match self.context.collaboration_mode {
+            CollaborationMode::Plan => plans::without_tags(&text),
+            CollaborationMode::Default => text,
+        })
     }
 
     pub(super) fn last_response_id(&self) -> Option<ResponseId> {

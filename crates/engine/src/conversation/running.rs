@@ -11,6 +11,7 @@ use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::{CallId, ResponseItem, SubmissionId};
 use troupe_store::Error;
 
+use super::models::sent_effort;
 use super::preparing::{From, Prepared};
 use super::{Asker, Conversation, NewTask};
 use crate::emit::{Emitter, Line};
@@ -72,7 +73,7 @@ impl Conversation {
         let started = EventMsg::TurnStarted(TurnStarted {
             turn_id: id.clone(),
             started_at_ms,
-            model_context_window: self.context_window(),
+            model_context_window: Some(self.context_window()),
             collaboration_mode_kind: self.context.collaboration_mode,
         });
         let mut lines = vec![
@@ -81,7 +82,7 @@ impl Conversation {
         ];
         let mut items = Vec::new();
         if message.is_some() {
-            let mut warnings = Vec::new();
+            let mut warnings = self.model_warnings();
             items = self.missing_context(&mut warnings);
             let warning = |message| Line::event(&id, EventMsg::Warning { message });
             lines.extend(items.iter().map(Line::item));
@@ -129,9 +130,7 @@ impl Conversation {
     /// Asks the model, after making room if there is too little.
     pub(super) async fn sample(&mut self, out: &mut Emitter) -> Result<(), Error> {
         self.deliver_steered(out).await?;
-        let full = self
-            .compact_limit()
-            .is_some_and(|limit| self.context_tokens() >= limit);
+        let full = self.context_tokens() >= self.compact_limit();
         let Some(task) = &self.task else {
             return Ok(());
         };
@@ -144,7 +143,8 @@ impl Conversation {
             return self.stop(out, stop).await;
         }
         let stream = self.model.open(self.request(task));
-        let response = Response::new(self.id(), task.id.clone(), self.ids.clone());
+        let mode = task.context.collaboration_mode;
+        let response = Response::new(self.id(), task.id.clone(), mode, self.ids.clone());
         if let Some(task) = &mut self.task {
             task.phase = Phase::Sampling { stream, response };
         }
@@ -159,7 +159,7 @@ impl Conversation {
             input: self.history.items().to_vec(),
             tools: Arc::clone(&self.toolset),
             parallel_tool_calls: true,
-            effort: task.context.effort,
+            effort: sent_effort(&task.context),
             summary: task.context.summary,
             output_schema: task.output.schema(),
             previous: self.history.previous(),

@@ -208,7 +208,7 @@ impl Conversation {
             return Ok(());
         };
         if let Some(text) = response.last_message() {
-            task.last_message = Some(text.to_owned());
+            task.last_message = Some(text);
         }
         let id = task.id.clone();
         let partial = response.abandon();

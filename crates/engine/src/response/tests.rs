@@ -1,16 +1,26 @@
 use expect_test::{Expect, expect};
-use troupe_protocol::SessionId;
+use troupe_protocol::{ItemId, SessionId};
 
 use super::*;
 
-/// Plays events into a response and shows what is said, then what remains of it.
+mod plan_mode;
+
+fn response_in(mode: CollaborationMode, ids: Ids) -> Response {
+    Response::new(SessionId(uuid::Uuid::nil()), "t1".into(), mode, ids)
+}
+
 fn check(events: Vec<ModelEvent>, expected: &Expect) {
+    check_in(CollaborationMode::Default, events, expected);
+}
+
+/// Plays events into a response and shows what is said, then what remains of it.
+fn check_in(mode: CollaborationMode, events: Vec<ModelEvent>, expected: &Expect) {
     let counter = std::sync::atomic::AtomicU64::new(1);
     let ids = Ids::new(move || {
         let n = counter.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         uuid::Uuid::from_u64_pair(0, n)
     });
-    let mut response = Response::new(SessionId(uuid::Uuid::nil()), "t1".into(), ids);
+    let mut response = response_in(mode, ids);
     let mut said = Vec::new();
     for event in events {
         match event {
@@ -28,6 +38,12 @@ fn check(events: Vec<ModelEvent>, expected: &Expect) {
                 if delta.snapshot { "= " } else { "+ " },
                 delta.delta
             ),
+            Said::Delta(EventMsg::PlanDelta(delta)) => format!(
+                "{} {}{:?}",
+                short(&delta.item_id),
+                if delta.snapshot { "= " } else { "+ " },
+                delta.delta
+            ),
             Said::Delta(EventMsg::ReasoningContentDelta(delta)) => {
                 format!("{} ~ {:?}", short(&delta.item_id), delta.delta)
             }
@@ -38,6 +54,9 @@ fn check(events: Vec<ModelEvent>, expected: &Expect) {
     for item in &finished.items {
         match item {
             TurnItem::AgentMessage(item) => {
+                lines.push(format!("completed {} {:?}", short(&item.id), item.text));
+            }
+            TurnItem::Plan(item) => {
                 lines.push(format!("completed {} {:?}", short(&item.id), item.text));
             }
             TurnItem::Reasoning(item) => lines.push(format!(
@@ -236,7 +255,7 @@ fn a_call_is_history_but_not_shown() {
 
 #[test]
 fn an_abandoned_response_keeps_what_was_read_and_drops_calls() {
-    let mut response = Response::new(SessionId(uuid::Uuid::nil()), "t1".into(), Ids::random());
+    let mut response = response_in(CollaborationMode::Default, Ids::random());
     let mut said = Vec::new();
     response.apply(text("a", "I will"), &mut said);
     response.apply(

@@ -27,7 +27,9 @@ pub(super) enum Below {
 impl Actor {
     /// Ends a session that has nothing more to do and nobody to do it for.
     pub(super) async fn leave_if_done(&mut self) -> Flow {
-        let busy = self.conversation.as_ref().is_some_and(|c| c.task.is_some());
+        let is_busy =
+            |conversation: &Conversation| conversation.task.is_some() || conversation.is_listing();
+        let busy = self.conversation.as_ref().is_some_and(is_busy);
         if self.audience == Audience::Present {
             return Flow::Continue(());
         }

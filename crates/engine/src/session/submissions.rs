@@ -9,7 +9,7 @@ use troupe_protocol::session::TurnOverrides;
 use troupe_store::Error;
 
 use super::{Actor, Deferred, Flow, describe};
-use crate::conversation::{Asker, Conversation, From, NewTask};
+use crate::conversation::{Asker, Conversation, From, NewTask, check_model};
 use crate::deps::Setup;
 use crate::inquiry::Word;
 use crate::limits::DEFERRED_MAX;
@@ -98,6 +98,7 @@ impl Actor {
                 let word = Word::Input(Some(response));
                 conversation.decide(out, &id, CallId(call), word).await
             }
+            Op::ListModels { refresh } => conversation.list_models(out, id, refresh),
             Op::Compact => conversation.compact(out, id).await,
             Op::ThreadRollback { num_turns } => conversation.roll_back(out, &id, num_turns).await,
             Op::SetThreadName { name } => conversation.set_name(out, &id, &name),
@@ -160,6 +161,12 @@ impl Actor {
                 return self.refuse(&id, ErrorInfo::InvalidSubmission, &error.message);
             }
         };
+        // A session that goes on has settings of its own, which are not read yet.
+        if request.resume.is_none()
+            && let Err(refusal) = check_model(&setup.context, &request.overrides)
+        {
+            return self.emitter.error(&id, refusal);
+        }
         if let Some(conversation) = &mut self.conversation
             && conversation.task.is_some()
         {

@@ -11,7 +11,7 @@ examples! { EventMsg:
     EventMsg::ThreadNoteUpdated { .. } =>
         r#"{"type":"thread_note_updated"}"#,
     EventMsg::TurnContextUpdated(_) =>
-        r#"{"type":"turn_context_updated","cwd":"/repo","approval_policy":"never","sandbox_policy":{"type":"danger-full-access"},"model":"m-1","summary":"detailed","collaboration_mode":"plan"}"#,
+        r#"{"type":"turn_context_updated","cwd":"/repo","approval_policy":"never","sandbox_policy":{"type":"danger-full-access"},"model":"m-1","summary":"detailed","collaboration_mode":"plan","mode_instructions":"Plan in verse."}"#,
     EventMsg::ShutdownComplete =>
         r#"{"type":"shutdown_complete"}"#,
     EventMsg::TurnStarted(_) =>
@@ -106,6 +106,8 @@ examples! { EventMsg:
         r#"{"type":"exited_review_mode","review_output":{"findings":[{"title":"t","body":"b","confidence_score":0.9,"priority":1,"code_location":{"absolute_file_path":"/repo/a","line_range":{"start":1,"end":2}}}],"overall_correctness":"correct","overall_explanation":"e","overall_confidence_score":0.5}}"#,
     EventMsg::ListSkillsResponse { .. } =>
         r#"{"type":"list_skills_response","skills":[{"cwd":"/repo","skills":[{"name":"s","description":"d","path":"/s/SKILL.md"}],"errors":[{"path":"/t/SKILL.md","message":"no name"}]}]}"#,
+    EventMsg::ListModelsResponse(_) =>
+        r#"{"type":"list_models_response","models":[{"model":"m-1","is_default":true,"context_window":200000,"max_output":100000,"efforts":["low","high"],"default_effort":"low","images":true},{"model":"m-2"}],"source":"built_in","note":"offline"}"#,
     EventMsg::SubagentLifecycle(_) =>
         r#"{"type":"subagent_lifecycle","event":"created","subagent":{"agent_id":1,"parent_agent_id":0,"session_id":"67e55044-10b1-426f-9247-bb680e5fe0c8","parent_session_id":"67e55044-10b1-426f-9247-bb680e5fe0c9","path":"/root/a","origin":"spawn","status":{"queued":{"position":2}},"label":"l","summary":"s","reasoning_header":"h","started_at_ms":1,"pending_messages":0,"pending_interrupts":0}}"#,
     EventMsg::AgentInbox(_) =>

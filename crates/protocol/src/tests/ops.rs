@@ -38,8 +38,8 @@ examples! { Op:
         r#"{"type":"review","review_request":{"target":{"type":"baseBranch","branch":"main"},"user_facing_hint":"against main"}}"#,
     Op::ListSkills { .. } =>
         r#"{"type":"list_skills","cwds":["/repo"],"force_reload":true}"#,
-    Op::ListModels =>
-        r#"{"type":"list_models"}"#,
+    Op::ListModels { .. } =>
+        r#"{"type":"list_models","refresh":true}"#,
     Op::ListMcpTools =>
         r#"{"type":"list_mcp_tools"}"#,
     Op::RefreshMcpServers =>
@@ -129,6 +129,10 @@ fn older_names_are_read_and_newer_ones_written() {
         r#"{"type":"override_turn_context","collaboration_mode":"pair_programming"}"#,
         expect![[r#"{"type":"override_turn_context","collaboration_mode":"default"}"#]],
     );
+    check(
+        r#"{"type":"list_models"}"#,
+        expect![[r#"{"type":"list_models","refresh":false}"#]],
+    );
 }
 
 #[test]
@@ -138,7 +142,44 @@ fn every_setting_of_a_turn_is_read_beside_its_items() {
 }
 
 #[test]
+fn a_mode_is_a_name_or_comes_with_settings() {
+    example::round_trip::<Op>(
+        r#"{"type":"override_turn_context","collaboration_mode":{"mode":"plan","settings":{"model":"m","reasoning_effort":"high","developer_instructions":"Plan in verse."}}}"#,
+    );
+    check(
+        r#"{"type":"override_turn_context","collaboration_mode":{"mode":"plan","settings":{"model":null,"colour":"red"}}}"#,
+        expect![[
+            r#"{"type":"override_turn_context","collaboration_mode":{"mode":"plan","settings":{}}}"#
+        ]],
+    );
+    check(
+        r#"{"type":"override_turn_context","collaboration_mode":{"mode":"plan"}}"#,
+        expect![[
+            r#"{"type":"override_turn_context","collaboration_mode":{"mode":"plan","settings":{}}}"#
+        ]],
+    );
+}
+
+#[test]
 fn a_wrong_setting_is_an_error_and_not_left_out() {
+    check(
+        r#"{"type":"user_turn","items":[],"collaboration_mode":"planning"}"#,
+        expect!["error: unknown variant `planning`"],
+    );
+    check(
+        r#"{"type":"user_turn","items":[],"collaboration_mode":{"mode":"planning"}}"#,
+        expect!["error: unknown variant `planning`"],
+    );
+    check(
+        r#"{"type":"user_turn","items":[],"collaboration_mode":3}"#,
+        expect![
+            "error: invalid type: integer `3`, expected the name of a mode, or an object with `mode` and `settings`"
+        ],
+    );
+    check(
+        r#"{"type":"user_turn","items":[],"effort":"huge"}"#,
+        expect!["error: unknown variant `huge`"],
+    );
     check(
         r#"{"type":"user_turn","items":[],"model":7}"#,
         expect!["error: invalid type: integer `7`, expected a string"],

@@ -9,7 +9,7 @@ use crate::usage::TokenUsage;
 
 examples! { RolloutRecord:
     RolloutRecord::SessionMeta(_) =>
-        r#"{"type":"session_meta","payload":{"id":"67e55044-10b1-426f-9247-bb680e5fe0c8","timestamp":"2026-01-02T03:04:05.678Z","cwd":"/repo","originator":"troupe","cli_version":"0.0.0","source":{"sub_session":{"parent":"67e55044-10b1-426f-9247-bb680e5fe0c9","depth":1,"origin":"spawn"}},"model_provider":"openai","git":{"commit_hash":"abc","branch":"main"}}}"#,
+        r#"{"type":"session_meta","payload":{"id":"67e55044-10b1-426f-9247-bb680e5fe0c8","timestamp":"2026-01-02T03:04:05.678Z","cwd":"/repo","originator":"troupe","cli_version":"0.0.0","source":{"sub_session":{"parent":"67e55044-10b1-426f-9247-bb680e5fe0c9","depth":1,"origin":"spawn"}},"model_provider":"openai","personality":"friendly","git":{"commit_hash":"abc","branch":"main"}}}"#,
     RolloutRecord::TurnContext(_) =>
         r#"{"type":"turn_context","payload":{"cwd":"/repo","approval_policy":"on-failure","sandbox_policy":{"type":"read-only","network_access":true},"model":"m-1","summary":"auto","collaboration_mode":"default"}}"#,
     RolloutRecord::ResponseItem(_) =>

@@ -57,6 +57,7 @@ pub fn meta() -> SessionMeta {
         model_provider: "scripted".into(),
         forked_from_id: None,
         base_instructions: None,
+        personality: None,
         git: None,
     }
 }
@@ -102,6 +103,7 @@ pub fn turn_context(cwd: &str, model: &str) -> TurnContext {
         effort: None,
         summary: ReasoningSummary::Auto,
         collaboration_mode: CollaborationMode::Default,
+        mode_instructions: None,
         personality: None,
     }
 }

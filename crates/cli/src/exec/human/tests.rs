@@ -333,3 +333,43 @@ fn an_earlier_turns_message_is_shown_when_another_turn_begins() {
     assert_eq!(show(complete("It is done.")), "");
     assert_eq!(human.take_final_message().as_deref(), Some("It is done."));
 }
+
+fn plan(text: &str) -> Value {
+    item(
+        "completed",
+        json!({"type": "Plan", "id": "p", "text": text}),
+    )
+}
+
+#[test]
+fn a_plan_is_held_back_with_its_message() {
+    // The last answer goes to standard output, whole.
+    check(
+        json!([
+            message("a", "I looked.\n"),
+            plan("1. Cut\n"),
+            {"type": "task_complete", "turn_id": "1", "duration_ms": 9,
+             "last_agent_message": "I looked.\n1. Cut"},
+        ]),
+        expect![[""]],
+    );
+    // One that something follows is shown, plan first or last.
+    check(
+        json!([
+            plan("1. Cut\n"),
+            message("a", "Like this?"),
+            {"type": "warning", "message": "careful"},
+            plan("1. Glue\n"),
+            {"type": "task_complete", "turn_id": "1", "duration_ms": 9,
+             "last_agent_message": "something else"},
+        ]),
+        expect![[r#"
+            Like this?
+            plan
+            1. Cut
+            warning: careful
+            plan
+            1. Glue
+        "#]],
+    );
+}

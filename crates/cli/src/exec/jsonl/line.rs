@@ -107,6 +107,10 @@ pub enum Details {
     AgentMessage {
         text: String,
     },
+    /// Ours: the plan that plan mode proposes.
+    Plan {
+        text: String,
+    },
     Reasoning {
         text: String,
     },

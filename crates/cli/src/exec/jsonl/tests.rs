@@ -199,6 +199,19 @@ fn the_plan_is_one_item_that_ends_with_the_turn() {
 }
 
 #[test]
+fn a_proposed_plan_is_an_item() {
+    check(
+        json!([item(
+            "completed",
+            json!({"type": "Plan", "id": "p", "text": "1. Cut\n"})
+        )]),
+        expect![[r#"
+            {"type":"item.completed","item":{"id":"item_0","type":"plan","text":"1. Cut\n"}}
+        "#]],
+    );
+}
+
+#[test]
 fn troubles() {
     check(
         json!([

@@ -1,0 +1,132 @@
+//! `troupe models`: which models there are to choose from.
+
+use std::env;
+
+use clap::Args;
+use troupe_config::{Flag, KeyPath};
+use troupe_model::catalogue;
+use troupe_protocol::catalogue::ModelEntry;
+
+use crate::arguments::{Layers, Overrides};
+use crate::commands::{block_on, print, tell};
+use crate::failure::{Exit, Failure, Outcome};
+use crate::home::Home;
+use crate::layers::{ConfigSource, Loaded};
+use crate::provider::{ModelTrouble, Models};
+use crate::settings::Settings;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Lists what comes with the program, or with --refresh what the provider says it serves. A
+provider that does not answer is no failure: the built-in list is printed, and why on stderr.
+The first column marks the model that is used unless another is chosen (`-m`, or the key
+model). A model that is not listed can be used too; where nobody knows its context window, a
+careful one is assumed until model_context_window says better.
+
+Examples:
+  troupe models
+  troupe models --refresh --provider ollama
+  troupe models --json | jq -r 'select(.images).model'"
+)]
+pub struct ModelsArguments {
+    /// One JSON object per model.
+    #[arg(long)]
+    json: bool,
+    /// Ask the provider which models it serves.
+    #[arg(long)]
+    refresh: bool,
+    /// With --refresh: ask this provider, not the configured one.
+    #[arg(long, value_name = "NAME", requires = "refresh")]
+    provider: Option<String>,
+    #[command(flatten)]
+    overrides: Overrides,
+}
+
+pub fn run(arguments: ModelsArguments, overrides: Overrides, layers: Layers) -> Outcome {
+    let ModelsArguments {
+        json,
+        refresh,
+        provider,
+        overrides: further,
+    } = arguments;
+    let chosen = provider.map(|value| Flag {
+        name: "--provider",
+        key: KeyPath::from(["model_provider"]),
+        value,
+    });
+    let source = ConfigSource {
+        home: Home::find()?,
+        overrides: overrides.then(further),
+        layers,
+        flags: chosen.into_iter().collect(),
+    };
+    let cwd = env::current_dir().map_err(Failure::not_started)?;
+    let Loaded { config, warnings } = source.load(&cwd)?;
+    for warning in &warnings {
+        tell(&format!("warning: {warning}"));
+    }
+    let settings = Settings::read(&config)?;
+    let models = if refresh {
+        asked(&settings)?
+    } else {
+        catalogue::entries()
+    };
+    let models = catalogue::with_default(models, &settings.model.model);
+    print(&if json { lines(&models) } else { table(&models) })?;
+    Ok(Exit::Success)
+}
+
+/// Returns what the provider serves; without its answer, what we know ourselves. A provider
+/// that does not exist is a mistake of the command line.
+fn asked(settings: &Settings) -> Result<Vec<ModelEntry>, Failure> {
+    let id = &settings.model.model_provider;
+    let why = match Models::default().get(settings, id) {
+        Ok(model) => match block_on(async { Ok(model.models().await) })? {
+            Ok(models) => return Ok(models),
+            Err(error) => error.message,
+        },
+        Err(ModelTrouble::Connect(error)) => error.to_string(),
+        Err(trouble) => return Err(Failure::not_started(trouble)),
+    };
+    tell(&format!("this is the built-in list: {why}"));
+    Ok(catalogue::entries())
+}
+
+fn lines(models: &[ModelEntry]) -> String {
+    let line = |entry| serde_json::to_string(entry).expect("a table of text and numbers is JSON");
+    models.iter().map(|entry| line(entry) + "\n").collect()
+}
+
+fn table(models: &[ModelEntry]) -> String {
+    let names: Vec<String> = models.iter().map(|entry| shown(&entry.model)).collect();
+    let width = names.iter().map(|name| name.chars().count()).max();
+    let width = width.unwrap_or_default();
+    let row = |(entry, name): (&ModelEntry, &String)| {
+        let mark = if entry.is_default { '*' } else { ' ' };
+        let window = match entry.context_window {
+            Some(tokens) => format!("{tokens} tokens"),
+            None => "window not known".to_owned(),
+        };
+        let row = format!("{mark} {name:width$}  {window:>16}  {}", efforts(entry));
+        row.trim_end().to_owned() + "\n"
+    };
+    models.iter().zip(&names).map(row).collect()
+}
+
+/// The efforts that a model takes, its own one in brackets.
+fn efforts(entry: &ModelEntry) -> String {
+    let effort = |effort| {
+        if entry.default_effort == Some(effort) {
+            format!("[{}]", effort.as_str())
+        } else {
+            effort.as_str().to_owned()
+        }
+    };
+    let efforts: Vec<String> = entry.efforts.iter().copied().map(effort).collect();
+    efforts.join(" ")
+}
+
+/// A server's name for a model, without what would move the terminal's cursor.
+fn shown(name: &str) -> String {
+    name.chars().filter(|letter| !letter.is_control()).collect()
+}

@@ -1,0 +1,65 @@
+//! Plan mode through the binary: chosen, shown, kept, left.
+
+use crate::machine::Machine;
+
+const PLAN: &str = r#"
+[[scene]]
+[[scene.turn]]
+expect = "Plan mode"
+steps = [{ say = """
+I looked.
+<proposed_plan>
+# Split it
+1. Cut
+</proposed_plan>""" }]
+[[scene.turn]]
+expect = "Default mode"
+steps = [{ say = "Split." }]
+"#;
+
+#[test]
+fn the_plan_is_part_of_the_final_message_and_is_shown_once() {
+    let machine = Machine::playing(PLAN);
+    let run = machine.run(&["exec", "--plan", "split it"]).succeeded();
+    assert_eq!(run.stdout, "I looked.\n# Split it\n1. Cut\n");
+    assert!(run.stderr.contains("mode  plan"), "{}", run.stderr);
+    assert!(!run.stderr.contains("1. Cut"), "{}", run.stderr);
+
+    // The mode is the session's until somebody leaves it.
+    let run = machine
+        .run(&["exec", "resume", "--last", "--no-plan", "do it"])
+        .succeeded();
+    assert_eq!(run.stdout, "Split.\n");
+    assert!(!run.stderr.contains("mode  plan"), "{}", run.stderr);
+}
+
+#[test]
+fn programs_get_the_plan_as_an_item() {
+    let machine = Machine::playing(PLAN);
+    let key = "collaboration_mode=plan";
+    let run = machine
+        .run(&["exec", "--json", "-c", key, "split it"])
+        .succeeded();
+    assert_eq!(
+        run.kinds(),
+        [
+            "thread.started",
+            "turn.started",
+            "item.completed agent_message",
+            "item.completed plan",
+            "turn.completed",
+        ]
+    );
+    let lines = run.lines();
+    assert_eq!(lines[2]["item"]["text"], "I looked.\n");
+    assert_eq!(lines[3]["item"]["text"], "# Split it\n1. Cut\n");
+}
+
+#[test]
+fn a_mode_that_does_not_exist_is_refused_with_those_that_do() {
+    let run = Machine::bare()
+        .run(&["exec", "-c", "collaboration_mode=planning", "x"])
+        .failed_with(2);
+    assert!(run.stderr.contains("planning"), "{}", run.stderr);
+    assert!(run.stderr.contains("default"), "{}", run.stderr);
+}

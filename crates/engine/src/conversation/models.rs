@@ -1,0 +1,206 @@
+//! What is known about the session's model, and which others there are.
+//!
+//! A model that nobody knows is served like any other: a careful context window is assumed
+//! for it, and the user is told which one.
+
+use tokio::task::JoinSet;
+use troupe_model::{ModelError, catalogue};
+use troupe_protocol::SubmissionId;
+use troupe_protocol::catalogue::{ModelEntry, ModelList, ModelListSource};
+use troupe_protocol::error::ErrorInfo;
+use troupe_protocol::event::{ErrorEvent, EventMsg};
+use troupe_protocol::policy::ReasoningEffort;
+use troupe_protocol::session::{TurnContext, TurnOverrides};
+use troupe_store::Error;
+
+use super::Conversation;
+use crate::emit::Emitter;
+use crate::limits::{CONTEXT_WINDOW_ASSUMED_TOKENS, MODEL_REFRESHES_MAX};
+use crate::session::Input;
+
+/// What a conversation knows about models beside the catalogue.
+#[derive(Debug, Default)]
+pub(super) struct Models {
+    /// The choice that the user was last warned about, or had not to be.
+    told: Option<(String, Option<ReasoningEffort>)>,
+    /// What the provider last said.
+    listed: Vec<ModelEntry>,
+    /// Requests for that. They end with the conversation.
+    refreshes: JoinSet<()>,
+    /// How many of them have not been answered.
+    awaited: usize,
+}
+
+impl Models {
+    /// Forgets what another provider said. Whoever waits for an answer gets it.
+    pub(super) fn forget(&mut self) {
+        self.told = None;
+        self.listed.clear();
+    }
+}
+
+impl Conversation {
+    /// Returns the model's context window in tokens; an assumed one if nobody knows it.
+    pub(super) fn context_window(&self) -> u64 {
+        self.known_window(&self.turn_context().model)
+            .unwrap_or(CONTEXT_WINDOW_ASSUMED_TOKENS)
+    }
+
+    fn known_window(&self, model: &str) -> Option<u64> {
+        let configured = self.window.context_window;
+        let listed = || {
+            let entry = self.models.listed.iter().find(|entry| entry.model == model);
+            entry.and_then(|entry| entry.context_window)
+        };
+        let catalogued = || catalogue::lookup(model).map(|info| info.context_window);
+        configured.or_else(listed).or_else(catalogued)
+    }
+
+    /// Returns what the user should know about the model that tasks begin with now. Each
+    /// choice is told of once.
+    pub(super) fn model_warnings(&mut self) -> Vec<String> {
+        let TurnContext { model, effort, .. } = &self.context;
+        let choice = Some((model.clone(), *effort));
+        if self.models.told == choice {
+            return Vec::new();
+        }
+        let assumed = self.known_window(model).is_none().then(|| {
+            format!(
+                "the model {model:?} is not in the catalogue; a context window of \
+                 {CONTEXT_WINDOW_ASSUMED_TOKENS} tokens is assumed for it: set \
+                 model_context_window if it has another"
+            )
+        });
+        let unfit = unfit_effort(&self.context)
+            .map(|unfit| format!("{unfit}; the effort that this session has is not sent"));
+        self.models.told = choice;
+        assumed.into_iter().chain(unfit).collect()
+    }
+
+    /// Answers with the models there are.
+    pub(crate) fn list_models(
+        &mut self,
+        out: &mut Emitter,
+        id: SubmissionId,
+        refresh: bool,
+    ) -> Result<(), Error> {
+        if !refresh {
+            let list = self.model_list(catalogue::entries(), ModelListSource::BuiltIn, None);
+            return out.emit(&id, vec![list]);
+        }
+        if self.models.awaited >= MODEL_REFRESHES_MAX {
+            return out.error(&id, too_many_refreshes());
+        }
+        self.models.awaited += 1;
+        let (model, mailbox) = (self.model.clone(), self.mailbox.clone());
+        self.models.refreshes.spawn(async move {
+            let answer = Box::new(model.models().await);
+            // A session that is gone needs no list.
+            mailbox.post(Input::ModelsListed { id, answer }).await.ok();
+        });
+        Ok(())
+    }
+
+    /// Tells what the provider answered, or the built-in list if it did not.
+    pub(crate) fn models_listed(
+        &mut self,
+        out: &mut Emitter,
+        id: &SubmissionId,
+        answer: Result<Vec<ModelEntry>, ModelError>,
+    ) -> Result<(), Error> {
+        // An answer may be to a question of the conversation before this one.
+        self.models.awaited = self.models.awaited.saturating_sub(1);
+        while self.models.refreshes.try_join_next().is_some() {}
+        let list = match answer {
+            Ok(models) => {
+                self.models.listed.clone_from(&models);
+                self.model_list(models, ModelListSource::Provider, None)
+            }
+            Err(error) => {
+                let note = format!("this is the built-in list: {}", error.message);
+                self.model_list(catalogue::entries(), ModelListSource::BuiltIn, Some(note))
+            }
+        };
+        out.emit(id, vec![list])
+    }
+
+    /// Tells whether somebody waits for a list.
+    pub(crate) fn is_listing(&self) -> bool {
+        self.models.awaited > 0
+    }
+
+    fn model_list(
+        &self,
+        models: Vec<ModelEntry>,
+        source: ModelListSource,
+        note: Option<String>,
+    ) -> EventMsg {
+        let models = catalogue::with_default(models, &self.context.model);
+        EventMsg::ListModelsResponse(ModelList {
+            models,
+            source,
+            note,
+        })
+    }
+}
+
+/// Refuses settings that name a model or an effort which cannot be meant.
+pub(crate) fn check_model(
+    context: &TurnContext,
+    overrides: &TurnOverrides,
+) -> Result<(), ErrorEvent> {
+    let chosen = overrides.collaboration_mode.clone();
+    let chosen = chosen.map(|choice| choice.into_parts().1);
+    let chosen_effort = chosen.and_then(|settings| settings.reasoning_effort);
+    let next = context.with(overrides.clone());
+    let message = if next.model.trim().is_empty() {
+        "the model's name is empty; list_models tells which there are".to_owned()
+    } else if chosen_effort.or(overrides.effort).is_some()
+        && let Some(unfit) = unfit_effort(&next)
+    {
+        unfit
+    } else {
+        return Ok(());
+    };
+    Err(ErrorEvent {
+        message,
+        fatal: false,
+        error_info: Some(ErrorInfo::InvalidSubmission),
+    })
+}
+
+/// Returns the effort that is sent: none that the model is known to refuse.
+pub(super) fn sent_effort(context: &TurnContext) -> Option<ReasoningEffort> {
+    context.effort.filter(|_| unfit_effort(context).is_none())
+}
+
+/// Returns why the model does not take the effort. One that nobody knows may take any.
+fn unfit_effort(context: &TurnContext) -> Option<String> {
+    let (model, effort) = (&context.model, context.effort?);
+    let info = catalogue::lookup(model)?;
+    if info.efforts.contains(&effort) {
+        return None;
+    }
+    let effort = effort.as_str();
+    if !info.reasons() {
+        return Some(format!(
+            "{model} does not reason, so it takes no effort such as {effort}"
+        ));
+    }
+    let efforts: Vec<&str> = info.efforts.iter().map(|effort| effort.as_str()).collect();
+    let efforts = efforts.join(", ");
+    Some(format!(
+        "{model} does not take the effort {effort}; it takes {efforts}"
+    ))
+}
+
+fn too_many_refreshes() -> ErrorEvent {
+    ErrorEvent {
+        message: format!(
+            "{MODEL_REFRESHES_MAX} requests for the provider's models are open; wait for one of \
+             their answers"
+        ),
+        fatal: false,
+        error_info: Some(ErrorInfo::InvalidSubmission),
+    }
+}
