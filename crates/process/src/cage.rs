@@ -30,6 +30,8 @@ pub(crate) struct Cage {
     pub protected: Vec<PathBuf>,
     /// Directories whose files must not be read either.
     pub hidden: Vec<PathBuf>,
+    /// Directories inside the hidden ones that can be read.
+    pub shown: Vec<PathBuf>,
     pub network: NetworkAccess,
 }
 
@@ -46,8 +48,14 @@ impl Cage {
             writable,
             protected,
             hidden,
+            shown: Vec::new(),
             network,
         }
+    }
+
+    /// Lets these directories be read though they lie in hidden ones.
+    pub fn showing(self, shown: Vec<PathBuf>) -> Self {
+        Self { shown, ..self }
     }
 
     /// The strictest cage, for trying what a machine can do.
@@ -56,6 +64,7 @@ impl Cage {
             writable: Vec::new(),
             protected: Vec::new(),
             hidden: Vec::new(),
+            shown: Vec::new(),
             network: NetworkAccess::Denied,
         }
     }

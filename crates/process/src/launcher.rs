@@ -23,6 +23,9 @@ pub struct LauncherOptions {
     /// write the files in it, unless a root of their policy is this directory or lies inside it. A
     /// record of this engine is kept there for [`sweep`](crate::sweep).
     pub troupe_home: Option<PathBuf>,
+    /// Directories inside the home that confined commands may read all the same, by their names
+    /// there.
+    pub home_shown: Vec<PathBuf>,
 }
 
 /// What shall enforce policies.
@@ -225,7 +228,28 @@ impl Launcher {
             return Some(Cage::new(roots, Vec::new()));
         };
         let hidden = home.canonicalize().into_iter().collect();
-        Some(Cage::new(roots.guarding(home), hidden))
+        let cage = Cage::new(roots.guarding(home), hidden);
+        Some(cage.showing(self.shown_in_home()))
+    }
+
+    /// Returns what confined commands may read of the home. What a link there leads to lies
+    /// elsewhere, and is hidden or not by where it lies.
+    pub fn shown_in_home(&self) -> Vec<PathBuf> {
+        let options = &self.0.options;
+        let Some(home) = options
+            .troupe_home
+            .as_ref()
+            .and_then(|home| home.canonicalize().ok())
+        else {
+            return Vec::new();
+        };
+        let names = options.home_shown.iter();
+        let paths = names.map(|name| home.join(name));
+        let is_real = |path: &PathBuf| {
+            path.symlink_metadata()
+                .is_ok_and(|metadata| metadata.is_dir())
+        };
+        paths.filter(is_real).collect()
     }
 }
 

@@ -19,11 +19,14 @@ use crate::limits::LINKS_MAX;
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Hidden {
     root: Option<PathBuf>,
+    /// Directories inside it that can be read.
+    #[serde(default)]
+    shown: Vec<PathBuf>,
 }
 
 impl Hidden {
-    pub(crate) fn new(root: Option<PathBuf>) -> Self {
-        Self { root }
+    pub(crate) fn new(root: Option<PathBuf>, shown: Vec<PathBuf>) -> Self {
+        Self { root, shown }
     }
 
     /// Returns what is hidden from one call. Commands of a session with full access can read
@@ -43,7 +46,11 @@ impl Hidden {
         let root = root.canonicalize().unwrap_or_else(|_| root.clone());
         let opened = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()));
         // Without /proc nothing can be said of the file, so it stays hidden.
-        opened.map_or(true, |path| path.starts_with(root))
+        opened.map_or(true, |path| path.starts_with(root) && !self.shows(&path))
+    }
+
+    fn shows(&self, path: &Path) -> bool {
+        self.shown.iter().any(|shown| path.starts_with(shown))
     }
 
     /// Judges a name that could not be opened, because where the kernel hides the directory there
@@ -59,6 +66,9 @@ impl Hidden {
                 Ok(target) => path = path.parent().unwrap_or(Path::new("/")).join(target),
                 Err(_) => break,
             }
+        }
+        if self.shows(&path) {
+            return false;
         }
         let directory = path.parent().map(Path::canonicalize);
         path.starts_with(&root) || matches!(directory, Some(Ok(real)) if real.starts_with(&root))

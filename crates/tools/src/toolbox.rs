@@ -114,7 +114,7 @@ impl Toolbox {
             RuleBook::new(self.rules.clone()),
         ));
         let terminals = Arc::new(Terminals::default());
-        let hidden = Hidden::new(self.troupe_home.clone());
+        let hidden = Hidden::new(self.troupe_home.clone(), self.launcher.shown_in_home());
         let workers = &self.workers;
         let tools: [Arc<dyn Tool>; 11] = [
             Arc::new(ShellCommand::new(

@@ -60,6 +60,9 @@ pub(super) fn ruleset(cage: &Cage) -> io::Result<RulesetCreated> {
     }
     if !cage.hidden.is_empty() {
         rules.allow_around(&cage.hidden, Path::new("/"), AccessFs::ReadFile.into())?;
+        for shown in &cage.shown {
+            rules.allow_entry(shown, AccessFs::ReadFile.into())?;
+        }
     }
     Ok(rules.ruleset)
 }

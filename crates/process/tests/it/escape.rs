@@ -314,6 +314,7 @@ async fn escapes(attempt: &Attempt, backend: BackendChoice, policy: SandboxPolic
     let launcher = Launcher::new(LauncherOptions {
         backend,
         troupe_home: Some(home.clone()),
+        ..LauncherOptions::default()
     });
     let target = Target::new(&launcher, &home).await;
     let done = run_with(&launcher, target.spec(attempt, &home, policy)).await;

@@ -110,6 +110,7 @@ impl Root {
         let launcher = Launcher::new(LauncherOptions {
             backend,
             troupe_home: Some(self.home()),
+            home_shown: vec!["shown".into()],
         });
         run_with(&launcher, self.spec(script, policy, cwd)).await
     }
@@ -187,6 +188,27 @@ async fn a_working_directory_inside_it_is_writable_all_the_same() {
             let done = root.run_in(&work, backend, script, root.policy()).await;
             assert_eq!(done.stdout, "x\n", "{placement:?} {backend:?}: {done:?}");
             assert!(work.join("file").exists() && root.is_untouched());
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_shown_of_it_can_be_read_and_not_written() {
+    for placement in PLACEMENTS {
+        for backend in BACKENDS {
+            let root = Root::new(placement);
+            write(root.home().join("shown/deep/file"), "seen");
+            std::os::unix::fs::symlink("../token", root.home().join("shown/link")).unwrap();
+            let script = "cd $TROUPE_HOME/shown && cat deep/file link ../token; \
+                          echo x > deep/file; echo x > new; mv deep moved; rm -r deep";
+            for policy in [root.policy(), SandboxPolicy::read_only()] {
+                let done = root.run(backend, script, policy).await;
+                assert_eq!(done.stdout, "seen", "{placement:?} {backend:?}: {done:?}");
+            }
+            let shown = root.home().join("shown");
+            let kept = std::fs::read_to_string(shown.join("deep/file")).unwrap();
+            assert_eq!((kept.as_str(), shown.join("new").exists()), ("seen", false));
+            assert!(root.is_untouched());
         }
     }
 }

@@ -211,6 +211,7 @@ async fn files_in_the_home_of_troupe_cannot_be_read() {
         let launcher = Launcher::new(LauncherOptions {
             backend,
             troupe_home: Some(place.path().join("home")),
+            ..LauncherOptions::default()
         });
         let spec = confined(&script, workspace_only(), &work);
         let done = run_with(&launcher, spec).await;

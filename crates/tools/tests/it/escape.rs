@@ -201,6 +201,7 @@ impl Target {
         let launcher = Launcher::new(LauncherOptions {
             backend,
             troupe_home: Some(place.path().join("home")),
+            ..LauncherOptions::default()
         });
         Self { place, launcher }
     }

@@ -47,6 +47,7 @@ impl Bench {
             launcher: Launcher::new(LauncherOptions {
                 backend,
                 troupe_home: Some(home.clone()),
+                ..LauncherOptions::default()
             }),
             environment: EnvironmentPolicy::default(),
             inherited: environment(),

@@ -2,7 +2,7 @@
 //!
 //! Everything is read-only. On top of that, from the outside in, the writable roots are mounted
 //! over themselves as they were, what is protected inside them, read-only again, and an empty
-//! directory over what is hidden.
+//! directory over what is hidden, in which what is shown of it is mounted again.
 
 use std::ffi::CString;
 use std::io;
@@ -40,8 +40,10 @@ enum Layer {
     /// On the way from a root to what is hidden: a mount cannot be renamed, so nothing else can be
     /// put in the place of the hidden.
     Pinned(PathBuf),
-    /// With the writable roots inside it.
+    /// With the writable roots and what is shown inside it.
     Hidden(PathBuf, Vec<PathBuf>),
+    /// With a copy that was made before it was hidden.
+    Shown(PathBuf, Tree),
     /// With a copy that was made while the root was still as the host has it.
     Writable(PathBuf, Tree),
 }
@@ -65,8 +67,22 @@ impl Layer {
                 .filter(|path| is_inside(path, cage));
             layers.extend(pinned.map(|path| Self::Pinned(path.to_path_buf())));
             let inside = |root: &&PathBuf| root.starts_with(hidden);
-            let inside = cage.writable.iter().filter(inside).cloned().collect();
-            layers.push(Self::Hidden(hidden.clone(), inside));
+            let inside = cage.writable.iter().chain(&cage.shown).filter(inside);
+            layers.push(Self::Hidden(hidden.clone(), inside.cloned().collect()));
+        }
+        // Who works in a hidden directory itself may write what is shown of it.
+        let is_hidden = |root: &PathBuf| cage.hidden.iter().any(|it| root.starts_with(it));
+        let is_written = |path: &PathBuf| {
+            let mut roots = cage.writable.iter();
+            roots.any(|root| path.starts_with(root) && is_hidden(root))
+        };
+        let shown = cage.shown.iter();
+        for path in shown.filter(|path| path.exists() && !is_written(path)) {
+            let tree = Tree::copy(path)?;
+            tree.restrict(
+                libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV,
+            )?;
+            layers.push(Self::Shown(path.clone(), tree));
         }
         for root in cage.writable.iter().filter(|root| root.exists()) {
             if !is_everything(root) {
@@ -85,6 +101,7 @@ impl Layer {
             Self::Protected(path)
             | Self::Pinned(path)
             | Self::Hidden(path, _)
+            | Self::Shown(path, _)
             | Self::Writable(path, _) => path,
         }
     }
@@ -103,8 +120,8 @@ impl Layer {
                 tree.attach(&path)
             }
             Self::Pinned(path) => Tree::copy(&path)?.attach(&path),
-            Self::Hidden(path, writable) => hide(&path, &writable),
-            Self::Writable(path, tree) => tree.attach(&path),
+            Self::Hidden(path, inside) => hide(&path, &inside),
+            Self::Shown(path, tree) | Self::Writable(path, tree) => tree.attach(&path),
         }
     }
 }
@@ -143,12 +160,12 @@ fn private_devices() -> io::Result<()> {
     Ok(())
 }
 
-/// Covers a directory with an empty one that has only the way to the writable roots inside it.
-fn hide(directory: &Path, writable: &[PathBuf]) -> io::Result<()> {
+/// Covers a directory with an empty one that has only the way to what is not hidden inside it.
+fn hide(directory: &Path, inside: &[PathBuf]) -> io::Result<()> {
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     mount_plain(Some("tmpfs"), directory, flags, Some("mode=755,size=64k"))?;
-    for root in writable {
-        std::fs::create_dir_all(root)?;
+    for path in inside {
+        std::fs::create_dir_all(path)?;
     }
     Tree::at(directory).restrict(libc::MOUNT_ATTR_RDONLY)
 }
