@@ -44,6 +44,7 @@ mod environment;
 mod file;
 mod login;
 pub mod patch;
+mod picture;
 mod walk;
 mod worker;
 
@@ -57,6 +58,7 @@ pub use answers::check_answers;
 pub use call::{Ask, Call, CallContext, Channel, ToolEvent, ToolInput};
 pub use environment::{EnvironmentPolicy, Inherit};
 pub use login::shell;
+pub use picture::{Picture, Scale};
 pub use policy::{Sandbox, Verdict};
 pub use registry::Registry;
 pub use tool::{Claim, Concurrency, Tool, ToolOutput};

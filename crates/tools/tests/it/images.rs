@@ -65,7 +65,7 @@ async fn what_is_no_picture_is_refused() {
     let text = bench.text("view_image", json!({"path": "text"})).await;
     assert_eq!(
         text,
-        "{cwd}/text is not a PNG, JPEG, GIF or WebP image; if it is text, use read_file"
+        "{cwd}/text is not a PNG, JPEG, GIF or WebP image, by its first bytes"
     );
     let text = bench.text("view_image", json!({"path": "cut.png"})).await;
     assert!(
