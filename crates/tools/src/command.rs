@@ -8,6 +8,7 @@
 //! ```
 
 mod capture;
+mod finish;
 mod gate;
 mod item;
 mod pending;
@@ -27,6 +28,7 @@ use troupe_process::{
 use troupe_protocol::command::CommandSource;
 
 use crate::approval::Agreements;
+use crate::blocking::aborted_text;
 use crate::call::Call;
 use crate::environment::{Variables, sandbox_variables};
 use crate::limits::COMMAND_BYTES_MAX;
@@ -38,10 +40,10 @@ use crate::tool::ToolOutput;
 use gate::{Gate, Refusal};
 
 pub(crate) use capture::Capture;
-pub(crate) use item::{CommandItem, Outcome};
+pub(crate) use item::CommandItem;
 pub(crate) use table::{Evicted, TerminalId, Terminals};
 pub(crate) use terminal::{Ending, Terminal, TerminalKind};
-pub(crate) use text::{Look, OneShot, Standing, exit_code, remarks};
+pub(crate) use text::{Look, Standing, exit_code};
 
 /// Runs the session's commands.
 #[derive(Debug)]
@@ -111,19 +113,7 @@ impl Commands {
     /// Makes a request of what the model wrote; `Err` says what is wrong with it.
     pub(crate) fn request(&self, call: &Call, wish: Wish) -> Result<Request, String> {
         let script = wish.script;
-        if script.trim().is_empty() {
-            return Err("the command is empty".to_owned());
-        }
-        if script.contains('\0') {
-            return Err("the command contains a NUL character".to_owned());
-        }
-        if script.len() > COMMAND_BYTES_MAX {
-            return Err(format!(
-                "the command has {} bytes, at most {COMMAND_BYTES_MAX} are taken: write it to a \
-                 file with apply_patch and run that",
-                script.len()
-            ));
-        }
+        check_script(&script)?;
         let cwd = call.context.resolve(wish.workdir.as_deref().unwrap_or("."));
         check_directory(&cwd)?;
         let shell = self.shell.to_string_lossy().into_owned();
@@ -176,16 +166,9 @@ impl Commands {
                     return Err(item.not_started(call, text).await);
                 }
             };
-            let terminal = Terminal::new(
-                process,
-                request.argv.clone(),
-                request.cwd.clone(),
-                request.kind,
-            );
-            let mut capture = Capture::new();
-            let ending = terminal.watch(call, began + patience, &mut capture).await;
+            let run = watched(call, &request, process, began + patience).await;
             if sandbox == Sandbox::Confined
-                && let Ending::Exited(exit) = &ending
+                && let Ending::Exited(exit) = &run.ending
                 // What went well without it did not need it.
                 && !exit.is_success()
                 && let Some(denial) = &exit.denial
@@ -194,13 +177,38 @@ impl Commands {
                 sandbox = Sandbox::Unconfined;
                 continue;
             }
-            return Ok(Run {
-                terminal,
-                capture,
-                ending,
-                item,
-                began,
-            });
+            return Ok(run.shown_as(item, began));
+        }
+    }
+
+    /// Runs a command of the user's own: nobody is asked, and nothing confines it.
+    pub(crate) async fn run_as_user(
+        &self,
+        call: &Call,
+        request: Request,
+        patience: Duration,
+    ) -> Result<Run, ToolOutput> {
+        let item = CommandItem::new(call, &request);
+        item.started(call).await;
+        let began = Instant::now();
+        let variables = tokio::select! {
+            variables = self.environment.own_variables(&request.cwd, call.channel.as_ref()) => variables,
+            () = call.cancel.cancelled() => {
+                return Err(item.not_started(call, aborted_text(began.elapsed())).await);
+            }
+        };
+        match self
+            .spawn(call, &request, Sandbox::Unconfined, &variables)
+            .await
+        {
+            Ok(process) => {
+                let run = watched(call, &request, process, began + patience).await;
+                Ok(run.shown_as(item, began))
+            }
+            Err(error) => {
+                let text = format!("the command was not started: {error}");
+                Err(item.not_started(call, text).await)
+            }
         }
     }
 
@@ -254,6 +262,64 @@ impl Commands {
         };
         self.launcher.spawn(spec).await
     }
+}
+
+/// A command that was watched, and is not shown yet.
+struct Watched {
+    terminal: Terminal,
+    capture: Capture,
+    ending: Ending,
+}
+
+impl Watched {
+    fn shown_as(self, item: CommandItem, began: Instant) -> Run {
+        let Self {
+            terminal,
+            capture,
+            ending,
+        } = self;
+        Run {
+            terminal,
+            capture,
+            ending,
+            item,
+            began,
+        }
+    }
+}
+
+async fn watched(call: &Call, request: &Request, process: Process, until: Instant) -> Watched {
+    let terminal = Terminal::new(
+        process,
+        request.argv.clone(),
+        request.cwd.clone(),
+        request.kind,
+    );
+    let mut capture = Capture::new();
+    let ending = terminal.watch(call, until, &mut capture).await;
+    Watched {
+        terminal,
+        capture,
+        ending,
+    }
+}
+
+/// Tells what is wrong with a command before it is tried.
+pub fn check_script(script: &str) -> Result<(), String> {
+    if script.trim().is_empty() {
+        return Err("the command is empty".to_owned());
+    }
+    if script.contains('\0') {
+        return Err("the command contains a NUL character".to_owned());
+    }
+    if script.len() > COMMAND_BYTES_MAX {
+        return Err(format!(
+            "the command has {} bytes, at most {COMMAND_BYTES_MAX} are taken: write it to a file \
+             and run that",
+            script.len()
+        ));
+    }
+    Ok(())
 }
 
 fn check_directory(cwd: &Path) -> Result<(), String> {

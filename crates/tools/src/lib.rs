@@ -45,6 +45,7 @@ mod file;
 mod login;
 pub mod patch;
 mod picture;
+mod user_shell;
 mod walk;
 mod worker;
 
@@ -56,6 +57,7 @@ mod limits;
 
 pub use answers::check_answers;
 pub use call::{Ask, Call, CallContext, Channel, ToolEvent, ToolInput};
+pub use command::check_script;
 pub use environment::{EnvironmentPolicy, Inherit};
 pub use login::shell;
 pub use picture::{Picture, Scale};

@@ -18,7 +18,15 @@ pub(crate) struct LoginEnvironment {
     policy: EnvironmentPolicy,
     inherited: Variables,
     secrets: Vec<String>,
-    filtered: OnceCell<Arc<Variables>>,
+    captured: OnceCell<Captured>,
+}
+
+#[derive(Debug)]
+struct Captured {
+    /// For commands of the model's.
+    filtered: Arc<Variables>,
+    /// For commands of the user's own.
+    own: Arc<Variables>,
 }
 
 impl LoginEnvironment {
@@ -35,14 +43,24 @@ impl LoginEnvironment {
             policy,
             inherited,
             secrets,
-            filtered: OnceCell::new(),
+            captured: OnceCell::new(),
         }
     }
 
-    /// Returns the filtered variables. A login shell that fails is told, and the engine's own
-    /// environment is used in its place.
+    /// Returns the filtered variables.
     pub(crate) async fn variables(&self, cwd: &Path, channel: &dyn Channel) -> Arc<Variables> {
-        let filtered = self.filtered.get_or_init(|| async {
+        Arc::clone(&self.captured(cwd, channel).await.filtered)
+    }
+
+    /// Returns what the user's own commands find: everything but the keys of model providers,
+    /// because a model reads what the commands write.
+    pub(crate) async fn own_variables(&self, cwd: &Path, channel: &dyn Channel) -> Arc<Variables> {
+        Arc::clone(&self.captured(cwd, channel).await.own)
+    }
+
+    /// A login shell that fails is told, and the engine's own environment is used in its place.
+    async fn captured(&self, cwd: &Path, channel: &dyn Channel) -> &Captured {
+        let captured = self.captured.get_or_init(|| async {
             let captured =
                 login_environment(&self.launcher, &self.shell, cwd, &self.inherited).await;
             let variables = match captured {
@@ -57,9 +75,16 @@ impl LoginEnvironment {
                     self.inherited.clone()
                 }
             };
-            Arc::new(self.policy.apply(&variables, &self.secrets))
+            let everything = EnvironmentPolicy {
+                ignore_default_excludes: true,
+                ..EnvironmentPolicy::default()
+            };
+            Captured {
+                filtered: Arc::new(self.policy.apply(&variables, &self.secrets)),
+                own: Arc::new(everything.apply(&variables, &self.secrets)),
+            }
         });
-        Arc::clone(filtered.await)
+        captured.await
     }
 }
 

@@ -12,6 +12,7 @@ use crate::command::Terminals;
 use crate::item;
 use crate::tool::{Concurrency, Tool, ToolOutput};
 use crate::toolbox::{ToolDeps, Toolbox};
+use crate::user_shell::{self, UserShell};
 use crate::witness::Witness;
 
 /// Offers the tools to the model and runs its calls. One per session.
@@ -20,6 +21,8 @@ pub struct Registry {
     tools: BTreeMap<String, Arc<dyn Tool>>,
     /// Tools that exist and that this session may not use.
     withheld: BTreeSet<String>,
+    /// Runs the user's own commands.
+    user_shell: Option<UserShell>,
     /// What calls left running. It ends with the registry.
     terminals: Arc<Terminals>,
 }
@@ -34,6 +37,7 @@ impl Registry {
         Self {
             tools,
             withheld: BTreeSet::new(),
+            user_shell: None,
             terminals: Arc::default(),
         }
     }
@@ -46,9 +50,11 @@ impl Registry {
     pub(crate) fn with_terminals(
         tools: impl IntoIterator<Item = Arc<dyn Tool>>,
         terminals: Arc<Terminals>,
+        user_shell: UserShell,
     ) -> Self {
         Self {
             terminals,
+            user_shell: Some(user_shell),
             ..Self::new(tools)
         }
     }
@@ -89,21 +95,16 @@ impl Registry {
         let Some(tool) = self.find(name) else {
             return self.unknown(name, &call).await;
         };
-        let witness = Arc::new(Witness::new(Arc::clone(&call.channel)));
-        let watched = Call {
-            channel: Arc::clone(&witness) as Arc<dyn Channel>,
-            ..call
-        };
-        match AssertUnwindSafe(tool.call(watched)).catch_unwind().await {
-            Ok(output) => output,
-            Err(panic) => {
-                let text = format!(
-                    "the tool {name} failed inside the engine ({}); this is a defect of the \
-                     engine, not of the call: go on another way",
-                    panic_text(panic.as_ref())
-                );
-                witness.close_open_item(&text).await;
-                ToolOutput::failure(text)
+        guarded(name, call, |call| tool.call(call)).await
+    }
+
+    /// Runs a command of the user's own, which is the call's input. No policy is asked.
+    pub async fn user_command(&self, call: Call) -> ToolOutput {
+        match &self.user_shell {
+            Some(shell) => guarded(user_shell::NAME, call, |call| shell.run(call)).await,
+            None => {
+                let text = "this session has no shell for commands of the user's own".to_owned();
+                item::failed(&call, user_shell::NAME, text).await
             }
         }
     }
@@ -132,6 +133,30 @@ impl Registry {
             names.join(", ")
         );
         item::failed(call, name, text).await
+    }
+}
+
+/// Runs a call. A panic of its is told to the model, and what it had begun is shown to be over.
+async fn guarded<F>(name: &str, call: Call, run: impl FnOnce(Call) -> F) -> ToolOutput
+where
+    F: Future<Output = ToolOutput>,
+{
+    let witness = Arc::new(Witness::new(Arc::clone(&call.channel)));
+    let watched = Call {
+        channel: Arc::clone(&witness) as Arc<dyn Channel>,
+        ..call
+    };
+    match AssertUnwindSafe(run(watched)).catch_unwind().await {
+        Ok(output) => output,
+        Err(panic) => {
+            let text = format!(
+                "the tool {name} failed inside the engine ({}); this is a defect of the engine, \
+                 not of the call: go on another way",
+                panic_text(panic.as_ref())
+            );
+            witness.close_open_item(&text).await;
+            ToolOutput::failure(text)
+        }
     }
 }
 

@@ -27,6 +27,7 @@ use crate::login::{self, LoginEnvironment};
 use crate::registry::Registry;
 use crate::rules::{RuleBook, RuleSource};
 use crate::tool::Tool;
+use crate::user_shell::UserShell;
 use crate::worker::Workers;
 
 /// What the tools need from the outside.
@@ -114,6 +115,7 @@ impl Toolbox {
             RuleBook::new(self.rules.clone()),
         ));
         let terminals = Arc::new(Terminals::default());
+        let user_shell = UserShell::new(Arc::clone(&commands));
         let hidden = Hidden::new(self.troupe_home.clone(), self.launcher.shown_in_home());
         let workers = &self.workers;
         let tools: [Arc<dyn Tool>; 11] = [
@@ -136,6 +138,6 @@ impl Toolbox {
             Arc::new(UpdatePlan),
             Arc::new(RequestUserInput::new(self.answer_time_max)),
         ];
-        Registry::with_terminals(tools, terminals)
+        Registry::with_terminals(tools, terminals, user_shell)
     }
 }

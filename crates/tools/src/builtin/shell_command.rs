@@ -6,25 +6,19 @@ use std::time::Duration;
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use troupe_protocol::command::{CommandSource, WorkStatus};
+use troupe_protocol::command::CommandSource;
 use troupe_protocol::tool::ToolSpec;
 
 use crate::arguments;
-use crate::blocking::aborted_text;
 use crate::call::Call;
-use crate::command::{
-    Commands, Ending, OneShot, Outcome, Run, SandboxPermissions, TerminalKind, Wish, remarks,
-};
+use crate::command::{Commands, SandboxPermissions, TerminalKind, Wish};
 use crate::edit::Editor;
 use crate::item;
-use crate::limits::{ANSWER_TOKENS_MAX, COMMAND_TIMEOUT_DEFAULT_MS, COMMAND_TIMEOUT_MAX_MS};
+use crate::limits::{COMMAND_TIMEOUT_DEFAULT_MS, COMMAND_TIMEOUT_MAX_MS};
 use crate::patch;
-use crate::policy::Watched;
 use crate::tool::{Concurrency, Tool, ToolOutput};
 
 const NAME: &str = "shell_command";
-/// What `timeout(1)` exits with.
-const TIMED_OUT: i32 = 124;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -98,54 +92,8 @@ impl Tool for ShellCommand {
                 .await;
         }
         match self.commands.run(&call, request, patience).await {
-            Ok(run) => answer(&call, run).await,
+            Ok(run) => run.finish(&call).await,
             Err(output) => output,
         }
     }
-}
-
-async fn answer(call: &Call, mut run: Run) -> ToolOutput {
-    if matches!(run.ending, Ending::Running | Ending::Cancelled) {
-        run.terminal.kill(call, &mut run.capture).await;
-    }
-    let elapsed = run.began.elapsed();
-    let capture = &run.capture;
-    let failed = |exit_code| Outcome {
-        status: WorkStatus::Failed,
-        exit_code,
-        capture,
-        elapsed,
-    };
-    let (outcome, remarks, preface) = match &run.ending {
-        Ending::Exited(exit) => (
-            Outcome::of_exit(exit, capture, elapsed),
-            remarks(exit, call.context.approval_policy, Watched::FromTheStart),
-            None,
-        ),
-        Ending::Running => {
-            let text = format!(
-                "command timed out after {} milliseconds",
-                elapsed.as_millis()
-            );
-            (failed(Some(TIMED_OUT)), Vec::new(), Some(text))
-        }
-        Ending::Cancelled => {
-            let killed = 128 + libc::SIGKILL;
-            (
-                failed(Some(killed)),
-                Vec::new(),
-                Some(aborted_text(elapsed)),
-            )
-        }
-    };
-    let text = OneShot {
-        exit_code: outcome.exit_code.unwrap_or(-1),
-        elapsed,
-        remarks,
-        preface,
-        output: &capture.aggregated,
-        tokens_max: ANSWER_TOKENS_MAX,
-    }
-    .render();
-    run.item.completed(call, outcome, text).await
 }
