@@ -5,7 +5,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::bench;
 use crate::commands::{
     agents, apply_patch, completion, config, demo, doctor, exec, mock_model, models, proto, review,
-    roles, rules, sessions,
+    roles, rules, sessions, skills,
 };
 
 /// A local coding-agent engine in which one agent can run many.
@@ -48,6 +48,8 @@ pub enum Command {
     Agents(agents::AgentsArguments),
     /// List, show, check and begin roles: the kinds of children.
     Roles(roles::RolesArguments),
+    /// List, show and check skills: instructions for certain kinds of work.
+    Skills(skills::SkillsArguments),
     /// Rebuild the index of sessions from their files (short for `sessions reindex`).
     Reindex,
     /// Show a real task over a scripted model; needs no key and no configuration.

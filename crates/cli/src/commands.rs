@@ -14,6 +14,7 @@ pub mod review;
 pub mod roles;
 pub mod rules;
 pub mod sessions;
+pub mod skills;
 
 use std::env;
 use std::io::{self, Write};
@@ -45,6 +46,7 @@ pub fn run(cli: Cli) -> Outcome {
         Some(Command::Sessions(arguments)) => sessions::run(arguments),
         Some(Command::Agents(arguments)) => agents::run(arguments, overrides, layers),
         Some(Command::Roles(arguments)) => roles::run(arguments),
+        Some(Command::Skills(arguments)) => skills::run(arguments, overrides, layers),
         Some(Command::Reindex) => sessions::reindex(),
         Some(Command::Demo(arguments)) => demo::run(arguments),
         Some(Command::Models(arguments)) => models::run(arguments, overrides, layers),
@@ -70,6 +72,7 @@ fn needs_no_configuration(command: &Command) -> bool {
         | Command::Models(_)
         | Command::Doctor(_)
         | Command::Config(_)
+        | Command::Skills(_)
         | Command::Rules(_) => false,
         Command::Sessions(_)
         | Command::Roles(_)

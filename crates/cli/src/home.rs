@@ -3,7 +3,12 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
+use troupe_engine::skills::SkillPlaces;
+
 use crate::failure::Failure;
+
+/// The part of the home that a model may read, because its skills lie there.
+pub const SKILLS_DIRECTORY: &str = "skills";
 
 /// `$TROUPE_HOME`, else `~/.troupe`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +46,16 @@ impl Home {
     /// The user's rules about commands.
     pub fn rules_file(&self) -> PathBuf {
         self.0.join("rules.toml")
+    }
+
+    /// Where skills lie that belong to no project.
+    pub fn skill_places(&self) -> SkillPlaces {
+        let everybodys = user_home().map(|home| home.join(".agents/skills"));
+        let own = self.0.join(SKILLS_DIRECTORY);
+        SkillPlaces {
+            user: std::iter::once(own).chain(everybodys).collect(),
+            system: vec![PathBuf::from("/etc/troupe/skills")],
+        }
     }
 
     /// The user's instructions for all projects.

@@ -12,6 +12,7 @@ use std::{fs, io};
 
 use anyhow::Context as _;
 use async_trait::async_trait;
+use troupe_engine::skills::Skills;
 use troupe_engine::{
     Configurator, ConfigureError, Instructions, Origin, ProjectDocSettings, Setup, WindowSettings,
 };
@@ -25,6 +26,7 @@ pub use tree::Grove;
 
 use crate::exec::request::Cassette;
 use crate::failure::Failure;
+use crate::home::SKILLS_DIRECTORY;
 use crate::layers::ConfigSource;
 use crate::limits::DIRECTORIES_KNOWN_MAX;
 use crate::provider::{ModelTrouble, Models};
@@ -42,6 +44,7 @@ pub struct Wiring {
     /// Opened when first needed: a run that writes nothing needs no home.
     store: OnceLock<Arc<dyn Store>>,
     launcher: Launcher,
+    skills: Arc<Skills>,
     surroundings: OnceLock<Surroundings>,
     /// The configuration of the directory that the program works in.
     here: Arc<Prepared>,
@@ -59,6 +62,7 @@ impl Wiring {
         here.warnings.extend(take_over(source.home.path()));
         let launcher = Launcher::new(LauncherOptions {
             troupe_home: Some(source.home.path().to_owned()),
+            home_shown: vec![PathBuf::from(SKILLS_DIRECTORY)],
             ..LauncherOptions::default()
         });
         Ok(Self {
@@ -67,6 +71,7 @@ impl Wiring {
             models: Models::default(),
             store: OnceLock::new(),
             launcher,
+            skills: Arc::new(Skills::new(source.home.skill_places())),
             surroundings: OnceLock::new(),
             here: Arc::new(here),
             elsewhere: Mutex::default(),
@@ -228,6 +233,7 @@ impl Wiring {
                 root_markers: conversation.project_root_markers.clone(),
                 fallback_filenames: conversation.project_doc_fallback_filenames.clone(),
             },
+            skills: Arc::clone(&self.skills),
             shell: surroundings.shell.clone(),
             time_zone: surroundings.time_zone.clone(),
         })

@@ -45,5 +45,7 @@ mod rules;
 mod screenplay;
 #[path = "it/sessions.rs"]
 mod sessions;
+#[path = "it/skills.rs"]
+mod skills;
 #[path = "it/start.rs"]
 mod start;

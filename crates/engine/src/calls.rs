@@ -281,11 +281,20 @@ pub(crate) enum CallSignal {
     Answered { index: usize, output: ToolOutput },
 }
 
+/// Whose call it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Caller {
+    /// The model's, in this task.
+    Model { epoch: u64 },
+    /// The user's own.
+    User,
+}
+
 /// The call's end of the line to its session.
 #[derive(Debug)]
 pub(crate) struct SessionChannel {
     pub mailbox: crate::mailbox::Mailbox,
-    pub epoch: u64,
+    pub caller: Caller,
     pub call_id: CallId,
 }
 
@@ -293,7 +302,7 @@ impl SessionChannel {
     /// Sends a signal. A session that is gone has ended the call too: nobody is left to hear.
     pub(crate) async fn send(&self, signal: CallSignal) {
         let input = crate::session::Input::Call {
-            epoch: self.epoch,
+            caller: self.caller,
             call_id: self.call_id.clone(),
             signal: Box::new(signal),
         };

@@ -9,10 +9,12 @@ use std::path::{Path, PathBuf};
 
 use troupe_protocol::ResponseItem;
 use troupe_protocol::history::ContentItem;
+use troupe_protocol::item::CommandExecutionItem;
 use troupe_protocol::policy::{Personality, SandboxPolicy};
 use troupe_protocol::session::TurnContext;
 
 use crate::deps::{Clock, Instructions, ProjectDocSettings};
+use crate::skills;
 
 pub(crate) use standing::Standing;
 
@@ -27,6 +29,7 @@ const PROJECT_DOC_NAMES: [&str; 2] = ["AGENTS.override.md", "AGENTS.md"];
 /// Tells the model why its last turn ends in the middle.
 pub(crate) const INTERRUPTED_NOTE: &str = "<turn_aborted>\nThe user interrupted the previous turn on purpose. Commands that were running have been stopped and may have done part of their work. Wait for what the user says next.\n</turn_aborted>";
 
+const USER_SHELL_OPEN: &str = "<user_shell_command>";
 const ENVIRONMENT_OPEN: &str = "<environment_context>";
 const PROJECT_DOC_OPEN: &str = "# AGENTS.md instructions for ";
 
@@ -45,6 +48,8 @@ pub(crate) fn is_fragment(text: &str) -> bool {
         || text.starts_with(PROJECT_DOC_OPEN)
         || text.starts_with("<turn_aborted>")
         || standing::is_note(text)
+        || text.starts_with(USER_SHELL_OPEN)
+        || skills::is_fragment(text)
 }
 
 /// Returns the first text of a message.
@@ -140,6 +145,20 @@ fn network_name(policy: &SandboxPolicy) -> &'static str {
     } else {
         "restricted"
     }
+}
+
+/// Returns what the model is told of a command of the user's own that is over.
+pub(crate) fn user_shell(item: &CommandExecutionItem) -> String {
+    let command = item.command.last().map_or("", String::as_str);
+    let result = match &item.outcome {
+        Some(outcome) => outcome.formatted_output.as_str(),
+        None => "It was not run, or was ended before it could be seen what it did.",
+    };
+    format!(
+        "{USER_SHELL_OPEN}\n<command>\n{command}\n</command>\n<result>\n{}\n</result>\n\
+         </user_shell_command>",
+        result.trim_end()
+    )
 }
 
 /// The instructions of user and project for one working directory.

@@ -2,10 +2,11 @@
 //!
 //! The parts of its behaviour are files of their own: `opening` and `forking` (how it
 //! begins), `preparing` (a user turn before anything is aborted for it), `running` (a task's
-//! requests), `steering` (messages that join it), `cycle` (one response and its calls),
+//! requests), `skilled` (the skills it can use), `steering` (messages that join it), `cycle` (one response and its calls),
 //! `ending` (a task's result), `stopping` (ending a task early), `requests` (everything else
 //! a client may ask), `compaction` (making the history smaller), `models` (what is known
-//! about the model), `hosted` (what the tree is told), `ordered` (what the tree asks for).
+//! about the model), `hosted` (what the tree is told), `ordered` (what the tree asks for),
+//! `user_shell` (commands of the user's own).
 
 mod compaction;
 mod cycle;
@@ -18,8 +19,10 @@ mod ordered;
 mod preparing;
 mod requests;
 mod running;
+mod skilled;
 mod steering;
 mod stopping;
+mod user_shell;
 
 use std::sync::Arc;
 
@@ -43,10 +46,12 @@ use crate::host::Host;
 use crate::limits::AUTO_COMPACT_PERCENT;
 use crate::mailbox::Mailbox;
 use crate::task::{Mail, Task};
+use crate::user_input::Author;
 use models::Models;
 
 pub(crate) use models::check_model;
 pub(crate) use preparing::From;
+pub(crate) use user_shell::untold;
 
 #[derive(Debug)]
 pub(crate) struct Conversation {
@@ -68,6 +73,8 @@ pub(crate) struct Conversation {
     thread_note: Option<String>,
     /// There are lines of an agent tree in the log.
     has_agents: bool,
+    skills: skilled::Noted,
+    shells: user_shell::UserShells,
     host: Option<Arc<dyn Host>>,
     prompt_cache_key: String,
     /// Counts the tasks of this process.
@@ -114,6 +121,13 @@ pub(crate) enum Asker {
 }
 
 impl NewTask {
+    fn author(&self) -> Author {
+        match self.asker {
+            Asker::Client => Author::User,
+            Asker::Inbox(_) => Author::Agent,
+        }
+    }
+
     pub(crate) fn into_op(self) -> Op {
         Op::UserTurn {
             items: self.items,
@@ -248,6 +262,7 @@ impl Conversation {
         let wanted = context.personality.unwrap_or(Personality::None);
         items.extend(Standing::manner(wanted, filled).missing(told));
         items.extend(Standing::mode(context).missing(told));
+        items.extend(self.missing_skills(told, warnings));
         items
     }
 }

@@ -12,6 +12,7 @@ use troupe_store::Store;
 use troupe_tools::Registry;
 
 use crate::host::Host;
+use crate::skills::Skills;
 
 /// The world outside a session.
 #[derive(Debug, Clone)]
@@ -78,6 +79,8 @@ pub struct Instructions {
     /// What the session is for, after everything else that goes beside the history.
     pub role: Option<String>,
     pub project: ProjectDocSettings,
+    /// Shared by all sessions of the process.
+    pub skills: Arc<Skills>,
     /// The name of the user's shell, for the environment context.
     pub shell: String,
     /// Where the user's clock stands, for the environment context.
@@ -91,6 +94,7 @@ impl Default for Instructions {
             user: None,
             role: None,
             project: ProjectDocSettings::default(),
+            skills: Arc::default(),
             shell: "bash".to_owned(),
             time_zone: jiff::tz::TimeZone::UTC,
         }

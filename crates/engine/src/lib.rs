@@ -13,7 +13,7 @@
 //! Reading order: [`session`] (the loop, and everything that can happen) → `mailbox` (how
 //! it gets there) → `conversation` (what a submission does) → `task` (the states of a task)
 //! → `response`, [`tags`] and `calls` (one model cycle) → `inquiry` (what calls ask people) → `history`, `context`, `toolset` (what is sent
-//! to the model) → `evidence`, `output` (what a task came to) → `emit`, [`events`] (what is
+//! to the model) → `user_input`, [`skills`] (what a user's message brings) → `evidence`, `output` (what a task came to) → `emit`, [`events`] (what is
 //! said) → `resume` (the same lines, folded) → [`host`] (the tree that a session may be a
 //! member of).
 //!
@@ -38,6 +38,7 @@ mod response;
 mod resume;
 mod salvage;
 pub mod session;
+pub mod skills;
 pub mod tags;
 mod task;
 mod toolset;

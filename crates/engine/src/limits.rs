@@ -27,14 +27,27 @@ pub const DEFERRED_MAX: usize = 64;
 /// Messages that may wait for the next model request. Over it `steer` is refused.
 pub const STEERED_MAX: usize = 64;
 
+/// Commands of the user's own that run at the same time. Over it another is refused.
+pub const USER_SHELLS_MAX: usize = 16;
+
 /// How long a stopped task's tools may take to clean up before they are dropped.
 pub const STOP_GRACE_MS: u64 = 5_000;
 
 /// Text of one submission, in characters.
 pub const INPUT_CHARS_MAX: usize = 1_048_576;
 
-/// A local image in a user's message.
-pub const IMAGE_BYTES_MAX: u64 = 20 * 1024 * 1024;
+/// Pictures of one message. Providers take a few hundred; a message with more is refused.
+pub const INPUT_IMAGES_MAX: usize = 100;
+
+/// Pictures that are decoded at the same time, in all sessions together; others wait. Each may
+/// take as much memory as a picture is allowed to.
+pub const PICTURES_AT_ONCE_MAX: usize = 2;
+
+/// The name of a mention; a longer one is refused.
+pub const MENTION_NAME_CHARS_MAX: usize = 256;
+
+/// What a mention leads to; a longer one is refused.
+pub const MENTION_PATH_BYTES_MAX: usize = 4_096;
 
 /// User messages that survive a compaction, newest first, in tokens.
 pub const COMPACTION_KEPT_TOKENS_MAX: u64 = 20_000;
@@ -100,3 +113,57 @@ pub const SCHEMA_ALTERNATIVE_CHARS_MAX: usize = 200;
 
 /// Where the headline of a reasoning is looked for, from its beginning.
 pub const HEADLINE_BYTES_MAX: usize = 512;
+
+/// How deep skills are looked for below a place.
+pub const SKILL_DEPTH_MAX: usize = 6;
+
+/// Directories that are looked through in one place. Over it the rest is told to be left out.
+pub const SKILL_DIRECTORIES_MAX: usize = 2_000;
+
+/// Files and directories that are looked at in one place. Over it the rest is told to be left
+/// out.
+pub const SKILL_ENTRIES_MAX: usize = 20_000;
+
+/// The beginning of a `SKILL.md`, in which its front matter must end.
+pub const SKILL_HEAD_BYTES_MAX: u64 = 32 * 1024;
+
+/// A whole `SKILL.md`; a larger one is refused when it is chosen.
+pub const SKILL_FILE_BYTES_MAX: u64 = 1024 * 1024;
+
+pub const SKILL_NAME_CHARS_MAX: usize = 64;
+pub const SKILL_DESCRIPTION_CHARS_MAX: usize = 1_024;
+
+/// What is told of a front matter that is no YAML.
+pub const SKILL_PROBLEM_BYTES_MAX: usize = 200;
+
+/// The depth and the parts of a front matter.
+pub const YAML_DEPTH_MAX: usize = 16;
+pub const YAML_NODES_MAX: usize = 1_000;
+
+/// What the list of skills may take of the context window.
+pub const SKILL_LIST_PERCENT: u64 = 2;
+pub const SKILL_LIST_TOKENS_MAX: u64 = 10_000;
+/// The same where nobody knows the window.
+pub const SKILL_LIST_CHARS_MAX: usize = 8_000;
+
+/// Broken skills that are warned of; the rest is counted.
+pub const SKILL_WARNINGS_MAX: usize = 4;
+pub const SKILL_WARNING_BYTES_MAX: usize = 256;
+
+/// A chosen skill as the model is told it; a longer one is cut.
+pub const SKILL_TEXT_BYTES_MAX: usize = 8_000;
+
+/// Skills that one message can choose; one that chooses more is refused.
+pub const SKILLS_CHOSEN_MAX: usize = 16;
+
+/// Catalogues that are kept, one per set of places. Over it all are read again.
+pub const CATALOGUES_MAX: usize = 64;
+
+/// Directories that `list_skills` can be asked for at once.
+pub const SKILL_CWDS_MAX: usize = 64;
+
+/// Lists that `list_skills` has made at the same time. Over it another is refused.
+pub const SKILL_LISTINGS_MAX: usize = 8;
+
+/// How coarse the clock of a file system may be.
+pub const FILE_CLOCK_MS: u64 = 50;

@@ -11,6 +11,7 @@ use troupe_protocol::usage::TokenUsage;
 use troupe_protocol::{CallId, SubmissionId};
 use troupe_store::{LiveHistory, Position};
 
+use crate::conversation::untold;
 use crate::history::History;
 
 /// What the lines of the live branch add up to.
@@ -24,6 +25,8 @@ pub(crate) struct Folded {
     pub reserved_until: u64,
     pub has_agents: bool,
     pub unfinished: Unfinished,
+    /// Output of the user's commands that the model was not told.
+    pub untold: Vec<ResponseItem>,
 }
 
 /// What the engine was doing when it died, if it did.
@@ -60,6 +63,7 @@ impl Folded {
                     }
                 ) {
                     self.history.drop_dangling_reasoning();
+                    self.untold.retain(|untold| *untold != item);
                 }
                 self.history.push(item);
             }
@@ -115,6 +119,7 @@ impl Folded {
                 ..
             } => self.unfinished.task = Some(id),
             EventMsg::ItemCompleted { item, .. } => {
+                self.untold.extend(untold(&item));
                 let call = CallId(item.id().0.clone());
                 self.unfinished
                     .outcomes

@@ -16,12 +16,12 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use troupe_model::{ModelError, ModelEvent};
 use troupe_protocol::catalogue::ModelEntry;
 use troupe_protocol::error::ErrorInfo;
-use troupe_protocol::event::{AbortReason, ErrorEvent, EventMsg};
+use troupe_protocol::event::{AbortReason, ErrorEvent, EventMsg, SkillsEntry};
 use troupe_protocol::op::{ConfigureSession, Submission};
 use troupe_protocol::{CallId, SubmissionId};
 use troupe_store::Error;
 
-use crate::calls::CallSignal;
+use crate::calls::{CallSignal, Caller};
 use crate::conversation::Conversation;
 use crate::deps::{Deps, Setup};
 use crate::emit::Emitter;
@@ -126,7 +126,7 @@ pub(crate) enum Input {
     /// A piece of the model's answer.
     Model(Vec<ModelEvent>),
     Call {
-        epoch: u64,
+        caller: Caller,
         call_id: CallId,
         signal: Box<CallSignal>,
     },
@@ -134,6 +134,11 @@ pub(crate) enum Input {
     ModelsListed {
         id: SubmissionId,
         answer: Box<Result<Vec<ModelEntry>, ModelError>>,
+    },
+    /// Somebody asked which skills there are.
+    SkillsListed {
+        id: SubmissionId,
+        entries: Vec<SkillsEntry>,
     },
     /// Nothing runs below this session any more.
     TreeQuiet,
@@ -227,7 +232,9 @@ impl Actor {
     async fn step(&mut self, input: Input) -> Flow {
         let asked = match &input {
             Input::Submission(submission) => submission.id.clone(),
-            Input::Refused { id, .. } | Input::ModelsListed { id, .. } => id.clone(),
+            Input::Refused { id, .. }
+            | Input::ModelsListed { id, .. }
+            | Input::SkillsListed { id, .. } => id.clone(),
             Input::LastWord
             | Input::Order(_)
             | Input::TreeQuiet
@@ -259,6 +266,11 @@ impl Actor {
             Input::TreeQuiet => self.below = Below::Quiet,
             Input::TreeClosed => self.below = Below::Closed,
             Input::Refused { id, error } => self.emitter.error(&id, *error)?,
+            Input::SkillsListed { id, entries } => {
+                if let Some(conversation) = &mut self.conversation {
+                    conversation.skills_listed(&mut self.emitter, &id, entries)?;
+                }
+            }
             Input::LastWord => {
                 self.audience = Audience::Gone;
                 if let Some(conversation) = &mut self.conversation {
@@ -276,13 +288,13 @@ impl Actor {
                 }
             }
             Input::Call {
-                epoch,
+                caller,
                 call_id,
                 signal,
             } => {
                 if let Some(conversation) = &mut self.conversation {
                     conversation
-                        .signal(&mut self.emitter, epoch, call_id, *signal)
+                        .signal(&mut self.emitter, caller, call_id, *signal)
                         .await?;
                 }
             }

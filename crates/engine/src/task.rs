@@ -8,6 +8,8 @@
 //!   too full │  │ summarised                   │ interrupt · replace · shutdown · fatal error
 //!            ▼  │                              ▼
 //!          Compacting ───────────────────► Stopping ── tools have cleaned up ─► aborted
+//!
+//! start ─► Shell ── the user's command has ended ─► end
 //! ```
 
 use std::collections::{HashSet, VecDeque};
@@ -19,13 +21,14 @@ use troupe_protocol::event::{AbortReason, ErrorEvent, TurnAborted, TurnComplete}
 use troupe_protocol::input::UserInput;
 use troupe_protocol::session::TurnContext;
 use troupe_protocol::tree::{MessageId, MessageMetadata};
-use troupe_protocol::{ItemId, ResponseId, ResponseItem, SessionId, SubmissionId};
+use troupe_protocol::{ItemId, ResponseId, SessionId, SubmissionId};
 use troupe_tools::CallContext;
 
 use crate::calls::Calls;
 use crate::evidence::Seen;
 use crate::output::Output;
 use crate::response::Response;
+use crate::user_input::Message;
 
 #[derive(Debug)]
 pub(crate) struct Task {
@@ -62,6 +65,8 @@ pub(crate) enum Phase {
     },
     Calling(Calls),
     Compacting(Compacting),
+    /// The task is a command of the user's own.
+    Shell,
     Stopping(Stopping),
 }
 
@@ -70,7 +75,7 @@ pub(crate) enum Phase {
 pub(crate) struct Steered {
     pub sender: Sender,
     pub items: Vec<UserInput>,
-    pub message: ResponseItem,
+    pub message: Message,
 }
 
 impl Steered {
@@ -249,7 +254,7 @@ impl Task {
         let stream = match &mut self.phase {
             Phase::Sampling { stream, .. } => stream,
             Phase::Compacting(compacting) => &mut compacting.stream,
-            Phase::Starting | Phase::Calling(_) | Phase::Stopping(_) => {
+            Phase::Starting | Phase::Calling(_) | Phase::Shell | Phase::Stopping(_) => {
                 return std::future::pending().await;
             }
         };
@@ -264,9 +269,11 @@ impl Task {
     pub(crate) fn stop_deadline(&self) -> Option<tokio::time::Instant> {
         match &self.phase {
             Phase::Stopping(stopping) => Some(stopping.deadline),
-            Phase::Starting | Phase::Sampling { .. } | Phase::Calling(_) | Phase::Compacting(_) => {
-                None
-            }
+            Phase::Starting
+            | Phase::Sampling { .. }
+            | Phase::Calling(_)
+            | Phase::Compacting(_)
+            | Phase::Shell => None,
         }
     }
 }

@@ -1,112 +1,229 @@
-//! A user's message, turned into what the model reads.
+//! A user's message, checked and turned into what the model reads. What is wrong with it is
+//! found before anything is done for it.
 
-use std::path::Path;
+mod mention;
+mod picture;
 
-use base64::Engine as _;
-use tokio::io::AsyncReadExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
 use troupe_protocol::ResponseItem;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::ErrorEvent;
 use troupe_protocol::history::{ContentItem, Role};
-use troupe_protocol::input::UserInput;
+use troupe_protocol::input::{TextElement, UserInput};
 
-use crate::limits::{IMAGE_BYTES_MAX, INPUT_CHARS_MAX};
+use crate::limits::{INPUT_CHARS_MAX, INPUT_IMAGES_MAX, SKILLS_CHOSEN_MAX};
+use crate::skills::{self, Catalogue, Chosen, Skill};
 
-/// Returns the history item for a message, or what is wrong with it.
-pub(crate) async fn to_history(items: &[UserInput]) -> Result<ResponseItem, ErrorEvent> {
-    if items.is_empty() {
-        return Err(refusal("the message has no items; send at least one"));
+/// A message that was found to be sound.
+#[derive(Debug)]
+pub(crate) struct Message {
+    /// What it chose goes before it.
+    pub skills: Vec<Chosen>,
+    pub item: ResponseItem,
+}
+
+impl Message {
+    /// Returns what the model is told, in order.
+    pub(crate) fn history(&self) -> impl Iterator<Item = ResponseItem> {
+        let skills = self.skills.iter().map(Chosen::item);
+        skills.chain([self.item.clone()])
     }
-    let mut content = Vec::with_capacity(items.len());
-    let mut chars = 0;
-    for item in items {
-        content.push(match item {
-            UserInput::Text { text, .. } => {
-                chars += text.chars().count();
-                ContentItem::InputText { text: text.clone() }
-            }
-            UserInput::Image { image_url, detail } => ContentItem::InputImage {
-                image_url: image_url.clone(),
-                detail: *detail,
-            },
-            UserInput::LocalImage { path, detail } => ContentItem::InputImage {
-                image_url: data_url(path).await?,
-                detail: *detail,
-            },
-            UserInput::Skill { name, .. } => {
-                return Err(unsupported(&format!("skill items ({name})")));
-            }
-            UserInput::Mention { name, .. } => {
-                return Err(unsupported(&format!("mention items ({name})")));
-            }
-            _ => return Err(unsupported("this kind of item")),
-        });
+}
+
+impl From<ResponseItem> for Message {
+    fn from(item: ResponseItem) -> Self {
+        Self {
+            skills: Vec::new(),
+            item,
+        }
     }
-    if chars > INPUT_CHARS_MAX {
-        return Err(refusal(&format!(
-            "the message has {chars} characters; at most {INPUT_CHARS_MAX} are taken: put long \
-             material into a file and name it"
-        )));
-    }
-    Ok(ResponseItem::Message {
-        id: None,
-        role: Role::User,
-        content,
+}
+
+/// Where a message is read.
+#[derive(Debug)]
+pub(crate) struct Place {
+    /// What relative paths start at.
+    pub cwd: PathBuf,
+    pub skills: Arc<Catalogue>,
+    pub author: Author,
+}
+
+/// Who wrote a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Author {
+    /// A person, who chooses skills by `$name` too.
+    User,
+    /// Another agent, or the engine for it, who may quote anything.
+    Agent,
+}
+
+/// Tells whether the message cannot be read without knowing the skills.
+pub(crate) fn needs_skills(items: &[UserInput], author: Author) -> bool {
+    items.iter().any(|item| match item {
+        UserInput::Skill { .. } => true,
+        UserInput::Text { text, .. } => author == Author::User && text.contains('$'),
+        _ => false,
     })
 }
 
-async fn data_url(path: &Path) -> Result<String, ErrorEvent> {
-    let shown = path.display();
-    let unreadable =
-        |error: std::io::Error| refusal(&format!("image {shown} cannot be read: {error}"));
-    let metadata = tokio::fs::metadata(path).await.map_err(unreadable)?;
-    // Asked before it is opened: opening a pipe waits for its other end.
-    if !metadata.is_file() {
-        return Err(refusal(&format!("image {shown} is not a regular file")));
-    }
-    let file = tokio::fs::File::open(path).await.map_err(unreadable)?;
-    let mut bytes = Vec::new();
-    file.take(IMAGE_BYTES_MAX + 1)
-        .read_to_end(&mut bytes)
+/// Reads a message, or says what is wrong with it.
+pub(crate) async fn read(items: &[UserInput], place: &Place) -> Result<Message, ErrorEvent> {
+    check(items).map_err(|problem| refusal(&problem))?;
+    let skills = choose(items, place)
         .await
-        .map_err(unreadable)?;
-    if bytes.len() as u64 > IMAGE_BYTES_MAX {
-        return Err(refusal(&format!(
-            "image {shown} has {} bytes; at most {IMAGE_BYTES_MAX} are taken",
-            metadata.len()
-        )));
+        .map_err(|problem| refusal(&problem))?;
+    let mut content = Vec::with_capacity(items.len());
+    for item in items {
+        let part = part(item, place).await;
+        content.extend(part.map_err(|problem| refusal(&problem))?);
     }
-    let kind = image_kind(&bytes).ok_or_else(|| {
-        refusal(&format!(
-            "{shown} is not a PNG, JPEG, GIF or WebP image, by its first bytes"
-        ))
-    })?;
-    let encoded = base64::engine::general_purpose::STANDARD.encode(&bytes);
-    Ok(format!("data:{kind};base64,{encoded}"))
+    if content.is_empty() {
+        // Only skills were chosen; a message of nothing is refused by providers.
+        let names: Vec<&str> = skills.iter().map(|one| one.skill.name.as_str()).collect();
+        let text = format!("Use the skill {}.", names.join(", "));
+        content.push(ContentItem::InputText { text });
+    }
+    Ok(Message {
+        skills,
+        item: ResponseItem::Message {
+            id: None,
+            role: Role::User,
+            content,
+        },
+    })
 }
 
-fn image_kind(bytes: &[u8]) -> Option<&'static str> {
-    match bytes {
-        [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
-        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
-        [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
-        [
-            b'R',
-            b'I',
-            b'F',
-            b'F',
-            _,
-            _,
-            _,
-            _,
-            b'W',
-            b'E',
-            b'B',
-            b'P',
-            ..,
-        ] => Some("image/webp"),
-        _ => None,
+/// Looks at what can be seen without the file system.
+fn check(items: &[UserInput]) -> Result<(), String> {
+    if items.is_empty() {
+        return Err("the message has no items; send at least one".to_owned());
     }
+    let (mut chars, mut images) = (0, 0);
+    for item in items {
+        match item {
+            UserInput::Text {
+                text,
+                text_elements,
+            } => {
+                chars += text.chars().count();
+                check_elements(text, text_elements)?;
+            }
+            UserInput::Image { .. } | UserInput::LocalImage { .. } => images += 1,
+            _ => (),
+        }
+    }
+    if chars > INPUT_CHARS_MAX {
+        return Err(format!(
+            "the message has {chars} characters; at most {INPUT_CHARS_MAX} are taken: put long \
+             material into a file and name it"
+        ));
+    }
+    if images > INPUT_IMAGES_MAX {
+        return Err(format!(
+            "the message has {images} images; at most {INPUT_IMAGES_MAX} are taken"
+        ));
+    }
+    Ok(())
+}
+
+/// A UI that gets back a range which is none would fail at showing it.
+fn check_elements(text: &str, elements: &[TextElement]) -> Result<(), String> {
+    let is_range = |element: &TextElement| {
+        let range = element.byte_range;
+        text.get(range.start..range.end).is_some()
+    };
+    match elements.iter().position(|element| !is_range(element)) {
+        None => Ok(()),
+        Some(index) => {
+            let range = elements[index].byte_range;
+            Err(format!(
+                "text_elements[{index}] is no part of its text: bytes {}..{} of {}, which must lie \
+                 between characters",
+                range.start,
+                range.end,
+                text.len()
+            ))
+        }
+    }
+}
+
+/// Returns what an item becomes in the message; nothing if it stands elsewhere.
+async fn part(item: &UserInput, place: &Place) -> Result<Option<ContentItem>, String> {
+    Ok(Some(match item {
+        // Its elements are for people.
+        UserInput::Text { text, .. } => ContentItem::InputText { text: text.clone() },
+        UserInput::Image { image_url, detail } => picture::linked(image_url, *detail).await?,
+        UserInput::LocalImage { path, detail } => {
+            picture::local(place.cwd.join(path), *detail).await?
+        }
+        UserInput::Mention { name, path } => mention::part(name, path, &place.cwd)?,
+        UserInput::Skill { .. } => return Ok(None),
+        _ => {
+            return Err(
+                "the message has an item of a kind that this engine does not know".to_owned(),
+            );
+        }
+    }))
+}
+
+/// Reads the skills that a message asks for, on a thread that may block.
+async fn choose(items: &[UserInput], place: &Place) -> Result<Vec<Chosen>, String> {
+    if !needs_skills(items, place.author) {
+        return Ok(Vec::new());
+    }
+    let catalogue = Arc::clone(&place.skills);
+    let (items, cwd, author) = (items.to_vec(), place.cwd.clone(), place.author);
+    let read = tokio::task::spawn_blocking(move || chosen(&items, &cwd, author, &catalogue));
+    read.await
+        .unwrap_or_else(|error| Err(format!("skills were not read: {error}")))
+}
+
+/// Reads the skills that items ask for, each once.
+fn chosen(
+    items: &[UserInput],
+    cwd: &Path,
+    author: Author,
+    catalogue: &Catalogue,
+) -> Result<Vec<Chosen>, String> {
+    let mut wanted: Vec<&Skill> = Vec::new();
+    for item in items {
+        let found = match item {
+            UserInput::Skill { name, path } => vec![explicit(name, &cwd.join(path), catalogue)?],
+            UserInput::Text { text, .. } if author == Author::User => {
+                skills::mentioned(text, catalogue)
+            }
+            _ => continue,
+        };
+        for skill in found {
+            if wanted.iter().all(|other| other.path != skill.path) {
+                wanted.push(skill);
+            }
+        }
+    }
+    if wanted.len() > SKILLS_CHOSEN_MAX {
+        return Err(format!(
+            "the message chooses {} skills; at most {SKILLS_CHOSEN_MAX} are taken",
+            wanted.len()
+        ));
+    }
+    let read = wanted.into_iter().map(|skill| {
+        let read = skills::choose(skill);
+        read.map_err(|problem| format!("the skill {} {problem}", skill.path.display()))
+    });
+    read.collect()
+}
+
+/// Only what was found can be chosen: another agent may ask for any path.
+fn explicit<'a>(name: &str, path: &Path, catalogue: &'a Catalogue) -> Result<&'a Skill, String> {
+    skills::at(path, catalogue).ok_or_else(|| {
+        format!(
+            "there is no skill {name} at {}; list_skills tells which there are, and what is wrong \
+             with others",
+            path.display()
+        )
+    })
 }
 
 fn refusal(message: &str) -> ErrorEvent {
@@ -117,10 +234,5 @@ fn refusal(message: &str) -> ErrorEvent {
     }
 }
 
-fn unsupported(what: &str) -> ErrorEvent {
-    ErrorEvent {
-        message: format!("{what} are not supported by this engine yet; send text or images"),
-        fatal: false,
-        error_info: Some(ErrorInfo::Unsupported),
-    }
-}
+#[cfg(test)]
+mod tests;

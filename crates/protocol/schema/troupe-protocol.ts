@@ -829,7 +829,30 @@ export type SessionSource = "cli" | "tui" | "exec" | "app_server" | "mcp" | "acp
 
 export type SkillError = { path: string, message: string, };
 
-export type SkillSummary = { name: string, description: string, path: string, };
+export type SkillItem = { id: ItemId, name: string,
+/**
+ * Its `SKILL.md`.
+ */
+path: string,
+/**
+ * The text is longer than what the model was told of it.
+ */
+truncated?: boolean, };
+
+/**
+ * Whose skill it is.
+ */
+export type SkillScope = "repo" | "user" | "system";
+
+export type SkillSummary = { name: string, description: string,
+/**
+ * For a menu.
+ */
+short_description?: string | null,
+/**
+ * Its `SKILL.md`.
+ */
+path: string, scope: SkillScope, };
 
 export type SkillsEntry = { cwd: string, skills: Array<SkillSummary>, errors: Array<SkillError>, };
 
@@ -1029,6 +1052,7 @@ export type TurnItem = { "type": "UserMessage" } & UserMessageItem
   | { "type": "McpToolCall" } & McpToolCallItem
   | { "type": "ToolCall" } & ToolCallItem
   | { "type": "ImageView" } & ImageViewItem
+  | { "type": "Skill" } & SkillItem
   | { "type": "ContextCompaction" } & ContextCompactionItem;
 
 export type TurnStarted = { turn_id: SubmissionId, started_at_ms: number, model_context_window?: number | null, collaboration_mode_kind: CollaborationMode, };

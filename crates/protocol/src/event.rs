@@ -495,7 +495,24 @@ pub struct SkillsEntry {
 pub struct SkillSummary {
     pub name: String,
     pub description: String,
+    /// For a menu.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub short_description: Option<String>,
+    /// Its `SKILL.md`.
     pub path: PathBuf,
+    pub scope: SkillScope,
+}
+
+/// Whose skill it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum SkillScope {
+    /// The project's.
+    Repo,
+    User,
+    /// The machine's.
+    System,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

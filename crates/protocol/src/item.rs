@@ -27,6 +27,8 @@ pub enum TurnItem {
     /// A call of any other tool of the engine.
     ToolCall(ToolCallItem),
     ImageView(ImageViewItem),
+    /// A skill that the user chose; its text was put before the message.
+    Skill(SkillItem),
     ContextCompaction(ContextCompactionItem),
 }
 
@@ -42,6 +44,7 @@ impl TurnItem {
             Self::McpToolCall(item) => &item.id,
             Self::ToolCall(item) => &item.id,
             Self::ImageView(item) => &item.id,
+            Self::Skill(item) => &item.id,
             Self::ContextCompaction(item) => &item.id,
         }
     }
@@ -163,6 +166,18 @@ pub struct ToolCallItem {
 pub struct ImageViewItem {
     pub id: ItemId,
     pub path: PathBuf,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct SkillItem {
+    pub id: ItemId,
+    pub name: String,
+    /// Its `SKILL.md`.
+    pub path: PathBuf,
+    /// The text is longer than what the model was told of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub truncated: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -35,6 +35,7 @@ pub fn on_started(item: &TurnItem, turn_id: &SubmissionId) -> Vec<EventMsg> {
         | TurnItem::Reasoning(_)
         | TurnItem::ToolCall(_)
         | TurnItem::ImageView(_)
+        | TurnItem::Skill(_)
         | TurnItem::ContextCompaction(_) => Vec::new(),
     }
 }
@@ -93,7 +94,7 @@ pub fn on_completed(item: &TurnItem, turn_id: &SubmissionId) -> Vec<EventMsg> {
             path: item.path.clone(),
         }],
         TurnItem::ContextCompaction(_) => vec![EventMsg::ContextCompacted],
-        TurnItem::Plan(_) | TurnItem::ToolCall(_) => Vec::new(),
+        TurnItem::Plan(_) | TurnItem::ToolCall(_) | TurnItem::Skill(_) => Vec::new(),
     }
 }
 

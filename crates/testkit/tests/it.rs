@@ -14,10 +14,13 @@ mod it {
     mod models;
     mod personality;
     mod plan;
+    mod pointed;
     mod questions;
     mod review;
     mod rules;
     mod settings;
+    mod skills;
     mod storage;
     mod tasks;
+    mod user_shell;
 }

@@ -215,6 +215,10 @@ impl Human {
                 let path = self.relative(&item.path);
                 format!("{} {path}\n", self.style.cyan("image"))
             }
+            TurnItem::Skill(item) => {
+                let path = self.relative(&item.path);
+                format!("{} {} ({path})\n", self.style.cyan("skill"), item.name)
+            }
             TurnItem::ContextCompaction(_) => {
                 format!("{}\n", self.style.dim("the conversation was summarised"))
             }

@@ -166,9 +166,10 @@ impl Jsonl {
             TurnItem::ToolCall(item) if self.is_shown(&item.id) => return Vec::new(),
             TurnItem::ToolCall(item) => tool_call(item),
             // The stream has no names for these.
-            TurnItem::UserMessage(_) | TurnItem::ImageView(_) | TurnItem::ContextCompaction(_) => {
-                return Vec::new();
-            }
+            TurnItem::UserMessage(_)
+            | TurnItem::ImageView(_)
+            | TurnItem::Skill(_)
+            | TurnItem::ContextCompaction(_) => return Vec::new(),
             other => return vec![self.note(format!("an item of an unknown kind: {other:?}"))],
         };
         let id = self.id_of(item.id());

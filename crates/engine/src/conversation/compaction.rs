@@ -127,9 +127,11 @@ impl Conversation {
     pub(super) fn compacting(&mut self) -> Option<&mut Compacting> {
         match &mut self.task.as_mut()?.phase {
             Phase::Compacting(compacting) => Some(compacting),
-            Phase::Starting | Phase::Sampling { .. } | Phase::Calling(_) | Phase::Stopping(_) => {
-                None
-            }
+            Phase::Starting
+            | Phase::Sampling { .. }
+            | Phase::Calling(_)
+            | Phase::Shell
+            | Phase::Stopping(_) => None,
         }
     }
 

@@ -13,7 +13,7 @@ use troupe_store::Error;
 use troupe_tools::ToolEvent;
 
 use super::{Conversation, Counted};
-use crate::calls::{self, CallSignal, Calls, Recordable, SessionChannel};
+use crate::calls::{self, CallSignal, Caller, Calls, Recordable, SessionChannel};
 use crate::emit::{Emitter, Line};
 use crate::history::{History, distinct_call_id};
 use crate::host::Receipt;
@@ -39,7 +39,7 @@ impl Conversation {
                 self.cycle_answered(out, response, response_id, usage).await
             }
             Phase::Compacting(compacting) => self.compacted(out, compacting).await,
-            phase @ (Phase::Starting | Phase::Calling(_) | Phase::Stopping(_)) => {
+            phase @ (Phase::Starting | Phase::Calling(_) | Phase::Shell | Phase::Stopping(_)) => {
                 task.phase = phase;
                 Ok(())
             }
@@ -126,7 +126,7 @@ impl Conversation {
             let index = startable.index;
             let channel = SessionChannel {
                 mailbox: self.mailbox.clone(),
-                epoch,
+                caller: Caller::Model { epoch },
                 call_id: startable.call_id.clone(),
             };
             let handle = calls::start(
@@ -145,10 +145,14 @@ impl Conversation {
     pub(crate) async fn signal(
         &mut self,
         out: &mut Emitter,
-        epoch: u64,
+        caller: Caller,
         call_id: CallId,
         signal: CallSignal,
     ) -> Result<(), Error> {
+        let epoch = match caller {
+            Caller::Model { epoch } => epoch,
+            Caller::User => return Box::pin(self.shell_signal(out, &call_id, signal)).await,
+        };
         if self.task.as_ref().is_none_or(|task| task.epoch != epoch) {
             return Ok(());
         }
@@ -162,12 +166,7 @@ impl Conversation {
                 };
                 calls.answered(index, output);
                 if self.task.as_ref().is_some_and(Task::is_stopping) {
-                    let running = self.calls().is_some_and(|calls| calls.is_running());
-                    return if running {
-                        Ok(())
-                    } else {
-                        Box::pin(self.finish_stop(out)).await
-                    };
+                    return Box::pin(self.finish_stop_if_clean(out)).await;
                 }
                 self.start_calls();
                 Box::pin(self.finish_cycle(out)).await
@@ -277,7 +276,7 @@ impl Conversation {
         match &mut self.task.as_mut()?.phase {
             Phase::Calling(calls) => Some(calls),
             Phase::Stopping(stopping) => Some(&mut stopping.calls),
-            Phase::Starting | Phase::Sampling { .. } | Phase::Compacting(_) => None,
+            Phase::Starting | Phase::Sampling { .. } | Phase::Compacting(_) | Phase::Shell => None,
         }
     }
 }

@@ -46,7 +46,7 @@ impl Conversation {
             .unwrap_or(CONTEXT_WINDOW_ASSUMED_TOKENS)
     }
 
-    fn known_window(&self, model: &str) -> Option<u64> {
+    pub(super) fn known_window(&self, model: &str) -> Option<u64> {
         let configured = self.window.context_window;
         let listed = || {
             let entry = self.models.listed.iter().find(|entry| entry.model == model);

@@ -66,10 +66,12 @@ impl Conversation {
             unfinished: std::mem::take(&mut folded.unfinished),
             open_call_answer,
         };
+        let untold = std::mem::take(&mut folded.untold);
         let from = log.position();
         let before = out.attach(log, folded.reserved_until);
         let mut conversation = Self::assemble(deps, mailbox, setup, meta, folded);
         conversation.context = conversation.context.with(request.overrides);
+        conversation.shells.still_untold(untold);
         let warnings = warnings.into_iter().chain(read).collect();
         if let Err(error) = conversation.introduce(out, id, repair, warnings) {
             // The session that was open goes on, in its own log.
@@ -100,6 +102,7 @@ impl Conversation {
         warnings: Vec<String>,
     ) -> Result<(), Error> {
         let unfinished = self.repair(out, repair)?;
+        self.tell_shell_output(out)?;
         self.tell_configured(out, id)?;
         for message in warnings.into_iter().chain(unfinished) {
             out.warn(id, message)?;
@@ -144,6 +147,8 @@ impl Conversation {
             thread_name: folded.thread_name,
             thread_note: folded.thread_note,
             has_agents: folded.has_agents,
+            skills: super::skilled::Noted::default(),
+            shells: super::user_shell::UserShells::default(),
             host: setup.host,
             prompt_cache_key: setup
                 .prompt_cache_key

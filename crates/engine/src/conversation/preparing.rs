@@ -1,13 +1,14 @@
 //! Checking a user turn before anything is aborted for it, and finding where it goes on.
 
 use std::path::Path;
+use std::sync::Arc;
 
+use troupe_protocol::ResponseId;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::ErrorEvent;
 use troupe_protocol::op::ForkPoint;
 use troupe_protocol::rollout::{Rewind, RewindReason, RolloutRecord};
 use troupe_protocol::session::{TurnContext, TurnOverrides};
-use troupe_protocol::{ResponseId, ResponseItem};
 use troupe_store::{Error, Position};
 
 use super::models::check_model;
@@ -15,12 +16,16 @@ use super::{Asker, Conversation, NewTask};
 use crate::emit::Emitter;
 use crate::history::History;
 use crate::output::Output;
-use crate::{resume, user_input};
+use crate::resume;
+use crate::skills::Catalogue;
+use crate::user_input::{self, Message};
 
 /// A user turn that was found to be sound.
 #[derive(Debug)]
 pub(crate) struct Prepared {
-    pub message: ResponseItem,
+    pub message: Message,
+    /// The skills that there are for the task.
+    pub skills: Arc<Catalogue>,
     pub from: From,
     pub output: Output,
 }
@@ -58,7 +63,9 @@ impl Conversation {
             Ok(output) => output,
             Err(refusal) => return Ok(Err(refusal)),
         };
-        let message = match user_input::to_history(&task.items).await {
+        let cwd = task.overrides.cwd.as_ref().unwrap_or(&self.context.cwd);
+        let place = self.place(cwd.clone(), task.author()).await;
+        let message = match user_input::read(&task.items, &place).await {
             Ok(message) => message,
             Err(refusal) => return Ok(Err(refusal)),
         };
@@ -80,6 +87,7 @@ impl Conversation {
         };
         Ok(Ok(Prepared {
             message,
+            skills: place.skills,
             from,
             output,
         }))

@@ -8,7 +8,7 @@ use troupe_protocol::event::{AbortReason, ErrorEvent, EventMsg, StreamErrorEvent
 use troupe_protocol::input::UserInput;
 use troupe_protocol::item::TurnItem;
 use troupe_protocol::rollout::RolloutRecord;
-use troupe_protocol::{CallId, ResponseItem, SubmissionId};
+use troupe_protocol::{CallId, SubmissionId};
 use troupe_store::Error;
 
 use super::models::sent_effort;
@@ -20,6 +20,7 @@ use crate::limits::CYCLES_MAX;
 use crate::output::Output;
 use crate::response::{Response, Said};
 use crate::task::{AfterCompaction, Mail, Phase, Stop, Task};
+use crate::user_input::Message;
 
 /// What a call is answered with whose own answer was lost with the disk.
 const UNRECORDED_ANSWER: &str =
@@ -48,9 +49,10 @@ impl Conversation {
             self.go_back(out, *branch)?;
         }
         self.context = self.context.with(new.overrides);
+        self.note_skills(prepared.skills);
         let message = FirstMessage {
             content: new.items,
-            item: prepared.message,
+            message: prepared.message,
             mail,
         };
         self.open_task(out, id, prepared.output, Some(message), starting)?;
@@ -93,11 +95,11 @@ impl Conversation {
         self.epoch += 1;
         let context = self.context.clone();
         let mut task = Task::new(id, self.epoch, context, started_at_ms, output);
-        if let Some(message) = message {
-            let metadata = message.mail.as_ref().and_then(|mail| mail.metadata.clone());
-            lines.extend(self.message_lines(&task.id, message.content, &message.item, metadata));
-            items.push(message.item);
-            task.heard.extend(message.mail.map(|mail| mail.id));
+        if let Some(first) = message {
+            let metadata = first.mail.as_ref().and_then(|mail| mail.metadata.clone());
+            lines.extend(self.message_lines(&task.id, first.content, &first.message, metadata));
+            items.extend(first.message.history());
+            task.heard.extend(first.mail.map(|mail| mail.id));
         }
         out.write_lines(lines)?;
         Receipt::tell_written(starting.receipt);
@@ -129,6 +131,7 @@ impl Conversation {
 
     /// Asks the model, after making room if there is too little.
     pub(super) async fn sample(&mut self, out: &mut Emitter) -> Result<(), Error> {
+        self.tell_shell_output(out)?;
         self.deliver_steered(out).await?;
         let full = self.context_tokens() >= self.compact_limit();
         let Some(task) = &self.task else {
@@ -211,7 +214,7 @@ impl Conversation {
                 event => match &mut task.phase {
                     Phase::Sampling { response, .. } => response.apply(event, &mut said),
                     Phase::Compacting(compacting) => compacting.take(event),
-                    Phase::Starting | Phase::Calling(_) | Phase::Stopping(_) => (),
+                    Phase::Starting | Phase::Calling(_) | Phase::Shell | Phase::Stopping(_) => (),
                 },
             }
         }
@@ -285,7 +288,7 @@ impl Conversation {
 #[derive(Debug)]
 pub(super) struct FirstMessage {
     content: Vec<UserInput>,
-    item: ResponseItem,
+    message: Message,
     mail: Option<Mail>,
 }
 

@@ -13,7 +13,7 @@ use crate::emit::{Emitter, Line};
 use crate::host::{Lines, NotNow, Receipt};
 use crate::limits::STEERED_MAX;
 use crate::task::{Mail, Sender, Steered, Task};
-use crate::user_input;
+use crate::user_input::{self, Author, Message};
 
 impl Conversation {
     /// Adds input to the running task without aborting it.
@@ -23,7 +23,8 @@ impl Conversation {
         id: SubmissionId,
         items: Vec<UserInput>,
     ) -> Result<(), Error> {
-        let message = match user_input::to_history(&items).await {
+        let place = self.place_for(&items, Author::User).await;
+        let message = match user_input::read(&items, &place).await {
             Ok(message) => message,
             Err(refusal) => return out.error(&id, refusal),
         };
@@ -62,10 +63,12 @@ impl Conversation {
             if !joins {
                 continue;
             }
-            let read = user_input::to_history(&message.items).await;
+            let place = self.place_for(&message.items, Author::Agent).await;
+            let read = user_input::read(&message.items, &place).await;
             // Nobody else can be told, and a message that cannot be read is still one.
-            let item = read.unwrap_or_else(|refusal| {
-                ResponseItem::user_text(format!("A message could not be read: {}", refusal.message))
+            let read = read.unwrap_or_else(|refusal| {
+                let text = format!("A message could not be read: {}", refusal.message);
+                ResponseItem::user_text(text).into()
             });
             if let Some(task) = &mut self.task {
                 task.steered.push_back(Steered {
@@ -74,7 +77,7 @@ impl Conversation {
                         metadata: message.metadata,
                     }),
                     items: message.items,
-                    message: item,
+                    message: read,
                 });
             }
         }
@@ -92,7 +95,7 @@ impl Conversation {
         let items: Vec<ResponseItem> = task
             .steered
             .iter()
-            .map(|steered| steered.message.clone())
+            .flat_map(|steered| steered.message.history())
             .collect();
         let lines = taking.records.into_iter().map(Line::Record);
         // They wait until they are written: of what is not, the senders are told.
@@ -138,19 +141,24 @@ impl Conversation {
         &self,
         id: &SubmissionId,
         content: Vec<UserInput>,
-        message: &ResponseItem,
+        message: &Message,
         metadata: Option<MessageMetadata>,
     ) -> impl Iterator<Item = Line> + use<> {
-        let item = TurnItem::UserMessage(UserMessageItem {
+        let skills = message.skills.iter();
+        let mut items: Vec<TurnItem> = skills.map(|skill| self.skill_item(skill)).collect();
+        items.push(TurnItem::UserMessage(UserMessageItem {
             id: self.ids.item("user"),
             content,
             metadata,
-        });
-        let started = self.started_event(id, item.clone());
-        let completed = self.completed_events(id, vec![item]);
-        let events = std::iter::once(started).chain(completed);
-        let events: Vec<Line> = events.map(|msg| Line::event(id, msg)).collect();
-        std::iter::once(Line::item(message)).chain(events)
+        }));
+        let mut lines: Vec<Line> = message.history().map(|item| Line::item(&item)).collect();
+        for item in items {
+            let started = self.started_event(id, item.clone());
+            let completed = self.completed_events(id, vec![item]);
+            let events = std::iter::once(started).chain(completed);
+            lines.extend(events.map(|msg| Line::event(id, msg)));
+        }
+        lines.into_iter()
     }
 }
 

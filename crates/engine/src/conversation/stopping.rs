@@ -14,6 +14,7 @@ use troupe_store::Error;
 
 use super::Conversation;
 use super::ending::stop_reason;
+use super::user_shell::Which;
 use crate::calls::{Calls, Recordable};
 use crate::context::INTERRUPTED_NOTE;
 use crate::emit::{Emitter, Line};
@@ -29,6 +30,9 @@ impl Conversation {
         id: &SubmissionId,
     ) -> Result<(), Error> {
         if self.task.is_none() {
+            if self.shells.cancel_all() {
+                return Ok(());
+            }
             return out.warn(id, "there is no running task to interrupt".to_owned());
         }
         self.stop(out, Stop::interrupted()).await
@@ -52,6 +56,10 @@ impl Conversation {
                 no_calls()
             }
             Phase::Starting => no_calls(),
+            Phase::Shell => {
+                self.shells.cancel_of(&id);
+                no_calls()
+            }
             Phase::Stopping(stopping) => {
                 if let Some(task) = &mut self.task {
                     task.phase = Phase::Stopping(stopping);
@@ -72,7 +80,9 @@ impl Conversation {
             return Ok(());
         };
         let withdrawn = calls.stop();
-        let running = calls.is_running();
+        if matches!(why.reason, AbortReason::Interrupted | AbortReason::Shutdown) {
+            self.shells.cancel_all();
+        }
         task.phase = Phase::Stopping(Stopping {
             why,
             calls,
@@ -85,7 +95,13 @@ impl Conversation {
         let resolved = withdrawn.into_iter();
         let resolved = resolved.map(|(call_id, word)| word.event(call_id));
         out.emit(&id, resolved.collect())?;
-        if running {
+        self.finish_stop_if_clean(out).await
+    }
+
+    /// Ends the task for good once nothing of it cleans up any more.
+    pub(super) async fn finish_stop_if_clean(&mut self, out: &mut Emitter) -> Result<(), Error> {
+        let running = self.calls().is_some_and(|calls| calls.is_running());
+        if running || self.shells.are_stopping() {
             return Ok(());
         }
         self.finish_stop(out).await
@@ -117,6 +133,7 @@ impl Conversation {
         task: &mut Task,
     ) -> Result<[Option<Receipt>; 2], Error> {
         let undelivered = task.take_undelivered();
+        self.drop_shells(out, Which::Cancelled)?;
         let Phase::Stopping(stopping) = &mut task.phase else {
             return Ok([None, None]);
         };
@@ -160,6 +177,7 @@ impl Conversation {
         let lines = lines.chain(ending.records.into_iter().map(Line::Record));
         out.write_lines(lines.chain(msgs.map(|msg| Line::event(&task.id, msg))))?;
         self.history.extend(answers);
+        self.tell_shell_output(out)?;
         Ok([claiming.receipt, ending.receipt])
     }
 
@@ -178,7 +196,7 @@ impl Conversation {
             }
             Phase::Compacting(compacting) => vec![super::compaction::item(compacting.item)],
             Phase::Stopping(mut stopping) => stopping.calls.take_open_items(),
-            Phase::Starting => Vec::new(),
+            Phase::Starting | Phase::Shell => Vec::new(),
         };
         let items = items.into_iter().map(as_failed).collect();
         let ends = self.completed_events(&task.id, items);
@@ -230,7 +248,7 @@ fn no_calls() -> Calls {
     Calls::new(ResponseId::default(), TokenUsage::default(), &[])
 }
 
-fn as_failed(mut item: TurnItem) -> TurnItem {
+pub(super) fn as_failed(mut item: TurnItem) -> TurnItem {
     match &mut item {
         TurnItem::CommandExecution(item) => item.status = WorkStatus::Failed,
         TurnItem::FileChange(item) => item.status = WorkStatus::Failed,

@@ -27,9 +27,10 @@ pub(super) enum Below {
 impl Actor {
     /// Ends a session that has nothing more to do and nobody to do it for.
     pub(super) async fn leave_if_done(&mut self) -> Flow {
-        let is_busy =
-            |conversation: &Conversation| conversation.task.is_some() || conversation.is_listing();
-        let busy = self.conversation.as_ref().is_some_and(is_busy);
+        let busy = self
+            .conversation
+            .as_ref()
+            .is_some_and(Conversation::is_busy);
         if self.audience == Audience::Present {
             return Flow::Continue(());
         }
@@ -77,6 +78,11 @@ impl Actor {
                     .push_front(Deferred::Submission(Box::new(Submission { id, op })));
                 return Flow::Continue(());
             }
+            if let Err(error) = conversation.end_shells(&mut self.emitter) {
+                self.storage_failed(&id, &error);
+            }
+        }
+        if let Some(conversation) = &self.conversation {
             conversation.tools.shutdown().await;
         }
         if let Err(error) = self.emitter.commit().await {

@@ -13,6 +13,7 @@ use crate::conversation::{Asker, Conversation, From, NewTask, check_model};
 use crate::deps::Setup;
 use crate::inquiry::Word;
 use crate::limits::DEFERRED_MAX;
+use crate::skills::Freshness;
 use crate::task::Stop;
 
 impl Actor {
@@ -107,6 +108,13 @@ impl Actor {
                 Ok(()) => Ok(()),
                 Err(message) => self.refuse(&id, ErrorInfo::InvalidSubmission, &message),
             },
+            Op::RunUserShellCommand { command } => {
+                conversation.run_user_shell(out, id, command).await
+            }
+            Op::ListSkills { cwds, force_reload } => {
+                let freshness = Freshness::on_request(force_reload);
+                conversation.list_skills(out, id, cwds, freshness)
+            }
             op => self.unsupported(&id, &op),
         }
     }
@@ -196,6 +204,10 @@ impl Actor {
             return conversation
                 .reconfigure(&mut self.emitter, &id, request, setup)
                 .await;
+        }
+        if let Some(conversation) = &mut self.conversation {
+            // Their ends belong in the log that is about to be left.
+            conversation.end_shells(&mut self.emitter)?;
         }
         let opened = Conversation::open(
             &mut self.emitter,

@@ -105,7 +105,7 @@ examples! { EventMsg:
     EventMsg::ExitedReviewMode { .. } =>
         r#"{"type":"exited_review_mode","review_output":{"findings":[{"title":"t","body":"b","confidence_score":0.9,"priority":1,"code_location":{"absolute_file_path":"/repo/a","line_range":{"start":1,"end":2}}}],"overall_correctness":"correct","overall_explanation":"e","overall_confidence_score":0.5}}"#,
     EventMsg::ListSkillsResponse { .. } =>
-        r#"{"type":"list_skills_response","skills":[{"cwd":"/repo","skills":[{"name":"s","description":"d","path":"/s/SKILL.md"}],"errors":[{"path":"/t/SKILL.md","message":"no name"}]}]}"#,
+        r#"{"type":"list_skills_response","skills":[{"cwd":"/repo","skills":[{"name":"s","description":"d","short_description":"e","path":"/s/SKILL.md","scope":"repo"}],"errors":[{"path":"/t/SKILL.md","message":"no name"}]}]}"#,
     EventMsg::ListModelsResponse(_) =>
         r#"{"type":"list_models_response","models":[{"model":"m-1","is_default":true,"context_window":200000,"max_output":100000,"efforts":["low","high"],"default_effort":"low","images":true},{"model":"m-2"}],"source":"built_in","note":"offline"}"#,
     EventMsg::SubagentLifecycle(_) =>

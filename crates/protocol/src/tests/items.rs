@@ -20,6 +20,8 @@ examples! { TurnItem:
         r#"{"type":"ToolCall","id":"i_1","tool":"list_dir","arguments":"{not json","status":"in_progress"}"#,
     TurnItem::ImageView(_) =>
         r#"{"type":"ImageView","id":"i_1","path":"/a.png"}"#,
+    TurnItem::Skill(_) =>
+        r#"{"type":"Skill","id":"i_1","name":"ship","path":"/repo/.agents/skills/ship/SKILL.md","truncated":true}"#,
     TurnItem::ContextCompaction(_) =>
         r#"{"type":"ContextCompaction","id":"i_1"}"#,
 }

@@ -79,6 +79,7 @@ fn completed(item: &TurnItem, style: Style) -> Option<String> {
             format!("{} {}", call(&item.tool, style), style.dim(&arguments))
         }
         TurnItem::ImageView(item) => format!("looks at {}", item.path.display()),
+        TurnItem::Skill(item) => format!("follows the skill {}", item.name),
         TurnItem::ContextCompaction(_) => style.dim("compacted its history"),
         _ => return None,
     };

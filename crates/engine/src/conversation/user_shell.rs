@@ -1,0 +1,334 @@
+//! Commands of the user's own.
+//!
+//! ```text
+//! idle   task_started ─► command ─► its output in the history ─► task_complete
+//! busy   the command runs beside the task; its output goes with the next model request
+//!        that is made after its end, or follows the task if none is made
+//! ```
+//!
+//! What is put into the history at once would come between a call and its answer, which
+//! providers refuse. Until it is told, the output is found in the log by the end of the
+//! command.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+use troupe_protocol::command::CommandSource;
+use troupe_protocol::error::ErrorInfo;
+use troupe_protocol::event::{ErrorEvent, EventMsg, ExecCommandOutputDelta};
+use troupe_protocol::item::TurnItem;
+use troupe_protocol::{CallId, ResponseItem, SubmissionId};
+use troupe_store::Error;
+use troupe_tools::{Call, CallContext, ToolEvent, ToolInput, check_script};
+
+use super::Conversation;
+use super::preparing::check_cwd;
+use super::running::not_now;
+use super::stopping::as_failed;
+use crate::calls::{CallSignal, Caller, SessionChannel};
+use crate::context;
+use crate::emit::{Emitter, Line};
+use crate::host::{Doing, NotNow};
+use crate::limits::USER_SHELLS_MAX;
+use crate::output::Output;
+use crate::task::Phase;
+
+/// The user's commands that run, and the output of those that are over.
+#[derive(Debug, Default)]
+pub(super) struct UserShells {
+    running: Vec<Running>,
+    /// What the model is not told yet.
+    untold: Vec<ResponseItem>,
+}
+
+#[derive(Debug)]
+struct Running {
+    call_id: CallId,
+    submission: SubmissionId,
+    /// The task that it is, or runs beside.
+    turn_id: SubmissionId,
+    /// As people saw it begin.
+    item: Option<TurnItem>,
+    cancel: CancellationToken,
+    /// Dropping it ends the command.
+    _task: AbortOnDropHandle<()>,
+}
+
+/// Which commands are dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Which {
+    /// Those that were told to end and have not.
+    Cancelled,
+    All,
+}
+
+impl UserShells {
+    /// Tells every command to end. Returns whether there was one.
+    pub(super) fn cancel_all(&mut self) -> bool {
+        for running in &self.running {
+            running.cancel.cancel();
+        }
+        !self.running.is_empty()
+    }
+
+    /// Tells the commands of a task to end.
+    pub(super) fn cancel_of(&mut self, task: &SubmissionId) {
+        for running in self.running.iter().filter(|one| one.turn_id == *task) {
+            running.cancel.cancel();
+        }
+    }
+
+    pub(super) fn are_stopping(&self) -> bool {
+        let mut running = self.running.iter();
+        running.any(|running| running.cancel.is_cancelled())
+    }
+
+    /// Takes over what an earlier engine did not get to tell.
+    pub(super) fn still_untold(&mut self, items: Vec<ResponseItem>) {
+        self.untold.extend(items);
+    }
+
+    fn find(&mut self, call_id: &CallId) -> Option<&mut Running> {
+        let mut running = self.running.iter_mut();
+        running.find(|running| running.call_id == *call_id)
+    }
+}
+
+impl Conversation {
+    /// Tells whether anything runs that was asked for.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.task.is_some()
+            || !self.shells.running.is_empty()
+            || self.is_listing()
+            || self.is_listing_skills()
+    }
+
+    /// Runs a command of the user's own.
+    pub(crate) async fn run_user_shell(
+        &mut self,
+        out: &mut Emitter,
+        id: SubmissionId,
+        command: String,
+    ) -> Result<(), Error> {
+        if let Err(refusal) = self.check_user_shell(&command) {
+            return out.error(&id, refusal);
+        }
+        if self.task.is_none() {
+            let starting = match self.starting(&id, None).await {
+                Ok(lines) => lines,
+                Err(NotNow) => return out.error(&id, not_now()),
+            };
+            self.open_task(out, id.clone(), Output::Free, None, starting)?;
+            if let Some(task) = &mut self.task {
+                task.phase = Phase::Shell;
+            }
+            self.show(Doing::Tools(vec!["user_shell".to_owned()]));
+        }
+        self.start_user_shell(id, command);
+        Ok(())
+    }
+
+    fn check_user_shell(&self, command: &str) -> Result<(), ErrorEvent> {
+        let refusal = |message: String| ErrorEvent {
+            message,
+            fatal: false,
+            error_info: Some(ErrorInfo::InvalidSubmission),
+        };
+        check_script(command).map_err(refusal)?;
+        if self.shells.running.len() >= USER_SHELLS_MAX {
+            return Err(refusal(format!(
+                "{USER_SHELLS_MAX} commands of yours run already; wait for one, or interrupt"
+            )));
+        }
+        check_cwd(&self.turn_context().cwd)
+    }
+
+    fn start_user_shell(&mut self, submission: SubmissionId, command: String) {
+        let Some(task) = &self.task else {
+            return;
+        };
+        let call_id = CallId(self.ids.item("shell").0);
+        let cancel = CancellationToken::new();
+        let channel = Arc::new(SessionChannel {
+            mailbox: self.mailbox.clone(),
+            caller: Caller::User,
+            call_id: call_id.clone(),
+        });
+        let items = self.history.items().len();
+        let context: CallContext = task.call_context(self.id(), items);
+        let turn_id = task.id.clone();
+        let call = Call {
+            id: call_id.clone(),
+            input: ToolInput::Text(command),
+            context: Arc::new(context),
+            channel: Arc::clone(&channel) as _,
+            cancel: cancel.clone(),
+        };
+        let tools = Arc::clone(&self.tools);
+        let run = tokio::spawn(async move {
+            let output = tools.user_command(call).await;
+            channel
+                .send(CallSignal::Answered { index: 0, output })
+                .await;
+        });
+        self.shells.running.push(Running {
+            call_id,
+            submission,
+            turn_id,
+            item: None,
+            cancel,
+            _task: AbortOnDropHandle::new(run),
+        });
+    }
+
+    /// Takes a signal of a command of the user's. One that was dropped is ignored.
+    pub(super) async fn shell_signal(
+        &mut self,
+        out: &mut Emitter,
+        call_id: &CallId,
+        signal: CallSignal,
+    ) -> Result<(), Error> {
+        match signal {
+            CallSignal::Event(event) => self.shell_event(out, call_id, event),
+            // Nothing is asked about what a user does; dropping the reply refuses.
+            CallSignal::Ask(_) => Ok(()),
+            CallSignal::Answered { .. } => {
+                let running = &mut self.shells.running;
+                let Some(index) = running.iter().position(|one| one.call_id == *call_id) else {
+                    return Ok(());
+                };
+                let ended = running.remove(index);
+                self.close_shell(out, ended)?;
+                self.shell_over(out).await
+            }
+        }
+    }
+
+    fn shell_event(
+        &mut self,
+        out: &mut Emitter,
+        call_id: &CallId,
+        event: ToolEvent,
+    ) -> Result<(), Error> {
+        let Some(running) = self.shells.find(call_id) else {
+            return Ok(());
+        };
+        let id = running.submission.clone();
+        match event {
+            ToolEvent::Started(item) => {
+                running.item = Some(item.clone());
+                let turn_id = running.turn_id.clone();
+                let event = self.started_event(&turn_id, item);
+                out.emit(&id, vec![event])
+            }
+            ToolEvent::Output { stream, bytes } => out.delta(
+                &id,
+                EventMsg::ExecCommandOutputDelta(ExecCommandOutputDelta {
+                    call_id: call_id.clone(),
+                    stream,
+                    chunk: base64::engine::general_purpose::STANDARD.encode(&bytes),
+                }),
+            ),
+            ToolEvent::Completed(item) => {
+                running.item = None;
+                let turn_id = running.turn_id.clone();
+                self.shell_completed(out, &id, &turn_id, item)
+            }
+            ToolEvent::Warning(message) => out.warn(&id, message),
+            ToolEvent::Plan { .. }
+            | ToolEvent::TerminalInteraction { .. }
+            | ToolEvent::Editing(_)
+            | ToolEvent::Other(_) => Ok(()),
+        }
+    }
+
+    fn shell_completed(
+        &mut self,
+        out: &mut Emitter,
+        id: &SubmissionId,
+        turn_id: &SubmissionId,
+        item: TurnItem,
+    ) -> Result<(), Error> {
+        let told = untold(&item);
+        let events = self.completed_events(turn_id, vec![item]);
+        out.emit(id, events)?;
+        self.shells.untold.extend(told);
+        Ok(())
+    }
+
+    /// Shows the end of a command that did not show it by itself.
+    fn close_shell(&mut self, out: &mut Emitter, ended: Running) -> Result<(), Error> {
+        match ended.item {
+            Some(item) => {
+                self.shell_completed(out, &ended.submission, &ended.turn_id, as_failed(item))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Goes on after the end of a command.
+    async fn shell_over(&mut self, out: &mut Emitter) -> Result<(), Error> {
+        let Some(task) = &self.task else {
+            self.tell_shell_output(out)?;
+            return out.commit().await;
+        };
+        match task.phase {
+            Phase::Stopping(_) => self.finish_stop_if_clean(out).await,
+            Phase::Shell => {
+                let mut running = self.shells.running.iter();
+                if running.any(|running| running.turn_id == task.id) {
+                    return Ok(());
+                }
+                self.tell_shell_output(out)?;
+                // What was said meanwhile was said to the model.
+                if self.deliver_steered(out).await? {
+                    return self.sample(out).await;
+                }
+                self.complete_task(out).await
+            }
+            Phase::Starting | Phase::Sampling { .. } | Phase::Calling(_) | Phase::Compacting(_) => {
+                Ok(())
+            }
+        }
+    }
+
+    /// Puts the output of commands that are over into the history.
+    pub(super) fn tell_shell_output(&mut self, out: &mut Emitter) -> Result<(), Error> {
+        if self.shells.untold.is_empty() {
+            return Ok(());
+        }
+        out.write_lines(self.shells.untold.iter().map(Line::item))?;
+        let told = std::mem::take(&mut self.shells.untold);
+        self.history.extend(told);
+        Ok(())
+    }
+
+    /// Ends commands at once; of what they wrote nothing more is known.
+    pub(super) fn drop_shells(&mut self, out: &mut Emitter, which: Which) -> Result<(), Error> {
+        let is_meant = |running: &mut Running| which == Which::All || running.cancel.is_cancelled();
+        let dropped: Vec<Running> = self.shells.running.extract_if(.., is_meant).collect();
+        for running in dropped {
+            self.close_shell(out, running)?;
+        }
+        Ok(())
+    }
+
+    /// Ends every command because the conversation is left.
+    pub(crate) fn end_shells(&mut self, out: &mut Emitter) -> Result<(), Error> {
+        self.drop_shells(out, Which::All)?;
+        self.tell_shell_output(out)
+    }
+}
+
+/// Returns what the model is to be told of an item, if it is a command of the user's own that
+/// is over.
+pub(crate) fn untold(item: &TurnItem) -> Option<ResponseItem> {
+    match item {
+        TurnItem::CommandExecution(item) if item.source == CommandSource::UserShell => {
+            Some(ResponseItem::user_text(context::user_shell(item)))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,210 @@
+//! A look through the places, bounded in every direction. Directories are taken level by
+//! level, so that a bound cuts what lies deepest.
+
+use std::collections::{HashSet, VecDeque};
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use troupe_protocol::event::{SkillError, SkillScope};
+
+use super::front_matter::{self, FrontMatter, Problem};
+use super::mark::Mark;
+use super::places::Root;
+use super::{Catalogue, Skill};
+use crate::limits::{
+    SKILL_DEPTH_MAX, SKILL_DIRECTORIES_MAX, SKILL_ENTRIES_MAX, SKILL_FILE_BYTES_MAX,
+    SKILL_HEAD_BYTES_MAX,
+};
+
+pub(super) const FILE_NAME: &str = "SKILL.md";
+
+pub(super) fn scan(roots: &[Root]) -> (Catalogue, Mark) {
+    let mut scan = Scan {
+        catalogue: Catalogue::default(),
+        mark: Mark::new(),
+        names: HashSet::new(),
+        files: HashSet::new(),
+    };
+    for root in roots {
+        scan.root(root);
+    }
+    (scan.catalogue, scan.mark)
+}
+
+#[derive(Debug)]
+struct Scan {
+    catalogue: Catalogue,
+    mark: Mark,
+    names: HashSet<String>,
+    /// A file that two links lead to is one skill.
+    files: HashSet<PathBuf>,
+}
+
+/// What is left to look at in one place.
+#[derive(Debug)]
+struct Walk {
+    open: VecDeque<(PathBuf, usize)>,
+    /// By device and inode: links may lead in circles.
+    visited: HashSet<(u64, u64)>,
+    entries_left: usize,
+    directories_left: usize,
+}
+
+impl Scan {
+    fn root(&mut self, root: &Root) {
+        let mut walk = Walk {
+            open: VecDeque::from([(root.path.clone(), 0)]),
+            visited: HashSet::new(),
+            entries_left: SKILL_ENTRIES_MAX,
+            directories_left: SKILL_DIRECTORIES_MAX,
+        };
+        while let Some((directory, depth)) = walk.open.pop_front() {
+            if walk.directories_left == 0 {
+                let message = format!(
+                    "only the first {SKILL_DIRECTORIES_MAX} directories were looked at; move out \
+                     what is no skill"
+                );
+                return self.error(&root.path, message);
+            }
+            walk.directories_left -= 1;
+            self.mark.note(&directory);
+            match walk.enter(&directory, depth) {
+                Ok(Found::Nothing) => {}
+                Ok(Found::Skill(path)) => self.file(&path, root.scope),
+                Err(Stop::Crowded) => {
+                    let message = format!(
+                        "only the first {SKILL_ENTRIES_MAX} files and directories were looked at; \
+                         move out what is no skill"
+                    );
+                    return self.error(&root.path, message);
+                }
+                Err(Stop::Unreadable(error)) => {
+                    self.error(&directory, format!("cannot be listed: {error}"));
+                }
+            }
+        }
+    }
+
+    fn file(&mut self, path: &Path, scope: SkillScope) {
+        self.mark.note(path);
+        let real = path.canonicalize();
+        if real.is_ok_and(|real| !self.files.insert(real)) {
+            return;
+        }
+        let read =
+            head(path).and_then(|text| Ok(front_matter::parse(&text, default_name(path))?.0));
+        let front_matter = match read {
+            Ok(read) => read,
+            Err(problem) => return self.error(path, problem.to_string()),
+        };
+        let FrontMatter {
+            name,
+            description,
+            short_description,
+        } = front_matter;
+        let skill = Skill {
+            name,
+            description,
+            short_description,
+            path: path.to_owned(),
+            scope,
+        };
+        if self.names.insert(skill.name.clone()) {
+            self.catalogue.skills.push(skill);
+        } else {
+            self.catalogue.shadowed.push(skill);
+        }
+    }
+
+    fn error(&mut self, path: &Path, message: String) {
+        let path = path.to_owned();
+        self.catalogue.errors.push(SkillError { path, message });
+    }
+}
+
+enum Found {
+    Nothing,
+    Skill(PathBuf),
+}
+
+enum Stop {
+    Crowded,
+    Unreadable(io::Error),
+}
+
+impl Walk {
+    /// Looks into one directory and remembers those in it.
+    fn enter(&mut self, directory: &Path, depth: usize) -> Result<Found, Stop> {
+        let metadata = directory.metadata().map_err(Stop::Unreadable)?;
+        if !self.visited.insert((metadata.dev(), metadata.ino())) {
+            return Ok(Found::Nothing);
+        }
+        let mut found = Found::Nothing;
+        let mut below = Vec::new();
+        for entry in fs::read_dir(directory).map_err(Stop::Unreadable)? {
+            let entry = entry.map_err(Stop::Unreadable)?;
+            self.entries_left = self.entries_left.checked_sub(1).ok_or(Stop::Crowded)?;
+            let name = entry.file_name();
+            if name == FILE_NAME {
+                found = Found::Skill(entry.path());
+            } else if !name.as_encoded_bytes().starts_with(b".")
+                && depth < SKILL_DEPTH_MAX
+                && entry.path().is_dir()
+            {
+                below.push(entry.path());
+            }
+        }
+        below.sort();
+        self.open
+            .extend(below.into_iter().map(|path| (path, depth + 1)));
+        Ok(found)
+    }
+}
+
+/// Returns the name of a skill that does not say its own.
+fn default_name(path: &Path) -> &str {
+    let directory = path.parent().and_then(Path::file_name);
+    directory.and_then(|name| name.to_str()).unwrap_or_default()
+}
+
+/// Reads the beginning of a file, in which the front matter must end.
+fn head(path: &Path) -> Result<String, Problem> {
+    let unreadable = |error: io::Error| Problem::Unreadable(error.to_string());
+    let (file, _) = open(path)?;
+    let mut bytes = Vec::new();
+    file.take(SKILL_HEAD_BYTES_MAX)
+        .read_to_end(&mut bytes)
+        .map_err(unreadable)?;
+    // What is cut may be cut inside a character; the front matter has ended before, or is
+    // too long.
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Reads a skill that was chosen, as its file is now. Blocks.
+pub(super) fn read(path: &Path) -> Result<(FrontMatter, String), Problem> {
+    let unreadable = |error: io::Error| Problem::Unreadable(error.to_string());
+    let (file, size) = open(path)?;
+    if size > SKILL_FILE_BYTES_MAX {
+        return Err(Problem::TooLarge { bytes: size });
+    }
+    let mut bytes = Vec::new();
+    file.take(SKILL_FILE_BYTES_MAX)
+        .read_to_end(&mut bytes)
+        .map_err(unreadable)?;
+    let text = String::from_utf8(bytes).map_err(|_| Problem::NotText)?;
+    let (front_matter, body) = front_matter::parse(&text, default_name(path))?;
+    Ok((front_matter, body.to_owned()))
+}
+
+fn open(path: &Path) -> Result<(File, u64), Problem> {
+    let unreadable = |error: io::Error| Problem::Unreadable(error.to_string());
+    let metadata = path.metadata().map_err(unreadable)?;
+    // Asked before it is opened: opening a pipe waits for its other end.
+    if !metadata.is_file() {
+        return Err(Problem::NoFile);
+    }
+    let file = File::open(path).map_err(unreadable)?;
+    Ok((file, metadata.len()))
+}
