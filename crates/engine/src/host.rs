@@ -9,7 +9,7 @@
 
 use std::fmt;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use async_trait::async_trait;
 use serde_json::Value;
@@ -110,26 +110,80 @@ pub struct Lines {
     pub receipt: Option<Receipt>,
 }
 
-/// Lines on their way to a session. Until the session has taken them out, its host can take
-/// them back and hand them over with later ones: so a log has them in the tree's order, even
-/// if the session asks for lines before it comes to what it was sent.
-#[derive(Debug, Clone)]
+impl Lines {
+    /// Puts later lines behind these.
+    pub fn append(&mut self, later: Self) {
+        self.records.extend(later.records);
+        self.receipt = match (self.receipt.take(), later.receipt) {
+            (Some(ours), Some(theirs)) => Some(ours.and(theirs)),
+            (ours, theirs) => ours.or(theirs),
+        };
+    }
+}
+
+/// Lines on their way to a session. Until the session has taken them out, its host can put
+/// later ones behind them, or take them back and hand them over with those: so a log has
+/// them in the tree's order, even if the session asks for lines before it comes to what it
+/// was sent, and what piles up in front of a busy session is written in one piece.
+#[derive(Debug)]
 pub struct Parcel(Arc<Mutex<Option<Lines>>>);
+
+/// The sender's hold on a parcel. It does not keep the parcel: lines that a session drops
+/// are lost, and their receipt says so.
+#[derive(Debug)]
+pub struct Tracking(Weak<Mutex<Option<Lines>>>);
 
 impl Parcel {
     pub fn new(lines: Lines) -> Self {
         Self(Arc::new(Mutex::new(Some(lines))))
     }
 
-    /// Takes the lines out, unless the other side did.
+    pub fn tracking(&self) -> Tracking {
+        Tracking(Arc::downgrade(&self.0))
+    }
+
+    /// Takes the lines out, unless the sender did.
     pub fn take(&self) -> Option<Lines> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
+impl Tracking {
+    /// Puts later lines into the parcel. Returns them if it was opened, or is lost.
+    pub fn add(&self, later: Lines) -> Result<(), Lines> {
+        let Some(parcel) = self.0.upgrade() else {
+            return Err(later);
+        };
+        let mut lines = parcel.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *lines {
+            Some(lines) => {
+                lines.append(later);
+                Ok(())
+            }
+            None => Err(later),
+        }
+    }
+
+    /// Tells whether the session has not opened it yet, and still may.
+    pub fn is_closed(&self) -> bool {
+        let parcel = self.0.upgrade();
+        parcel.is_some_and(|parcel| {
+            parcel
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .is_some()
+        })
+    }
+
+    /// Takes the lines out, unless the session did.
+    pub fn take_back(&self) -> Option<Lines> {
+        Parcel(self.0.upgrade()?).take()
+    }
+}
+
 /// Tells the host what became of its lines. Dropped unused, it says that they were not
 /// written.
-pub struct Receipt(Option<Box<dyn FnOnce(Fate) + Send>>);
+pub struct Receipt(Vec<Box<dyn FnOnce(Fate) + Send>>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
@@ -139,15 +193,14 @@ pub enum Fate {
 
 impl Receipt {
     pub fn new(tell: impl FnOnce(Fate) + Send + 'static) -> Self {
-        Self(Some(Box::new(tell)))
+        Self(vec![Box::new(tell)])
     }
 
-    /// One receipt for lines that came with several.
-    pub fn of_all(receipts: Vec<Self>) -> Self {
-        Self::new(move |fate| match fate {
-            Fate::Written => receipts.into_iter().for_each(Self::written),
-            Fate::Lost => drop(receipts),
-        })
+    /// One receipt for the lines of both.
+    #[must_use]
+    pub fn and(mut self, mut other: Self) -> Self {
+        self.0.append(&mut other.0);
+        self
     }
 
     /// Says that the lines are written, if anybody wants to know.
@@ -158,17 +211,19 @@ impl Receipt {
     }
 
     pub fn written(mut self) {
-        if let Some(tell) = self.0.take() {
-            tell(Fate::Written);
+        self.tell(Fate::Written);
+    }
+
+    fn tell(&mut self, fate: Fate) {
+        for tell in self.0.drain(..) {
+            tell(fate);
         }
     }
 }
 
 impl Drop for Receipt {
     fn drop(&mut self) {
-        if let Some(tell) = self.0.take() {
-            tell(Fate::Lost);
-        }
+        self.tell(Fate::Lost);
     }
 }
 

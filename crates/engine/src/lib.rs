@@ -50,7 +50,8 @@ pub use deps::{
 };
 pub use events::EventStream;
 pub use host::{
-    Doing, Fate, Host, Later, Lines, NotNow, Opened, Order, Parcel, Pulse, Receipt, Vitals,
+    Doing, Fate, Host, Later, Lines, NotNow, Opened, Order, Parcel, Pulse, Receipt, Tracking,
+    Vitals,
 };
 pub use inquiry::{Inquiry, NotTaken, Word};
 pub use mailbox::Orders;

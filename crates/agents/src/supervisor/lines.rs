@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use troupe_engine::{Fate, Lines, Order, Parcel, Receipt};
+use troupe_engine::{Fate, Lines, Order, Receipt};
 use troupe_protocol::result::{Evidence, StopReason, TaskResult};
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::spawn::SpawnSpec;
@@ -44,8 +44,6 @@ pub(super) struct Unwritten {
     pub log: AgentId,
     pub lines: Vec<RolloutRecord>,
     pub attempt: u32,
-    /// Where they lie, if no session waits for them.
-    pub parcel: Option<Parcel>,
 }
 
 impl Supervisor {
@@ -215,7 +213,6 @@ impl Supervisor {
                 log,
                 lines: vec![line],
                 attempt: 1,
-                parcel: None,
             },
         );
     }
@@ -228,27 +225,19 @@ impl Supervisor {
         log: AgentId,
         lines: Vec<RolloutRecord>,
     ) -> Lines {
-        let mut records = Vec::new();
-        let mut receipts = Vec::new();
-        for earlier in self.steps.take_back(log) {
-            records.extend(earlier.records);
-            receipts.extend(earlier.receipt);
-        }
-        records.extend_from_slice(&lines);
-        receipts.push(self.receipt(ticket));
-        self.steps.on_the_way(
-            ticket,
-            Unwritten {
-                log,
-                lines,
-                attempt: 1,
-                parcel: None,
-            },
-        );
-        Lines {
-            records,
-            receipt: Some(Receipt::of_all(receipts)),
-        }
+        let mut packed = self.steps.take_back(log).unwrap_or_default();
+        packed.append(Lines {
+            records: lines.clone(),
+            receipt: Some(self.receipt(ticket)),
+        });
+        let attempt = 1;
+        let unwritten = Unwritten {
+            log,
+            lines,
+            attempt,
+        };
+        self.steps.on_the_way(ticket, unwritten);
+        packed
     }
 
     /// Hears what became of lines. What one session could not write another one may.
@@ -278,15 +267,16 @@ impl Supervisor {
         }
     }
 
-    fn give_lines(&mut self, ticket: Ticket, mut unwritten: Unwritten) {
-        let parcel = Parcel::new(Lines {
+    fn give_lines(&mut self, ticket: Ticket, unwritten: Unwritten) {
+        let lines = Lines {
             records: unwritten.lines.clone(),
             receipt: Some(self.receipt(ticket)),
-        });
+        };
         let log = unwritten.log;
-        unwritten.parcel = Some(parcel.clone());
         self.steps.on_the_way(ticket, unwritten);
-        self.give(log, Order::Write(parcel));
+        if let Some(parcel) = self.steps.send(log, lines) {
+            self.give(log, Order::Write(parcel));
+        }
     }
 
     fn receipt(&self, ticket: Ticket) -> Receipt {

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 
-use troupe_engine::Lines;
+use troupe_engine::{Lines, Parcel, Tracking};
 use troupe_protocol::AgentId;
 
 use super::Supervisor;
@@ -22,6 +22,9 @@ pub(super) struct Steps {
     unwritten: BTreeSet<Ticket>,
     /// Kept until their receipt is there, to be given to somebody else if need be.
     on_the_way: BTreeMap<Ticket, Unwritten>,
+    /// The last parcel that was sent to each log, for which a receipt is still to come. Those
+    /// before it have been opened.
+    sent: BTreeMap<AgentId, Tracking>,
     next_ticket: u64,
 }
 
@@ -60,17 +63,31 @@ impl Steps {
         self.on_the_way.insert(ticket, unwritten);
     }
 
-    /// Takes back the lines for a log that no session has come to yet, in their order.
-    pub(super) fn take_back(&self, log: AgentId) -> Vec<Lines> {
-        let of_log = self.on_the_way.values().filter(|it| it.log == log);
-        of_log
-            .filter_map(|unwritten| unwritten.parcel.as_ref()?.take())
-            .collect()
+    /// Puts lines behind those that a log's session was sent and has not come to. Returns the
+    /// parcel to send if there are none.
+    pub(super) fn send(&mut self, log: AgentId, lines: Lines) -> Option<Parcel> {
+        let lines = match self.sent.get(&log) {
+            Some(sent) => sent.add(lines).err()?,
+            None => lines,
+        };
+        let parcel = Parcel::new(lines);
+        self.sent.insert(log, parcel.tracking());
+        Some(parcel)
+    }
+
+    /// Takes back what a log's session was sent and has not come to.
+    pub(super) fn take_back(&mut self, log: AgentId) -> Option<Lines> {
+        self.sent.remove(&log)?.take_back()
     }
 
     /// Takes back lines whose receipt has come.
     pub(super) fn arrived(&mut self, ticket: Ticket) -> Option<Unwritten> {
-        self.on_the_way.remove(&ticket)
+        let arrived = self.on_the_way.remove(&ticket)?;
+        let sent = self.sent.get(&arrived.log);
+        if sent.is_some_and(|sent| !sent.is_closed()) {
+            self.sent.remove(&arrived.log);
+        }
+        Some(arrived)
     }
 
     pub(super) fn written(&mut self, ticket: Ticket) {
@@ -95,6 +112,7 @@ impl Steps {
         self.queue.clear();
         self.unwritten.clear();
         self.on_the_way.clear();
+        self.sent.clear();
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -140,11 +140,14 @@ async fn the_tree_writes_and_tells_through_the_session() {
     let shut = Fact::Shut {
         agent: AgentId::ROOT,
     };
-    let sent = Parcel::new(Lines {
-        records: vec![agent_line(shut, None)],
-        receipt: Some(tree.host.receipt("record")),
-    });
-    tree.host.give(Order::Write(sent.clone()));
+    let lines = |name: &str| Lines {
+        records: vec![agent_line(shut.clone(), None)],
+        receipt: Some(tree.host.receipt(name)),
+    };
+    let parcel = Parcel::new(lines("record"));
+    let sent = parcel.tracking();
+    sent.add(lines("later record")).expect("nobody opened it");
+    tree.host.give(Order::Write(parcel));
     tree.host.give(Order::Record(vec![told("kept")]));
     tree.host.give(Order::Tell(told("only told")));
     tree.host.give(Order::Operate(Op::SetThreadNote {
@@ -162,12 +165,23 @@ async fn the_tree_writes_and_tells_through_the_session() {
             .any(|record| matches!(record, RolloutRecord::EventMsg(kept) if kept.msg == event))
     };
     assert!(is_kept("kept") && !is_kept("only told"));
-    assert_eq!(tree.host.fates(), ["record written"]);
-    assert!(sent.take().is_none());
+    let fates = ["record written", "later record written"];
+    assert_eq!(tree.host.fates(), fates);
+    let is_agent = |record: &RolloutRecord| matches!(record, RolloutRecord::Agent(_));
+    let appends = tree.store.appends();
+    let together = appends.iter().filter(|append| append.iter().all(is_agent));
+    assert_eq!(together.map(Vec::len).collect::<Vec<_>>(), [2]);
+    assert!(!sent.is_closed() && sent.take_back().is_none());
     // Who resumes it knows that there are lines of a tree, and the note.
     let session = actor.session_id();
     actor.shut_down().await;
     assert!(!tree.host.give(Order::Tell(told("too late"))));
+    // Lines that a session drops are known to be lost, also to who could take them back.
+    let parcel = Parcel::new(lines("too late"));
+    let sent = parcel.tracking();
+    assert!(!tree.host.give(Order::Write(parcel)));
+    assert_eq!(tree.host.fates()[2..], ["too late lost"]);
+    assert!(sent.add(Lines::default()).is_err());
     let actor = tree.stage.resume(session).await;
     assert!(
         tree.host
