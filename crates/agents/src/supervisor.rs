@@ -19,6 +19,7 @@
 //! Deliberately absent: decisions about the tree (they are in [`crate::tree`]), how a turn
 //! runs, provider names, rendering.
 
+mod births;
 mod broker;
 mod effects;
 mod handle;
@@ -58,6 +59,7 @@ pub(crate) use host::Membership;
 pub(crate) use plantings::Announcer;
 pub use plantings::Plantings;
 
+use births::Births;
 use broker::Broker;
 use handle::Shared;
 use input::Input;
@@ -79,9 +81,11 @@ pub(crate) struct Supervisor {
     tree: Tree,
     /// The root's session and the way to it.
     root: Root,
-    members: BTreeMap<AgentId, Member>,
+    /// Boxed: the map grows at its end, which leaves its nodes half empty.
+    members: BTreeMap<AgentId, Box<Member>>,
     /// Sessions that are in memory only to write something down.
     visitors: BTreeSet<AgentId>,
+    births: Births,
     /// What tasks had come to that the engine did not survive.
     salvaged: BTreeMap<AgentId, TaskResult>,
     /// Of the root's tasks since there is a tree.
@@ -134,6 +138,7 @@ impl Supervisor {
             root,
             members: BTreeMap::new(),
             visitors: BTreeSet::new(),
+            births: Births::default(),
             salvaged: BTreeMap::new(),
             root_usage: TokenUsage::default(),
             mail: HashMap::new(),
@@ -282,7 +287,7 @@ impl Supervisor {
         let State::Closing(waiting) = &mut self.state else {
             return false;
         };
-        if self.members.values().any(Member::is_present) {
+        if self.members.values().any(|member| member.is_present()) {
             return false;
         }
         for done in waiting.drain(..) {

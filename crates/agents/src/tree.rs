@@ -62,6 +62,7 @@ pub use persist::{Fact, Misfit, Record};
 pub use refusal::Refusal;
 pub use status::Status;
 
+use address::TakenNumbers;
 use effect::{AbortWhy, Answer, Notice};
 use id::{MessageId, TimeMs, WaitId};
 use residents::{Presence, Residents};
@@ -85,6 +86,7 @@ struct Live {
     waits: BTreeMap<WaitId, OpenWait>,
     next_wait: u64,
     residents: Residents,
+    taken_numbers: TakenNumbers,
     /// The process is ending: nothing begins any more.
     suspended: bool,
 }

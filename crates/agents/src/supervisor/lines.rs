@@ -58,6 +58,8 @@ impl Supervisor {
         };
         match &line.record.fact {
             Fact::Born(birth) => {
+                self.births
+                    .note(birth, self.tree.task_in_flight(birth.parent));
                 line.spec = contents.spec.as_deref().cloned().map(Box::new);
                 line.message = self.keep_mail(birth.first.id, contents.message.take());
             }
@@ -119,7 +121,7 @@ impl Supervisor {
     /// Completes what a session saw with what the tree knows; a task that nobody saw end
     /// gets a result that says so.
     fn result_of(
-        &self,
+        &mut self,
         agent: AgentId,
         task: &SubmissionId,
         end: End,
@@ -158,14 +160,13 @@ impl Supervisor {
             (End::Replaced, _) => StopReason::Replaced,
             (_, seen) => seen,
         };
-        let children = node.map_or(&[][..], |node| &node.children);
+        let children = self.births.take(task);
+        let children = children
+            .into_iter()
+            .filter_map(|child| self.tree.get(child));
         result.evidence.children = children
-            .iter()
-            .filter_map(|child| self.tree.get(*child))
-            .filter(|child| {
-                let point = child.genealogy.as_ref().and_then(|g| g.point.as_ref());
-                point.is_some_and(|point| point.task == *task)
-            })
+            // One that was released is nobody's work any more.
+            .filter(|child| child.parent == Some(agent))
             .map(|child| child.session)
             .collect();
         result

@@ -1,16 +1,17 @@
 //! An older tree is taken up from its logs: numbers, paths, notes, inboxes, watchdogs,
 //! statuses with their reasons.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use troupe_engine::salvage;
 use troupe_protocol::result::TaskResult;
-use troupe_protocol::spawn::SpawnSpec;
+use troupe_protocol::spawn::{ChildInstructions, SpawnSpec};
 use troupe_protocol::tree::{AgentLine, AgentMessage, Fact, Keepsake, MessageId, Record, Sender};
 use troupe_protocol::{AgentId, SessionId, SubmissionId};
 use troupe_store::{Error, Store};
 
+use super::births::Births;
 use super::handle::Recovery;
 use super::lines::Contents;
 use super::member::Member;
@@ -64,6 +65,7 @@ impl Supervisor {
             self.warn(AgentId::ROOT, message);
         }
         self.remember(story);
+        self.births = Births::of_running(self.tree.memory());
         self.salvage().await;
         self.drive(What::Recover);
         self.salvaged.clear();
@@ -98,6 +100,7 @@ impl Supervisor {
     }
 
     fn remember(&mut self, mut story: Story) {
+        share_prompts(story.specs.values_mut());
         for node in self.tree.memory().iter() {
             let Some(spec) = story.specs.remove(&node.id) else {
                 continue;
@@ -108,7 +111,7 @@ impl Supervisor {
                 member.usage += result.evidence.usage;
                 member.preview = result.text().as_deref().map(views::preview);
             }
-            self.members.insert(node.id, member);
+            self.members.insert(node.id, Box::new(member));
             for envelope in node.inbox.iter() {
                 if let Some(message) = story.mail.remove(&envelope.id) {
                     self.mail.insert(envelope.id, message);
@@ -200,6 +203,21 @@ impl Supervisor {
                 continue;
             };
             self.perform(effects, Contents::saying(CONTINUE));
+        }
+    }
+}
+
+/// Has the children of one role share its prompt, as when they were made.
+fn share_prompts<'a>(specs: impl Iterator<Item = &'a mut SpawnSpec>) {
+    let mut known: HashSet<Arc<str>> = HashSet::new();
+    for spec in specs {
+        if let ChildInstructions::Role(prompt) = &mut spec.instructions {
+            match known.get(prompt) {
+                Some(shared) => *prompt = Arc::clone(shared),
+                None => {
+                    known.insert(Arc::clone(prompt));
+                }
+            }
         }
     }
 }

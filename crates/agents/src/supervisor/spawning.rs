@@ -81,7 +81,7 @@ impl Supervisor {
         let agent = born(&effects).ok_or(Trouble::Ended)?;
         let mut member = Member::new(Arc::clone(&spec));
         member.note.clone_from(&note);
-        self.members.insert(agent, member);
+        self.members.insert(agent, Box::new(member));
         let contents = Contents {
             spec: Some(spec),
             message: Some(AgentMessage {

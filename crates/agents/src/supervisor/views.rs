@@ -25,7 +25,7 @@ impl Supervisor {
             .tree
             .get(agent)
             .expect("agents are never forgotten, and only known ones are viewed");
-        let member = self.members.get(&agent);
+        let member = self.members.get(&agent).map(Box::as_ref);
         let parent = node.parent.and_then(|parent| self.tree.get(parent));
         let last_task = match &node.lifecycle {
             Lifecycle::Ended { task, .. } => Some(task.clone()),
@@ -50,7 +50,7 @@ impl Supervisor {
             pending: node.inbox.depth(),
             last_task,
             pulse: member
-                .and_then(|member| member.membership())
+                .and_then(Member::membership)
                 .map(|membership| membership.vitals().read()),
             reasoning_header: member.and_then(|member| member.reasoning_header.clone()),
             usage: self.usage(agent),

@@ -1,5 +1,7 @@
 //! Names and addresses: every way to say which agent is meant.
 
+use std::collections::HashMap;
+
 use thiserror::Error;
 use troupe_protocol::{AgentId, SessionId};
 
@@ -90,24 +92,32 @@ impl Memory {
             }),
         }
     }
+}
 
+/// The last number that was given out to each name, by the path without a number. Paths are
+/// never given back, so the next child of that name need not look at the lower ones again.
+#[derive(Debug, Clone, Default)]
+pub(super) struct TakenNumbers(HashMap<String, u64>);
+
+impl TakenNumbers {
     /// Returns the path for a new child: its name made regular and, if an agent ever had
     /// it, numbered.
-    pub(super) fn free_path(&self, parent: &str, wanted: &str) -> String {
+    pub(super) fn free_path(&mut self, memory: &Memory, parent: &str, wanted: &str) -> String {
         let name = regular_name(wanted);
         let plain = format!("{parent}/{name}");
         let reserved = name == ROOT || name == PARENT;
-        if !reserved && !self.paths.contains_key(&plain) {
+        if !reserved && !memory.paths.contains_key(&plain) {
             return plain;
         }
-        let mut number = 2_u64;
-        loop {
-            let path = format!("{plain}_{number}");
-            if !self.paths.contains_key(&path) {
-                return path;
-            }
-            number += 1;
-        }
+        let first = self.0.get(&plain).map_or(2, |last| last + 1);
+        let numbered = |number: &u64| format!("{plain}_{number}");
+        let is_free = |number: &u64| !memory.paths.contains_key(&numbered(number));
+        let number = (first..)
+            .find(is_free)
+            .expect("there are more numbers than agents");
+        let path = numbered(&number);
+        self.0.insert(plain, number);
+        path
     }
 }
 

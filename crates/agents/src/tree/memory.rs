@@ -10,7 +10,8 @@ use super::persist::Misfit;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Memory {
-    pub(super) agents: BTreeMap<AgentId, Agent>,
+    /// Boxed: the map grows at its end, which leaves its nodes half empty.
+    pub(super) agents: BTreeMap<AgentId, Box<Agent>>,
     pub(super) paths: HashMap<String, AgentId>,
     pub(super) sessions: HashMap<SessionId, AgentId>,
     /// The number of the next child. Part of the memory, so that no number is given twice.
@@ -20,11 +21,11 @@ pub struct Memory {
 
 impl Memory {
     pub fn get(&self, agent: AgentId) -> Option<&Agent> {
-        self.agents.get(&agent)
+        self.agents.get(&agent).map(Box::as_ref)
     }
 
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Agent> {
-        self.agents.values()
+        self.agents.values().map(Box::as_ref)
     }
 
     /// Returns the agent and all below it, each parent before its children.
@@ -77,7 +78,7 @@ impl Memory {
         self.next_agent = self.next_agent.max(id.0.saturating_add(1));
         self.paths.insert(agent.path.clone(), id);
         self.sessions.insert(agent.session, id);
-        self.agents.insert(id, agent);
+        self.agents.insert(id, Box::new(agent));
         Ok(())
     }
 }

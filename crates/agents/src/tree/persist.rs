@@ -203,6 +203,7 @@ impl Memory {
     fn known_mut(&mut self, agent: AgentId) -> Result<&mut Agent, Misfit> {
         self.agents
             .get_mut(&agent)
+            .map(Box::as_mut)
             .ok_or(Misfit::UnknownAgent(agent))
     }
 }

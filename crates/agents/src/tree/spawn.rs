@@ -15,9 +15,13 @@ impl Tree {
         let parent = spawn.by.log();
         self.may_spawn(&spawn, out.at)?;
         let agent = AgentId(self.memory.next_agent);
-        let path = self
+        let above = &self
             .memory
-            .free_path(&self.known(parent)?.path, &spawn.name);
+            .get(parent)
+            .ok_or(Refusal::Unknown(parent))?
+            .path;
+        let numbers = &mut self.live.taken_numbers;
+        let path = numbers.free_path(&self.memory, above, &spawn.name);
         let from = match spawn.by {
             Caller::User => Sender::User,
             Caller::Agent(parent) => Sender::Agent(parent),
