@@ -20,6 +20,7 @@ use troupe_tools::{Claim, Concurrency, Registry, ToolInput, ToolOutput};
 
 use crate::history::output_for;
 use crate::inquiry::{Inquiry, NotTaken, Word};
+use crate::limits::RUNNING_TOOLS_SHOWN_MAX;
 
 /// The calls of a response, until each is answered.
 #[derive(Debug)]
@@ -171,12 +172,15 @@ impl Calls {
         self.running != Running::Nothing
     }
 
-    /// Returns the names of the tools that run.
+    /// Returns the names of the tools that run, as many as are shown.
     pub(crate) fn running_tools(&self) -> Vec<String> {
         let running = |slot: &&Slot| matches!(slot.state, SlotState::Running { .. });
-        let names = self.slots.iter().filter(running);
+        let names = self.slots[self.recorded..].iter().filter(running);
         let names = names.filter_map(|slot| tool_name(&slot.call));
-        names.map(ToOwned::to_owned).collect()
+        names
+            .take(RUNNING_TOOLS_SHOWN_MAX)
+            .map(ToOwned::to_owned)
+            .collect()
     }
 
     pub(crate) fn any(&self) -> bool {

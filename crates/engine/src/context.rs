@@ -8,7 +8,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use troupe_protocol::ResponseItem;
-use troupe_protocol::history::ContentItem;
+use troupe_protocol::history::{ContentItem, Role};
 use troupe_protocol::item::CommandExecutionItem;
 use troupe_protocol::policy::{Personality, SandboxPolicy};
 use troupe_protocol::session::TurnContext;
@@ -50,6 +50,18 @@ pub(crate) fn is_fragment(text: &str) -> bool {
         || standing::is_note(text)
         || text.starts_with(USER_SHELL_OPEN)
         || skills::is_fragment(text)
+}
+
+/// Tells whether an item is such a message.
+pub(crate) fn is_fragment_item(item: &ResponseItem) -> bool {
+    let is_user = matches!(
+        item,
+        ResponseItem::Message {
+            role: Role::User,
+            ..
+        }
+    );
+    is_user && text_of(item).is_some_and(is_fragment)
 }
 
 /// Returns the first text of a message.
@@ -172,7 +184,7 @@ pub(crate) struct ProjectDoc {
 /// Reads the instruction files from the project's root down to `cwd`.
 pub(crate) fn project_doc(cwd: &Path, instructions: &Instructions) -> ProjectDoc {
     let mut doc = ProjectDoc::default();
-    let mut text = instructions.user.clone().unwrap_or_default();
+    let mut text = instructions.user.as_deref().unwrap_or_default().to_owned();
     let mut left = instructions.project.bytes_max;
     for path in project_files(cwd, &instructions.project) {
         let (content, bytes) = match read_beginning(&path, left) {

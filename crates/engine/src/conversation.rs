@@ -234,8 +234,7 @@ impl Conversation {
 
     /// Returns what the model must be told about its surroundings and does not know yet.
     fn missing_context(&self, warnings: &mut Vec<String>) -> Vec<ResponseItem> {
-        let messages = self.history.user_messages();
-        let told: Vec<&str> = messages.filter_map(context::text_of).collect();
+        let told: Vec<&str> = self.history.fragments().collect();
         self.context_beside(&told, warnings)
     }
 

@@ -8,6 +8,8 @@ use troupe_protocol::history::{ResponseItem, Role, ToolOutputBody};
 use troupe_protocol::{CallId, ResponseId};
 use troupe_store::Position;
 
+use crate::context;
+
 /// The conversation as it is sent to the model. Items are shared with the requests that
 /// carry them, so a request costs a pointer per item.
 #[derive(Debug, Default, Clone)]
@@ -15,6 +17,9 @@ pub(crate) struct History {
     items: Vec<Arc<HistoryItem>>,
     bookmarks: Vec<Bookmark>,
     turns: Vec<TurnStart>,
+    /// Where the engine itself tells of the surroundings: looked for at every task, and few
+    /// among many.
+    fragments: Vec<usize>,
     /// All calls among so many first items are answered among them too.
     settled: usize,
 }
@@ -47,6 +52,9 @@ impl History {
     }
 
     pub(crate) fn push(&mut self, item: ResponseItem) {
+        if context::is_fragment_item(&item) {
+            self.fragments.push(self.items.len());
+        }
         self.items.push(Arc::new(HistoryItem::new(item)));
     }
 
@@ -118,6 +126,7 @@ impl History {
         }
         self.bookmarks.retain(|bookmark| bookmark.len <= len);
         self.turns.retain(|turn| turn.len < len);
+        self.fragments.retain(|index| *index < len);
     }
 
     /// Replaces everything. Places in what was replaced cannot be gone back to from here;
@@ -193,6 +202,12 @@ impl History {
             .rev()
             .find_map(ResponseItem::assistant_message)
             .filter(|text| !text.is_empty())
+    }
+
+    /// Returns the texts in which the engine itself told of the surroundings.
+    pub(crate) fn fragments(&self) -> impl DoubleEndedIterator<Item = &str> {
+        let items = self.fragments.iter().filter_map(|at| self.items.get(*at));
+        items.filter_map(|item| context::text_of(item.item()))
     }
 
     pub(crate) fn user_messages(&self) -> impl DoubleEndedIterator<Item = &ResponseItem> {

@@ -30,6 +30,9 @@ pub const STEERED_MAX: usize = 64;
 /// Commands of the user's own that run at the same time. Over it another is refused.
 pub const USER_SHELLS_MAX: usize = 16;
 
+/// Tools that are named to whoever asks what a session does; there may be more that run.
+pub const RUNNING_TOOLS_SHOWN_MAX: usize = 16;
+
 /// How long a stopped task's tools may take to clean up before they are dropped.
 pub const STOP_GRACE_MS: u64 = 5_000;
 

@@ -12,10 +12,13 @@ use serde::Serialize;
 
 use crate::limits::{BODY_PIECE_COPIED_BYTES_MAX, BODY_WRITE_BYTES};
 
+/// Pieces of glue in a usual body: before the items, between them and the tools, at the end.
+const GLUE_PIECES: usize = 4;
+
 /// A finished body. Cheap to clone, so that a retry sends the same bytes.
 #[derive(Debug, Clone)]
 pub(crate) struct Pieces {
-    list: Arc<[Bytes]>,
+    list: Arc<Vec<Bytes>>,
     bytes: u64,
 }
 
@@ -42,6 +45,14 @@ pub(crate) struct Builder {
 }
 
 impl Builder {
+    /// Leaves room for so many shared pieces and what holds them together.
+    pub(crate) fn with_room_for(shared: usize) -> Self {
+        Self {
+            list: Vec::with_capacity(shared + GLUE_PIECES),
+            glue: Vec::new(),
+        }
+    }
+
     pub(crate) fn glue(&mut self, text: &str) {
         self.glue.extend_from_slice(text.as_bytes());
     }
@@ -66,7 +77,7 @@ impl Builder {
         }
         let bytes = self.list.iter().map(|piece| piece.len() as u64).sum();
         Pieces {
-            list: self.list.into(),
+            list: Arc::new(self.list),
             bytes,
         }
     }
@@ -105,7 +116,7 @@ pub(crate) fn write_json(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
 /// One sending of [`Pieces`], with its exact size known beforehand.
 #[derive(Debug)]
 pub(crate) struct PiecesBody {
-    list: Arc<[Bytes]>,
+    list: Arc<Vec<Bytes>>,
     next: usize,
     remaining: u64,
 }

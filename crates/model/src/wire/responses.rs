@@ -20,7 +20,7 @@ pub(crate) fn body(request: &ModelRequest, freeform: Freeform, stateful: bool) -
     let previous = request.previous.as_ref().filter(|_| stateful);
     let covered = previous.map_or(0, |previous| previous.covers.min(request.input.len()));
 
-    let mut builder = Builder::default();
+    let mut builder = Builder::with_room_for(request.input.len() - covered);
     builder.glue("{\"model\":");
     builder.json(&request.model);
     builder.glue(",\"instructions\":");
