@@ -105,7 +105,7 @@ pub(crate) struct ChildConfigurator {
     pub session: Option<SessionId>,
     pub spec: Arc<SpawnSpec>,
     /// The role's text that it follows, its own or an ancestor's.
-    pub role: Option<String>,
+    pub role: Option<Arc<str>>,
     /// Set if its requests begin with the bytes of its parent's.
     pub cache_key: Option<SessionId>,
     pub membership: Arc<Membership>,

@@ -158,7 +158,7 @@ fn instructions(
     match request.history {
         HistoryShare::All if !names_role => ChildInstructions::Inherited,
         HistoryShare::None | HistoryShare::All | HistoryShare::LastTurns(_) => {
-            ChildInstructions::Role(role.prompt(persona).to_owned())
+            ChildInstructions::Role(Arc::clone(role.prompt(persona)))
         }
     }
 }

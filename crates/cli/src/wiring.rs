@@ -50,6 +50,8 @@ pub struct Wiring {
     here: Arc<Prepared>,
     /// Those of other directories that sessions work in.
     elsewhere: Mutex<HashMap<PathBuf, Arc<Prepared>>>,
+    /// What the last session was opened with.
+    user_instructions: Mutex<Arc<str>>,
 }
 
 impl Wiring {
@@ -75,6 +77,7 @@ impl Wiring {
             surroundings: OnceLock::new(),
             here: Arc::new(here),
             elsewhere: Mutex::default(),
+            user_instructions: Mutex::new("".into()),
             source,
         })
     }
@@ -209,13 +212,14 @@ impl Wiring {
             &request.base_instructions,
             &conversation.model_instructions_file,
         ) {
-            (Some(text), _) => Some(text.clone()),
+            (Some(text), _) => Some(text.as_str().into()),
             (None, Some(path)) => Some(
                 fs::read_to_string(path)
                     .with_context(|| {
                         format!("cannot read model_instructions_file {}", path.display())
                     })
-                    .map_err(Failure::not_started)?,
+                    .map_err(Failure::not_started)?
+                    .into(),
             ),
             (None, None) => None,
         };
@@ -226,7 +230,7 @@ impl Wiring {
             .collect();
         Ok(Instructions {
             base,
-            user: (!user.is_empty()).then(|| user.join("\n\n")),
+            user: (!user.is_empty()).then(|| self.shared(user.join("\n\n"))),
             role: None,
             project: ProjectDocSettings {
                 bytes_max: conversation.project_doc_max_bytes,
@@ -241,6 +245,18 @@ impl Wiring {
 }
 
 impl Wiring {
+    /// Returns the copy of this text that the session before has, if it is the same.
+    fn shared(&self, text: String) -> Arc<str> {
+        let mut last = self
+            .user_instructions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if **last != *text {
+            *last = text.into();
+        }
+        Arc::clone(&last)
+    }
+
     fn personal_instructions(&self) -> Result<Option<String>, Failure> {
         let path = self.source.home.instructions_file();
         match fs::read_to_string(&path) {

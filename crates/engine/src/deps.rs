@@ -73,11 +73,11 @@ pub struct Setup {
 #[derive(Debug, Clone)]
 pub struct Instructions {
     /// Replaces the built-in instructions.
-    pub base: Option<String>,
+    pub base: Option<Arc<str>>,
     /// Instructions of the user for all projects.
-    pub user: Option<String>,
+    pub user: Option<Arc<str>>,
     /// What the session is for, after everything else that goes beside the history.
-    pub role: Option<String>,
+    pub role: Option<Arc<str>>,
     pub project: ProjectDocSettings,
     /// Shared by all sessions of the process.
     pub skills: Arc<Skills>,

@@ -1,6 +1,7 @@
 //! How a child is made: what was asked, and what it got.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -62,8 +63,8 @@ impl SpawnSpec {
 pub enum ChildInstructions {
     /// The same as its parent's, so that a fork begins with the same bytes.
     Inherited,
-    /// The role's prompt follows the built-in instructions.
-    Role(String),
+    /// The role's prompt follows the built-in instructions. The children of one role share it.
+    Role(Arc<str>),
 }
 
 /// Which tools one role allows. Deny beats allow; no allow list allows everything.

@@ -39,7 +39,7 @@ pub(crate) struct Editor {
     agreements: Arc<Agreements>,
     workers: Workers,
     /// Names the temporary directory, which is writable.
-    variables: Variables,
+    variables: Arc<Variables>,
     /// No patch gets there unless a person lets it.
     troupe_home: Option<PathBuf>,
 }
@@ -48,7 +48,7 @@ impl Editor {
     pub(crate) fn new(
         agreements: Arc<Agreements>,
         workers: Workers,
-        variables: Variables,
+        variables: Arc<Variables>,
         troupe_home: Option<PathBuf>,
     ) -> Self {
         Self {

@@ -21,7 +21,7 @@ use crate::builtin::view_image::ViewImage;
 use crate::builtin::write_stdin::WriteStdin;
 use crate::command::{Commands, Terminals};
 use crate::edit::Editor;
-use crate::environment::EnvironmentPolicy;
+use crate::environment::{EnvironmentPolicy, Variables};
 use crate::file::Hidden;
 use crate::login::{self, LoginEnvironment};
 use crate::registry::Registry;
@@ -52,7 +52,7 @@ pub struct Toolbox {
     workers: Workers,
     shell: PathBuf,
     login: Arc<LoginEnvironment>,
-    inherited: BTreeMap<String, String>,
+    inherited: Arc<Variables>,
     troupe_home: Option<PathBuf>,
     rules: RuleSource,
     answer_time_max: Option<Duration>,
@@ -81,7 +81,7 @@ impl Toolbox {
             login: Arc::new(login),
             launcher,
             shell,
-            inherited,
+            inherited: Arc::new(inherited),
             troupe_home,
             rules,
             answer_time_max: None,
@@ -104,7 +104,7 @@ impl Toolbox {
         let editor = Arc::new(Editor::new(
             Arc::clone(&agreements),
             self.workers.clone(),
-            self.inherited.clone(),
+            Arc::clone(&self.inherited),
             self.troupe_home.clone(),
         ));
         let commands = Arc::new(Commands::new(

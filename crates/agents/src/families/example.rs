@@ -85,7 +85,7 @@ fn spec() -> SpawnSpec {
         agent_name: None,
         label: None,
         summary: "count the words".to_owned(),
-        instructions: ChildInstructions::Role("Work.".to_owned()),
+        instructions: ChildInstructions::Role("Work.".into()),
         cwd: "/srv/work".into(),
         model: "deep".to_owned(),
         model_provider: None,

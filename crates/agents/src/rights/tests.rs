@@ -94,7 +94,7 @@ fn a_whole_conversation_goes_on_under_its_own_instructions() {
         request.agent_type = agent_type.map(str::to_owned);
         settled(&role(), &request).spec.instructions
     };
-    let own = ChildInstructions::Role("Work.".to_owned());
+    let own = ChildInstructions::Role("Work.".into());
     assert_eq!(of(HistoryShare::All, None), ChildInstructions::Inherited);
     assert_eq!(of(HistoryShare::All, Some("worker")), own);
     assert_eq!(of(HistoryShare::LastTurns(3), None), own);
@@ -108,7 +108,7 @@ fn a_persona_speaks_in_place_of_its_role() {
         .unwrap()
         .spec;
     assert_eq!(spec.agent_name.as_deref(), Some("brief"));
-    let said = ChildInstructions::Role("Work, and say little.".to_owned());
+    let said = ChildInstructions::Role("Work, and say little.".into());
     assert_eq!(spec.instructions, said);
 }
 

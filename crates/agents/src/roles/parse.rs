@@ -73,7 +73,7 @@ pub(super) fn parse(
         mcp_servers: mcp_servers
             .map(|servers| each(servers, filled))
             .transpose()?,
-        prompt: prompt.to_owned(),
+        prompt: prompt.into(),
         personas: personas(agent_names.unwrap_or_default(), blocks)?,
     })
 }
@@ -211,7 +211,7 @@ fn personas(declared: Vec<AgentName>, mut blocks: Vec<Block<'_>>) -> Result<Vec<
                 model: entry.model.map(filled).transpose()?,
                 reasoning_effort: entry.reasoning_effort,
             },
-            prompt: block.prompt.to_owned(),
+            prompt: block.prompt.into(),
         });
     }
     match blocks.into_iter().next() {

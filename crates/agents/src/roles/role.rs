@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -31,7 +32,8 @@ pub struct Role {
     pub budget: Budget,
     /// The MCP servers that a child may use, by name; `None` for all of its parent's.
     pub mcp_servers: Option<Vec<String>>,
-    pub prompt: String,
+    /// Shared with every child of the role.
+    pub prompt: Arc<str>,
     pub personas: Vec<Persona>,
 }
 
@@ -58,7 +60,7 @@ impl Role {
     }
 
     /// Returns the instructions of a child. A persona speaks in place of the role.
-    pub fn prompt<'a>(&'a self, persona: Option<&'a Persona>) -> &'a str {
+    pub fn prompt<'a>(&'a self, persona: Option<&'a Persona>) -> &'a Arc<str> {
         persona.map_or(&self.prompt, |persona| &persona.prompt)
     }
 
@@ -82,7 +84,7 @@ pub struct Persona {
     pub name: Name,
     pub description: Option<String>,
     pub choice: Choice,
-    pub prompt: String,
+    pub prompt: Arc<str>,
 }
 
 /// Where a role was found.

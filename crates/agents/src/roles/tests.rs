@@ -345,7 +345,7 @@ fn personas_speak_in_place_of_their_role() {
     let role = disk.resolve("repo", "miner").unwrap();
     let quick = role.persona("QUICK").unwrap();
     assert_eq!(
-        (role.prompt(None), role.prompt(Some(quick))),
+        (&**role.prompt(None), &**role.prompt(Some(quick))),
         ("Dig.", "Scratch.")
     );
     let call = super::Choice::default();

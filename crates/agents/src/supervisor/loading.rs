@@ -90,11 +90,11 @@ impl Supervisor {
 
     /// Returns the text of the role that an agent follows: a fork follows its parent's, so
     /// that the two begin with the same bytes.
-    fn role_text(&self, agent: AgentId) -> Option<String> {
+    fn role_text(&self, agent: AgentId) -> Option<Arc<str>> {
         let mut next = Some(agent);
         while let Some(agent) = next {
             match &self.members.get(&agent)?.spec.instructions {
-                ChildInstructions::Role(text) => return Some(text.clone()),
+                ChildInstructions::Role(text) => return Some(Arc::clone(text)),
                 ChildInstructions::Inherited => next = self.tree.get(agent)?.parent,
             }
         }

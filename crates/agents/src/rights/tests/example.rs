@@ -33,7 +33,7 @@ pub(super) fn role() -> Role {
         output_schema: None,
         budget: Budget::default(),
         mcp_servers: None,
-        prompt: "Work.".to_owned(),
+        prompt: "Work.".into(),
         personas: Vec::new(),
     }
 }
@@ -43,7 +43,7 @@ pub(super) fn persona() -> Persona {
         name: Name::parse("brief").unwrap(),
         description: None,
         choice: Choice::default(),
-        prompt: "Work, and say little.".to_owned(),
+        prompt: "Work, and say little.".into(),
     }
 }
 
