@@ -34,7 +34,7 @@ pub struct BenchArguments {
     beside: Vec<String>,
 
     /// Only these workloads (repeatable): version, turn, call, shell, sandbox, deltas, resume,
-    /// reindex; of agent trees child, children (16 at work), wait (10 s for one that is
+    /// reindex; of agent trees child, spawn (up to the child's first request), children (16 at work), wait (10 s for one that is
     /// silent), fanout (250 to 1,000 children and callbacks), crowd (memory of 1,000 children
     /// with 20 turns each). CPU and memory are of everything but the scripted model
     #[arg(long, value_name = "NAME")]

@@ -51,6 +51,65 @@ pub fn measure(command: &mut Command, stdin: &str) -> io::Result<Cost> {
     Ok(cost)
 }
 
+/// Runs a command until it has come so far, then kills it. It must not end before.
+pub fn measure_until(
+    command: &mut Command,
+    stdin: &str,
+    is_reached: impl Fn() -> bool,
+) -> io::Result<Cost> {
+    use io::Write as _;
+    let started = Instant::now();
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    if let Some(mut pipe) = child.stdin.take() {
+        pipe.write_all(stdin.as_bytes())?;
+    }
+    while !is_reached() {
+        if let Some(status) = child.try_wait()? {
+            let complaint = read_all(&mut child)?;
+            let program = command.get_program().display();
+            return Err(io::Error::other(format!(
+                "{program} ended too early with {status}: {complaint}"
+            )));
+        }
+        thread::sleep(PEAK_INTERVAL);
+    }
+    let cost = Cost {
+        cpu: used_by(child.id())?,
+        wall: started.elapsed(),
+        rss: peak_of(child.id()).unwrap_or_default(),
+    };
+    child.kill()?;
+    child.wait()?;
+    while wait_with_usage(ANY_CHILD)?.is_some() {}
+    Ok(cost)
+}
+
+/// Returns what a running process has used so far, to the nanosecond.
+fn used_by(pid: u32) -> io::Result<Duration> {
+    let pid = libc::pid_t::try_from(pid).map_err(io::Error::other)?;
+    let mut clock = 0;
+    // SAFETY: the pointer leads to a live variable of the right type.
+    match unsafe { libc::clock_getcpuclockid(pid, &raw mut clock) } {
+        0 => {}
+        error => return Err(io::Error::from_raw_os_error(error)),
+    }
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the pointer leads to a live variable of the right type.
+    if unsafe { libc::clock_gettime(clock, &raw mut time) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
+    let nanoseconds = u64::try_from(time.tv_nsec).unwrap_or_default();
+    Ok(Duration::from_secs(seconds) + Duration::from_nanos(nanoseconds))
+}
+
 /// Makes this program the parent of processes that lose theirs.
 pub fn adopt_orphans() -> io::Result<()> {
     // SAFETY: this option takes one number and touches no memory.

@@ -9,6 +9,10 @@ pub const DELTAS: u32 = 20_000;
 pub const CHILDREN: u32 = 16;
 const CALLS_OF_A_CHILD: usize = 3;
 pub const SILENT_SECONDS: u32 = 10;
+/// Children that are made one by one, to see what each takes until it asks its model.
+pub const BIRTHS: u32 = 100;
+/// How long such a child is kept waiting: longer than the measurement.
+const UNANSWERED_MS: u32 = 600_000;
 /// Requests that a child of the crowd makes.
 const TURNS_OF_THE_CROWD: usize = 20;
 /// How often it says `many words` in each of them.
@@ -23,11 +27,20 @@ pub fn spawn_prompt(children: u32, message: &str) -> String {
     format!("spawn {children} to {message}.")
 }
 
+/// The prompts of two parents that do as much by themselves; only one makes children.
+pub const SPAWN_ONE_BY_ONE: &str = "spawn one by one";
+pub const PLAN_AGAIN_AND_AGAIN: &str = "plan again and again";
+
 /// What a child can be asked to do.
 pub const ANSWER: &str = "answer at once";
 pub const WORK: &str = "run three commands";
 pub const KEEP_SILENT: &str = "keep silent for a while";
 pub const REMEMBER: &str = "remember much";
+const WAIT_FOR_THE_MODEL: &str = "wait for the model";
+
+/// A call that does next to nothing.
+const PLAN: &str = "{ call = \"update_plan\", arguments = { plan = \
+                    [{ step = \"remember\", status = \"in_progress\" }] } }";
 
 pub fn screenplay() -> String {
     let calls = CALL.repeat(SHELL_CALLS as usize);
@@ -40,6 +53,7 @@ pub fn screenplay() -> String {
          steps = [{{ say = \"word \", deltas = {DELTAS} }}]\n"
     );
     play.push_str(&parents());
+    play.push_str(&one_by_one());
     play.push_str(&children());
     write!(play, "[[scene]]\n{hellos}").expect("text takes text");
     play
@@ -70,6 +84,20 @@ fn parents() -> String {
     play
 }
 
+/// Those whose every turn is one call.
+fn one_by_one() -> String {
+    let spawn = format!(
+        "{{ call = \"spawn_agent\", arguments = {{ message = \"{WAIT_FOR_THE_MODEL}\" }} }}"
+    );
+    let mut play = String::new();
+    for (prompt, call) in [(SPAWN_ONE_BY_ONE, &*spawn), (PLAN_AGAIN_AND_AGAIN, PLAN)] {
+        let turns = format!("[[scene.turn]]\nsteps = [{call}]\n").repeat(BIRTHS as usize);
+        let last = format!("[[scene.turn]]\nsteps = [{{ pause_ms = {UNANSWERED_MS} }}]\n");
+        write!(play, "[[scene]]\nwhen = \"{prompt}\"\n{turns}{last}").expect("text takes text");
+    }
+    play
+}
+
 fn parent(count: u32, message: &str, choice: &str, then: &str) -> String {
     let prompt = spawn_prompt(count, message).replace('.', "\\\\.");
     let spawn = format!(
@@ -95,15 +123,15 @@ fn waits(count: u32) -> String {
 fn children() -> String {
     let calls = CALL.repeat(CALLS_OF_A_CHILD);
     let silent_ms = SILENT_SECONDS * 1_000;
-    let plan = "{ call = \"update_plan\", arguments = { plan = \
-                [{ step = \"remember\", status = \"in_progress\" }] } }";
     let words = "many words ".repeat(WORDS_OF_THE_CROWD);
-    let turn = format!("[[scene.turn]]\nsteps = [{{ say = \"{words}\", chunks = 1 }}, {plan}]\n");
+    let turn = format!("[[scene.turn]]\nsteps = [{{ say = \"{words}\", chunks = 1 }}, {PLAN}]\n");
     let turns = turn.repeat(TURNS_OF_THE_CROWD - 1);
     format!(
         "[[scene]]\nwhen = \"{WORK}\"\n{calls}{HELLO}\
          [[scene]]\nwhen = \"{KEEP_SILENT}\"\n[[scene.turn]]\n\
          steps = [{{ pause_ms = {silent_ms} }}, {{ say = \"hello\" }}]\n\
+         [[scene]]\nwhen = \"{WAIT_FOR_THE_MODEL}\"\n[[scene.turn]]\n\
+         steps = [{{ pause_ms = {UNANSWERED_MS} }}]\n\
          [[scene]]\nwhen = \"{REMEMBER}\"\n{turns}{HELLO}"
     )
 }

@@ -109,6 +109,10 @@ impl Report {
         {
             let each = cost.cpu.saturating_sub(base.cpu) / count;
             notes.push(format!("{} CPU per {unit}", time(each)));
+            if workload == Workload::Births {
+                let each = cost.wall.saturating_sub(base.wall) / count;
+                notes.push(format!("{} wall", time(each)));
+            }
         }
         if workload == Workload::Sandboxed
             && let Some(bare) = self.cost_of(Workload::Shell, &subject.name)
@@ -194,7 +198,8 @@ fn goal(workload: Workload) -> Option<&'static str> {
         Workload::Version => Some("3 ms CPU"),
         Workload::Turn => Some("29 ms CPU, 20 MB"),
         // Holds the start of a login shell, which is captured once per session.
-        Workload::FirstCall | Workload::Child => None,
+        Workload::FirstCall | Workload::Child | Workload::Plans => None,
+        Workload::Births => Some("1 ms CPU per spawn"),
         Workload::Shell => Some("3 ms per call, the command included"),
         Workload::Sandboxed => Some("1.5 x CPU and wall of unsandboxed"),
         Workload::Deltas => Some("3 µs per delta"),
@@ -202,7 +207,7 @@ fn goal(workload: Workload) -> Option<&'static str> {
         Workload::Reindex => Some("200 MB/s or more"),
         Workload::Children => Some("0.4 s CPU, commands included, and 30 MB"),
         Workload::Waiting => Some("no CPU while it waits"),
-        Workload::FanOut(_) => Some("the same CPU per child for any number; 1 ms to its request"),
+        Workload::FanOut(_) => Some("the same CPU per child for any number"),
         Workload::Crowd(..) => Some("64 KB per child in memory beyond its history, else 2 KB"),
     }
 }

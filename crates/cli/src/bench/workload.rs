@@ -13,10 +13,10 @@ use troupe_protocol::usage::TokenUsage;
 use troupe_protocol::{SessionId, rollout};
 use troupe_store::{EmbeddedStore, Store as _};
 
-use super::measure::{Cost, measure};
+use super::measure::{Cost, measure, measure_until};
 use super::play::{
-    ANSWER, CHILDREN, DELTAS, KEEP_SILENT, REMEMBER, SHELL_CALLS, SILENT_SECONDS, WORK, screenplay,
-    spawn_prompt,
+    ANSWER, BIRTHS, CHILDREN, DELTAS, KEEP_SILENT, PLAN_AGAIN_AND_AGAIN, REMEMBER, SHELL_CALLS,
+    SILENT_SECONDS, SPAWN_ONE_BY_ONE, WORK, screenplay, spawn_prompt,
 };
 use super::subject::{Rights, Subject};
 
@@ -35,6 +35,10 @@ pub enum Workload {
     Reindex,
     /// A child that answers at once, and its parent waits for it.
     Child,
+    /// Calls that do nothing, one after the other.
+    Plans,
+    /// Children in their place, which get no answer from their model.
+    Births,
     /// Children that do real work.
     Children,
     /// A child that is silent, and its parent waits for it.
@@ -53,7 +57,7 @@ pub struct Stage {
 }
 
 impl Workload {
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 19] = [
         Self::Version,
         Self::Turn,
         Self::FirstCall,
@@ -63,6 +67,8 @@ impl Workload {
         Self::Resume,
         Self::Reindex,
         Self::Child,
+        Self::Plans,
+        Self::Births,
         Self::Children,
         Self::Waiting,
         Self::FanOut(250),
@@ -84,6 +90,7 @@ impl Workload {
             Self::Resume => "resume",
             Self::Reindex => "reindex",
             Self::Child => "child",
+            Self::Plans | Self::Births => "spawn",
             Self::Children => "children",
             Self::Waiting => "wait",
             Self::FanOut(_) => "fanout",
@@ -102,6 +109,8 @@ impl Workload {
             Self::Resume => "resume of a 60 MB rollout",
             Self::Reindex => "index of 60 MB rebuilt",
             Self::Child => "a turn with one child",
+            Self::Plans => "100 calls that do nothing",
+            Self::Births => "100 spawns to the child's request",
             Self::Children => "16 children, 3 shell calls each",
             Self::Waiting => "a wait of 10 s for a silent child",
             Self::FanOut(children) => return format!("{children} children and callbacks"),
@@ -128,6 +137,7 @@ impl Workload {
             Self::Shell | Self::Sandboxed => Some((SHELL_CALLS - 1, "call", Self::FirstCall)),
             Self::Deltas => Some((DELTAS, "delta", Self::Turn)),
             Self::Child => Some((1, "child", Self::Turn)),
+            Self::Births => Some((BIRTHS, "spawn", Self::Plans)),
             Self::Children => Some((CHILDREN, "child", Self::Turn)),
             Self::Waiting => Some((SILENT_SECONDS, "second", Self::Child)),
             Self::FanOut(children) => Some((children, "child", Self::Turn)),
@@ -136,6 +146,7 @@ impl Workload {
             | Self::FirstCall
             | Self::Resume
             | Self::Reindex
+            | Self::Plans
             | Self::Crowd(..) => None,
         }
     }
@@ -146,7 +157,13 @@ impl Workload {
             Self::Resume | Self::Reindex if !subject.is_troupe() => {
                 Some("the stored session is one of ours")
             }
-            Self::Child | Self::Children | Self::Waiting | Self::FanOut(_) | Self::Crowd(..)
+            Self::Plans
+            | Self::Births
+            | Self::Child
+            | Self::Children
+            | Self::Waiting
+            | Self::FanOut(_)
+            | Self::Crowd(..)
                 if !subject.is_troupe() =>
             {
                 Some("the screenplay names children as we do")
@@ -173,6 +190,8 @@ impl Workload {
             Self::Resume => stage.resume(subject),
             Self::Reindex => stage.reindex(subject),
             Self::Child => stage.spawn(subject, 1, ANSWER, 64),
+            Self::Plans => stage.one_by_one(subject, PLAN_AGAIN_AND_AGAIN, BIRTHS + 1),
+            Self::Births => stage.one_by_one(subject, SPAWN_ONE_BY_ONE, 2 * BIRTHS + 1),
             Self::Children => stage.spawn(subject, CHILDREN, WORK, 64),
             Self::Waiting => stage.spawn(subject, 1, KEEP_SILENT, 64),
             Self::FanOut(children) => stage.spawn(subject, children, ANSWER, 64),
@@ -230,6 +249,20 @@ impl Stage {
             command.args(["-c", &format!("agents.{key}={value}")]);
         }
         measure(&mut command, &spawn_prompt(children, message))
+    }
+
+    /// A run that is over when its last request has come.
+    fn one_by_one(&self, subject: &Subject, prompt: &str, requests: u32) -> io::Result<Cost> {
+        let home = TempDir::new_in(self.dir.path())?;
+        let url = self.server.base_url();
+        let mut command = subject.exec(&url, home.path(), &self.work(), Rights::Everything);
+        for key in ["max_threads", "max_spawns_per_minute"] {
+            command.args(["-c", &format!("agents.{key}={BIRTHS}")]);
+        }
+        let until = self.server.request_count() + requests as usize;
+        measure_until(&mut command, prompt, || {
+            self.server.request_count() >= until
+        })
     }
 
     fn resume(&self, subject: &Subject) -> io::Result<Cost> {

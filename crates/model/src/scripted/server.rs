@@ -93,6 +93,11 @@ impl MockServer {
         self.stage.state().recorded.iter().cloned().collect()
     }
 
+    /// Returns how many requests came so far.
+    pub fn request_count(&self) -> usize {
+        self.stage.state().requests
+    }
+
     /// Waits until so many clients have left before the end of their stream.
     pub async fn abandoned(&self, count: usize) {
         let mut abandoned = self.stage.abandoned.subscribe();
@@ -221,6 +226,7 @@ struct Stage {
 #[derive(Default)]
 struct StageState {
     conversations: HashMap<String, Progress>,
+    requests: usize,
     recorded: VecDeque<RecordedRequest>,
     recorded_bytes: usize,
 }
@@ -245,6 +251,7 @@ impl Stage {
 
     fn record(&self, request: RecordedRequest) {
         let mut state = self.state();
+        state.requests += 1;
         state.recorded_bytes += request.body.len();
         state.recorded.push_back(request);
         while state.recorded.len() > SCRIPTED_RECORDED_MAX
