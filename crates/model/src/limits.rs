@@ -18,6 +18,10 @@ pub const BODY_PIECE_COPIED_BYTES_MAX: usize = 8 << 10;
 /// The size up to which small pieces are gathered for one write.
 pub const BODY_WRITE_BYTES: usize = 64 << 10;
 
+/// Items of a history that are kept in one piece besides each by itself, once there are so
+/// many: a request then costs their bytes and next to nothing per item.
+pub const BODY_BLOCK_ITEMS: usize = 64;
+
 /// What is read of the body of an error response.
 pub const ERROR_BODY_BYTES_MAX: usize = 64 << 10;
 /// What is shown of an error text.

@@ -45,6 +45,17 @@ pub struct Previous {
 pub struct HistoryItem {
     item: ResponseItem,
     encoded: [OnceLock<Bytes>; Encoding::COUNT],
+    /// Made when this item is the last of a block of a long request.
+    block: OnceLock<Box<Block>>,
+}
+
+/// Items that follow each other, in one piece: a request of thousands of them refers to few.
+#[derive(Debug)]
+struct Block {
+    /// Which they are, but for the last.
+    before: Vec<Arc<HistoryItem>>,
+    encoding: Encoding,
+    bytes: Bytes,
 }
 
 impl HistoryItem {
@@ -52,6 +63,7 @@ impl HistoryItem {
         Self {
             item,
             encoded: Default::default(),
+            block: OnceLock::new(),
         }
     }
 
@@ -69,6 +81,28 @@ impl HistoryItem {
             Encoding::Chat => chat::encode_item(&self.item),
             Encoding::ChatImages => chat::encode_images(&self.item),
         })
+    }
+
+    /// Returns the bytes of items that follow each other. `None` if the last of them was the
+    /// last of others before, or in another encoding: that is rare, and then each has its own.
+    pub(crate) fn encoded_together(items: &[Arc<Self>], encoding: Encoding) -> Option<&Bytes> {
+        let (last, before) = items.split_last()?;
+        let block = last.block.get_or_init(|| {
+            let mut bytes = Vec::new();
+            for item in items {
+                bytes.extend_from_slice(item.encoded(encoding));
+            }
+            Box::new(Block {
+                before: before.to_vec(),
+                encoding,
+                bytes: bytes.into(),
+            })
+        });
+        let mut pairs = block.before.iter().zip(before);
+        let is_same = block.encoding == encoding
+            && block.before.len() == before.len()
+            && pairs.all(|(known, asked)| Arc::ptr_eq(known, asked));
+        is_same.then_some(&block.bytes)
     }
 
     /// Returns a rough count of the item's tokens: four bytes of text each, and a fixed

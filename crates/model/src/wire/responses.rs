@@ -2,6 +2,9 @@
 
 pub(crate) mod decode;
 
+use std::slice::ChunksExact;
+use std::sync::Arc;
+
 use bytes::Bytes;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -13,23 +16,30 @@ use troupe_protocol::tool::ToolSpec;
 use super::pieces::{Builder, Elements, Pieces, fragment};
 use super::{Encoding, Freeform};
 use crate::catalogue;
-use crate::request::{ModelRequest, Previous};
+use crate::limits::BODY_BLOCK_ITEMS;
+use crate::request::{HistoryItem, ModelRequest, Previous};
 
 pub(crate) fn body(request: &ModelRequest, freeform: Freeform, stateful: bool) -> Pieces {
     let encoding = encoding(freeform);
     let previous = request.previous.as_ref().filter(|_| stateful);
     let covered = previous.map_or(0, |previous| previous.covers.min(request.input.len()));
 
-    let mut builder = Builder::with_room_for(request.input.len() - covered);
+    let (blocks, rest) = blocks(&request.input, covered);
+    let mut builder = Builder::with_room_for(blocks.len() + rest.len());
     builder.glue("{\"model\":");
     builder.json(&request.model);
     builder.glue(",\"instructions\":");
     builder.json(&*request.instructions);
     builder.glue(",\"input\":[");
     let mut elements = Elements::default();
-    for item in &request.input[covered..] {
-        elements.push(&mut builder, item.encoded(encoding));
+    let mut push = |bytes: &Bytes| elements.push(&mut builder, bytes);
+    for block in blocks {
+        match HistoryItem::encoded_together(block, encoding) {
+            Some(bytes) => push(bytes),
+            None => block.iter().for_each(|item| push(item.encoded(encoding))),
+        }
     }
+    rest.iter().for_each(|item| push(item.encoded(encoding)));
     builder.glue("]");
     if !request.tools.specs().is_empty() {
         builder.glue(",\"tools\":");
@@ -40,6 +50,20 @@ pub(crate) fn body(request: &ModelRequest, freeform: Freeform, stateful: bool) -
     settings(request, previous, stateful, &mut builder);
     builder.glue("}");
     builder.finish()
+}
+
+/// Cuts what has to be sent into blocks that stay the same while the history grows, and the
+/// rest. What follows a response that the provider holds is short, and begins anywhere.
+fn blocks(
+    input: &[Arc<HistoryItem>],
+    covered: usize,
+) -> (ChunksExact<'_, Arc<HistoryItem>>, &[Arc<HistoryItem>]) {
+    let (blocks, rest) = if covered == 0 {
+        input.split_at(input.len() - input.len() % BODY_BLOCK_ITEMS)
+    } else {
+        (&[][..], &input[covered..])
+    };
+    (blocks.chunks_exact(BODY_BLOCK_ITEMS), rest)
 }
 
 pub(crate) fn encoding(freeform: Freeform) -> Encoding {

@@ -238,3 +238,34 @@ fn free_text_survives_the_disguise() {
     );
     assert_eq!(arguments_as_input("{\"patch\":1}".into()), "{\"patch\":1}");
 }
+
+#[test]
+fn a_long_history_is_sent_in_blocks_and_reads_the_same() {
+    let texts = |request: &ModelRequest| -> Vec<Value> {
+        let text = body(request, Freeform::Native, false).to_text();
+        let body: Value = serde_json::from_str(&text).unwrap();
+        let input = body["input"].as_array().unwrap().iter();
+        input
+            .map(|item| item["content"][0]["text"].clone())
+            .collect()
+    };
+    let said = |numbers: std::ops::Range<usize>| -> Vec<ResponseItem> {
+        numbers
+            .map(|number| ResponseItem::user_text(number.to_string()))
+            .collect()
+    };
+    let numbers = |range: std::ops::Range<usize>| -> Vec<Value> {
+        range.map(|number| json!(number.to_string())).collect()
+    };
+    let count = 2 * BODY_BLOCK_ITEMS + 5;
+    let mut request = request(said(0..count));
+    assert_eq!(texts(&request), numbers(0..count));
+    assert_eq!(texts(&request), numbers(0..count), "from the blocks");
+    // A history that lost its first item has the same items in other blocks.
+    request.input.remove(0);
+    assert_eq!(texts(&request), numbers(1..count));
+    let as_function = body(&request, Freeform::AsFunction, false).to_text();
+    assert_eq!(as_function.matches("input_text").count(), count - 1);
+    request.input.truncate(BODY_BLOCK_ITEMS - 1);
+    assert_eq!(texts(&request), numbers(1..BODY_BLOCK_ITEMS));
+}
