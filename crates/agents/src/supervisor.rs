@@ -125,16 +125,10 @@ impl Supervisor {
         inputs: mpsc::UnboundedReceiver<Input>,
         root: Root,
     ) -> Self {
-        // What the new tree wants written comes from `wake_up`, which plants it again.
-        let (tree, _) = Tree::new(
-            shared.options.limits.clone(),
-            root.session,
-            TimeMs::default(),
-        );
         Self {
+            tree: Tree::empty(shared.options.limits.clone()),
             shared,
             inputs,
-            tree,
             root,
             members: BTreeMap::new(),
             visitors: BTreeSet::new(),
@@ -171,18 +165,17 @@ impl Supervisor {
         if self.shared.has_history() {
             self.restore().await;
         } else {
-            let (tree, effects) = Tree::new(
-                self.shared.options.limits.clone(),
-                self.root.session,
-                self.now(),
-            );
-            self.tree = tree;
-            self.perform(effects, lines::Contents::default());
+            self.plant();
         }
         if let Some(task) = first {
             let report = Report::Started { task };
             self.tell_tree(AgentId::ROOT, report);
         }
+    }
+
+    fn plant(&mut self) {
+        let effects = self.tree.plant(self.root.session, self.now());
+        self.perform(effects, lines::Contents::default());
     }
 
     async fn next_input(&mut self, sweeps: &mut Interval) -> Input {

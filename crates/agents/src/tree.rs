@@ -112,12 +112,24 @@ pub struct Counts {
 }
 
 impl Tree {
-    /// Plants a tree; the effects make its root known.
-    pub fn new(limits: Limits, session: SessionId, at: TimeMs) -> (Self, Vec<Effect>) {
-        let mut tree = Self::empty(limits);
+    /// Makes a tree without a root: it is planted, or restored from what was written.
+    pub fn empty(limits: Limits) -> Self {
+        let slots = Slots::new(limits.max_threads);
+        Self {
+            limits,
+            memory: Memory::default(),
+            live: Live {
+                slots,
+                ..Live::default()
+            },
+        }
+    }
+
+    /// Plants an empty tree; the effects make its root known.
+    pub fn plant(&mut self, session: SessionId, at: TimeMs) -> Vec<Effect> {
         let mut out = Out::at(at);
-        tree.record(&mut out, AgentId::ROOT, Fact::Rooted { session });
-        (tree, out.effects)
+        self.record(&mut out, AgentId::ROOT, Fact::Rooted { session });
+        out.effects
     }
 
     /// Carries out one command, or refuses it and changes nothing.
@@ -192,18 +204,6 @@ impl Tree {
             running: self.live.slots.held(),
             resident: self.live.residents.len(),
             remembered: self.memory.agents.len(),
-        }
-    }
-
-    fn empty(limits: Limits) -> Self {
-        let slots = Slots::new(limits.max_threads);
-        Self {
-            limits,
-            memory: Memory::default(),
-            live: Live {
-                slots,
-                ..Live::default()
-            },
         }
     }
 

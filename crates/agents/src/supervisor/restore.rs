@@ -29,6 +29,9 @@ const CONTINUE: &str = "The engine stopped while you were at work. What you had 
 #[derive(Debug, Default)]
 struct Story {
     records: Vec<Record>,
+    /// The numbers of the facts so far. A line whose receipt was lost stands in two logs, or
+    /// twice in one.
+    known: HashSet<u64>,
     specs: BTreeMap<AgentId, SpawnSpec>,
     mail: HashMap<MessageId, AgentMessage>,
     keepsakes: Vec<(u64, Keepsake)>,
@@ -47,14 +50,12 @@ impl Supervisor {
         for warning in &story.warnings {
             self.warn(AgentId::ROOT, warning.clone());
         }
-        let limits = self.shared.options.limits.clone();
         let is_rooted = |record: &Record| matches!(record.fact, Fact::Rooted { .. });
         if !story.records.iter().any(is_rooted) {
             // The lines were those of another tree.
-            let (tree, effects) = Tree::new(limits, self.root.session, self.now());
-            self.tree = tree;
-            return self.perform(effects, Contents::default());
+            return self.plant();
         }
+        let limits = self.shared.options.limits.clone();
         let (tree, misfits) = Tree::restore(limits, std::mem::take(&mut story.records));
         self.tree = tree;
         for (record, misfit) in misfits {
@@ -253,6 +254,9 @@ impl Story {
             result,
             ..
         } = line;
+        if !self.known.insert(record.order) {
+            return;
+        }
         match &record.fact {
             Fact::Born(birth) => {
                 open.push_back(birth.session);

@@ -70,7 +70,8 @@ struct Scene {
 impl Scene {
     fn new(limits: Limits) -> Self {
         let session = SessionId(Uuid::from_u128(0));
-        let (tree, effects) = Tree::new(limits.clone(), session, TimeMs(0));
+        let mut tree = Tree::empty(limits.clone());
+        let effects = tree.plant(session, TimeMs(0));
         let mut scene = Self {
             limits,
             tree,

@@ -1,7 +1,7 @@
 //! A tree as its logs tell it. Reading further costs what was added, so that a tree can be
 //! watched while another process runs it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use troupe_agents::tree::lifecycle::Interruption;
 use troupe_agents::tree::{AddressError, Agent, Memory, Record, Status};
@@ -28,6 +28,9 @@ pub struct Chronicle {
     pub mail: HashMap<MessageId, AgentMessage>,
     notes: BTreeMap<AgentId, Note>,
     records: Vec<Record>,
+    /// The numbers of the records. A line whose receipt was lost stands in two logs, or twice
+    /// in one.
+    known: HashSet<u64>,
     logs: Vec<Reading>,
 }
 
@@ -77,6 +80,7 @@ impl Chronicle {
             mail: HashMap::new(),
             notes: BTreeMap::new(),
             records: Vec::new(),
+            known: HashSet::new(),
             logs: vec![Reading {
                 session: root,
                 next: Position::default(),
@@ -136,6 +140,9 @@ impl Chronicle {
             result,
             ..
         } = line;
+        if !self.known.insert(record.order) {
+            return;
+        }
         let mut keep = |id: MessageId, message: Option<Box<AgentMessage>>| {
             if let Some(message) = message {
                 self.mail.insert(id, *message);

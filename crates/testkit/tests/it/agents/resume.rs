@@ -10,6 +10,7 @@ use troupe_agents::tree::Status;
 use troupe_agents::tree::command::Urgency;
 use troupe_agents::{Family, Options, Recovery};
 use troupe_protocol::AgentId;
+use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::tree::Interruption;
 use troupe_store::{EmbeddedStore, Store};
 use troupe_testkit::{Actor, Stage};
@@ -142,6 +143,31 @@ async fn what_ran_at_a_crash_is_interrupted_and_everything_else_is_as_it_was() {
     let desk = actor.agents().user();
     let all = desk.list(Scope::All, true).await.unwrap();
     assert_eq!(all.last().unwrap().agent, AgentId(4));
+    end(actor).await;
+}
+
+#[tokio::test]
+async fn lines_that_stand_in_two_logs_count_once() {
+    let (stage, actor) = scene_of_the_crash().await;
+    let (root, before) = (actor.session_id(), agents(&actor).await);
+    let wreck = Wreck::of(&stage);
+    actor.shut_down().await;
+    // Their receipts were lost, so the root was given them too.
+    let (mut log, _) = wreck.store.open(root).await.unwrap();
+    for log_of in [root, before[0].session, before[1].session] {
+        let written = wreck.store.agent_lines(log_of).await.unwrap();
+        let lines = written.lines.into_iter();
+        let again = lines.map(|(_, line)| RolloutRecord::Agent(Box::new(line)));
+        log.append(&again.collect::<Vec<_>>()).unwrap();
+    }
+    log.close().await.unwrap();
+    let after = wreck.stage(&plot("", &[]), |_| ()).await;
+    let actor = after.resume(root).await;
+    let views = agents(&actor).await;
+    assert_eq!(standing(&views), standing(&before));
+    let done = |views: &[AgentView]| (views[0].usage, views[0].status);
+    assert!(views[0].usage.total_tokens > 0);
+    assert_eq!(done(&views), done(&before));
     end(actor).await;
 }
 

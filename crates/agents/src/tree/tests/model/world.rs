@@ -47,7 +47,8 @@ pub(super) fn limits() -> Limits {
 impl World {
     pub(super) fn new(log: Option<Vec<String>>) -> Self {
         let session = SessionId(Uuid::from_u128(u128::MAX));
-        let (tree, effects) = Tree::new(limits(), session, TimeMs(0));
+        let mut tree = Tree::empty(limits());
+        let effects = tree.plant(session, TimeMs(0));
         let mut world = Self {
             tree,
             reference: Reference::default(),
