@@ -18,6 +18,8 @@ pub struct Cost {
     pub wall: Duration,
     /// Peak of the process itself, in bytes.
     pub rss: u64,
+    /// Bytes that the model was sent, where that was counted.
+    pub sent: u64,
 }
 
 /// Runs a command to its end. It must succeed: a failed run would look cheap.
@@ -81,6 +83,7 @@ pub fn measure_until(
         cpu: used_by(child.id())?,
         wall: started.elapsed(),
         rss: peak_of(child.id()).unwrap_or_default(),
+        sent: 0,
     };
     child.kill()?;
     child.wait()?;
@@ -168,8 +171,7 @@ fn wait_with_usage(pid: libc::pid_t) -> io::Result<Option<(i32, Cost)>> {
         if waited > 0 {
             let cost = Cost {
                 cpu: duration(usage.ru_utime) + duration(usage.ru_stime),
-                wall: Duration::ZERO,
-                rss: 0,
+                ..Cost::default()
             };
             return Ok(Some((status, cost)));
         }
@@ -198,5 +200,6 @@ pub fn median(costs: Vec<Cost>) -> Cost {
         cpu: middle(costs.iter().map(|cost| cost.cpu).collect()),
         wall: middle(costs.iter().map(|cost| cost.wall).collect()),
         rss: middle(costs.iter().map(|cost| cost.rss).collect()),
+        sent: middle(costs.iter().map(|cost| cost.sent).collect()),
     }
 }

@@ -9,6 +9,8 @@ pub const DELTAS: u32 = 20_000;
 pub const CHILDREN: u32 = 16;
 const CALLS_OF_A_CHILD: usize = 3;
 pub const SILENT_SECONDS: u32 = 10;
+/// The fan-out that larger ones are compared with.
+pub const FEW_CHILDREN: u32 = 250;
 /// Children that are made one by one, to see what each takes until it asks its model.
 pub const BIRTHS: u32 = 100;
 /// How long such a child is kept waiting: longer than the measurement.
@@ -63,7 +65,7 @@ pub fn screenplay() -> String {
 /// told of each child by a message.
 fn parents() -> String {
     let waiting = [(CHILDREN, WORK), (1, ANSWER), (1, KEEP_SILENT)];
-    let told = [250, 500, 1_000].map(|count| (count, ANSWER));
+    let told = [FEW_CHILDREN, 500, 1_000].map(|count| (count, ANSWER));
     let crowds = [100, 1_000].map(|count| (count, REMEMBER));
     let mut play = String::new();
     for (count, message) in waiting {

@@ -7,6 +7,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::measure::{Cost, measure, median};
+use super::play::FEW_CHILDREN;
 use super::subject::Subject;
 use super::workload::{ROLLOUT_MEGABYTES, Stage, Workload};
 
@@ -123,6 +124,9 @@ impl Report {
                 cost.wall.as_secs_f64() / bare.wall.as_secs_f64(),
             ));
         }
+        if let Workload::FanOut(children) = workload {
+            notes.extend(self.beside_fewer(children, &subject.name, cost));
+        }
         if let Workload::Crowd(children, resident) = workload {
             notes.extend(self.each_of_crowd(children, resident, &subject.name, cost));
         }
@@ -134,6 +138,21 @@ impl Report {
             notes.extend(goal(workload).map(|goal| format!("goal {goal}")));
         }
         self.push(&workload.title(), &subject.name, cost, notes.join("; "));
+    }
+
+    /// How much of a child's cost comes with the number of its siblings. A parent that is told
+    /// of each child sends its whole history each time, so the bytes grow by nature.
+    fn beside_fewer(&self, children: u32, who: &str, cost: Cost) -> Option<String> {
+        let sent = size(cost.sent / u64::from(children));
+        let each = |cost: Cost, base: Cost, count| cost.cpu.saturating_sub(base.cpu) / count;
+        let base = self.cost_of(Workload::Turn, who).unwrap_or_default();
+        let few = self.cost_of(Workload::FanOut(FEW_CHILDREN), who)?;
+        let ratio =
+            each(cost, base, children).as_secs_f64() / each(few, base, FEW_CHILDREN).as_secs_f64();
+        Some(match children {
+            FEW_CHILDREN => format!("{sent} sent per child"),
+            _ => format!("{ratio:.2} x that of {FEW_CHILDREN}, {sent} sent per child"),
+        })
     }
 
     /// What one more child takes, from the crowd measured before this one: in memory if

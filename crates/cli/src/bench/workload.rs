@@ -15,8 +15,8 @@ use troupe_store::{EmbeddedStore, Store as _};
 
 use super::measure::{Cost, measure, measure_until};
 use super::play::{
-    ANSWER, BIRTHS, CHILDREN, DELTAS, KEEP_SILENT, PLAN_AGAIN_AND_AGAIN, REMEMBER, SHELL_CALLS,
-    SILENT_SECONDS, SPAWN_ONE_BY_ONE, WORK, screenplay, spawn_prompt,
+    ANSWER, BIRTHS, CHILDREN, DELTAS, FEW_CHILDREN, KEEP_SILENT, PLAN_AGAIN_AND_AGAIN, REMEMBER,
+    SHELL_CALLS, SILENT_SECONDS, SPAWN_ONE_BY_ONE, WORK, screenplay, spawn_prompt,
 };
 use super::subject::{Rights, Subject};
 
@@ -71,7 +71,7 @@ impl Workload {
         Self::Births,
         Self::Children,
         Self::Waiting,
-        Self::FanOut(250),
+        Self::FanOut(FEW_CHILDREN),
         Self::FanOut(500),
         Self::FanOut(1_000),
         Self::Crowd(100, 64),
@@ -248,7 +248,12 @@ impl Stage {
         for (key, value) in limits {
             command.args(["-c", &format!("agents.{key}={value}")]);
         }
-        measure(&mut command, &spawn_prompt(children, message))
+        let sent = self.server.request_bytes();
+        let cost = measure(&mut command, &spawn_prompt(children, message))?;
+        Ok(Cost {
+            sent: self.server.request_bytes() - sent,
+            ..cost
+        })
     }
 
     /// A run that is over when its last request has come.

@@ -98,6 +98,11 @@ impl MockServer {
         self.stage.state().requests
     }
 
+    /// Returns the bytes of all bodies that came so far.
+    pub fn request_bytes(&self) -> u64 {
+        self.stage.state().request_bytes
+    }
+
     /// Waits until so many clients have left before the end of their stream.
     pub async fn abandoned(&self, count: usize) {
         let mut abandoned = self.stage.abandoned.subscribe();
@@ -227,6 +232,7 @@ struct Stage {
 struct StageState {
     conversations: HashMap<String, Progress>,
     requests: usize,
+    request_bytes: u64,
     recorded: VecDeque<RecordedRequest>,
     recorded_bytes: usize,
 }
@@ -252,6 +258,7 @@ impl Stage {
     fn record(&self, request: RecordedRequest) {
         let mut state = self.state();
         state.requests += 1;
+        state.request_bytes += request.body.len() as u64;
         state.recorded_bytes += request.body.len();
         state.recorded.push_back(request);
         while state.recorded.len() > SCRIPTED_RECORDED_MAX
