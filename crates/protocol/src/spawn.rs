@@ -63,7 +63,8 @@ impl SpawnSpec {
 pub enum ChildInstructions {
     /// The same as its parent's, so that a fork begins with the same bytes.
     Inherited,
-    /// The role's prompt follows the built-in instructions. The children of one role share it.
+    // Shared, because the children of one role have the same.
+    /// The role's prompt follows the built-in instructions.
     Role(Arc<str>),
 }
 
