@@ -207,6 +207,7 @@ impl Configurator for Fixed {
                 effort: None,
                 summary: ReasoningSummary::default(),
                 collaboration_mode: CollaborationMode::default(),
+                mode_instructions: None,
                 personality: None,
             },
             instructions: Instructions::default(),
