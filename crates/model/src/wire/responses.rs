@@ -34,12 +34,17 @@ pub(crate) fn body(request: &ModelRequest, freeform: Freeform, stateful: bool) -
     let mut elements = Elements::default();
     let mut push = |bytes: &Bytes| elements.push(&mut builder, bytes);
     for block in blocks {
-        match HistoryItem::encoded_together(block, encoding) {
-            Some(bytes) => push(bytes),
-            None => block.iter().for_each(|item| push(item.encoded(encoding))),
+        if let Some(bytes) = HistoryItem::encoded_together(block, encoding) {
+            push(bytes);
+            continue;
+        }
+        for item in block {
+            push(item.encoded(encoding));
         }
     }
-    rest.iter().for_each(|item| push(item.encoded(encoding)));
+    for item in rest {
+        push(item.encoded(encoding));
+    }
     builder.glue("]");
     if !request.tools.specs().is_empty() {
         builder.glue(",\"tools\":");
