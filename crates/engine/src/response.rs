@@ -232,15 +232,12 @@ impl Response {
     }
 
     fn text(&mut self, model_id: &str, delta: String, said: &mut Vec<Said>) {
-        match &mut self.plans {
-            Some(plans) => {
-                let pieces = plans.push(model_id, &delta);
-                self.show(model_id, pieces, said);
-            }
-            None => {
-                let index = self.message_item(model_id, said);
-                self.append(index, delta, said);
-            }
+        if let Some(plans) = &mut self.plans {
+            let pieces = plans.push(model_id, &delta);
+            self.show(model_id, pieces, said);
+        } else {
+            let index = self.message_item(model_id, said);
+            self.append(index, delta, said);
         }
     }
 

@@ -19,9 +19,9 @@ use crate::settings::Settings;
 #[command(
     after_help = "Lists what comes with the program, or with --refresh what the provider says it serves. A
 provider that does not answer is no failure: the built-in list is printed, and why on stderr.
-The first column marks the model that is used unless another is chosen (`-m`, or the key
-model). A model that is not listed can be used too; where nobody knows its context window, a
-careful one is assumed until model_context_window says better.
+A star marks the model that is used unless another is chosen (`-m`, or the key model), brackets
+the effort that a model has by itself. A model that is not listed can be used too; where nobody
+knows its context window, a careful one is assumed until model_context_window says better.
 
 Examples:
   troupe models

@@ -1,6 +1,7 @@
 //! The mode: chosen per turn, told to the model once, kept across resume and compaction.
 
 use expect_test::expect;
+use troupe_agents::Family;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::EventMsg;
 use troupe_protocol::op::Op;
@@ -211,4 +212,39 @@ steps = [{ say = "two" }]
     let msgs = actor.turn("second").await;
     assert_eq!(mode_of(&msgs), Some(CollaborationMode::Plan));
     assert_eq!(notes(&stage, 1), ["# Plan mode"]);
+}
+
+#[tokio::test]
+async fn a_child_does_what_it_is_asked_and_makes_no_plans() {
+    let stage = Stage::new(
+        r#"
+[[scene]]
+when = "the errand"
+[[scene.turn]]
+steps = [{ say = "found it" }]
+[[scene]]
+[[scene.turn]]
+steps = [{ call = "spawn_agent", arguments = { message = "the errand", task_name = "a" } }]
+[[scene.turn]]
+steps = [{ say = "spawned" }]
+[[scene.turn]]
+steps = [{ say = "heard" }]
+"#,
+    )
+    .await
+    .with_agents(&[Family::Agents]);
+    let mut actor = start_planning(&stage).await;
+    actor.turn("begin").await;
+    actor.until_task_ends().await;
+    let inputs: Vec<String> = (0..stage.requests().len())
+        .map(|n| serde_json::to_string(&stage.input_of(n)).unwrap())
+        .collect();
+    let (parents, children): (Vec<_>, Vec<_>) =
+        inputs.iter().partition(|input| input.contains("begin"));
+    assert_eq!(children.len(), 1, "{inputs:?}");
+    assert!(!children[0].contains("Plan mode"), "{children:?}");
+    assert!(
+        parents.iter().all(|input| input.contains("Plan mode")),
+        "{parents:?}"
+    );
 }
