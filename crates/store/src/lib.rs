@@ -25,6 +25,7 @@ pub mod error;
 pub mod limits;
 pub mod list;
 pub mod memory;
+pub mod search;
 pub mod store;
 pub mod tree;
 

@@ -22,6 +22,10 @@ pub const PREVIEW_BYTES_MAX: usize = 400;
 pub const LIST_ROWS_DEFAULT: usize = 25;
 pub const LIST_ROWS_MAX: usize = 100;
 
+/// What is shown around words that were found.
+pub const SNIPPET_CHARS_BEFORE: usize = 48;
+pub const SNIPPET_CHARS_AFTER: usize = 96;
+
 /// Candidates named when a short id is ambiguous.
 pub const CANDIDATES_MAX: usize = 10;
 

@@ -171,6 +171,11 @@ impl Line {
     pub fn record(&self) -> Result<Stamped<RolloutRecord>, Unreadable> {
         line::decode(&self.bytes)
     }
+
+    /// Tells whether this is a record of this kind, by its head alone.
+    pub fn is(&self, kind: &str) -> bool {
+        line::Head::of(&self.bytes).is_ok_and(|head| head.kind == kind)
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -20,6 +20,7 @@ mod it {
     mod memory;
     mod model;
     mod resume;
+    mod search;
     mod torn;
     mod trees;
 }
