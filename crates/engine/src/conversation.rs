@@ -4,9 +4,9 @@
 //! begins), `preparing` (a user turn before anything is aborted for it), `running` (a task's
 //! requests), `skilled` (the skills it can use), `steering` (messages that join it), `cycle` (one response and its calls),
 //! `ending` (a task's result), `stopping` (ending a task early), `requests` (everything else
-//! a client may ask), `compaction` (making the history smaller), `models` (what is known
-//! about the model), `hosted` (what the tree is told), `ordered` (what the tree asks for),
-//! `user_shell` (commands of the user's own).
+//! a client may ask), `undoing` (files as they were), `compaction` (making the history
+//! smaller), `models` (what is known about the model), `hosted` (what the tree is told),
+//! `ordered` (what the tree asks for), `user_shell` (commands of the user's own).
 
 mod compaction;
 mod cycle;
@@ -22,6 +22,7 @@ mod running;
 mod skilled;
 mod steering;
 mod stopping;
+mod undoing;
 mod user_shell;
 
 use std::sync::Arc;

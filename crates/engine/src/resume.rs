@@ -93,7 +93,8 @@ impl Folded {
                 self.reserved_until = self.reserved_until.max(event.seq + 1);
                 self.event(event.id, event.msg, before, after);
             }
-            // The meta line is handed over by itself; a record of a later version is one that
+            // The meta line is handed over by itself; what was seen of files is read when
+            // somebody wants to take it back; a record of a later version is one that
             // the store has warned about.
             _ => (),
         }

@@ -149,6 +149,8 @@ export type CarriedState = { turn_context: TurnContext, total_token_usage: Token
  */
 has_agents?: boolean, };
 
+export type ChangedFile = { path: string, before: FileState, after: FileState, };
+
 /**
  * Where a child's instructions come from.
  */
@@ -322,6 +324,8 @@ export type EventMsg = { "type": "session_configured" } & SessionConfigured
   | { "type": "token_count", info?: TokenUsageInfo | null, rate_limits?: RateLimitSnapshot | null, }
   | { "type": "context_compacted" }
   | { "type": "thread_rolled_back", num_turns: number, }
+  | { "type": "undo_started", message?: string | null, }
+  | { "type": "undo_completed" } & UndoCompleted
   | { "type": "error" } & ErrorEvent
   | { "type": "stream_error" } & StreamErrorEvent
   | { "type": "warning", message: string, }
@@ -440,6 +444,8 @@ export type ExecCommandOutputDelta = { call_id: CallId, stream: OutputStream,
  */
 chunk: string, };
 
+export type FileBefore = { path: string, before: FileState, };
+
 /**
  * One file's part of a patch.
  */
@@ -462,6 +468,43 @@ before?: string | null,
  * SHA-256 of the contents when the task ended; absent if there is no file.
  */
 after?: string | null, };
+
+/**
+ * A line about files, from which it follows what can be taken back. Such lines count on
+ * every branch of a conversation: going back in it does not touch files.
+ */
+export type FileFact = { "fact": "tree", turn_id: SubmissionId,
+/**
+ * The top of the work tree.
+ */
+root: string,
+/**
+ * What of it was looked at, relative to the top; all of it if empty.
+ */
+parts?: Array<string>,
+/**
+ * Its name in the store of snapshots.
+ */
+tree: string, }
+  | { "fact": "touching", turn_id: SubmissionId, files: Array<FileBefore>, }
+  | { "fact": "changed", turn_id: SubmissionId, files: Array<ChangedFile>,
+/**
+ * Why not everything that it changed is known.
+ */
+unseen?: Array<string>, }
+  | { "fact": "undone",
+/**
+ * Which: the number of each among the session's turns that changed files, from 0.
+ */
+numbers: Array<number>, files: Array<ChangedFile>, }
+  | { "fact": "redone" };
+
+/**
+ * What stood in a place of the file system at one moment.
+ */
+export type FileState = { "kind": "absent" }
+  | { "kind": "file", sha256: string, mode: number, }
+  | { "kind": "other", what: string, };
 
 export type ForkPoint = { session_id: SessionId,
 /**
@@ -629,7 +672,7 @@ last_response_id?: ResponseId | null, }
 refresh: boolean, }
   | { "type": "list_mcp_tools" }
   | { "type": "refresh_mcp_servers" }
-  | { "type": "undo" }
+  | { "type": "undo" } & UndoRequest
   | { "type": "shutdown" };
 
 export type OutputStream = "stdout" | "stderr";
@@ -773,6 +816,7 @@ timestamp: string, } & ({ "type": "session_meta", "payload": SessionMeta }
   | { "type": "event_msg", "payload": EventRecord }
   | { "type": "rewind", "payload": Rewind }
   | { "type": "agent", "payload": AgentLine }
+  | { "type": "files", "payload": FileFact }
   | { "type": "seq_reserved", "payload": { until: number, } });
 
 /**
@@ -1056,6 +1100,54 @@ export type TurnItem = { "type": "UserMessage" } & UserMessageItem
   | { "type": "ContextCompaction" } & ContextCompactionItem;
 
 export type TurnStarted = { turn_id: SubmissionId, started_at_ms: number, model_context_window?: number | null, collaboration_mode_kind: CollaborationMode, };
+
+/**
+ * What became of an `undo`.
+ */
+export type UndoCompleted = {
+/**
+ * Whether anything was, or would be, taken back.
+ */
+success: boolean, message?: string | null, dry_run?: boolean,
+/**
+ * The turns that it was about, newest first.
+ */
+turns?: Array<SubmissionId>,
+/**
+ * Files that have their earlier contents again.
+ */
+restored?: Array<string>,
+/**
+ * Files that are gone again.
+ */
+removed?: Array<string>,
+/**
+ * Files that were left as they are.
+ */
+conflicts?: Array<UndoConflict>,
+/**
+ * What the turns may have changed besides, and nobody saw.
+ */
+notes?: Array<string>, };
+
+export type UndoConflict = { path: string, reason: string, };
+
+/**
+ * What is to be taken back. The conversation stays as it is; `thread_rollback` is for that.
+ */
+export type UndoRequest = {
+/**
+ * How many turns that changed files; the last one if absent.
+ */
+num_turns?: number | null,
+/**
+ * Only tell what would happen.
+ */
+dry_run?: boolean,
+/**
+ * Take back the last undo instead.
+ */
+redo?: boolean, };
 
 export type UserInput = { "type": "text", text: string,
 /**

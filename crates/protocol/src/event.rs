@@ -23,6 +23,7 @@ use crate::input::UserInput;
 use crate::item::{CommandOutcome, TurnItem};
 use crate::op::ReviewTarget;
 use crate::session::TurnContext;
+use crate::undo::UndoCompleted;
 use crate::usage::{RateLimitSnapshot, TokenUsage, TokenUsageInfo};
 
 /// One message of the event queue.
@@ -79,6 +80,11 @@ pub enum EventMsg {
     ThreadRolledBack {
         num_turns: u32,
     },
+    UndoStarted {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+    },
+    UndoCompleted(UndoCompleted),
 
     // Troubles
     Error(ErrorEvent),

@@ -31,6 +31,7 @@ pub mod session;
 pub mod spawn;
 pub mod tool;
 pub mod tree;
+pub mod undo;
 pub mod usage;
 
 pub use event::{Event, EventMsg};

@@ -10,6 +10,7 @@ use crate::approval::{ReviewDecision, UserInputResponse};
 use crate::id::{ResponseId, SessionId, SubmissionId};
 use crate::input::UserInput;
 use crate::session::{SessionSource, TurnOverrides};
+use crate::undo::UndoRequest;
 
 /// One message of the submission queue.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -112,7 +113,8 @@ pub enum Op {
     },
     ListMcpTools,
     RefreshMcpServers,
-    Undo,
+    /// Brings files back to what they were before the last turns. The history stays as it is.
+    Undo(UndoRequest),
     Shutdown,
 }
 

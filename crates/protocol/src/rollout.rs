@@ -11,6 +11,7 @@ use crate::id::{ResponseId, SessionId, SubmissionId};
 use crate::policy::Personality;
 use crate::session::{GitInfo, SessionSource, TurnContext};
 use crate::tree::AgentLine;
+use crate::undo::FileFact;
 use crate::usage::TokenUsage;
 
 /// The payload of one line.
@@ -35,6 +36,8 @@ pub enum RolloutRecord {
     Rewind(Box<Rewind>),
     /// A fact of the agent tree. A completion is one of these: result, status, callback.
     Agent(Box<AgentLine>),
+    /// What was seen of the files that the session works on.
+    Files(Box<FileFact>),
     /// No event below this number is issued again, also not after a crash.
     SeqReserved {
         until: u64,
@@ -52,6 +55,7 @@ impl RolloutRecord {
             Self::EventMsg(_) => "event_msg",
             Self::Rewind(_) => "rewind",
             Self::Agent(_) => "agent",
+            Self::Files(_) => "files",
             Self::SeqReserved { .. } => "seq_reserved",
         }
     }

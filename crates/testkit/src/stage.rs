@@ -28,7 +28,7 @@ use troupe_protocol::spawn::CallbackConfig;
 use troupe_protocol::{Event, EventMsg, SessionId, SubmissionId};
 use troupe_store::{EmbeddedStore, Store};
 use troupe_tools::rules::{RuleSource, Trust};
-use troupe_tools::{EnvironmentPolicy, Registry, ToolDeps};
+use troupe_tools::{EnvironmentPolicy, Keeping, Registry, ToolDeps, Toolbox};
 
 /// How long a scenario waits for an event before it says what it got instead.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -338,7 +338,7 @@ impl Configurator for StageConfigurator {
 fn standard_tools(launcher: Launcher, home: &Path, cwd: &Path) -> Registry {
     // A scenario must not depend on the profile of whoever plays it, nor wait for it.
     let own = ("HOME".to_owned(), home.to_string_lossy().into_owned());
-    Registry::standard(ToolDeps {
+    let toolbox = Toolbox::new(ToolDeps {
         launcher,
         environment: EnvironmentPolicy::default(),
         inherited: std::env::vars().chain([own]).collect(),
@@ -349,7 +349,10 @@ fn standard_tools(launcher: Launcher, home: &Path, cwd: &Path) -> Registry {
             projects: vec![cwd.join(".troupe/rules.toml")],
             trust: Trust::Untrusted,
         },
-    })
+    });
+    toolbox
+        .with_undo(home, Keeping::PatchesAndCommands)
+        .registry()
 }
 
 /// The models that a scenario's children can be given.

@@ -15,6 +15,7 @@ use troupe_protocol::command::{OutputStream, PlanStep};
 use troupe_protocol::id::{CallId, ItemId, SessionId, SubmissionId};
 use troupe_protocol::item::TurnItem;
 use troupe_protocol::policy::{ApprovalPolicy, CollaborationMode, ReasoningEffort, SandboxPolicy};
+use troupe_protocol::undo::FileFact;
 
 use crate::digest::Digested;
 
@@ -111,6 +112,8 @@ pub enum ToolEvent {
     Warning(String),
     /// These files, as they are, may be changed next.
     Editing(Vec<Digested>),
+    /// What files are before they are changed, for the log.
+    Files(FileFact),
     /// An event that is passed on as it is, such as one about another agent.
     Other(Box<EventMsg>),
 }

@@ -36,6 +36,7 @@ use crate::login::LoginEnvironment;
 use crate::policy::{Escalation, Sandbox};
 use crate::rules::RuleBook;
 use crate::tool::ToolOutput;
+use crate::undo::Keeper;
 
 use gate::{Gate, Refusal};
 
@@ -52,6 +53,7 @@ pub(crate) struct Commands {
     shell: PathBuf,
     environment: Arc<LoginEnvironment>,
     gate: Gate,
+    keeper: Option<Arc<Keeper>>,
 }
 
 /// One command as the model asked for it.
@@ -101,12 +103,14 @@ impl Commands {
         environment: Arc<LoginEnvironment>,
         agreements: Arc<Agreements>,
         rules: RuleBook,
+        keeper: Option<Arc<Keeper>>,
     ) -> Self {
         Self {
             launcher,
             shell,
             environment,
             gate: Gate::new(agreements, rules),
+            keeper,
         }
     }
 
@@ -151,6 +155,9 @@ impl Commands {
         };
         item.started(call).await;
         loop {
+            if let Some(keeper) = &self.keeper {
+                keeper.before_command(call, &request.argv, sandbox).await;
+            }
             let began = Instant::now();
             let process = match self.spawn(call, &request, sandbox, &variables).await {
                 Ok(process) => process,

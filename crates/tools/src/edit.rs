@@ -29,6 +29,7 @@ use crate::patch::Roots;
 use crate::patch::shell::ShellPatch;
 use crate::policy::{self, Reach, Verdict};
 use crate::tool::ToolOutput;
+use crate::undo::Keeper;
 use crate::worker::{Rights, Workers};
 
 pub(crate) use work::{Applying, Planned, Planning};
@@ -42,6 +43,7 @@ pub(crate) struct Editor {
     variables: Arc<Variables>,
     /// No patch gets there unless a person lets it.
     troupe_home: Option<PathBuf>,
+    keeper: Option<Arc<Keeper>>,
 }
 
 impl Editor {
@@ -50,12 +52,14 @@ impl Editor {
         workers: Workers,
         variables: Arc<Variables>,
         troupe_home: Option<PathBuf>,
+        keeper: Option<Arc<Keeper>>,
     ) -> Self {
         Self {
             agreements,
             workers,
             variables,
             troupe_home,
+            keeper,
         }
     }
 
@@ -112,6 +116,9 @@ impl Editor {
             ToolOutput::failure(text)
         } else {
             let touched = std::mem::take(&mut planned.touched);
+            if let Some(keeper) = &self.keeper {
+                keeper.before_patch(call, &touched).await;
+            }
             call.channel.report(ToolEvent::Editing(touched)).await;
             let made = self.make(context, body, cwd, planned).await;
             written(made, &mut item, began)

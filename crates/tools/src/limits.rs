@@ -100,3 +100,24 @@ pub(crate) const ANSWER_BYTES_MAX: usize = 16 * 1024;
 pub(crate) const DIGEST_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// How much of it is in memory at a time.
 pub(crate) const DIGEST_PIECE_BYTES: usize = 64 * 1024;
+
+// Undo
+/// A larger file is not kept: undo names it and leaves it as it is.
+pub(crate) const UNDO_FILE_BYTES_MAX: u64 = 32 * 1024 * 1024;
+/// Files that one turn is known to have changed, and all their contents from before; what is
+/// over is counted, and stays as it is.
+pub(crate) const UNDO_TURN_FILES_MAX: usize = 5_000;
+pub(crate) const UNDO_TURN_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Files that are written together or not at all; each holds a directory open.
+pub(crate) const UNDO_STEPS_MAX: usize = 256;
+/// All contents of a home. Over it, the oldest go.
+pub(crate) const UNDO_BLOBS_BYTES_MAX: u64 = 1024 * 1024 * 1024;
+/// What git may take to look at a work tree. If it takes longer, the session's commands are not
+/// watched any more, and the user is told.
+pub(crate) const UNDO_TREE_TIME_MAX: Duration = Duration::from_secs(20);
+/// Loose objects of a snapshot store; over it, it begins anew with the next engine.
+pub(crate) const UNDO_TREE_OBJECTS_MAX: usize = 50_000;
+/// What git may print about one comparison.
+pub(crate) const UNDO_LISTING_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// What is told of a git that failed.
+pub(crate) const UNDO_COMPLAINT_BYTES_MAX: usize = 500;

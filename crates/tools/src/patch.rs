@@ -39,14 +39,14 @@
 //! Deliberately absent: approval (the caller asks between plan and apply), several
 //! environments in one patch, and any way to write that is not atomic.
 
-mod apply;
+pub(crate) mod apply;
 mod difference;
 mod edit;
 mod limits;
 mod locate;
 mod note;
 mod parse;
-mod place;
+pub(crate) mod place;
 mod plan;
 pub mod shell;
 mod standalone;

@@ -12,6 +12,7 @@ use crate::command::Terminals;
 use crate::item;
 use crate::tool::{Concurrency, Tool, ToolOutput};
 use crate::toolbox::{ToolDeps, Toolbox};
+use crate::undo::Keeper;
 use crate::user_shell::{self, UserShell};
 use crate::witness::Witness;
 
@@ -25,6 +26,8 @@ pub struct Registry {
     user_shell: Option<UserShell>,
     /// What calls left running. It ends with the registry.
     terminals: Arc<Terminals>,
+    /// Knows what calls did to files, if that is kept.
+    keeper: Option<Arc<Keeper>>,
 }
 
 impl Registry {
@@ -39,6 +42,7 @@ impl Registry {
             withheld: BTreeSet::new(),
             user_shell: None,
             terminals: Arc::default(),
+            keeper: None,
         }
     }
 
@@ -57,6 +61,15 @@ impl Registry {
             user_shell: Some(user_shell),
             ..Self::new(tools)
         }
+    }
+
+    pub(crate) fn with_keeper(self, keeper: Option<Arc<Keeper>>) -> Self {
+        Self { keeper, ..self }
+    }
+
+    /// Returns what takes back changes of files; none if they are not kept.
+    pub fn keeper(&self) -> Option<&Arc<Keeper>> {
+        self.keeper.as_ref()
     }
 
     /// Adds a tool; one of the same name gives way.

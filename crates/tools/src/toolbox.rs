@@ -1,7 +1,7 @@
 //! What the tools of many sessions have in common, so that one more session costs little.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,6 +27,7 @@ use crate::login::{self, LoginEnvironment};
 use crate::registry::Registry;
 use crate::rules::{RuleBook, RuleSource};
 use crate::tool::Tool;
+use crate::undo::{Keeper, Snapshots};
 use crate::user_shell::UserShell;
 use crate::worker::Workers;
 
@@ -56,6 +57,18 @@ pub struct Toolbox {
     troupe_home: Option<PathBuf>,
     rules: RuleSource,
     answer_time_max: Option<Duration>,
+    /// None if what turns do to files is not kept.
+    snapshots: Option<Arc<Snapshots>>,
+}
+
+/// What is kept so that turns can be taken back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keeping {
+    Nothing,
+    /// What patches touch.
+    Patches,
+    /// And what commands change in git repositories.
+    PatchesAndCommands,
 }
 
 impl Toolbox {
@@ -85,6 +98,22 @@ impl Toolbox {
             troupe_home,
             rules,
             answer_time_max: None,
+            snapshots: None,
+        }
+    }
+
+    /// Keeps what turns do to files below `home`, so that it can be taken back.
+    #[must_use]
+    pub fn with_undo(self, home: &Path, keeping: Keeping) -> Self {
+        let snapshots = || Snapshots::new(home, self.launcher.clone(), self.inherited.clone());
+        let snapshots = match keeping {
+            Keeping::Nothing => None,
+            Keeping::Patches => Some(snapshots().without_commands()),
+            Keeping::PatchesAndCommands => Some(snapshots()),
+        };
+        Self {
+            snapshots: snapshots.map(Arc::new),
+            ..self
         }
     }
 
@@ -100,12 +129,23 @@ impl Toolbox {
     /// Makes the registry of one session: every tool of this crate. What a person agrees to
     /// counts for this session alone, and so does what its calls leave running.
     pub fn registry(&self) -> Registry {
+        self.build(self.snapshots.clone())
+    }
+
+    /// Makes the registry of a session that leaves nothing on disk.
+    pub fn registry_keeping_nothing(&self) -> Registry {
+        self.build(None)
+    }
+
+    fn build(&self, snapshots: Option<Arc<Snapshots>>) -> Registry {
+        let keeper = snapshots.map(|snapshots| Arc::new(Keeper::new(snapshots)));
         let agreements = Arc::new(Agreements::default());
         let editor = Arc::new(Editor::new(
             Arc::clone(&agreements),
             self.workers.clone(),
             Arc::clone(&self.inherited),
             self.troupe_home.clone(),
+            keeper.clone(),
         ));
         let commands = Arc::new(Commands::new(
             self.launcher.clone(),
@@ -113,6 +153,7 @@ impl Toolbox {
             Arc::clone(&self.login),
             agreements,
             RuleBook::new(self.rules.clone()),
+            keeper.clone(),
         ));
         let terminals = Arc::new(Terminals::default());
         let user_shell = UserShell::new(Arc::clone(&commands));
@@ -128,7 +169,7 @@ impl Toolbox {
                 Arc::clone(&terminals),
                 Arc::clone(&editor),
             )),
-            Arc::new(WriteStdin::new(Arc::clone(&terminals))),
+            Arc::new(WriteStdin::new(Arc::clone(&terminals), keeper.clone())),
             Arc::new(ApplyPatch::new(editor)),
             Arc::new(ReadFile::new(workers.clone(), hidden.clone())),
             Arc::new(ListDir::new(workers.clone())),
@@ -138,6 +179,6 @@ impl Toolbox {
             Arc::new(UpdatePlan),
             Arc::new(RequestUserInput::new(self.answer_time_max)),
         ];
-        Registry::with_terminals(tools, terminals, user_shell)
+        Registry::with_terminals(tools, terminals, user_shell).with_keeper(keeper)
     }
 }

@@ -67,6 +67,7 @@ impl Channel for Witness {
             | ToolEvent::TerminalInteraction { .. }
             | ToolEvent::Warning(_)
             | ToolEvent::Editing(_)
+            | ToolEvent::Files(_)
             | ToolEvent::Other(_) => {}
         }
         self.inner.report(event).await;

@@ -36,6 +36,8 @@ pub fn is_beside_the_task(msg: &EventMsg) -> bool {
             | EventMsg::ResponseCompleted { .. }
             | EventMsg::SteerReceipt(_)
             | EventMsg::ThreadRolledBack { .. }
+            | EventMsg::UndoStarted { .. }
+            | EventMsg::UndoCompleted(_)
             | EventMsg::BackgroundEvent(_)
             | EventMsg::TerminalInteraction { .. }
             | EventMsg::TurnDiff { .. }

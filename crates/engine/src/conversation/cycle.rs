@@ -267,6 +267,9 @@ impl Conversation {
                 }
                 Ok(())
             }
+            ToolEvent::Files(fact) => {
+                out.write(&id, vec![RolloutRecord::Files(Box::new(fact))], Vec::new())
+            }
             ToolEvent::Other(msg) => out.emit(&id, vec![*msg]),
         }
     }

@@ -47,10 +47,11 @@ impl Conversation {
         let Some(mut task) = self.task.take() else {
             return Ok(());
         };
+        let files = self.files_changed(&task.id).await;
         let ending = self.ending(&mut task, StopReason::Completed).await;
         self.note_agents(&ending.records);
         let complete = Line::event(&task.id, EventMsg::TurnComplete(task.completed()));
-        let lines = ending.records.into_iter().map(Line::Record);
+        let lines = files.into_iter().chain(ending.records).map(Line::Record);
         if let Err(error) = out.write_lines(lines.chain([complete])) {
             // A task whose end is not recorded is ended by who takes the error.
             self.task = Some(task);

@@ -164,8 +164,11 @@ fn belongs_to_fork(record: &RolloutRecord) -> bool {
                 | EventMsg::SessionConfigured(_)
                 | EventMsg::SubagentLifecycle(_)
         ),
-        // Children stay with the session that made them.
-        RolloutRecord::SessionMeta(_) | RolloutRecord::Rewind(_) | RolloutRecord::Agent(_) => false,
+        // Children stay with the session that made them, and so does what it did to files.
+        RolloutRecord::SessionMeta(_)
+        | RolloutRecord::Rewind(_)
+        | RolloutRecord::Agent(_)
+        | RolloutRecord::Files(_) => false,
         _ => true,
     }
 }

@@ -166,6 +166,7 @@ impl Conversation {
         }
         self.complete_items(out, &task.id, items)?;
         let claiming = self.claiming(claims).await;
+        let files = self.files_changed(&task.id).await;
         let why = stop_reason(task, reason, error.as_ref());
         let ending = self.ending(task, why).await;
         self.note_agents(&claiming.records);
@@ -174,7 +175,8 @@ impl Conversation {
         let msgs = error.map(EventMsg::Error).into_iter().chain([aborted]);
         let lines = claiming.records.into_iter().map(Line::Record);
         let lines = lines.chain(answers.iter().map(Line::item));
-        let lines = lines.chain(ending.records.into_iter().map(Line::Record));
+        let records = files.into_iter().chain(ending.records);
+        let lines = lines.chain(records.map(Line::Record));
         out.write_lines(lines.chain(msgs.map(|msg| Line::event(&task.id, msg))))?;
         self.history.extend(answers);
         self.tell_shell_output(out)?;

@@ -102,6 +102,7 @@ impl Actor {
             Op::ListModels { refresh } => conversation.list_models(out, id, refresh),
             Op::Compact => conversation.compact(out, id).await,
             Op::ThreadRollback { num_turns } => conversation.roll_back(out, &id, num_turns).await,
+            Op::Undo(request) => conversation.undo(out, &id, request).await,
             Op::SetThreadName { name } => conversation.set_name(out, &id, &name),
             Op::SetThreadNote { note } => conversation.set_note(out, &id, &note),
             Op::Review { review_request } => match conversation.review(&id, review_request).await {

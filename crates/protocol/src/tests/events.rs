@@ -30,6 +30,10 @@ examples! { EventMsg:
         r#"{"type":"context_compacted"}"#,
     EventMsg::ThreadRolledBack { .. } =>
         r#"{"type":"thread_rolled_back","num_turns":2}"#,
+    EventMsg::UndoStarted { .. } =>
+        r#"{"type":"undo_started","message":"taking back"}"#,
+    EventMsg::UndoCompleted(_) =>
+        r#"{"type":"undo_completed","success":true,"message":"done","dry_run":true,"turns":["1"],"restored":["/repo/a"],"removed":["/repo/b"],"conflicts":[{"path":"/repo/c","reason":"it was changed since"}],"notes":["a command ran outside of a repository"]}"#,
     EventMsg::Error(_) =>
         r#"{"type":"error","message":"interrupted","fatal":true,"error_info":"interrupted"}"#,
     EventMsg::StreamError(_) =>

@@ -44,8 +44,8 @@ examples! { Op:
         r#"{"type":"list_mcp_tools"}"#,
     Op::RefreshMcpServers =>
         r#"{"type":"refresh_mcp_servers"}"#,
-    Op::Undo =>
-        r#"{"type":"undo"}"#,
+    Op::Undo(_) =>
+        r#"{"type":"undo","num_turns":2,"dry_run":true,"redo":true}"#,
     Op::Shutdown =>
         r#"{"type":"shutdown"}"#,
 }

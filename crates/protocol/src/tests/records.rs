@@ -22,6 +22,8 @@ examples! { RolloutRecord:
         r#"{"type":"rewind","payload":{"to":512,"reason":{"rollback":{"num_turns":1}},"carried":{"turn_context":{"cwd":"/repo","approval_policy":"never","sandbox_policy":{"type":"danger-full-access"},"model":"m-1","summary":"auto","collaboration_mode":"default"},"total_token_usage":{"input_tokens":1,"cached_input_tokens":0,"cache_write_input_tokens":0,"output_tokens":1,"reasoning_output_tokens":0,"total_tokens":2},"seq_reserved_until":1024}}}"#,
     RolloutRecord::Agent(_) =>
         r#"{"type":"agent","payload":{"tree":"67e55044-10b1-426f-9247-bb680e5fe0c8","order":7,"at":1760000000000,"log":3,"fact":"ended","agent":3,"task":"t1","end":"completed","callback":{"id":"67e55044-10b1-426f-9247-bb680e5fe0c9","target":0},"mail":{"items":[{"type":"text","text":"done"}],"metadata":{"is_callback":true,"source":"troupe","child_session_id":"67e55044-10b1-426f-9247-bb680e5fe0c8","child_task_id":"t1"}},"result":{"session_id":"67e55044-10b1-426f-9247-bb680e5fe0c8","task_id":"t1","stop":{"reason":"completed"},"last_message":"4","evidence":{"started_at_ms":1,"ended_at_ms":2,"usage":{"input_tokens":1,"cached_input_tokens":0,"cache_write_input_tokens":0,"output_tokens":1,"reasoning_output_tokens":0,"total_tokens":2},"messages":1}}}}"#,
+    RolloutRecord::Files(_) =>
+        r#"{"type":"files","payload":{"fact":"changed","turn_id":"1","files":[{"path":"/repo/a","before":{"kind":"file","sha256":"ab","mode":420},"after":{"kind":"absent"}}],"unseen":["too many files"]}}"#,
     RolloutRecord::SeqReserved { .. } =>
         r#"{"type":"seq_reserved","payload":{"until":2048}}"#,
 }

@@ -18,8 +18,9 @@ use crate::limits::{
     ANSWER_TOKENS_MAX, INPUT_BYTES_MAX, POLL_MAX_MS, POLL_MIN_MS, WRITE_YIELD_DEFAULT_MS,
     YIELD_MAX_MS, YIELD_MIN_MS,
 };
-use crate::policy::Watched;
+use crate::policy::{Sandbox, Watched};
 use crate::tool::{Concurrency, Tool, ToolOutput};
+use crate::undo::Keeper;
 
 const NAME: &str = "write_stdin";
 const CTRL_C: &str = "\u{3}";
@@ -50,11 +51,12 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
 #[derive(Debug)]
 pub(crate) struct WriteStdin {
     terminals: Arc<Terminals>,
+    keeper: Option<Arc<Keeper>>,
 }
 
 impl WriteStdin {
-    pub(crate) fn new(terminals: Arc<Terminals>) -> Self {
-        Self { terminals }
+    pub(crate) fn new(terminals: Arc<Terminals>, keeper: Option<Arc<Keeper>>) -> Self {
+        Self { terminals, keeper }
     }
 
     async fn look(&self, call: &Call, terminal: &Terminal, arguments: Arguments) -> ToolOutput {
@@ -64,6 +66,10 @@ impl WriteStdin {
         let until = began + patience(arguments.yield_time_ms, &chars);
         let item = CommandItem::interaction(call, id, terminal);
         item.started(call).await;
+        if let Some(keeper) = self.keeper.as_ref().filter(|_| !chars.is_empty()) {
+            let argv = &terminal.argv;
+            keeper.before_command(call, argv, Sandbox::Confined).await;
+        }
         if let Some(problem) = type_in(call, id, terminal, chars).await {
             return item.not_started(call, problem).await;
         }

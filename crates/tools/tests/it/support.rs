@@ -16,8 +16,8 @@ use troupe_protocol::item::{CommandExecutionItem, FileChangeItem, TurnItem};
 use troupe_protocol::policy::{ApprovalPolicy, CollaborationMode, SandboxPolicy};
 use troupe_tools::rules::{RuleSource, Trust};
 use troupe_tools::{
-    Ask, Call, CallContext, Channel, EnvironmentPolicy, Registry, ToolDeps, ToolEvent, ToolInput,
-    ToolOutput,
+    Ask, Call, CallContext, Channel, EnvironmentPolicy, Keeping, Registry, ToolDeps, ToolEvent,
+    ToolInput, ToolOutput, Toolbox,
 };
 
 /// A session with a working directory of its own, and another directory that is not in it.
@@ -43,7 +43,7 @@ impl Bench {
         for directory in [&cwd, &outside, &home] {
             std::fs::create_dir(directory).unwrap();
         }
-        let registry = Registry::standard(ToolDeps {
+        let toolbox = Toolbox::new(ToolDeps {
             launcher: Launcher::new(LauncherOptions {
                 backend,
                 troupe_home: Some(home.clone()),
@@ -59,6 +59,7 @@ impl Bench {
                 trust: Trust::Untrusted,
             },
         });
+        let toolbox = toolbox.with_undo(&home, Keeping::PatchesAndCommands);
         Self {
             context: CallContext {
                 session_id: troupe_protocol::SessionId::random(),
@@ -74,7 +75,7 @@ impl Bench {
             _root: root,
             cwd,
             outside,
-            registry: Arc::new(registry),
+            registry: Arc::new(toolbox.registry()),
             channel: Arc::default(),
         }
     }

@@ -1,0 +1,188 @@
+//! Taking back what turns did to files. The history stays as it is.
+//!
+//! What was seen of files stands in the log, whatever branch it is on, and is read when
+//! somebody asks: a session that undoes nothing carries nothing for it. The line that says
+//! what will be changed is on disk before a file is touched.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use troupe_protocol::error::ErrorInfo;
+use troupe_protocol::event::{ErrorEvent, EventMsg};
+use troupe_protocol::rollout::RolloutRecord;
+use troupe_protocol::undo::{FileFact, UndoCompleted, UndoRequest};
+use troupe_protocol::{SessionId, SubmissionId};
+use troupe_store::{Error, Position, Store};
+use troupe_tools::undo::{Entry, Keeper, Ledger, NothingToUndo, Plan};
+
+use super::Conversation;
+use crate::emit::{Emitter, Line};
+
+/// What is about to be done, and to which turns.
+struct Intent {
+    plan: Plan,
+    fact: FileFact,
+    turns: Vec<SubmissionId>,
+    notes: Vec<String>,
+}
+
+impl Conversation {
+    /// Returns the line that says what the task changed.
+    pub(super) async fn files_changed(&mut self, task: &SubmissionId) -> Option<RolloutRecord> {
+        let fact = self.tools.keeper()?.end_turn(task).await?;
+        Some(RolloutRecord::Files(Box::new(fact)))
+    }
+
+    pub(crate) async fn undo(
+        &mut self,
+        out: &mut Emitter,
+        id: &SubmissionId,
+        request: UndoRequest,
+    ) -> Result<(), Error> {
+        if self.task.is_some() {
+            return out.error(id, refused("a task is running; interrupt it first"));
+        }
+        let Some(keeper) = self.tools.keeper().cloned() else {
+            let why = "what turns do to files is not kept in this session";
+            return out.error(id, refused(why));
+        };
+        let message = request.redo.then(|| "taking back the last undo".to_owned());
+        out.emit(id, vec![EventMsg::UndoStarted { message }])?;
+        let store = Arc::clone(&self.store);
+        let ledger = Ledger::fold(file_facts(&*store, self.id()).await?);
+        let cwd = self.context.cwd.clone();
+        let intent = match intent(&keeper, &ledger, &cwd, &request).await {
+            Ok(intent) => intent,
+            Err(nothing) => {
+                let completed = UndoCompleted {
+                    message: Some(nothing.to_string()),
+                    dry_run: request.dry_run,
+                    ..UndoCompleted::default()
+                };
+                return out.emit(id, vec![EventMsg::UndoCompleted(completed)]);
+            }
+        };
+        if request.dry_run {
+            let Intent {
+                plan, turns, notes, ..
+            } = intent;
+            let completed = UndoCompleted {
+                dry_run: true,
+                ..told(&plan, turns, notes)
+            };
+            return out.emit(id, vec![EventMsg::UndoCompleted(completed)]);
+        }
+        self.perform(out, id, &keeper, intent).await
+    }
+
+    async fn perform(
+        &mut self,
+        out: &mut Emitter,
+        id: &SubmissionId,
+        keeper: &Keeper,
+        intent: Intent,
+    ) -> Result<(), Error> {
+        let Intent {
+            plan,
+            fact,
+            turns,
+            notes,
+        } = intent;
+        if plan.files.is_empty() {
+            // Nothing is touched, so nothing is remembered as taken back, unless the files are
+            // already as they were.
+            let settled = plan.conflicts.is_empty().then_some(fact);
+            let record = settled.map(|fact| Line::Record(RolloutRecord::Files(Box::new(fact))));
+            let completed = EventMsg::UndoCompleted(told(&plan, turns, notes));
+            let lines = record.into_iter().chain([Line::event(id, completed)]);
+            out.write_lines(lines)?;
+            return out.commit().await;
+        }
+        let is_undo = matches!(fact, FileFact::Undone { .. });
+        out.write(id, vec![RolloutRecord::Files(Box::new(fact))], Vec::new())?;
+        out.commit().await?;
+        let done = keeper.perform(plan).await;
+        // Nothing could be done of it: the turns count as they did before.
+        let reverted = (is_undo && done.files.is_empty())
+            .then(|| Line::Record(RolloutRecord::Files(Box::new(FileFact::Redone))));
+        let completed = EventMsg::UndoCompleted(told(&done, turns, notes));
+        out.write_lines(reverted.into_iter().chain([Line::event(id, completed)]))?;
+        out.commit().await
+    }
+}
+
+async fn intent(
+    keeper: &Keeper,
+    ledger: &Ledger,
+    cwd: &Path,
+    request: &UndoRequest,
+) -> Result<Intent, NothingToUndo> {
+    if request.redo {
+        let (files, turns) = ledger.last_undo()?;
+        return Ok(Intent {
+            plan: keeper.plan_redo(cwd, files).await,
+            fact: FileFact::Redone,
+            turns,
+            notes: Vec::new(),
+        });
+    }
+    let chosen = ledger.last(request.num_turns.unwrap_or(1))?;
+    let entries: Vec<&Entry> = chosen.iter().map(|(_, entry)| *entry).collect();
+    let (plan, notes) = keeper.plan_undo(cwd, &entries).await;
+    let turns = entries.iter().map(|entry| entry.turn_id.clone());
+    Ok(Intent {
+        turns: turns.collect(),
+        fact: FileFact::Undone {
+            numbers: chosen.iter().map(|(number, _)| *number).collect(),
+            files: plan.files.clone(),
+        },
+        plan,
+        notes,
+    })
+}
+
+/// Reads what the log says of files, on every branch.
+async fn file_facts(store: &dyn Store, session: SessionId) -> Result<Vec<FileFact>, Error> {
+    let mut facts = Vec::new();
+    let mut from = Position::default();
+    loop {
+        let batch = store.read_all(session, from).await?;
+        let lines = batch.lines.iter().filter(|line| line.is("files"));
+        // A line that cannot be read was told of when the session was opened.
+        let records = lines.filter_map(|line| line.record().ok());
+        facts.extend(records.filter_map(|stamped| match stamped.record {
+            RolloutRecord::Files(fact) => Some(*fact),
+            _ => None,
+        }));
+        if batch.at_end {
+            return Ok(facts);
+        }
+        from = batch.next;
+    }
+}
+
+fn told(plan: &Plan, turns: Vec<SubmissionId>, notes: Vec<String>) -> UndoCompleted {
+    let message = match (plan.files.is_empty(), plan.conflicts.is_empty()) {
+        (false, _) => None,
+        (true, true) => Some("the files are as they were already".to_owned()),
+        (true, false) => Some("nothing was changed: see the conflicts".to_owned()),
+    };
+    UndoCompleted {
+        success: !plan.files.is_empty() || plan.conflicts.is_empty(),
+        message,
+        dry_run: false,
+        turns,
+        restored: plan.restored(),
+        removed: plan.removed(),
+        conflicts: plan.conflicts.clone(),
+        notes,
+    }
+}
+
+fn refused(message: &str) -> ErrorEvent {
+    ErrorEvent {
+        message: message.to_owned(),
+        fatal: false,
+        error_info: Some(ErrorInfo::InvalidSubmission),
+    }
+}

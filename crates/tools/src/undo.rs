@@ -1,0 +1,36 @@
+//! Taking back what turns did to files.
+//!
+//! ```text
+//! first command that may write ─► Trees: what the repository holds ──┐
+//! each patch ───────────────────► Blobs: what it touches ────────────┤
+//! end of the turn ──────────────► Turn: before and after of each ◄───┘ ─► FileFact::Changed
+//!
+//! undo: facts of the log ─► Ledger ─► Way per file ─► Plan (what is there now?) ─► files
+//! ```
+//!
+//! A patch says exactly what it touches. A command does not, so what it changed is found by
+//! comparing the work tree before the first and after the last one; outside of a repository
+//! it stays unknown, and `undo` says so. Once a turn is over, everything needed to take it
+//! back is in its line of the log and in [`Blobs`]; git is asked again only for a turn that a
+//! crash cut off.
+//!
+//! Nothing is lost: a file that is not as the turn left it is not touched, and what an undo
+//! overwrites is kept first, so that it can be taken back too.
+//!
+//! Deliberately absent: the user's own repository (its index, refs and objects are never
+//! written; the kernel sees to it), files that git ignores unless a patch touched them, links,
+//! empty directories, and what servers of other programs write.
+
+mod blobs;
+mod git;
+mod keeper;
+mod ledger;
+mod look;
+mod plan;
+mod trees;
+mod turn;
+
+pub use keeper::Keeper;
+pub(crate) use keeper::Snapshots;
+pub use ledger::{Entry, Ledger, NothingToUndo, Way};
+pub use plan::Plan;

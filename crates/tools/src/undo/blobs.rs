@@ -1,0 +1,157 @@
+//! Contents of files, each under its SHA-256.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Once;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
+
+use troupe_protocol::undo::FileState;
+
+use super::look::{look, sha256};
+use crate::limits::UNDO_BLOBS_BYTES_MAX;
+
+/// A directory of contents. When it has grown too large, those that were not kept again for
+/// the longest time go; a turn that needs one of them can then be taken back only in part.
+#[derive(Debug)]
+pub(super) struct Blobs {
+    directory: PathBuf,
+    pruned: Once,
+}
+
+impl Blobs {
+    pub(super) fn new(directory: PathBuf) -> Self {
+        Self {
+            directory,
+            pruned: Once::new(),
+        }
+    }
+
+    /// Keeps what stands in a place and returns what that is. Blocks on the file system.
+    pub(super) fn keep_file(&self, path: &Path) -> io::Result<FileState> {
+        let (state, content) = look(path);
+        if let Some(content) = content {
+            self.keep(&content)?;
+        }
+        Ok(state)
+    }
+
+    /// Keeps a content and returns its name.
+    pub(super) fn keep(&self, content: &[u8]) -> io::Result<String> {
+        let name = sha256(content);
+        let path = self.path(&name);
+        if let Ok(file) = fs::File::options().append(true).open(&path) {
+            // It is there; from now on it counts as new.
+            file.set_modified(SystemTime::now())?;
+            return Ok(name);
+        }
+        let directory = path.parent().unwrap_or(&self.directory);
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(directory)?;
+        self.pruned.call_once(|| prune(&self.directory));
+        write_whole(&path, content)?;
+        Ok(name)
+    }
+
+    /// Returns a kept content, if it is still there and is what it is called.
+    pub(super) fn get(&self, name: &str) -> Option<Vec<u8>> {
+        let is_name = name.len() == 64 && name.bytes().all(|letter| letter.is_ascii_hexdigit());
+        if !is_name {
+            return None;
+        }
+        let content = fs::read(self.path(name)).ok()?;
+        (sha256(&content) == name).then_some(content)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.join(&name[..2]).join(&name[2..])
+    }
+}
+
+/// Whoever finds the file finds all of it.
+fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let draft = path.with_extension(format!("{}-{number}.tmp", std::process::id()));
+    let mut file = fs::File::options()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&draft)?;
+    let written = file
+        .write_all(content)
+        .and_then(|()| fs::rename(&draft, path));
+    if written.is_err() {
+        // What is left of it is pruned with the others.
+        let _ = fs::remove_file(&draft);
+    }
+    written
+}
+
+struct Held {
+    modified: SystemTime,
+    bytes: u64,
+    path: PathBuf,
+}
+
+/// Removes the oldest contents until three quarters of the room are used. What cannot be
+/// removed stays: the next engine tries again.
+fn prune(directory: &Path) {
+    let mut held = Vec::new();
+    for shelf in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let entries = fs::read_dir(shelf.path());
+        for entry in entries.into_iter().flatten().flatten() {
+            let Ok(metadata) = entry.metadata() else {
+                continue;
+            };
+            held.push(Held {
+                modified: metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH),
+                bytes: metadata.len(),
+                path: entry.path(),
+            });
+        }
+    }
+    let mut total: u64 = held.iter().map(|blob| blob.bytes).sum();
+    if total <= UNDO_BLOBS_BYTES_MAX {
+        return;
+    }
+    held.sort_by_key(|blob| blob.modified);
+    for blob in held {
+        if total <= UNDO_BLOBS_BYTES_MAX / 4 * 3 {
+            break;
+        }
+        if fs::remove_file(&blob.path).is_ok() {
+            total -= blob.bytes;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_kept_is_found_by_its_name() {
+        let directory = tempfile::tempdir().unwrap();
+        let blobs = Blobs::new(directory.path().join("blobs"));
+        let name = blobs.keep(b"one").unwrap();
+        assert_eq!(blobs.keep(b"one").unwrap(), name);
+        assert_eq!(blobs.get(&name).as_deref(), Some(&b"one"[..]));
+        assert_eq!(blobs.get("../../etc/passwd"), None);
+        assert_eq!(blobs.get(&"0".repeat(64)), None);
+    }
+
+    #[test]
+    fn what_is_not_what_it_is_called_is_not_given_out() {
+        let directory = tempfile::tempdir().unwrap();
+        let blobs = Blobs::new(directory.path().to_owned());
+        let name = blobs.keep(b"one").unwrap();
+        fs::write(blobs.path(&name), "two").unwrap();
+        assert_eq!(blobs.get(&name), None);
+    }
+}

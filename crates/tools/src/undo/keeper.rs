@@ -1,0 +1,243 @@
+//! One session's keeper of files: told before something is changed, asked to take it back.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use troupe_process::{Launcher, writable_roots};
+use troupe_protocol::SubmissionId;
+use troupe_protocol::policy::SandboxMode;
+use troupe_protocol::undo::{ChangedFile, FileFact, FileTree};
+
+use super::blobs::Blobs;
+use super::ledger::{Entry, Known, Way, ways};
+use super::plan::Plan;
+use super::trees::Trees;
+use super::turn::{Turn, Watched, settle};
+use crate::blocking;
+use crate::call::{Call, CallContext, ToolEvent};
+use crate::digest::Digested;
+use crate::environment::Variables;
+use crate::policy::Sandbox;
+use crate::safety::{self, Judgement};
+
+/// Where snapshots are, for all sessions of a home.
+#[derive(Debug)]
+pub(crate) struct Snapshots {
+    blobs: Arc<Blobs>,
+    /// None if commands are not to be watched.
+    trees: Option<Trees>,
+    /// Names the temporary directory, which is writable.
+    inherited: Variables,
+}
+
+impl Snapshots {
+    pub(crate) fn new(home: &Path, launcher: Launcher, inherited: Variables) -> Self {
+        let directory = home.join("snapshots");
+        Self {
+            blobs: Arc::new(Blobs::new(directory.join("files"))),
+            trees: Some(Trees::new(
+                directory.join("trees"),
+                home.to_owned(),
+                launcher,
+                inherited.clone(),
+            )),
+            inherited,
+        }
+    }
+
+    /// Keeps what patches touch, and nothing else.
+    pub(crate) fn without_commands(self) -> Self {
+        Self {
+            trees: None,
+            ..self
+        }
+    }
+
+    pub(super) fn blobs(&self) -> Arc<Blobs> {
+        Arc::clone(&self.blobs)
+    }
+
+    pub(super) fn trees(&self) -> Option<&Trees> {
+        self.trees.as_ref()
+    }
+}
+
+#[derive(Debug)]
+pub struct Keeper {
+    snapshots: Arc<Snapshots>,
+    turn: Mutex<Option<Arc<Turn>>>,
+    /// Git failed once, and is not asked again in this session.
+    has_given_up: AtomicBool,
+}
+
+impl Keeper {
+    pub(crate) fn new(snapshots: Arc<Snapshots>) -> Self {
+        Self {
+            snapshots,
+            turn: Mutex::default(),
+            has_given_up: AtomicBool::new(false),
+        }
+    }
+
+    /// To be called before a command runs. The first one of a turn that may write waits for
+    /// a look at the work tree.
+    pub(crate) async fn before_command(&self, call: &Call, argv: &[String], sandbox: Sandbox) {
+        let turn = self.turn(&call.context.turn_id);
+        if turn.is_watched() || !may_write(&call.context, argv, sandbox) {
+            return;
+        }
+        let writable = match sandbox {
+            Sandbox::Unconfined => vec![PathBuf::from("/")],
+            Sandbox::Confined => {
+                let context = &call.context;
+                writable_roots(
+                    &context.sandbox_policy,
+                    &context.cwd,
+                    &self.snapshots.inherited,
+                )
+                .writable
+            }
+        };
+        tokio::select! {
+            () = turn.watch(self.look(call, &turn.id, &writable)) => {}
+            // The command that follows sees the cancellation too.
+            () = call.cancel.cancelled() => {}
+        }
+    }
+
+    /// To be called before a patch is applied, with the files that it touches.
+    pub(crate) async fn before_patch(&self, call: &Call, files: &[Digested]) {
+        let turn = self.turn(&call.context.turn_id);
+        let files = turn.touch(&self.snapshots, files).await;
+        if files.is_empty() {
+            return;
+        }
+        let turn_id = turn.id.clone();
+        let fact = FileFact::Touching { turn_id, files };
+        call.channel.report(ToolEvent::Files(fact)).await;
+    }
+
+    /// Ends a turn. Returns the line that says what it changed, if it changed anything that
+    /// can be seen.
+    pub async fn end_turn(&self, id: &SubmissionId) -> Option<FileFact> {
+        let turn = {
+            let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+            turn.take().filter(|turn| turn.id == *id)?
+        };
+        turn.finish(&self.snapshots).await
+    }
+
+    /// Finds out what taking these turns back would do. They come newest first.
+    pub async fn plan_undo(&self, cwd: &Path, turns: &[&Entry]) -> (Plan, Vec<String>) {
+        let mut notes = Vec::new();
+        let mut changes: Vec<Vec<ChangedFile>> = Vec::new();
+        for turn in turns {
+            changes.push(match &turn.known {
+                Known::Ended { files, unseen } => {
+                    notes.extend(unseen.iter().map(|why| format!("{}: {why}", turn.turn_id)));
+                    files.clone()
+                }
+                Known::CutOff(cut) => {
+                    notes.push(format!(
+                        "{} was cut off by a crash: what changed since it began counts as its work",
+                        turn.turn_id
+                    ));
+                    let tree = cut.tree.as_ref();
+                    let mut files = settle(&self.snapshots, tree, &cut.touched, &mut notes).await;
+                    // It was compared with what is there now. What later turns changed, they
+                    // found as it had left it.
+                    for file in &mut files {
+                        let later = changes.iter().rev().flatten();
+                        let mut later = later.filter(|later| later.path == file.path);
+                        if let Some(later) = later.next() {
+                            file.after = later.before.clone();
+                        }
+                    }
+                    files
+                }
+            });
+        }
+        let plan = self
+            .plan(cwd, ways(changes.iter().map(Vec::as_slice)))
+            .await;
+        (plan, notes)
+    }
+
+    /// Finds out what taking an undo back would do.
+    pub async fn plan_redo(&self, cwd: &Path, files: &[ChangedFile]) -> Plan {
+        self.plan(cwd, ways([files])).await
+    }
+
+    /// Does what was planned. What could not be done is among the conflicts of what is
+    /// returned.
+    pub async fn perform(&self, plan: Plan) -> Plan {
+        let blobs = self.snapshots.blobs();
+        let done = blocking::finish(move || plan.perform(&blobs)).await;
+        // It fails only while the engine shuts down, and then nobody hears of it.
+        done.unwrap_or_default()
+    }
+
+    async fn plan(&self, cwd: &Path, ways: Vec<Way>) -> Plan {
+        let blobs = self.snapshots.blobs();
+        let root = work_root(cwd);
+        let made = blocking::finish(move || Plan::make(ways, &root, &blobs)).await;
+        made.unwrap_or_default()
+    }
+
+    fn turn(&self, id: &SubmissionId) -> Arc<Turn> {
+        let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*turn {
+            Some(turn) if turn.id == *id => Arc::clone(turn),
+            // An earlier one was not ended, because its end could not be written down.
+            Some(_) | None => Arc::clone(turn.insert(Arc::new(Turn::new(id.clone())))),
+        }
+    }
+
+    async fn look(&self, call: &Call, turn_id: &SubmissionId, writable: &[PathBuf]) -> Watched {
+        let Some(trees) = &self.snapshots.trees else {
+            return Watched::Unseen("commands are not watched (undo.commands)".to_owned());
+        };
+        let Some(place) = Trees::place(&call.context.cwd, writable) else {
+            let why = "commands ran outside of a git repository: what they changed is not known";
+            return Watched::Unseen(why.to_owned());
+        };
+        if self.has_given_up.load(Ordering::Relaxed) {
+            return Watched::Unseen("commands were not watched any more".to_owned());
+        }
+        match trees.take(&place).await {
+            Ok(id) => {
+                let tree = FileTree {
+                    root: place.root.clone(),
+                    parts: place.parts.clone(),
+                    tree: id.clone(),
+                };
+                let turn_id = turn_id.clone();
+                let fact = FileFact::Tree { turn_id, tree };
+                call.channel.report(ToolEvent::Files(fact)).await;
+                Watched::Tree { place, id }
+            }
+            Err(why) => {
+                self.has_given_up.store(true, Ordering::Relaxed);
+                let text = format!(
+                    "what commands change in this session cannot be taken back: {why}; \
+                     undo.commands = false stops the attempt"
+                );
+                call.channel.report(ToolEvent::Warning(text)).await;
+                Watched::Unseen(format!("commands were not watched: {why}"))
+            }
+        }
+    }
+}
+
+/// Returns the top of the repository, or the directory itself.
+fn work_root(cwd: &Path) -> PathBuf {
+    let is_root = |directory: &&Path| directory.join(".git").exists();
+    cwd.ancestors().find(is_root).unwrap_or(cwd).to_owned()
+}
+
+fn may_write(context: &CallContext, argv: &[String], sandbox: Sandbox) -> bool {
+    let is_held =
+        sandbox == Sandbox::Confined && context.sandbox_policy.mode() == SandboxMode::ReadOnly;
+    !is_held && safety::judge(argv) != Judgement::KnownSafe
+}

@@ -1,0 +1,211 @@
+//! What can be taken back, folded from the lines about files of one log.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use troupe_protocol::SubmissionId;
+use troupe_protocol::undo::{ChangedFile, FileBefore, FileFact, FileState, FileTree};
+
+/// The turns of a session that changed files, oldest first.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    entries: Vec<Entry>,
+    /// Undos that were not taken back, oldest first.
+    undos: Vec<Undo>,
+    /// A turn that has begun and not ended.
+    open: Option<CutOff>,
+}
+
+/// One turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    pub turn_id: SubmissionId,
+    pub known: Known,
+    undone: bool,
+}
+
+/// What is known of a turn's changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Known {
+    Ended {
+        files: Vec<ChangedFile>,
+        unseen: Vec<String>,
+    },
+    /// The engine died before the end was looked at: what is there now counts as its work.
+    CutOff(CutOff),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CutOff {
+    turn_id: SubmissionId,
+    pub tree: Option<FileTree>,
+    pub touched: Vec<FileBefore>,
+}
+
+#[derive(Debug)]
+struct Undo {
+    numbers: Vec<u32>,
+    files: Vec<ChangedFile>,
+}
+
+/// Why there is nothing to do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NothingToUndo {
+    #[error(
+        "no turn is known to have changed files; what commands change is seen in a git \
+         repository only"
+    )]
+    NoTurn,
+    #[error("{wanted} turns cannot be taken back; between 1 and {available} can")]
+    TooMany { wanted: u32, available: usize },
+    #[error("there is no undo that could be taken back")]
+    NoUndo,
+}
+
+impl Ledger {
+    /// Takes the lines in the order of the log.
+    pub fn fold(facts: impl IntoIterator<Item = FileFact>) -> Self {
+        let mut ledger = Self::default();
+        for fact in facts {
+            ledger.apply(fact);
+        }
+        ledger.cut_off();
+        ledger
+    }
+
+    fn apply(&mut self, fact: FileFact) {
+        match fact {
+            FileFact::Tree { turn_id, tree } => {
+                self.open(turn_id).tree.get_or_insert(tree);
+            }
+            FileFact::Touching { turn_id, files } => {
+                let touched = &mut self.open(turn_id).touched;
+                for file in files {
+                    // The first look counts.
+                    if !touched.iter().any(|known| known.path == file.path) {
+                        touched.push(file);
+                    }
+                }
+            }
+            FileFact::Changed {
+                turn_id,
+                files,
+                unseen,
+            } => {
+                if self.open.as_ref().is_some_and(|it| it.turn_id == turn_id) {
+                    self.open = None;
+                }
+                self.cut_off();
+                // Nothing is to be taken back of it; a crash can leave such a line's turn open.
+                if !files.is_empty() {
+                    self.enter(turn_id, Known::Ended { files, unseen });
+                }
+            }
+            FileFact::Undone { numbers, files } => {
+                self.cut_off();
+                self.mark(&numbers, true);
+                self.undos.push(Undo { numbers, files });
+            }
+            FileFact::Redone => {
+                self.cut_off();
+                if let Some(undo) = self.undos.pop() {
+                    self.mark(&undo.numbers, false);
+                }
+            }
+        }
+    }
+
+    /// Returns the turn that is at work; another one was cut off.
+    fn open(&mut self, turn_id: SubmissionId) -> &mut CutOff {
+        if self.open.as_ref().is_some_and(|it| it.turn_id != turn_id) {
+            self.cut_off();
+        }
+        self.open.get_or_insert_with(|| CutOff {
+            turn_id,
+            tree: None,
+            touched: Vec::new(),
+        })
+    }
+
+    fn cut_off(&mut self) {
+        if let Some(open) = self.open.take() {
+            self.enter(open.turn_id.clone(), Known::CutOff(open));
+        }
+    }
+
+    fn enter(&mut self, turn_id: SubmissionId, known: Known) {
+        self.entries.push(Entry {
+            turn_id,
+            known,
+            undone: false,
+        });
+    }
+
+    fn mark(&mut self, numbers: &[u32], undone: bool) {
+        for number in numbers {
+            if let Some(entry) = self.entries.get_mut(*number as usize) {
+                entry.undone = undone;
+            }
+        }
+    }
+
+    /// Returns the last turns that were not taken back, newest first, with their numbers.
+    pub fn last(&self, wanted: u32) -> Result<Vec<(u32, &Entry)>, NothingToUndo> {
+        let numbered = (0..).zip(&self.entries).collect::<Vec<(u32, &Entry)>>();
+        let done = numbered.into_iter().rev().filter(|(_, it)| !it.undone);
+        let done: Vec<_> = done.collect();
+        let available = done.len();
+        if available == 0 {
+            return Err(NothingToUndo::NoTurn);
+        }
+        if wanted == 0 || wanted as usize > available {
+            return Err(NothingToUndo::TooMany { wanted, available });
+        }
+        Ok(done.into_iter().take(wanted as usize).collect())
+    }
+
+    /// Returns what the last undo changed, with the turns that it was about.
+    pub fn last_undo(&self) -> Result<(&[ChangedFile], Vec<SubmissionId>), NothingToUndo> {
+        let undo = self.undos.last().ok_or(NothingToUndo::NoUndo)?;
+        let entries = undo.numbers.iter();
+        let entries = entries.filter_map(|number| self.entries.get(*number as usize));
+        let turns = entries.map(|entry| entry.turn_id.clone()).collect();
+        Ok((&undo.files, turns))
+    }
+}
+
+/// From what a file must be to what it shall be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Way {
+    pub path: PathBuf,
+    pub from: FileState,
+    pub to: FileState,
+    /// Between two of the turns somebody else has changed it.
+    pub is_broken: bool,
+}
+
+/// Joins the changes of turns, newest first, to one way back per file.
+pub fn ways<'a>(turns: impl IntoIterator<Item = &'a [ChangedFile]>) -> Vec<Way> {
+    let mut ways: BTreeMap<&PathBuf, Way> = BTreeMap::new();
+    for file in turns.into_iter().flatten() {
+        match ways.get_mut(&file.path) {
+            Some(way) => {
+                way.is_broken |= !file.after.is_same(&way.to);
+                way.to = file.before.clone();
+            }
+            None => {
+                let way = Way {
+                    path: file.path.clone(),
+                    from: file.after.clone(),
+                    to: file.before.clone(),
+                    is_broken: false,
+                };
+                ways.insert(&file.path, way);
+            }
+        }
+    }
+    ways.into_values().collect()
+}
+
+#[cfg(test)]
+mod tests;
