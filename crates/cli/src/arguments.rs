@@ -5,7 +5,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::bench;
 use crate::commands::{
     agents, apply_patch, completion, config, demo, doctor, exec, mock_model, models, proto, review,
-    roles, rules, sessions, skills,
+    roles, rules, sessions, skills, undo,
 };
 
 /// A local coding-agent engine in which one agent can run many.
@@ -44,6 +44,8 @@ pub enum Command {
     Proto(proto::ProtoArguments),
     /// List, show, export and archive sessions.
     Sessions(sessions::SessionsArguments),
+    /// Bring files back to what they were before a session's last turns.
+    Undo(undo::UndoArguments),
     /// Look at the agents of a session, and act in its tree.
     Agents(agents::AgentsArguments),
     /// List, show, check and begin roles: the kinds of children.

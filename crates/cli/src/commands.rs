@@ -9,12 +9,14 @@ pub mod doctor;
 pub mod exec;
 pub mod mock_model;
 pub mod models;
+mod one_op;
 pub mod proto;
 pub mod review;
 pub mod roles;
 pub mod rules;
 pub mod sessions;
 pub mod skills;
+pub mod undo;
 
 use std::env;
 use std::io::{self, Write};
@@ -43,7 +45,8 @@ pub fn run(cli: Cli) -> Outcome {
         Some(Command::Fork(command)) => exec::run(command.into_exec(), overrides, layers),
         Some(Command::Review(command)) => exec::run(command.into_exec(), overrides, layers),
         Some(Command::Proto(arguments)) => proto::run(arguments, overrides, layers),
-        Some(Command::Sessions(arguments)) => sessions::run(arguments),
+        Some(Command::Sessions(arguments)) => sessions::run(arguments, overrides, layers),
+        Some(Command::Undo(arguments)) => undo::run(arguments, overrides, layers),
         Some(Command::Agents(arguments)) => agents::run(arguments, overrides, layers),
         Some(Command::Roles(arguments)) => roles::run(arguments),
         Some(Command::Skills(arguments)) => skills::run(arguments, overrides, layers),
@@ -68,6 +71,7 @@ fn needs_no_configuration(command: &Command) -> bool {
         | Command::Fork(_)
         | Command::Review(_)
         | Command::Proto(_)
+        | Command::Undo(_)
         | Command::Agents(_)
         | Command::Models(_)
         | Command::Doctor(_)

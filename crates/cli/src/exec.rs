@@ -22,4 +22,4 @@ mod roster;
 pub mod run;
 pub mod signals;
 mod stream;
-mod target;
+pub mod target;

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use troupe_model::cassette::{CASSETTE, Player, Recorder};
-use troupe_model::{ConnectError, Model, ProviderConfig};
+use troupe_model::{
+    ConnectError, Model, ModelError, ModelErrorKind, ModelRequest, ModelStream, ProviderConfig,
+};
 
 use crate::exec::request::Cassette;
 use crate::settings::Settings;
@@ -52,6 +54,8 @@ pub enum ModelTrouble {
 /// many sessions ask it.
 #[derive(Debug, Default)]
 pub struct Models {
+    /// Sessions are opened for something that needs no model.
+    is_silent: bool,
     cassette: Cassette,
     connected: Mutex<Vec<Connected>>,
 }
@@ -69,11 +73,22 @@ impl Models {
     pub fn on(cassette: Cassette) -> Self {
         Self {
             cassette,
-            connected: Mutex::default(),
+            ..Self::default()
+        }
+    }
+
+    /// Models that answer nothing.
+    pub fn silent() -> Self {
+        Self {
+            is_silent: true,
+            ..Self::default()
         }
     }
 
     pub fn get(&self, settings: &Settings, id: &str) -> Result<Arc<dyn Model>, ModelTrouble> {
+        if self.is_silent {
+            return Ok(Arc::new(Silent));
+        }
         // A tape is one, whoever is asked.
         let (id, provider) = match self.cassette {
             Cassette::Replay(_) => (CASSETTE, None),
@@ -109,6 +124,21 @@ impl Models {
             model: Arc::clone(&model),
         });
         Ok(model)
+    }
+}
+
+/// In the place of a model where none is asked.
+#[derive(Debug)]
+struct Silent;
+
+impl Model for Silent {
+    fn provider_id(&self) -> &'static str {
+        "none"
+    }
+
+    fn open(&self, _: ModelRequest) -> ModelStream {
+        let message = "this session was opened for something else than a task";
+        ModelStream::failed(ModelError::new(ModelErrorKind::BadRequest, message))
     }
 }
 

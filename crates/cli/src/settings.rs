@@ -9,6 +9,7 @@ mod conversation;
 mod integrations;
 mod model;
 mod rights;
+mod undo;
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -23,6 +24,7 @@ pub use conversation::ConversationSettings;
 pub use integrations::IntegrationSettings;
 pub use model::ModelSettings;
 pub use rights::{HeadlessApprovals, RightsSettings};
+pub use undo::UndoSettings;
 
 /// Returns the lowest layer: our defaults, and the providers that need no configuration.
 /// Being a layer like any other, one key of a built-in provider can be changed alone.
@@ -44,6 +46,7 @@ pub struct Settings {
     pub conversation: ConversationSettings,
     pub agents: AgentTree,
     pub integrations: IntegrationSettings,
+    pub undo: UndoSettings,
 }
 
 impl Settings {
@@ -57,6 +60,7 @@ impl Settings {
             conversation: config.get(&root)?,
             agents: config.get::<AgentSettings>(&root)?.agents,
             integrations: config.get(&root)?,
+            undo: config.get(&root)?,
         })
     }
 }
@@ -73,7 +77,7 @@ pub fn schema() -> serde_json::Value {
 #[cfg(test)]
 fn schema_of_types() -> serde_json::Value {
     let mut schema = schemars::schema_for!(ConfigFile).to_value();
-    for layered in ["", "/$defs/Topics", "/$defs/AgentTree"] {
+    for layered in ["", "/$defs/Topics", "/$defs/AgentTree", "/$defs/Undo"] {
         if let Some(table) = schema
             .pointer_mut(layered)
             .and_then(|it| it.as_object_mut())
@@ -127,6 +131,8 @@ struct Topics {
     agents: AgentSettings,
     #[serde(flatten)]
     integrations: IntegrationSettings,
+    #[serde(flatten)]
+    undo: UndoSettings,
 }
 
 /// A `config.toml`.

@@ -22,6 +22,7 @@ use troupe_protocol::session::{SessionSource, TurnOverrides};
 use troupe_store::{EmbeddedStore, MemoryStore, Store};
 
 pub use prepared::Prepared;
+use prepared::Trace;
 pub use tree::Grove;
 
 use crate::exec::request::Cassette;
@@ -92,6 +93,12 @@ impl Wiring {
         self
     }
 
+    /// Opens sessions that ask no model, so that none need be configured.
+    pub fn without_model(mut self) -> Self {
+        self.models = Models::silent();
+        self
+    }
+
     pub fn store(&self) -> Result<Arc<dyn Store>, Failure> {
         if let Some(store) = self.store.get() {
             return Ok(Arc::clone(store));
@@ -144,6 +151,10 @@ impl Wiring {
         let settings = &prepared.settings;
         let provider_id = provider_id(settings, request).to_owned();
         let surroundings = self.surroundings();
+        let trace = match request.ephemeral {
+            true => Trace::None,
+            false => Trace::Kept,
+        };
         Ok(Setup {
             store: if request.ephemeral {
                 Arc::new(MemoryStore::new())
@@ -155,7 +166,7 @@ impl Wiring {
                 .get(settings, &provider_id)
                 .map_err(Failure::not_started)?,
             provider_id,
-            tools: prepared.tools(&self.source, &self.launcher, surroundings),
+            tools: prepared.tools(trace, &self.source, &self.launcher, surroundings),
             context: prepared.context(&self.add_dirs)?,
             instructions: self.instructions(settings, request)?,
             window: WindowSettings {

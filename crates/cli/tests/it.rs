@@ -49,3 +49,5 @@ mod sessions;
 mod skills;
 #[path = "it/start.rs"]
 mod start;
+#[path = "it/undo.rs"]
+mod undo;

@@ -1,5 +1,7 @@
 //! `troupe sessions`: what the home remembers.
 
+mod label;
+mod search;
 mod show;
 
 use std::env;
@@ -8,11 +10,12 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use troupe_protocol::SessionId;
+use troupe_protocol::{Op, SessionId};
 use troupe_store::{
     ArchivedFilter, EmbeddedStore, ListQuery, Position, SessionSummary, SortKey, Store,
 };
 
+use crate::arguments::{Layers, Overrides};
 use crate::commands::{block_on, print, tell};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::home::Home;
@@ -23,6 +26,8 @@ use crate::home::Home;
 
 Examples:
   troupe sessions list --search parser
+  troupe sessions search \"off by one\" --since 30d
+  troupe sessions name 3f2a9c1e parser
   troupe sessions show 3f2a9c1e
   troupe sessions export 3f2a9c1e > conversation.jsonl"
 )]
@@ -35,6 +40,20 @@ pub struct SessionsArguments {
 enum Action {
     /// List sessions, those that changed last first.
     List(ListArguments),
+    /// Find what was said in any session.
+    Search(search::SearchArguments),
+    /// Give a session a name by which it can be called; none takes it away.
+    Name {
+        session: String,
+        #[arg(default_value = "")]
+        name: String,
+    },
+    /// Put a note on a session; none takes it away.
+    Note {
+        session: String,
+        #[arg(default_value = "")]
+        note: String,
+    },
     /// Print a session's conversation.
     Show { session: String },
     /// Move a session out of the lists.
@@ -82,11 +101,20 @@ enum Sort {
     Updated,
 }
 
-pub fn run(arguments: SessionsArguments) -> Outcome {
+pub fn run(arguments: SessionsArguments, overrides: Overrides, layers: Layers) -> Outcome {
     let store = open()?;
     block_on(async {
         match arguments.action {
             Action::List(arguments) => list(&store, arguments).await,
+            Action::Search(arguments) => search::run(&store, arguments).await,
+            Action::Name { session, name } => {
+                let id = resolve(&store, &session).await?;
+                label::set(id, Op::SetThreadName { name }, overrides, layers).await
+            }
+            Action::Note { session, note } => {
+                let id = resolve(&store, &session).await?;
+                label::set(id, Op::SetThreadNote { note }, overrides, layers).await
+            }
             Action::Show { session } => {
                 let id = resolve(&store, &session).await?;
                 let live = store.read_live(id).await.map_err(Failure::failed)?;

@@ -82,7 +82,7 @@ async fn stored_provider(store: &dyn Store, id: SessionId) -> Result<Option<Stri
     })
 }
 
-async fn resolve(store: &dyn Store, text: &str) -> Result<SessionId, Failure> {
+pub async fn resolve(store: &dyn Store, text: &str) -> Result<SessionId, Failure> {
     // A full id needs no index.
     if let Ok(id) = text.parse() {
         return Ok(id);
@@ -91,7 +91,7 @@ async fn resolve(store: &dyn Store, text: &str) -> Result<SessionId, Failure> {
 }
 
 /// Finds the session that changed last, in one directory or in all.
-async fn last(store: &dyn Store, cwd: Option<&Path>) -> Result<SessionId, Failure> {
+pub async fn last(store: &dyn Store, cwd: Option<&Path>) -> Result<SessionId, Failure> {
     let page = store
         .list(&ListQuery {
             cwd: cwd.map(Path::to_owned),

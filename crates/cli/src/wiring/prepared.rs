@@ -21,6 +21,13 @@ use crate::provider::secret_variables;
 use crate::settings::Settings;
 use crate::wiring::surroundings::Surroundings;
 
+/// Whether a session leaves anything in the home.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Trace {
+    Kept,
+    None,
+}
+
 /// A configuration, read and checked, for one directory.
 #[derive(Debug)]
 pub struct Prepared {
@@ -90,6 +97,7 @@ impl Prepared {
     /// Makes the tools of one session.
     pub(super) fn tools(
         &self,
+        trace: Trace,
         source: &ConfigSource,
         launcher: &Launcher,
         surroundings: &Surroundings,
@@ -104,7 +112,11 @@ impl Prepared {
                 rules: source.rules(&self.cwd, &self.config),
             })
             .with_answer_time_max(self.settings.conversation.answer_time_max())
+            .with_undo(source.home.path(), self.settings.undo.keeping())
         });
-        toolbox.registry()
+        match trace {
+            Trace::Kept => toolbox.registry(),
+            Trace::None => toolbox.registry_keeping_nothing(),
+        }
     }
 }

@@ -88,3 +88,47 @@ fn a_page_of_none_is_refused() {
         .failed_with(2);
     assert!(run.stderr.contains("invalid value '0'"), "{}", run.stderr);
 }
+
+#[test]
+fn what_was_said_is_found() {
+    let (machine, apples, pears) = machine();
+    let search = |arguments: &[&str]| machine.run(&[&["sessions", "search"], arguments].concat());
+    let run = search(&["pEARS it", "--json"]).succeeded();
+    let hits = run.lines();
+    assert_eq!(hits.len(), 1, "{hits:?}");
+    assert_eq!(hits[0]["session"], pears.as_str());
+    assert_eq!(hits[0]["speaker"], "agent");
+    assert_eq!(hits[0]["snippet"], "Pears it is.");
+    let run = search(&["it is", "-n", "1"]).succeeded();
+    assert!(run.stdout.starts_with(&pears[..8]), "{run:?}");
+    let cursor = run.stderr.trim().strip_prefix("more: --cursor ").unwrap();
+    let run = search(&["it is", "--cursor", cursor]).succeeded();
+    assert!(run.stdout.starts_with(&apples[..8]), "{run:?}");
+    machine.run(&["sessions", "archive", &apples]).succeeded();
+    let run = search(&["apples"]).failed_with(1);
+    assert_eq!(run.stderr, "nothing was found\n");
+    search(&["apples", "--archived", "--since", "1d"]).succeeded();
+    let run = search(&["apples", "--since", "yesterday"]).failed_with(2);
+    assert!(run.stderr.contains("give a date"), "{run:?}");
+}
+
+#[test]
+fn a_session_is_named_and_noted() {
+    let (machine, apples, _) = machine();
+    let run = machine
+        .run(&["sessions", "name", &apples[..8], "fruit"])
+        .succeeded();
+    assert_eq!(run.stdout, format!("{} is \"fruit\" now\n", &apples[..8]));
+    machine
+        .run(&["sessions", "note", "fruit", "eat soon"])
+        .succeeded();
+    let listed = machine.run(&["sessions", "list"]).succeeded();
+    assert!(
+        listed.stdout.contains("fruit  (eat soon)\n"),
+        "{}",
+        listed.stdout
+    );
+    machine.run(&["sessions", "note", "fruit"]).succeeded();
+    let listed = machine.run(&["sessions", "list"]).succeeded();
+    assert!(listed.stdout.contains("fruit\n"), "{}", listed.stdout);
+}

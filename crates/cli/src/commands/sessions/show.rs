@@ -6,6 +6,7 @@ use serde_json::json;
 use troupe_protocol::ResponseItem;
 use troupe_protocol::history::{ContentItem, SummaryPart, ToolOutputBody};
 use troupe_protocol::rollout::RolloutRecord;
+use troupe_protocol::undo::{ChangedFile, FileFact, FileState};
 use troupe_store::{LiveHistory, SessionSummary, SourceKind, UnixMillis};
 
 /// Characters of a tool's answer that are printed.
@@ -18,8 +19,15 @@ pub fn summary_row(summary: &SessionSummary) -> String {
         .or(summary.preview.as_deref())
         .unwrap_or("(empty)");
     let title: String = title.chars().take(72).collect();
+    let note = summary.note.as_deref().unwrap_or_default();
+    let note: String = note.chars().take(72).collect();
+    let note = if note.is_empty() {
+        note
+    } else {
+        format!("  ({note})")
+    };
     format!(
-        "{}  {}  {:<4}  {}\n",
+        "{}  {}  {:<4}  {}{note}\n",
         summary.id.short(),
         local_time(summary.updated),
         SourceKind::from(&summary.source).as_str(),
@@ -70,9 +78,31 @@ pub fn transcript(live: &LiveHistory) -> String {
                     text += &item_text(item);
                 }
             }
+            RolloutRecord::Files(fact) => text += &changed_files(fact),
             // Events tell the same story again; the rest is bookkeeping.
             _ => {}
         }
+    }
+    text
+}
+
+/// What a turn changed, as far as it was seen.
+fn changed_files(fact: &FileFact) -> String {
+    let mut text = String::new();
+    let (title, files) = match fact {
+        FileFact::Changed { files, .. } => ("files changed", files),
+        FileFact::Undone { files, .. } => ("files brought back", files),
+        FileFact::Tree { .. } | FileFact::Touching { .. } | FileFact::Redone => return text,
+    };
+    let letter = |file: &ChangedFile| match (&file.before, &file.after) {
+        (FileState::Absent, _) => 'A',
+        (_, FileState::Absent) => 'D',
+        _ => 'M',
+    };
+    let line = |file: &ChangedFile| format!("{} {}", letter(file), file.path.display());
+    let lines: Vec<String> = files.iter().map(line).collect();
+    if !lines.is_empty() {
+        section(&mut text, title, &lines.join("\n"));
     }
     text
 }
@@ -137,7 +167,7 @@ fn section(text: &mut String, title: &str, body: &str) {
     writeln!(text, "\n── {title}\n{}", body.trim_end()).expect("a string takes any text");
 }
 
-fn local_time(time: UnixMillis) -> String {
+pub fn local_time(time: UnixMillis) -> String {
     jiff::Timestamp::from_millisecond(time.0)
         .unwrap_or_default()
         .to_zoned(jiff::tz::TimeZone::system())

@@ -1,0 +1,119 @@
+//! `troupe undo`: files as they were before a session's last turns.
+
+use std::env;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use clap::Args;
+use troupe_protocol::session::SessionSource;
+use troupe_protocol::undo::{UndoCompleted, UndoRequest};
+use troupe_protocol::{EventMsg, Op};
+
+use crate::arguments::{Layers, Overrides};
+use crate::commands::one_op::ask;
+use crate::commands::{block_on, print, tell};
+use crate::exec::target::{last, resolve};
+use crate::failure::{Exit, Failure, Outcome};
+use crate::home::Home;
+use crate::layers::ConfigSource;
+use crate::wiring::Wiring;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "What patches changed is known exactly; what commands changed is seen in git repositories, except
+for files that git ignores. A file that is not as the session left it is named and not touched.
+What is overwritten is kept: --redo takes the last undo back. The conversation stays as it is.
+
+Exit codes: 0 something was taken back, or nothing had to be; 1 nothing could be.
+
+Examples:
+  troupe undo --dry-run            what the last turn here changed
+  troupe undo                      take it back
+  troupe undo 3f2a9c1e --turns 3
+  troupe undo --redo"
+)]
+pub struct UndoArguments {
+    /// The session: id, its first characters, or name; the last one of this directory if absent.
+    session: Option<String>,
+    /// How many turns that changed files.
+    #[arg(
+        short = 'n',
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        conflicts_with = "redo"
+    )]
+    turns: u32,
+    /// Only tell what would happen.
+    #[arg(long)]
+    dry_run: bool,
+    /// Take the last undo back.
+    #[arg(long)]
+    redo: bool,
+    /// Print what happened as one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(arguments: UndoArguments, overrides: Overrides, layers: Layers) -> Outcome {
+    let cwd = env::current_dir().map_err(Failure::not_started)?;
+    let source = ConfigSource {
+        home: Home::find()?,
+        overrides,
+        layers,
+        flags: Vec::new(),
+    };
+    let wiring = Wiring::new(source, &cwd, SessionSource::Cli)?;
+    block_on(async {
+        let store = wiring.store()?;
+        let session = match &arguments.session {
+            Some(text) => resolve(store.as_ref(), text).await?,
+            None => last(store.as_ref(), Some(&cwd)).await?,
+        };
+        let request = UndoRequest {
+            num_turns: Some(arguments.turns).filter(|_| !arguments.redo),
+            dry_run: arguments.dry_run,
+            redo: arguments.redo,
+        };
+        let is_answer = |msg: &EventMsg| match msg {
+            EventMsg::UndoCompleted(completed) => Some(completed.clone()),
+            _ => None,
+        };
+        let completed = ask(wiring, session, Op::Undo(request), is_answer).await?;
+        if arguments.json {
+            let text = serde_json::to_string(&completed).map_err(Failure::failed)?;
+            print(&(text + "\n"))?;
+        } else {
+            print(&shown(&completed, &cwd))?;
+            completed.message.iter().for_each(|text| tell(text));
+        }
+        Ok(if completed.success {
+            Exit::Success
+        } else {
+            Exit::Failed
+        })
+    })
+}
+
+fn shown(completed: &UndoCompleted, cwd: &Path) -> String {
+    let name = |path: &Path| path.strip_prefix(cwd).unwrap_or(path).display().to_string();
+    let mut text = String::new();
+    let (restored, removed) = match completed.dry_run {
+        true => ("would restore", "would remove"),
+        false => ("restored", "removed"),
+    };
+    for path in &completed.restored {
+        writeln!(text, "{restored} {}", name(path)).expect("a string takes any text");
+    }
+    for path in &completed.removed {
+        writeln!(text, "{removed} {}", name(path)).expect("a string takes any text");
+    }
+    for conflict in &completed.conflicts {
+        let path = name(&conflict.path);
+        writeln!(text, "left {path}: {}", conflict.reason).expect("a string takes any text");
+    }
+    for note in &completed.notes {
+        writeln!(text, "note: {note}").expect("a string takes any text");
+    }
+    text
+}

@@ -1,0 +1,71 @@
+//! `troupe undo` after real runs.
+
+use std::fs;
+
+use crate::machine::Machine;
+
+const EDIT: &str = r#"
+[[scene]]
+[[scene.turn]]
+steps = [{ call = "shell_command", arguments = { command = "echo two > a; echo new > b" } }]
+[[scene.turn]]
+steps = [{ say = "Done." }]
+"#;
+
+fn read(machine: &Machine, name: &str) -> Option<String> {
+    fs::read_to_string(machine.path("project").join(name)).ok()
+}
+
+#[test]
+fn the_last_turn_is_taken_back_and_that_too_without_a_model() {
+    let machine = Machine::playing(EDIT);
+    machine.write("project/a", "one\n");
+    machine.run(&["exec", "go"]).succeeded();
+    assert_eq!(read(&machine, "a").as_deref(), Some("two\n"));
+
+    let session = machine.run(&["sessions", "list", "--json"]).succeeded();
+    let session = session.lines()[0]["id"].as_str().unwrap().to_owned();
+    let shown = machine.run(&["sessions", "show", &session]).succeeded();
+    let shown = machine.shown(&shown.stdout);
+    let files = "── files changed\nM DIR/project/a\nA DIR/project/b\n";
+    assert!(shown.contains(files), "{shown}");
+
+    // No key, no server: a model is not needed for it.
+    let undo = |arguments: &[&str]| {
+        let mut command = machine.troupe(&[&["undo"], arguments].concat());
+        command.env_remove("OPENAI_API_KEY");
+        crate::machine::Run::of(&command.output().unwrap())
+    };
+    let run = undo(&["--dry-run"]).succeeded();
+    assert_eq!(run.stdout, "would restore a\nwould remove b\n");
+    assert_eq!(read(&machine, "a").as_deref(), Some("two\n"));
+    let run = undo(&[]).succeeded();
+    assert_eq!(run.stdout, "restored a\nremoved b\n");
+    assert_eq!(
+        (read(&machine, "a").as_deref(), read(&machine, "b")),
+        (Some("one\n"), None)
+    );
+    let run = undo(&[]).failed_with(1);
+    assert!(
+        run.stderr
+            .starts_with("no turn is known to have changed files"),
+        "{run:?}"
+    );
+    machine.write("project/a", "mine\n");
+    let run = undo(&["--redo", "--json"]).succeeded();
+    assert_eq!(
+        run.lines()[0]["conflicts"][0]["reason"],
+        "it was changed since"
+    );
+    assert_eq!(read(&machine, "a").as_deref(), Some("mine\n"));
+    assert_eq!(read(&machine, "b").as_deref(), Some("new\n"));
+}
+
+#[test]
+fn what_cannot_be_undone_is_said() {
+    let machine = Machine::bare();
+    let run = machine.run(&["undo"]).failed_with(3);
+    assert!(run.stderr.contains("no session has worked in"), "{run:?}");
+    let run = machine.run(&["undo", "feedbeef"]).failed_with(3);
+    assert!(run.stderr.contains("no session"), "{run:?}");
+}
