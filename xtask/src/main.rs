@@ -1,7 +1,7 @@
 //! Chores of this repository.
 //!
 //! `cargo xtask codegen` rewrites the files that are generated from the code. `cargo xtask
-//! test` is the one test command. `tidy`, the house rules, is no command: its checks are
+//! test` is the one test command; `cargo xtask fuzz` is a part of it. `tidy`, the house rules, is no command: its checks are
 //! the tests of this package, and run with all the others.
 //!
 //! Deliberately absent: anything that a build needs. Nothing here runs when the product is
@@ -10,6 +10,7 @@
 use anyhow::{Result, bail};
 
 mod codegen;
+mod fuzz;
 mod test;
 #[cfg(test)]
 mod tidy;
@@ -19,6 +20,7 @@ usage: cargo xtask COMMAND
 
 commands:
   codegen    rewrite the files that are generated from the code
+  fuzz       feed readers with hostile bytes: [--seconds N] [TARGET…]
   test       install what the tests need, then run all of them
 ";
 
@@ -26,6 +28,7 @@ fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["codegen"] => codegen::run(),
+        ["fuzz", ref arguments @ ..] => fuzz::run(arguments),
         ["test"] => test::run(),
         [] => bail!("a command is missing\n\n{USAGE}"),
         _ => bail!("unknown command: {}\n\n{USAGE}", arguments.join(" ")),

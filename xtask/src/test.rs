@@ -5,6 +5,9 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
+/// For each fuzz target; they run side by side.
+const FUZZ_SECONDS: u64 = 60;
+
 /// Runs all tests. What they need beside Rust is installed first, below `tests/external`.
 pub fn run() -> Result<()> {
     let root = root();
@@ -12,6 +15,7 @@ pub fn run() -> Result<()> {
     succeed(&mut Command::new(root.join("tests/external/setup.sh")))?;
     step("cargo test");
     succeed(Command::new(env!("CARGO")).args(["test", "--workspace", "--quiet"]))?;
+    crate::fuzz::fuzz(FUZZ_SECONDS, Vec::new())?;
     step("foreign clients and servers");
     succeed(
         Command::new("node")
@@ -21,7 +25,7 @@ pub fn run() -> Result<()> {
     )
 }
 
-fn root() -> PathBuf {
+pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
         .map(Path::to_owned)
@@ -44,11 +48,11 @@ fn test_files(dir: &Path) -> Result<Vec<PathBuf>> {
 }
 
 #[expect(clippy::print_stdout, reason = "tells a person what runs now")]
-fn step(what: &str) {
+pub fn step(what: &str) {
     println!("\n-- {what}");
 }
 
-fn succeed(command: &mut Command) -> Result<()> {
+pub fn succeed(command: &mut Command) -> Result<()> {
     let program = command.get_program().to_string_lossy().into_owned();
     let status = command
         .current_dir(root())

@@ -22,6 +22,7 @@ use jiff::Timestamp;
 use tokio::time::timeout;
 use troupe_protocol::catalogue::ModelEntry;
 
+use crate::answer::Answer;
 use crate::error::{ModelError, ModelErrorKind};
 use crate::event::ModelEvent;
 use crate::limits::{
@@ -32,10 +33,10 @@ use crate::model::{Model, ModelStream};
 use crate::rate_limits;
 use crate::request::ModelRequest;
 use crate::retry::{Jitter, Retries, Stage, Verdict, parse_retry_after_ms};
-use crate::sse::{SseError, SseParser};
+use crate::sse::SseError;
+use crate::wire::Wire;
 use crate::wire::fault::{Complaint, capped};
 use crate::wire::pieces::Pieces;
-use crate::wire::{Decoder, Wire};
 
 /// Names the conversation to servers whose request body has no field for it. The name is
 /// our own: `x-conversation-id` makes llama.cpp finish an answer whose reader has gone.
@@ -275,8 +276,7 @@ impl Exchange {
             response,
             idle_timeout: endpoint.idle_timeout,
             received: 0,
-            parser: SseParser::new(),
-            decoder: endpoint.wire.decoder(&self.request),
+            answer: Answer::new(endpoint.wire.decoder(&self.request)),
         };
         Ok((reading, events))
     }
@@ -382,8 +382,7 @@ struct Reading {
     idle_timeout: Duration,
     /// Bytes so far.
     received: u64,
-    parser: SseParser,
-    decoder: Decoder,
+    answer: Answer,
 }
 
 impl Reading {
@@ -407,24 +406,10 @@ impl Reading {
                 format!("the response is larger than {RESPONSE_BYTES_MAX} bytes"),
             ));
         }
-        let Self {
-            parser, decoder, ..
-        } = self;
-        let mut sink = |event: crate::sse::SseEvent<'_>| {
-            // Nothing counts after the end of the response.
-            if out.last().is_some_and(ModelEvent::is_final) {
-                return Ok(());
-            }
-            decoder.event(event, out)
-        };
-        if let Some(chunk) = chunk {
-            return parser.feed(&chunk, &mut sink);
+        match chunk {
+            Some(chunk) => self.answer.feed(&chunk, out),
+            None => self.answer.finish(out),
         }
-        parser.finish(&mut sink)?;
-        if out.last().is_some_and(ModelEvent::is_final) {
-            return Ok(());
-        }
-        decoder.finish(out)
     }
 }
 

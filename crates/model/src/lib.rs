@@ -26,6 +26,7 @@
     )
 )]
 
+mod answer;
 pub mod cassette;
 pub mod catalogue;
 mod error;

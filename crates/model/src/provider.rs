@@ -148,7 +148,7 @@ impl ProviderConfig {
         })))
     }
 
-    fn wire(&self) -> Wire {
+    pub(crate) fn wire(&self) -> Wire {
         match self.wire_api {
             WireApi::Responses => Wire::Responses {
                 freeform: if self.freeform_tools.unwrap_or(true) {

@@ -134,6 +134,8 @@ fn versions_and_features_are_declared_once() {
     let complaints: Vec<String> = super::repository_files()
         .into_iter()
         .filter(|file| file.path.ends_with("/Cargo.toml"))
+        // No member of the workspace: it needs a nightly toolchain.
+        .filter(|file| file.path != "fuzz/Cargo.toml")
         .flat_map(|file| {
             let own: Vec<String> = own_versions(&file.text)
                 .map(|line| format!("{}: {line}", file.path))

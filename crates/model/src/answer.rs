@@ -1,0 +1,72 @@
+//! One answer, from the bytes of its body to events, whatever pieces they come in.
+
+use crate::error::ModelError;
+use crate::event::ModelEvent;
+use crate::provider::ProviderConfig;
+use crate::request::ModelRequest;
+use crate::sse::{SseEvent, SseParser};
+use crate::wire::Decoder;
+
+impl ProviderConfig {
+    /// Decodes the body of an answer as such a provider sends it, in the pieces in which it
+    /// came: the events, and what was wrong in the end.
+    pub fn decode<'a>(
+        &self,
+        request: &ModelRequest,
+        pieces: impl IntoIterator<Item = &'a [u8]>,
+    ) -> (Vec<ModelEvent>, Option<ModelError>) {
+        let mut answer = Answer::new(self.wire().decoder(request));
+        let mut events = Vec::new();
+        let mut pieces = pieces.into_iter();
+        let fed = pieces.try_for_each(|piece| answer.feed(piece, &mut events));
+        let ended = fed.and_then(|()| answer.finish(&mut events));
+        (events, ended.err())
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Answer {
+    parser: SseParser,
+    decoder: Decoder,
+}
+
+impl Answer {
+    pub(crate) fn new(decoder: Decoder) -> Self {
+        Self {
+            parser: SseParser::new(),
+            decoder,
+        }
+    }
+
+    /// Decodes all that a piece completes. What was decoded before an error stays in `out`.
+    pub(crate) fn feed(
+        &mut self,
+        piece: &[u8],
+        out: &mut Vec<ModelEvent>,
+    ) -> Result<(), ModelError> {
+        let Self { parser, decoder } = self;
+        parser.feed(piece, &mut |event: SseEvent<'_>| take(decoder, event, out))
+    }
+
+    /// Takes the end of the body.
+    pub(crate) fn finish(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
+        let Self { parser, decoder } = self;
+        parser.finish(&mut |event: SseEvent<'_>| take(decoder, event, out))?;
+        if out.last().is_some_and(ModelEvent::is_final) {
+            return Ok(());
+        }
+        decoder.finish(out)
+    }
+}
+
+fn take(
+    decoder: &mut Decoder,
+    event: SseEvent<'_>,
+    out: &mut Vec<ModelEvent>,
+) -> Result<(), ModelError> {
+    // Nothing counts after the end of the response.
+    if out.last().is_some_and(ModelEvent::is_final) {
+        return Ok(());
+    }
+    decoder.event(event, out)
+}
