@@ -9,6 +9,7 @@ mod documents;
 mod imports;
 mod licences;
 mod modules;
+mod protocol;
 mod sources;
 mod spdx;
 

@@ -15,6 +15,7 @@ mod it {
     mod personality;
     mod plan;
     mod pointed;
+    mod protocol;
     mod questions;
     mod review;
     mod rules;
@@ -22,5 +23,6 @@ mod it {
     mod skills;
     mod storage;
     mod tasks;
+    mod undo;
     mod user_shell;
 }
