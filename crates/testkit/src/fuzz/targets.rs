@@ -5,6 +5,7 @@ mod patches;
 mod roles;
 mod rollouts;
 mod submissions;
+mod tags;
 
 use super::Target;
 
@@ -16,4 +17,5 @@ pub const TARGETS: &[Target] = &[
     patches::TARGET,
     rollouts::TARGET,
     roles::TARGET,
+    tags::TARGET,
 ];

@@ -12,7 +12,7 @@ use troupe_protocol::op::Op;
 use troupe_protocol::policy::{ApprovalPolicy, SandboxPolicy};
 use troupe_protocol::rollout::{EventRecord, RolloutRecord};
 use troupe_protocol::session::TurnContext;
-use troupe_protocol::{Event, EventMsg, SessionId, project};
+use troupe_protocol::{Event, EventMsg, SessionId, TurnItem, project};
 use troupe_store::Position;
 use troupe_testkit::{Actor, Stage};
 use troupe_transport::{Frame, SubmissionReader};
@@ -388,6 +388,32 @@ async fn a_review_is_entered_and_left() {
     )
     .await;
     actor.agents().quiet().await;
+    kept(&stage, actor).await;
+}
+
+#[tokio::test]
+async fn a_plan_is_proposed() {
+    let say = r#"{ say = "Look:\n<proposed_plan>\n1. Read\n</proposed_plan>\n" }"#;
+    let stage = Stage::new(&play(&[say])).await;
+    let mut actor = stage.enter();
+    let op = r#"{"type":"configure_session","collaboration_mode":"plan"}"#;
+    told(&mut actor, op, &["session_configured"]).await;
+    let tags = ["plan_delta", "item_completed", "task_complete"];
+    let msgs = told(&mut actor, GO, &tags).await;
+    let is_plan = |msg: &EventMsg| {
+        matches!(msg, EventMsg::ItemCompleted { item: TurnItem::Plan(plan), .. }
+            if plan.text == "1. Read\n")
+    };
+    assert!(msgs.iter().any(is_plan), "{msgs:?}");
+    kept(&stage, actor).await;
+}
+
+#[tokio::test]
+async fn models_are_listed() {
+    let stage = Stage::new(&play(&[])).await;
+    let mut actor = stage.start().await;
+    let op = r#"{"type":"list_models"}"#;
+    told(&mut actor, op, &["list_models_response"]).await;
     kept(&stage, actor).await;
 }
 
