@@ -418,6 +418,30 @@ async fn models_are_listed() {
 }
 
 #[tokio::test]
+async fn skills_are_listed() {
+    let stage = Stage::new(&play(&[])).await;
+    let mut actor = stage.start().await;
+    let op = r#"{"type":"list_skills","cwds":[],"force_reload":true}"#;
+    told(&mut actor, op, &["list_skills_response"]).await;
+    kept(&stage, actor).await;
+}
+
+#[tokio::test]
+async fn the_user_runs_a_command() {
+    let stage = Stage::new(&play(&[])).await;
+    let mut actor = stage.start().await;
+    let op = r#"{"type":"run_user_shell_command","command":"echo mine"}"#;
+    let tags = [
+        "task_started",
+        "exec_command_begin",
+        "exec_command_end",
+        "task_complete",
+    ];
+    told(&mut actor, op, &tags).await;
+    kept(&stage, actor).await;
+}
+
+#[tokio::test]
 async fn the_end_is_told() {
     let stage = Stage::new(&play(&[])).await;
     let mut actor = stage.start().await;
