@@ -4,6 +4,7 @@ mod answers;
 mod patches;
 mod roles;
 mod rollouts;
+mod skills;
 mod submissions;
 mod tags;
 
@@ -17,5 +18,6 @@ pub const TARGETS: &[Target] = &[
     patches::TARGET,
     rollouts::TARGET,
     roles::TARGET,
+    skills::TARGET,
     tags::TARGET,
 ];
