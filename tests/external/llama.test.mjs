@@ -1,4 +1,4 @@
-// A model server that we did not write answers our program over both of its wires.
+// A model server that we did not write answers our program over all of its wires.
 //
 //   TROUPE_BIN=target/debug/troupe node --test tests/external/llama.test.mjs
 //
@@ -18,7 +18,7 @@ import { Exec, Proto } from "./troupe.mjs";
 const program = process.env.TROUPE_BIN && path.resolve(process.env.TROUPE_BIN);
 assert(program, "set TROUPE_BIN to the troupe program");
 
-const WIRES = ["responses", "chat"];
+const WIRES = ["responses", "chat", "messages"];
 const timeout = 60_000;
 // The real model answers the first with a sentence, and the second for minutes.
 const SHORT = "What is the capital of France? Answer with one word.";

@@ -13,7 +13,7 @@ use std::thread;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use tokio::runtime::Runtime;
-use troupe_model::{HistoryItem, Model, ModelRequest, ProviderConfig, WireApi};
+use troupe_model::{HistoryItem, Model, ModelRequest, ProviderConfig, ToolChoice, WireApi};
 use troupe_protocol::ResponseItem;
 use troupe_protocol::policy::ReasoningSummary;
 
@@ -119,6 +119,7 @@ fn request() -> ModelRequest {
         instructions: "Be brief.".into(),
         input: vec![Arc::new(HistoryItem::new(ResponseItem::user_text("go")))],
         tools: Arc::default(),
+        tool_choice: ToolChoice::Auto,
         parallel_tool_calls: true,
         effort: None,
         summary: ReasoningSummary::Auto,

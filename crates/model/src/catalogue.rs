@@ -24,6 +24,32 @@ pub struct ModelInfo {
     pub default_effort: Option<ReasoningEffort>,
     #[serde(default)]
     pub images: bool,
+    #[serde(default)]
+    pub thinking: Thinking,
+    #[serde(default)]
+    pub maker: Maker,
+}
+
+/// Whose model it is. A provider that serves one model of a maker serves the others.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Maker {
+    #[default]
+    OpenAi,
+    Anthropic,
+}
+
+/// How a model is told to think.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Thinking {
+    /// By the name of an effort, if it reasons at all.
+    #[default]
+    Named,
+    /// It decides itself how much to think, guided by an effort.
+    Adaptive,
+    /// By a number of tokens.
+    Budget,
 }
 
 impl ModelInfo {
@@ -91,20 +117,23 @@ pub fn lookup(slug: &str) -> Option<&'static ModelInfo> {
         .find(|info| info.slug == slug || info.slug == plain)
 }
 
-/// Cuts `-2026-11-16` off the end.
+/// Cuts `-2026-11-16` or `-20261116` off the end.
 fn without_date(slug: &str) -> &str {
-    let Some((name, date)) = slug
-        .len()
-        .checked_sub("-YYYY-MM-DD".len())
-        .and_then(|at| slug.split_at_checked(at))
-    else {
-        return slug;
+    ["-0000-00-00", "-00000000"]
+        .iter()
+        .find_map(|pattern| without_end(slug, pattern))
+        .unwrap_or(slug)
+}
+
+/// Cuts off an end that looks like the pattern, in which 0 stands for any digit.
+fn without_end<'a>(slug: &'a str, pattern: &str) -> Option<&'a str> {
+    let at = slug.len().checked_sub(pattern.len())?;
+    let (name, end) = slug.split_at_checked(at)?;
+    let fits = |(byte, wanted): (u8, u8)| match wanted {
+        b'0' => byte.is_ascii_digit(),
+        other => byte == other,
     };
-    let is_date = date.bytes().enumerate().all(|(index, byte)| match index {
-        0 | 5 | 8 => byte == b'-',
-        _ => byte.is_ascii_digit(),
-    });
-    if is_date { name } else { slug }
+    end.bytes().zip(pattern.bytes()).all(fits).then_some(name)
 }
 
 #[cfg(test)]
@@ -131,6 +160,9 @@ mod tests {
     #[test]
     fn a_dated_snapshot_is_its_model() {
         assert_eq!(lookup("gpt-5-2025-08-07"), lookup("gpt-5"));
+        let haiku = lookup("claude-haiku-4-5-20251001");
+        assert_eq!(haiku, lookup("claude-haiku-4-5"));
+        assert!(haiku.is_some_and(|info| info.thinking == Thinking::Budget));
         assert!(lookup("gpt-5").is_some_and(ModelInfo::reasons));
         assert!(lookup("gpt-4.1").is_some_and(|info| !info.reasons() && info.images));
     }

@@ -39,6 +39,8 @@ pub enum ModelErrorKind {
     /// The answer ended before it was complete, for a reason that a repetition would meet
     /// again: the output limit, or a content filter.
     Incomplete,
+    /// The model declined to go on; the same request would meet the same answer.
+    Refused,
     /// Every attempt failed; the message tells how many and the last cause.
     TooManyAttempts,
     /// A cassette has no answer for this request, or could not be written.
@@ -68,6 +70,7 @@ impl ModelError {
             | ModelErrorKind::Unauthorized
             | ModelErrorKind::BadRequest
             | ModelErrorKind::Incomplete
+            | ModelErrorKind::Refused
             | ModelErrorKind::TooManyAttempts
             | ModelErrorKind::Cassette => false,
         }
@@ -99,7 +102,9 @@ impl From<&ModelError> for ErrorInfo {
             ModelErrorKind::QuotaExceeded => Self::UsageLimitExceeded,
             ModelErrorKind::Unauthorized => Self::Unauthorized,
             ModelErrorKind::BadRequest => Self::BadRequest,
-            ModelErrorKind::Incomplete | ModelErrorKind::Cassette => Self::Other,
+            ModelErrorKind::Incomplete | ModelErrorKind::Refused | ModelErrorKind::Cassette => {
+                Self::Other
+            }
         }
     }
 }

@@ -286,7 +286,9 @@ impl Exchange {
         let name = match self.endpoint.wire {
             // The body has the key already.
             Wire::Responses { .. } => own?,
-            Wire::Chat => own.or(self.request.prompt_cache_key.as_deref())?,
+            Wire::Chat | Wire::Messages { .. } => {
+                own.or(self.request.prompt_cache_key.as_deref())?
+            }
         };
         HeaderValue::from_str(name).ok()
     }

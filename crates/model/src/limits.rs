@@ -54,6 +54,10 @@ pub const STREAM_IDLE_TIMEOUT_MS_DEFAULT: u64 = 300_000;
 /// Tool calls in one response of the chat wire, whose indexes are the server's to choose.
 pub const CALLS_PER_RESPONSE_MAX: usize = 256;
 
+/// What a model of the messages wire may write in one answer, if neither the catalogue nor
+/// the configuration knows better. Every model that is served today takes it.
+pub const MESSAGES_OUTPUT_TOKENS_DEFAULT: u64 = 32_000;
+
 /// How long the end of a complete response is waited for, to use its connection again.
 pub const DRAIN_TIMEOUT_MS: u64 = 100;
 

@@ -17,6 +17,9 @@ use crate::model::Model;
 use crate::retry::Jitter;
 use crate::wire::{Freeform, Wire, WireApi};
 
+const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+const ANTHROPIC_VERSION: HeaderName = HeaderName::from_static("anthropic-version");
+
 /// One `[model_providers.NAME]` section.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -56,9 +59,13 @@ pub struct ProviderConfig {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub stateful: bool,
     /// The server knows tools that take free text (default true); otherwise they are
-    /// offered as functions. The chat wire never has them.
+    /// offered as functions. Only the responses wire has them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub freeform_tools: Option<bool>,
+    /// The most tokens that one answer may have, on the messages wire, which must be told
+    /// (default: what the model is known to write at most, else 32,000).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_output_tokens: Option<u64>,
 }
 
 /// Why a provider cannot be used as it is configured.
@@ -159,6 +166,9 @@ impl ProviderConfig {
                 stateful: self.stateful,
             },
             WireApi::Chat => Wire::Chat,
+            WireApi::Messages => Wire::Messages {
+                output_tokens_max: self.max_output_tokens,
+            },
         }
     }
 
@@ -192,12 +202,21 @@ impl ProviderConfig {
             HeaderValue::from_static("text/event-stream"),
         );
         headers.insert(header::USER_AGENT, HeaderValue::from_static("troupe"));
+        let (key_header, key) = match self.wire_api {
+            WireApi::Responses | WireApi::Chat => (
+                header::AUTHORIZATION,
+                key.map(|key| format!("Bearer {key}")),
+            ),
+            WireApi::Messages => {
+                headers.insert(ANTHROPIC_VERSION, HeaderValue::from_static("2023-06-01"));
+                (X_API_KEY, key.map(str::to_owned))
+            }
+        };
         if let Some(key) = key {
-            let value =
-                sensitive(&format!("Bearer {key}")).ok_or_else(|| ConnectError::BadKey {
-                    provider: id.to_owned(),
-                })?;
-            headers.insert(header::AUTHORIZATION, value);
+            let value = sensitive(&key).ok_or_else(|| ConnectError::BadKey {
+                provider: id.to_owned(),
+            })?;
+            headers.insert(key_header, value);
         }
         for (name, value) in &self.http_headers {
             let pair = name.parse::<HeaderName>().ok().zip(sensitive(value));

@@ -1,5 +1,5 @@
-//! What a provider says about its limits in response headers. Two families are read:
-//! windows with a percentage, and the counters of requests and tokens.
+//! What a provider says about its limits in response headers. Three families are read:
+//! windows with a percentage, and the counters of requests and tokens under two names.
 
 use http::HeaderMap;
 use jiff::Timestamp;
@@ -19,6 +19,18 @@ pub(crate) fn from_headers(headers: &HeaderMap, now: Timestamp) -> Option<RateLi
         primary: counter(headers, "requests", now),
         secondary: counter(headers, "tokens", now),
     };
+    if counters != RateLimitSnapshot::default() {
+        return Some(counters);
+    }
+    let tokens = ["tokens", "input-tokens", "output-tokens"];
+    let counters = RateLimitSnapshot {
+        primary: anthropic_counter(headers, "requests"),
+        // What is nearest to its end will be met first.
+        secondary: tokens
+            .iter()
+            .filter_map(|name| anthropic_counter(headers, name))
+            .max_by(|one, other| one.used_percent.total_cmp(&other.used_percent)),
+    };
     (counters != RateLimitSnapshot::default()).then_some(counters)
 }
 
@@ -37,10 +49,25 @@ fn counter(headers: &HeaderMap, name: &str, now: Timestamp) -> Option<RateLimitW
     let reset_ms = text(headers, &format!("x-ratelimit-reset-{name}"))
         .and_then(parse_duration_ms)
         .and_then(|ms| i64::try_from(ms).ok());
+    let resets_at = reset_ms.map(|ms| now.as_second().saturating_add((ms + 999) / 1_000));
+    counted(limit, remaining, resets_at)
+}
+
+fn anthropic_counter(headers: &HeaderMap, name: &str) -> Option<RateLimitWindow> {
+    let field = |field: &str| format!("anthropic-ratelimit-{name}-{field}");
+    let reset: Option<Timestamp> = read(headers, &field("reset"));
+    counted(
+        read(headers, &field("limit"))?,
+        read(headers, &field("remaining"))?,
+        reset.map(Timestamp::as_second),
+    )
+}
+
+fn counted(limit: f64, remaining: f64, resets_at: Option<i64>) -> Option<RateLimitWindow> {
     (limit > 0.0).then(|| RateLimitWindow {
         used_percent: ((limit - remaining) / limit * 100.0).clamp(0.0, 100.0),
         window_minutes: None,
-        resets_at: reset_ms.map(|ms| now.as_second().saturating_add((ms + 999) / 1_000)),
+        resets_at,
     })
 }
 
@@ -95,6 +122,24 @@ mod tests {
                 ("x-ratelimit-remaining-tokens", "0"),
             ],
             expect![[r#"{"primary":{"used_percent":75.0,"resets_at":1061}}"#]],
+        );
+    }
+
+    #[test]
+    fn counters_of_anthropic() {
+        check(
+            &[
+                ("anthropic-ratelimit-requests-limit", "1000"),
+                ("anthropic-ratelimit-requests-remaining", "999"),
+                ("anthropic-ratelimit-requests-reset", "1970-01-01T00:16:41Z"),
+                ("anthropic-ratelimit-input-tokens-limit", "40000"),
+                ("anthropic-ratelimit-input-tokens-remaining", "30000"),
+                ("anthropic-ratelimit-output-tokens-limit", "8000"),
+                ("anthropic-ratelimit-output-tokens-remaining", "4000"),
+            ],
+            expect![[
+                r#"{"primary":{"used_percent":0.1,"resets_at":1001},"secondary":{"used_percent":50.0}}"#
+            ]],
         );
     }
 

@@ -10,7 +10,7 @@ use troupe_protocol::tool::ToolSpec;
 use troupe_protocol::{ResponseId, ResponseItem};
 
 use crate::limits;
-use crate::wire::{Encoding, Freeform, chat, responses};
+use crate::wire::{Encoding, Freeform, chat, messages, responses};
 
 /// One request. Cheap to clone: everything long in it is shared.
 #[derive(Debug, Clone)]
@@ -19,6 +19,7 @@ pub struct ModelRequest {
     pub instructions: Arc<str>,
     pub input: Vec<Arc<HistoryItem>>,
     pub tools: Arc<ToolSet>,
+    pub tool_choice: ToolChoice,
     pub parallel_tool_calls: bool,
     pub effort: Option<ReasoningEffort>,
     pub summary: ReasoningSummary,
@@ -30,6 +31,26 @@ pub struct ModelRequest {
     pub prompt_cache_key: Option<String>,
     /// Names the conversation where the cache key is another's.
     pub conversation: Option<String>,
+}
+
+/// Whether the model may call the tools of the request.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ToolChoice {
+    #[default]
+    Auto,
+    /// It may not. They are there because the history speaks of them, and because a request
+    /// that begins like the one before is read from the provider's cache.
+    Never,
+}
+
+impl ToolChoice {
+    /// Returns the name that all wires have for it.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Never => "none",
+        }
+    }
 }
 
 /// The provider already holds the first `covers` input items. Used only by providers that
@@ -80,6 +101,7 @@ impl HistoryItem {
             }
             Encoding::Chat => chat::encode_item(&self.item),
             Encoding::ChatImages => chat::encode_images(&self.item),
+            Encoding::Messages => messages::encode_item(&self.item),
         })
     }
 
@@ -217,6 +239,7 @@ impl ToolSet {
                 responses::encode_tools(&self.specs, Freeform::AsFunction)
             }
             Encoding::Chat | Encoding::ChatImages => chat::encode_tools(&self.specs),
+            Encoding::Messages => messages::encode_tools(&self.specs),
         })
     }
 }

@@ -4,8 +4,8 @@
 //! ordinary provider ([`ScriptedModel`]), so that the wire is always real.
 //!
 //! ```text
-//! request ─► request.rs (what was asked) ─► screenplay.rs (which turn) ─► responses.rs or
-//! chat.rs (its bytes, all at once) ─► reel.rs (sent with pauses, cuts and stalls)
+//! request ─► request.rs (what was asked) ─► screenplay.rs (which turn) ─► responses.rs, chat.rs
+//! or messages.rs (its bytes, all at once) ─► reel.rs (sent with pauses, cuts and stalls)
 //! ```
 //!
 //! # The screenplay
@@ -35,6 +35,7 @@
 //! `docs/screenplay.md` lists every key.
 
 mod chat;
+mod messages;
 mod reel;
 mod request;
 mod responses;

@@ -3,6 +3,7 @@
 pub(crate) mod chat;
 pub(crate) mod fault;
 mod items;
+pub(crate) mod messages;
 pub(crate) mod pieces;
 pub(crate) mod responses;
 
@@ -22,6 +23,7 @@ pub enum WireApi {
     #[default]
     Responses,
     Chat,
+    Messages,
 }
 
 /// A protocol with the abilities that a request must respect.
@@ -34,6 +36,10 @@ pub(crate) enum Wire {
         stateful: bool,
     },
     Chat,
+    Messages {
+        /// The configured bound of one answer, which this wire must be told.
+        output_tokens_max: Option<u64>,
+    },
 }
 
 /// How a provider is offered the tools that take text instead of JSON.
@@ -51,10 +57,11 @@ pub(crate) enum Encoding {
     Chat,
     /// The images of a tool's answer, which Chat carries in a message of their own.
     ChatImages,
+    Messages,
 }
 
 impl Encoding {
-    pub(crate) const COUNT: usize = 4;
+    pub(crate) const COUNT: usize = 5;
 }
 
 impl Wire {
@@ -63,6 +70,7 @@ impl Wire {
         match self {
             Self::Responses { .. } => "/responses",
             Self::Chat => "/chat/completions",
+            Self::Messages { .. } => "/messages",
         }
     }
 
@@ -70,6 +78,7 @@ impl Wire {
         match self {
             Self::Responses { freeform, stateful } => responses::body(request, freeform, stateful),
             Self::Chat => chat::body(request),
+            Self::Messages { output_tokens_max } => messages::body(request, output_tokens_max),
         }
     }
 
@@ -79,6 +88,9 @@ impl Wire {
                 responses::decode::Decoder::new(freeform, request.tools.clone()),
             ),
             Self::Chat => Decoder::Chat(chat::decode::Decoder::new(request.tools.clone())),
+            Self::Messages { .. } => {
+                Decoder::Messages(messages::decode::Decoder::new(request.tools.clone()))
+            }
         }
     }
 }
@@ -88,6 +100,7 @@ impl Wire {
 pub(crate) enum Decoder {
     Responses(responses::decode::Decoder),
     Chat(chat::decode::Decoder),
+    Messages(messages::decode::Decoder),
 }
 
 impl Decoder {
@@ -99,6 +112,7 @@ impl Decoder {
         match self {
             Self::Responses(decoder) => decoder.event(event, out),
             Self::Chat(decoder) => decoder.event(event, out),
+            Self::Messages(decoder) => decoder.event(event, out),
         }
     }
 
@@ -107,6 +121,7 @@ impl Decoder {
         match self {
             Self::Responses(_) => Err(fault::closed_early()),
             Self::Chat(decoder) => decoder.finish(out),
+            Self::Messages(decoder) => decoder.finish(out),
         }
     }
 }

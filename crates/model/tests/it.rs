@@ -11,6 +11,7 @@ mod it {
     mod chat;
     mod faults;
     mod hand_made;
+    mod messages;
     mod provider;
     mod scripted;
     pub mod support;

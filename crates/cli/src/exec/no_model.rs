@@ -20,7 +20,7 @@ Choose one:
                      [model_providers.mine]
                      base_url = \"https://host/v1\"
                      env_key = \"MINE_API_KEY\"
-                     wire_api = \"responses\"        # or \"chat\"
+                     wire_api = \"responses\"        # or \"chat\" or \"messages\"
 
   none             troupe demo        a scripted model, real everything else
 

@@ -54,12 +54,10 @@ impl Models {
     /// would lead its model astray. There the configured one is all there is.
     fn of(settings: &Settings) -> Self {
         let own = &settings.model.model;
-        let known = match catalogue::lookup(own) {
-            Some(_) => catalogue::models(),
-            None => &[],
-        };
-        let mut choices: Vec<ModelChoice> = known
+        let maker = catalogue::lookup(own).map(|info| info.maker);
+        let mut choices: Vec<ModelChoice> = catalogue::models()
             .iter()
+            .filter(|info| Some(info.maker) == maker)
             .map(|info| ModelChoice {
                 name: info.slug.clone(),
                 efforts: efforts(info),

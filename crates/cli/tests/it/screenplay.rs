@@ -20,7 +20,7 @@ fn examples() -> Vec<String> {
 fn the_examples_of_the_page_play() {
     let [screenplay, configuration] = examples().try_into().unwrap();
     let stage = Machine::playing(&screenplay);
-    for wire in ["responses", "chat"] {
+    for wire in ["responses", "chat", "messages"] {
         let machine = Machine::bare();
         let configuration = configuration
             .replace("http://127.0.0.1:PORT/v1", stage.base_url())

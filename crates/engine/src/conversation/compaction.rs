@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use troupe_model::{HistoryItem, ModelEvent, ModelRequest, ToolSet};
+use troupe_model::{HistoryItem, ModelEvent, ModelRequest, ToolChoice};
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::AbortReason;
 use troupe_protocol::item::{ContextCompactionItem, TurnItem};
@@ -146,8 +146,9 @@ impl Conversation {
             model: context.model.clone(),
             instructions: self.instructions_text(),
             input,
-            tools: Arc::new(ToolSet::new(Vec::new())),
-            parallel_tool_calls: false,
+            tools: Arc::clone(&self.toolset),
+            tool_choice: ToolChoice::Never,
+            parallel_tool_calls: true,
             effort: sent_effort(context),
             summary: context.summary,
             output_schema: None,

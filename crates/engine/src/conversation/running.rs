@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use troupe_model::{ModelError, ModelEvent, ModelRequest};
+use troupe_model::{ModelError, ModelEvent, ModelRequest, ToolChoice};
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{AbortReason, ErrorEvent, EventMsg, StreamErrorEvent, TurnStarted};
 use troupe_protocol::input::UserInput;
@@ -161,6 +161,7 @@ impl Conversation {
             instructions: self.instructions_text(),
             input: self.history.items().to_vec(),
             tools: Arc::clone(&self.toolset),
+            tool_choice: ToolChoice::Auto,
             parallel_tool_calls: true,
             effort: sent_effort(&task.context),
             summary: task.context.summary,

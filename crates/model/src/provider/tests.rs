@@ -15,7 +15,7 @@ fn check(section: &str, key: Option<&str>, expected: Expect) {
 #[test]
 fn the_built_in_providers_read() {
     let names: Vec<_> = ProviderConfig::built_in().keys().collect();
-    assert_eq!(names, ["llamacpp", "ollama", "openai", "vllm"]);
+    assert_eq!(names, ["anthropic", "llamacpp", "ollama", "openai", "vllm"]);
     for (id, config) in ProviderConfig::built_in() {
         config.connect(id, Some("key".into())).unwrap();
     }

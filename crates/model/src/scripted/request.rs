@@ -1,4 +1,4 @@
-//! What a request asks, as far as a screenplay looks at it. Both wires.
+//! What a request asks, as far as a screenplay looks at it. All wires.
 
 use std::borrow::Cow;
 
@@ -45,9 +45,14 @@ struct Item<'a> {
 }
 
 #[derive(Deserialize)]
-struct Part {
+struct Part<'a> {
+    #[serde(borrow, default, rename = "type")]
+    kind: Cow<'a, str>,
     #[serde(default)]
     text: String,
+    /// Of a tool's answer among the parts.
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
 }
 
 enum Speaker {
@@ -96,9 +101,15 @@ impl Asked {
             match item.speaker() {
                 Speaker::Model => news.clear(),
                 Speaker::User => {
+                    let answers = item.answers_within();
                     let said = said();
-                    users.push(said.clone());
-                    news.push(said);
+                    let is_silent = said.is_empty() && !answers.is_empty();
+                    news.extend(answers.iter().cloned());
+                    self.outputs.extend(answers);
+                    if !is_silent {
+                        users.push(said.clone());
+                        news.push(said);
+                    }
                 }
                 Speaker::Tool => {
                     let said = said();
@@ -125,6 +136,16 @@ impl Item<'_> {
             _ => Speaker::Other,
         }
     }
+
+    /// Returns the answers of tools that one wire puts into the user's message.
+    fn answers_within(&self) -> Vec<String> {
+        let parts = self.content.map(parts).unwrap_or_default();
+        parts
+            .into_iter()
+            .filter(|part| part.kind == "tool_result")
+            .map(|part| part.content.map(text).unwrap_or_default())
+            .collect()
+    }
 }
 
 /// Reads text, or the texts of parts.
@@ -132,9 +153,16 @@ fn text(raw: &RawValue) -> String {
     if let Ok(text) = serde_json::from_str::<String>(raw.get()) {
         return text;
     }
-    let parts = serde_json::from_str::<Vec<Part>>(raw.get()).unwrap_or_default();
-    let texts: Vec<_> = parts.into_iter().map(|part| part.text).collect();
+    let texts: Vec<_> = parts(raw)
+        .into_iter()
+        .filter(|part| part.kind != "tool_result")
+        .map(|part| part.text)
+        .collect();
     texts.join("\n")
+}
+
+fn parts(raw: &RawValue) -> Vec<Part<'_>> {
+    serde_json::from_str(raw.get()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -142,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_wires_tell_the_same() {
+    fn all_wires_tell_the_same() {
         let responses = br#"{"stream":true,"prompt_cache_key":"k","input":[
             {"type":"message","role":"user","content":[{"type":"input_text","text":"go"}]},
             {"type":"function_call","name":"shell","arguments":"{}","call_id":"1"},
@@ -153,6 +181,12 @@ mod tests {
             {"role":"assistant","content":null,"tool_calls":[]},
             {"role":"tool","tool_call_id":"1","content":"done"},
             {"role":"user","content":[{"type":"text","text":"and?"}]}]}"#;
+        let messages = br#"{"stream":true,"prompt_cache_key":"k","messages":[
+            {"role":"user","content":[{"type":"text","text":"go"}]},
+            {"role":"assistant","content":[{"type":"tool_use","id":"1","name":"shell","input":{}}]},
+            {"role":"user","content":[
+                {"type":"tool_result","tool_use_id":"1","content":"done"},
+                {"type":"text","text":"and?"}]}]}"#;
         let expected = Asked {
             conversation: Some("k".into()),
             items: 4,
@@ -161,7 +195,12 @@ mod tests {
             outputs: vec!["done".into()],
         };
         assert_eq!(Asked::parse(responses).as_ref(), Ok(&expected));
-        assert_eq!(Asked::parse(chat), Ok(expected));
+        assert_eq!(Asked::parse(chat).as_ref(), Ok(&expected));
+        let expected = Asked {
+            items: 3,
+            ..expected
+        };
+        assert_eq!(Asked::parse(messages), Ok(expected));
     }
 
     #[test]

@@ -196,7 +196,10 @@ impl Scene<'_> {
             "output": self.output,
             "usage": {
                 "input_tokens": usage.input_tokens,
-                "input_tokens_details": { "cached_tokens": usage.cached_input_tokens },
+                "input_tokens_details": {
+                    "cached_tokens": usage.cached_input_tokens,
+                    "cache_write_tokens": usage.cache_write_input_tokens,
+                },
                 "output_tokens": usage.output_tokens,
                 "output_tokens_details": { "reasoning_tokens": usage.reasoning_output_tokens },
                 "total_tokens": usage.total_tokens,

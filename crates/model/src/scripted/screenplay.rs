@@ -158,6 +158,7 @@ struct RawTurn {
 struct RawUsage {
     input: u64,
     cached: u64,
+    cache_write: u64,
     output: u64,
     reasoning: u64,
 }
@@ -167,6 +168,7 @@ impl Default for RawUsage {
         Self {
             input: 100,
             cached: 0,
+            cache_write: 0,
             output: 20,
             reasoning: 0,
         }
@@ -299,7 +301,7 @@ impl RawTurn {
             usage: TokenUsage {
                 input_tokens: usage.input,
                 cached_input_tokens: usage.cached,
-                cache_write_input_tokens: 0,
+                cache_write_input_tokens: usage.cache_write,
                 output_tokens: usage.output,
                 reasoning_output_tokens: usage.reasoning,
                 total_tokens: usage.input + usage.output,

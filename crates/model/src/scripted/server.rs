@@ -1,4 +1,5 @@
-//! The server that plays screenplays: Responses and Chat Completions over HTTP/1.1.
+//! The server that plays screenplays: Responses, Chat Completions and Anthropic Messages over
+//! HTTP/1.1.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -24,7 +25,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::reel::{Playback, Segment};
 use super::request::Asked;
 use super::screenplay::{Answer, Screenplay, StatusAnswer, StreamAnswer, Turn};
-use super::{SCRIPTED, chat, responses};
+use super::{SCRIPTED, chat, messages, responses};
 use crate::http::CONVERSATION_HEADER;
 use crate::limits::{
     SCRIPTED_CONVERSATIONS_MAX, SCRIPTED_RECORDED_BYTES_MAX, SCRIPTED_RECORDED_MAX,
@@ -142,21 +143,20 @@ impl fmt::Debug for MockServer {
 }
 
 fn router(stage: Arc<Stage>) -> Router {
-    let responses = post(
-        |stage: State<Arc<Stage>>, client, uri, headers, body| async move {
-            play(stage, WireApi::Responses, client, uri, headers, body).await
-        },
-    );
-    let chat = post(
-        |stage: State<Arc<Stage>>, client, uri, headers, body| async move {
-            play(stage, WireApi::Chat, client, uri, headers, body).await
-        },
-    );
+    let plays = |wire: WireApi| {
+        post(
+            move |stage: State<Arc<Stage>>, client, uri, headers, body| async move {
+                play(stage, wire, client, uri, headers, body).await
+            },
+        )
+    };
     Router::new()
-        .route("/responses", responses.clone())
-        .route("/v1/responses", responses)
-        .route("/chat/completions", chat.clone())
-        .route("/v1/chat/completions", chat)
+        .route("/responses", plays(WireApi::Responses))
+        .route("/v1/responses", plays(WireApi::Responses))
+        .route("/chat/completions", plays(WireApi::Chat))
+        .route("/v1/chat/completions", plays(WireApi::Chat))
+        .route("/messages", plays(WireApi::Messages))
+        .route("/v1/messages", plays(WireApi::Messages))
         .route("/v1/models", get(models))
         .fallback(|uri: Uri| async move {
             let message = format!("the scripted server has no {}", uri.path());
@@ -188,7 +188,7 @@ async fn play(
     });
     let mut asked = match Asked::parse(&body) {
         Ok(asked) => asked,
-        Err(message) => return error(StatusCode::BAD_REQUEST, None, &message),
+        Err(message) => return refuse(wire, StatusCode::BAD_REQUEST, None, &message),
     };
     if let Some(name) = headers.get(CONVERSATION_HEADER)
         && let Ok(name) = name.to_str()
@@ -198,7 +198,8 @@ async fn play(
     let (turn, number) = match stage.next_turn(&asked) {
         Ok(found) => found,
         Err(refusal) => {
-            return error(
+            return refuse(
+                wire,
                 StatusCode::BAD_REQUEST,
                 Some(refusal.code),
                 &refusal.message,
@@ -206,7 +207,7 @@ async fn play(
         }
     };
     let mut response = match &turn.answer {
-        Answer::Status(answer) => stage.status(answer).await,
+        Answer::Status(answer) => stage.status(answer, wire).await,
         Answer::Stream(answer) => stage.stream(answer, wire, Names::new(answer, asked, number)),
     };
     for (name, value) in &turn.headers {
@@ -331,14 +332,14 @@ impl Stage {
         })
     }
 
-    async fn status(&self, answer: &StatusAnswer) -> Response {
+    async fn status(&self, answer: &StatusAnswer, wire: WireApi) -> Response {
         tokio::select! {
             () = tokio::time::sleep(answer.pause) => {}
             () = self.stop.cancelled() => {}
         }
         let status = StatusCode::from_u16(answer.status)
             .expect("the status was checked with the screenplay");
-        let mut response = error(status, answer.code.as_deref(), &answer.message);
+        let mut response = refuse(wire, status, answer.code.as_deref(), &answer.message);
         let retry_after = answer.retry_after.as_ref().and_then(|it| it.parse().ok());
         if let Some(value) = retry_after {
             response.headers_mut().insert(header::RETRY_AFTER, value);
@@ -350,6 +351,7 @@ impl Stage {
         let segments: Vec<Segment> = match wire {
             WireApi::Responses => responses::render(answer, &names),
             WireApi::Chat => chat::render(answer, &names),
+            WireApi::Messages => messages::render(answer, &names),
         };
         let playback = Playback::new(
             segments,
@@ -437,6 +439,16 @@ impl Names {
 
 /// How a field of an earlier answer begins.
 const FIELD_OPEN: &str = "{{output.";
+
+fn refuse(wire: WireApi, status: StatusCode, code: Option<&str>, message: &str) -> Response {
+    match wire {
+        WireApi::Responses | WireApi::Chat => error(status, code, message),
+        WireApi::Messages => {
+            let body = messages::error(code.unwrap_or(messages::error_kind(status)), message);
+            (status, axum::Json(body)).into_response()
+        }
+    }
+}
 
 fn error(status: StatusCode, code: Option<&str>, message: &str) -> Response {
     let kind = if status.is_server_error() {

@@ -38,7 +38,8 @@ pub(crate) fn body(request: &ModelRequest) -> Pieces {
     if !request.tools.specs().is_empty() {
         builder.glue(",\"tools\":");
         builder.share(request.tools.encoded(Encoding::Chat).clone());
-        builder.glue(",\"tool_choice\":\"auto\"");
+        builder.glue(",\"tool_choice\":");
+        builder.json(request.tool_choice.as_str());
         // Servers that do not know the field refuse it, and one call at a time is asked
         // for rarely.
         if !request.parallel_tool_calls {

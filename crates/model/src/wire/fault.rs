@@ -108,12 +108,18 @@ impl Complaint {
                 ModelErrorKind::ContextWindowExceeded
             }
             "insufficient_quota"
+            | "billing_error"
             | "usage_limit_reached"
             | "usage_not_included"
             | "billing_hard_limit_reached" => ModelErrorKind::QuotaExceeded,
-            "rate_limit_exceeded" => ModelErrorKind::RateLimited,
-            "server_is_overloaded" | "slow_down" => ModelErrorKind::ServerOverloaded,
-            "invalid_api_key" => ModelErrorKind::Unauthorized,
+            "rate_limit_exceeded" | "rate_limit_error" => ModelErrorKind::RateLimited,
+            "server_is_overloaded" | "slow_down" | "overloaded_error" => {
+                ModelErrorKind::ServerOverloaded
+            }
+            "api_error" | "timeout_error" => ModelErrorKind::ServerError,
+            "invalid_api_key" | "authentication_error" | "permission_error" => {
+                ModelErrorKind::Unauthorized
+            }
             "invalid_prompt" | "bio_policy" | "cyber_policy" | "misalignment_policy_violation" => {
                 ModelErrorKind::BadRequest
             }
@@ -142,13 +148,26 @@ pub(crate) fn malformed(what: &str, error: &serde_json::Error) -> ModelError {
 /// The answer was cut for a reason that sending it again would meet again.
 pub(crate) fn incomplete(reason: &str) -> ModelError {
     match reason {
-        "max_output_tokens" | "length" => ModelError::new(
+        "max_output_tokens" | "length" | "max_tokens" => ModelError::new(
             ModelErrorKind::Incomplete,
             "the response was cut at the model's output limit",
         ),
         "content_filter" => ModelError::new(
             ModelErrorKind::Incomplete,
             "the response was stopped by the provider's content filter",
+        ),
+        "refusal" => ModelError::new(
+            ModelErrorKind::Refused,
+            "the model refused to answer; word the request differently, or take back the turns \
+             that it objects to",
+        ),
+        "pause_turn" => ModelError::new(
+            ModelErrorKind::Incomplete,
+            "the model paused for a tool of the provider's, which was not offered to it",
+        ),
+        "model_context_window_exceeded" => ModelError::new(
+            ModelErrorKind::ContextWindowExceeded,
+            "the answer did not fit into what was left of the model's context window",
         ),
         other => ModelError::new(
             ModelErrorKind::StreamDisconnected,
@@ -191,6 +210,8 @@ fn speaks_of_context(message: &str) -> bool {
         "exceeds the available context size",
         "context length exceeded",
         "exceeds the context window",
+        "prompt is too long",
+        "exceed context limit",
     ]
     .iter()
     .any(|words| message.contains(words))

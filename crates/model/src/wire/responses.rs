@@ -13,6 +13,7 @@ use troupe_protocol::history::{ContentItem, ReasoningPart, Role, SummaryPart, To
 use troupe_protocol::policy::ReasoningSummary;
 use troupe_protocol::tool::ToolSpec;
 
+use super::messages::Seal;
 use super::pieces::{Builder, Elements, Pieces, fragment};
 use super::{Encoding, Freeform};
 use crate::catalogue;
@@ -49,7 +50,9 @@ pub(crate) fn body(request: &ModelRequest, freeform: Freeform, stateful: bool) -
     if !request.tools.specs().is_empty() {
         builder.glue(",\"tools\":");
         builder.share(request.tools.encoded(encoding).clone());
-        builder.glue(",\"tool_choice\":\"auto\",\"parallel_tool_calls\":");
+        builder.glue(",\"tool_choice\":");
+        builder.json(request.tool_choice.as_str());
+        builder.glue(",\"parallel_tool_calls\":");
         builder.json(&request.parallel_tool_calls);
     }
     settings(request, previous, stateful, &mut builder);
@@ -181,6 +184,10 @@ pub(crate) fn encode_item(item: &ResponseItem, freeform: Freeform) -> Bytes {
             encrypted_content: None,
             ..
         } => Bytes::new(),
+        ResponseItem::Reasoning {
+            encrypted_content: Some(sealed),
+            ..
+        } if Seal::parse(sealed).is_some() => Bytes::new(),
         ResponseItem::Reasoning {
             summary,
             content,

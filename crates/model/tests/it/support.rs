@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use troupe_model::scripted::MockServer;
 use troupe_model::{
-    HistoryItem, Jitter, Model, ModelEvent, ModelRequest, ModelStream, ProviderConfig, WireApi,
+    HistoryItem, Jitter, Model, ModelEvent, ModelRequest, ModelStream, ProviderConfig, ToolChoice,
+    WireApi,
 };
 use troupe_protocol::ResponseItem;
 use troupe_protocol::policy::ReasoningSummary;
@@ -47,6 +48,7 @@ pub fn request(text: &str) -> ModelRequest {
         instructions: "Be brief.".into(),
         input: vec![Arc::new(HistoryItem::new(ResponseItem::user_text(text)))],
         tools: Arc::default(),
+        tool_choice: ToolChoice::Auto,
         parallel_tool_calls: true,
         effort: None,
         summary: ReasoningSummary::Auto,

@@ -5,7 +5,7 @@ use serde_json::json;
 use troupe_protocol::policy::{ReasoningEffort, ReasoningSummary};
 
 use super::*;
-use crate::request::ToolSet;
+use crate::request::{ToolChoice, ToolSet};
 
 fn request(items: Vec<ResponseItem>) -> ModelRequest {
     ModelRequest {
@@ -16,6 +16,7 @@ fn request(items: Vec<ResponseItem>) -> ModelRequest {
             .map(|item| Arc::new(item.into()))
             .collect(),
         tools: Arc::default(),
+        tool_choice: ToolChoice::Auto,
         parallel_tool_calls: true,
         effort: None,
         summary: ReasoningSummary::Auto,
