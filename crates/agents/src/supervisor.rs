@@ -36,6 +36,7 @@ mod restore;
 mod results;
 mod review;
 mod spawning;
+mod standing;
 mod steps;
 mod timers;
 mod views;

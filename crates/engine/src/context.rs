@@ -8,6 +8,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use troupe_protocol::ResponseItem;
+use troupe_protocol::command::{PlanStep, StepStatus};
 use troupe_protocol::history::{ContentItem, Role};
 use troupe_protocol::item::CommandExecutionItem;
 use troupe_protocol::policy::{Personality, SandboxPolicy};
@@ -32,6 +33,8 @@ pub(crate) const INTERRUPTED_NOTE: &str = "<turn_aborted>\nThe user interrupted 
 const USER_SHELL_OPEN: &str = "<user_shell_command>";
 const ENVIRONMENT_OPEN: &str = "<environment_context>";
 const PROJECT_DOC_OPEN: &str = "# AGENTS.md instructions for ";
+const PLAN_OPEN: &str = "<current_plan>";
+const AGENTS_OPEN: &str = "<agents>";
 
 pub(crate) fn is_environment(text: &str) -> bool {
     text.starts_with(ENVIRONMENT_OPEN)
@@ -45,11 +48,41 @@ pub(crate) fn project_doc_title(cwd: &Path) -> String {
 /// Tells whether a user message is one of the engine's own.
 pub(crate) fn is_fragment(text: &str) -> bool {
     is_environment(text)
-        || text.starts_with(PROJECT_DOC_OPEN)
-        || text.starts_with("<turn_aborted>")
+        || is_plan(text)
         || standing::is_note(text)
-        || text.starts_with(USER_SHELL_OPEN)
         || skills::is_fragment(text)
+        || [
+            PROJECT_DOC_OPEN,
+            AGENTS_OPEN,
+            USER_SHELL_OPEN,
+            "<turn_aborted>",
+        ]
+        .iter()
+        .any(|opening| text.starts_with(opening))
+}
+
+pub(crate) fn is_plan(text: &str) -> bool {
+    text.starts_with(PLAN_OPEN)
+}
+
+/// Reminds the model of its plan.
+pub(crate) fn plan(steps: &[PlanStep]) -> String {
+    let mut text = format!("{PLAN_OPEN}\nYour plan, as you last set it with update_plan:\n");
+    for PlanStep { step, status } in steps {
+        let status = match status {
+            StepStatus::Pending => "pending",
+            StepStatus::InProgress => "in progress",
+            StepStatus::Completed => "completed",
+        };
+        writeln!(text, "- [{status}] {step}").expect("writing to a string does not fail");
+    }
+    text.push_str("</current_plan>");
+    text
+}
+
+/// Reminds the model of the agents that it has, in the words of the tree.
+pub(crate) fn agents(standing: &str) -> String {
+    format!("{AGENTS_OPEN}\n{}\n</agents>", standing.trim_end())
 }
 
 /// Tells whether an item is such a message.

@@ -69,6 +69,12 @@ pub trait Host: Send + Sync + fmt::Debug {
     /// Where the session shows what it is doing.
     fn vitals(&self) -> &Vitals;
 
+    /// Returns how the agents below the session stand, in words for a model that is about to
+    /// forget how it made them; none if there are none.
+    async fn standing(&self) -> Option<String> {
+        None
+    }
+
     /// Nobody is left who could be asked anything.
     fn unattended(&self) {}
 

@@ -15,8 +15,8 @@ use troupe_engine::{
     Clock, Configurator, ConfigureError, Deps, EventStream, Ids, Instructions, Origin,
     SessionHandle, Setup, WindowSettings,
 };
-use troupe_model::ProviderConfig;
 use troupe_model::scripted::{MockServer, RecordedRequest, Screenplay};
+use troupe_model::{ProviderConfig, WireApi};
 use troupe_process::{Launcher, LauncherOptions};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::op::{ConfigureSession, Op, Submission};
@@ -65,6 +65,7 @@ struct StageSettings {
     retries: u32,
     idle_timeout_ms: u64,
     stateful: bool,
+    wire: WireApi,
     warnings: Vec<String>,
 }
 
@@ -90,6 +91,7 @@ impl Stage {
                 retries: 2,
                 idle_timeout_ms: 10_000,
                 stateful: false,
+                wire: WireApi::Responses,
                 warnings: Vec::new(),
             },
             store: None,
@@ -134,6 +136,12 @@ impl Stage {
     /// Has the provider keep what it was sent.
     pub fn stateful(mut self) -> Self {
         self.settings.stateful = true;
+        self
+    }
+
+    /// Speaks to the model in this way.
+    pub fn wire(mut self, wire: WireApi) -> Self {
+        self.settings.wire = wire;
         self
     }
 
@@ -291,6 +299,7 @@ impl Configurator for StageConfigurator {
             stream_max_retries: Some(self.settings.retries),
             stream_idle_timeout_ms: Some(self.settings.idle_timeout_ms),
             stateful: self.settings.stateful,
+            wire_api: self.settings.wire,
             ..ProviderConfig::default()
         };
         let refuse = |message: String| ConfigureError { message };

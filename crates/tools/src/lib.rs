@@ -57,6 +57,7 @@ mod truncate;
 mod limits;
 
 pub use answers::check_answers;
+pub use builtin::update_plan::plan_set_by;
 pub use call::{Ask, Call, CallContext, Channel, ToolEvent, ToolInput};
 pub use command::check_script;
 pub use environment::{EnvironmentPolicy, Inherit};

@@ -166,6 +166,15 @@ impl Host for Membership {
         &self.vitals
     }
 
+    async fn standing(&self) -> Option<String> {
+        if !self.agents.is_planted() {
+            return None;
+        }
+        let agent = self.agent;
+        self.ask(|reply| SessionReport::Standing { agent, reply })
+            .await?
+    }
+
     fn unattended(&self) {
         if self.agent == AgentId::ROOT {
             self.report(SessionReport::Unattended);

@@ -104,6 +104,11 @@ pub(crate) enum SessionReport {
         role: Arc<Role>,
         reply: oneshot::Sender<Result<(), String>>,
     },
+    /// A session is about to forget whom it has set to work.
+    Standing {
+        agent: AgentId,
+        reply: oneshot::Sender<Option<String>>,
+    },
     Reasoning {
         agent: AgentId,
         header: String,

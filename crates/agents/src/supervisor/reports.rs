@@ -66,6 +66,7 @@ impl Supervisor {
                 role,
                 reply,
             } => self.review(agent, submission, request, role, reply),
+            SessionReport::Standing { agent, reply } => answer(reply, self.standing(agent)),
             SessionReport::Reasoning { agent, header } => self.reasoning(agent, header),
             SessionReport::Unattended => self.refuse_questions(),
         }

@@ -1,7 +1,8 @@
 //! Making the history smaller: the model writes a hand-over for itself, which takes the
-//! place of everything but the newest user messages.
+//! place of everything but the newest user messages. The plan and the agents that are at work
+//! are not left to its memory: they are told behind it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use troupe_model::{HistoryItem, ModelEvent, ModelRequest, ToolChoice};
@@ -11,6 +12,7 @@ use troupe_protocol::item::{ContextCompactionItem, TurnItem};
 use troupe_protocol::rollout::{Compacted, RolloutRecord};
 use troupe_protocol::{CallId, ItemId, ResponseItem, SubmissionId};
 use troupe_store::Error;
+use troupe_tools::plan_set_by;
 
 use super::Conversation;
 use super::models::sent_effort;
@@ -178,7 +180,10 @@ impl Conversation {
             );
             return self.stop(out, stop).await;
         }
-        let replacement = self.replacement(&compacting.summary, compacting.then);
+        let mut replacement = self.replacement(&compacting.summary, compacting.then);
+        replacement.extend(self.plan_kept());
+        let standing = self.standing().await;
+        replacement.extend(standing.map(|text| ResponseItem::user_text(context::agents(&text))));
         let record = Compacted {
             message: compacting.summary,
             replacement_history: replacement.clone(),
@@ -212,6 +217,25 @@ impl Conversation {
             "{SUMMARY_PREFIX}{summary}"
         )));
         items
+    }
+
+    /// Returns the plan that work goes by: as it was set last, or as an earlier compaction kept
+    /// it. A summary may lose steps.
+    fn plan_kept(&self) -> Option<ResponseItem> {
+        let mut answers = HashMap::new();
+        for item in self.history.responses().rev() {
+            if let Some(call) = item.answered_call() {
+                answers.insert(call, item);
+            }
+            let answer = item.open_call().and_then(|call| answers.get(call));
+            if let Some(plan) = answer.and_then(|answer| plan_set_by(item, answer)) {
+                return Some(ResponseItem::user_text(context::plan(&plan)));
+            }
+            if context::text_of(item).is_some_and(context::is_plan) {
+                return Some(item.clone());
+            }
+        }
+        None
     }
 
     /// Returns how much of the user's messages is kept. In a small window the general bound

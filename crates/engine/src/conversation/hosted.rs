@@ -63,6 +63,11 @@ impl Conversation {
         }
     }
 
+    pub(super) async fn standing(&mut self) -> Option<String> {
+        let host = self.host.clone()?;
+        host.standing().await
+    }
+
     pub(super) fn asking(&mut self, call_id: &CallId) {
         if let Some(host) = self.host.clone()
             && let Some(inquiry) = self.calls().and_then(|calls| calls.inquiry(call_id))

@@ -7,6 +7,7 @@ mod callback_texts;
 mod callbacks;
 mod cast;
 mod close;
+mod compaction;
 mod crash;
 mod fork;
 mod inbox;

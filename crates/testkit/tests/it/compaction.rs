@@ -1,6 +1,7 @@
 //! Histories that no longer fit.
 
 use troupe_engine::WindowSettings;
+use troupe_model::WireApi;
 use troupe_protocol::EventMsg;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::op::Op;
@@ -11,6 +12,15 @@ fn small_window() -> WindowSettings {
         context_window: Some(10_000),
         auto_compact_token_limit: None,
     }
+}
+
+const WIRES: [WireApi; 3] = [WireApi::Responses, WireApi::Chat, WireApi::Messages];
+
+/// Returns the text of the last request.
+fn last_request(stage: &Stage) -> String {
+    let requests = stage.requests();
+    let last = requests.last().expect("the model was asked");
+    String::from_utf8_lossy(&last.body).into_owned()
 }
 
 fn compactions(msgs: &[EventMsg]) -> usize {
@@ -126,4 +136,150 @@ steps = [{ say = "two" }]
     actor.turn("second").await;
     let input = serde_json::to_string(&stage.input_of(2)).unwrap();
     assert!(input.contains("SUMMARY of one"), "{input}");
+}
+
+/// Wires count what came from a cache within the input or beside it.
+#[tokio::test]
+async fn a_context_is_as_full_on_every_wire() {
+    for wire in WIRES {
+        let stage = Stage::new(
+            r#"
+[[scene]]
+[[scene.turn]]
+usage = { input = 8800, cached = 8000, output = 190 }
+steps = [{ say = "nearly full" }]
+[[scene.turn]]
+usage = { input = 8900, cached = 8000, output = 100 }
+steps = [{ say = "full" }]
+[[scene.turn]]
+expect = "hand-over"
+steps = [{ say = "SUMMARY" }]
+[[scene.turn]]
+steps = [{ say = "room again" }]
+[[scene.turn]]
+steps = [{ say = "and still" }]
+"#,
+        )
+        .await
+        .wire(wire)
+        .window(small_window());
+        let mut actor = stage.start().await;
+        let msgs = actor.turn("one").await;
+        let counted = msgs.iter().find_map(|msg| match msg {
+            EventMsg::TokenCount {
+                info: Some(info), ..
+            } => Some(info.last_token_usage),
+            _ => None,
+        });
+        let counted = counted.expect("tokens are counted");
+        assert_eq!(counted.input_tokens, 8_800, "{wire:?}");
+        assert_eq!(counted.cached_input_tokens, 8_000, "{wire:?}");
+        assert_eq!(counted.total_tokens, 8_990, "{wire:?}");
+        assert_eq!(compactions(&actor.turn("2").await), 0, "{wire:?}");
+        assert_eq!(compactions(&actor.turn("3").await), 1, "{wire:?}");
+        assert_eq!(compactions(&actor.turn("4").await), 0, "{wire:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_plan_and_the_users_words_outlive_compactions_on_every_wire() {
+    for wire in WIRES {
+        let stage = Stage::new(
+            r#"
+[[scene]]
+[[scene.turn]]
+steps = [
+    { think = "A plan first." },
+    { call = "update_plan", arguments = { plan = [
+        { step = "Buy paint", status = "completed" },
+        { step = "Paint the door", status = "in_progress" },
+    ] } },
+    { call = "update_plan", arguments = { plan = "none" } },
+]
+[[scene.turn]]
+usage = { input = 9500, output = 100 }
+steps = [{ say = "planned" }]
+[[scene.turn]]
+steps = [{ say = "SUMMARY one" }]
+[[scene.turn]]
+usage = { input = 9500, output = 100 }
+steps = [{ say = "second" }]
+[[scene.turn]]
+steps = [{ say = "SUMMARY two" }]
+[[scene.turn]]
+steps = [{ say = "third" }]
+[[scene.turn]]
+steps = [{ say = "fourth" }]
+"#,
+        )
+        .await
+        .wire(wire)
+        .window(small_window());
+        let mut actor = stage.start().await;
+        let session = actor.session_id();
+        actor.turn("The door must be blue.").await;
+        assert_eq!(compactions(&actor.turn("Go on.").await), 1, "{wire:?}");
+        assert_eq!(compactions(&actor.turn("And on.").await), 1, "{wire:?}");
+        let check = |request: &str| {
+            for kept in [
+                "The door must be blue.",
+                "Go on.",
+                "And on.",
+                "SUMMARY two",
+                "[completed] Buy paint",
+                "[in progress] Paint the door",
+            ] {
+                assert_eq!(
+                    request.matches(kept).count(),
+                    1,
+                    "{wire:?} {kept} {request}"
+                );
+            }
+            assert!(!request.contains("SUMMARY one"), "{wire:?} {request}");
+        };
+        check(&last_request(&stage));
+        actor.shut_down().await;
+
+        let mut actor = stage.resume(session).await;
+        actor.turn("Still there?").await;
+        check(&last_request(&stage));
+    }
+}
+
+/// So the provider reads it from its cache, and finds the tools that the history speaks of.
+#[tokio::test]
+async fn the_request_for_a_summary_begins_like_the_one_before_on_every_wire() {
+    for wire in WIRES {
+        let stage = Stage::new(
+            r#"
+[[scene]]
+[[scene.turn]]
+steps = [{ call = "shell_command", arguments = { command = "echo hi" } }]
+[[scene.turn]]
+steps = [{ say = "one" }]
+[[scene.turn]]
+steps = [{ say = "SUMMARY" }]
+"#,
+        )
+        .await
+        .wire(wire);
+        let mut actor = stage.start().await;
+        actor.turn("first").await;
+        actor.submit(Op::Compact).await;
+        actor.until_task_ends().await;
+        let bodies: Vec<serde_json::Value> = stage
+            .requests()
+            .iter()
+            .map(|request| serde_json::from_slice(&request.body).unwrap())
+            .collect();
+        for field in ["tools", "instructions", "system"] {
+            assert_eq!(bodies[1][field], bodies[2][field], "{wire:?} {field}");
+        }
+        assert!(bodies[2]["tools"].is_array(), "{wire:?}");
+        let choice = match wire {
+            WireApi::Responses | WireApi::Chat => serde_json::json!("none"),
+            WireApi::Messages => serde_json::json!({ "type": "none" }),
+        };
+        assert_eq!(bodies[2]["tool_choice"], choice);
+    }
 }

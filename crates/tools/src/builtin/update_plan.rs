@@ -4,7 +4,9 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::LazyLock;
+use troupe_protocol::ResponseItem;
 use troupe_protocol::command::{PlanStep, StepStatus};
+use troupe_protocol::history::ToolOutputBody;
 use troupe_protocol::policy::CollaborationMode;
 use troupe_protocol::tool::ToolSpec;
 
@@ -15,6 +17,7 @@ use crate::limits::PLAN_STEPS_MAX;
 use crate::tool::{Concurrency, Tool, ToolOutput};
 
 const NAME: &str = "update_plan";
+const DONE: &str = "Plan updated";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -73,8 +76,29 @@ impl Tool for UpdatePlan {
         call.channel
             .report(ToolEvent::Plan { explanation, plan })
             .await;
-        ToolOutput::success("Plan updated")
+        ToolOutput::success(DONE)
     }
+}
+
+/// Returns the plan that a call set; none for a call of another tool, or one that was refused.
+pub fn plan_set_by(call: &ResponseItem, answer: &ResponseItem) -> Option<Vec<PlanStep>> {
+    let (
+        ResponseItem::FunctionCall {
+            name, arguments, ..
+        },
+        ResponseItem::FunctionCallOutput {
+            output: ToolOutputBody::Text(text),
+            ..
+        },
+    ) = (call, answer)
+    else {
+        return None;
+    };
+    if name != NAME || text != DONE {
+        return None;
+    }
+    let arguments: Arguments = serde_json::from_str(arguments).ok()?;
+    Some(arguments.plan.into_iter().map(PlanStep::from).collect())
 }
 
 fn check(plan: &[PlanStep], mode: CollaborationMode) -> Result<(), String> {
