@@ -6,6 +6,7 @@
 
 mod agents;
 mod conversation;
+mod hooks;
 mod integrations;
 mod model;
 mod rights;
@@ -21,6 +22,7 @@ use troupe_model::ProviderConfig;
 
 pub use agents::{AgentSettings, AgentTree};
 pub use conversation::ConversationSettings;
+pub use hooks::HooksSettings;
 pub use integrations::IntegrationSettings;
 pub use model::ModelSettings;
 pub use rights::{HeadlessApprovals, RightsSettings};
@@ -47,6 +49,7 @@ pub struct Settings {
     pub agents: AgentTree,
     pub integrations: IntegrationSettings,
     pub undo: UndoSettings,
+    pub hooks: HooksSettings,
 }
 
 impl Settings {
@@ -61,6 +64,7 @@ impl Settings {
             agents: config.get::<AgentSettings>(&root)?.agents,
             integrations: config.get(&root)?,
             undo: config.get(&root)?,
+            hooks: config.get(&root)?,
         })
     }
 }
@@ -133,6 +137,8 @@ struct Topics {
     integrations: IntegrationSettings,
     #[serde(flatten)]
     undo: UndoSettings,
+    #[serde(flatten)]
+    hooks: HooksSettings,
 }
 
 /// A `config.toml`.

@@ -23,6 +23,8 @@ mod disk;
 mod exec;
 #[path = "it/faults.rs"]
 mod faults;
+#[path = "it/hooks.rs"]
+mod hooks;
 #[path = "it/kill.rs"]
 mod kill;
 #[path = "it/kill_tree.rs"]

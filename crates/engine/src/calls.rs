@@ -282,7 +282,12 @@ fn tool_name(call: &ResponseItem) -> Option<&str> {
 pub(crate) enum CallSignal {
     Event(troupe_tools::ToolEvent),
     Ask(OpenAsk),
-    Answered { index: usize, output: ToolOutput },
+    Answered {
+        index: usize,
+        output: ToolOutput,
+    },
+    /// What the hooks say to the end of the task.
+    MayStop(Result<(), troupe_tools::hooks::Refusal>),
 }
 
 /// Whose call it is.

@@ -13,6 +13,7 @@ use troupe_protocol::history::{ContentItem, Role};
 use troupe_protocol::item::CommandExecutionItem;
 use troupe_protocol::policy::{Personality, SandboxPolicy};
 use troupe_protocol::session::TurnContext;
+use troupe_tools::hooks::Refusal;
 
 use crate::deps::{Clock, Instructions, ProjectDocSettings};
 use crate::skills;
@@ -35,6 +36,7 @@ const ENVIRONMENT_OPEN: &str = "<environment_context>";
 const PROJECT_DOC_OPEN: &str = "# AGENTS.md instructions for ";
 const PLAN_OPEN: &str = "<current_plan>";
 const AGENTS_OPEN: &str = "<agents>";
+const HOOK_OPEN: &str = "<hook>";
 
 pub(crate) fn is_environment(text: &str) -> bool {
     text.starts_with(ENVIRONMENT_OPEN)
@@ -54,6 +56,7 @@ pub(crate) fn is_fragment(text: &str) -> bool {
         || [
             PROJECT_DOC_OPEN,
             AGENTS_OPEN,
+            HOOK_OPEN,
             USER_SHELL_OPEN,
             "<turn_aborted>",
         ]
@@ -78,6 +81,12 @@ pub(crate) fn plan(steps: &[PlanStep]) -> String {
     }
     text.push_str("</current_plan>");
     text
+}
+
+/// Tells the model why it is not done yet.
+pub(crate) fn objection(refusal: &Refusal) -> String {
+    let Refusal { hook, reason } = refusal;
+    format!("{HOOK_OPEN}\nThe user's hook {hook} does not let the task end yet: {reason}\n</hook>")
 }
 
 /// Reminds the model of the agents that it has, in the words of the tree.

@@ -13,6 +13,7 @@ mod cycle;
 mod ending;
 mod forking;
 mod hosted;
+mod leaving;
 mod models;
 mod opening;
 mod ordered;

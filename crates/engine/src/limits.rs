@@ -75,6 +75,9 @@ pub const AUTO_COMPACT_PERCENT: u64 = 90;
 /// Model cycles of one task. A model that never stops calling tools is stopped here.
 pub const CYCLES_MAX: u32 = 10_000;
 
+/// How often hooks may have one task go on that the model regards as done.
+pub const STOP_REFUSALS_MAX: u32 = 5;
+
 /// Project instructions, all files together.
 pub const PROJECT_DOC_BYTES_MAX: usize = 32 * 1024;
 

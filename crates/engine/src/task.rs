@@ -15,6 +15,7 @@
 use std::collections::{HashSet, VecDeque};
 use std::time::Instant;
 
+use tokio_util::task::AbortOnDropHandle;
 use troupe_model::{ModelEvent, ModelStream};
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{AbortReason, ErrorEvent, TurnAborted, TurnComplete};
@@ -53,6 +54,8 @@ pub(crate) struct Task {
     pub heard: HashSet<MessageId>,
     /// The newest headline of the model's reasoning.
     pub headline: Option<String>,
+    /// How often hooks had the task go on.
+    pub stops_refused: u32,
 }
 
 #[derive(Debug)]
@@ -67,6 +70,11 @@ pub(crate) enum Phase {
     Compacting(Compacting),
     /// The task is a command of the user's own.
     Shell,
+    /// The model is done, and the user's hooks are asked whether the task is.
+    Leaving {
+        /// Dropping it ends them.
+        _asking: AbortOnDropHandle<()>,
+    },
     Stopping(Stopping),
 }
 
@@ -189,6 +197,7 @@ impl Task {
             seen: Seen::since(started_at_ms),
             heard: HashSet::new(),
             headline: None,
+            stops_refused: 0,
         }
     }
 
@@ -254,7 +263,11 @@ impl Task {
         let stream = match &mut self.phase {
             Phase::Sampling { stream, .. } => stream,
             Phase::Compacting(compacting) => &mut compacting.stream,
-            Phase::Starting | Phase::Calling(_) | Phase::Shell | Phase::Stopping(_) => {
+            Phase::Starting
+            | Phase::Calling(_)
+            | Phase::Shell
+            | Phase::Leaving { .. }
+            | Phase::Stopping(_) => {
                 return std::future::pending().await;
             }
         };
@@ -273,7 +286,8 @@ impl Task {
             | Phase::Sampling { .. }
             | Phase::Calling(_)
             | Phase::Compacting(_)
-            | Phase::Shell => None,
+            | Phase::Shell
+            | Phase::Leaving { .. } => None,
         }
     }
 }

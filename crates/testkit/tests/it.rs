@@ -10,6 +10,7 @@ mod it {
     mod fake_host;
     mod faults;
     mod faulty;
+    mod hooks;
     mod host;
     mod models;
     mod personality;

@@ -31,6 +31,7 @@ pub mod item;
 
 // Whether a call happens.
 mod approval;
+pub mod hooks;
 mod policy;
 pub mod rules;
 pub mod safety;

@@ -95,6 +95,16 @@ pub(crate) const QUESTION_OPTIONS_MAX: usize = 3;
 /// Of one answer in the user's own words.
 pub(crate) const ANSWER_BYTES_MAX: usize = 16 * 1024;
 
+// Hooks
+pub(crate) const HOOK_TIMEOUT_SEC_DEFAULT: f64 = 60.0;
+pub(crate) const HOOK_TIMEOUT_SEC_MAX: f64 = 600.0;
+/// Of each of its two outputs; the rest is read and forgotten.
+pub(crate) const HOOK_OUTPUT_BYTES_MAX: usize = 64 * 1024;
+/// Of what it says, as it is passed on.
+pub(crate) const HOOK_REASON_BYTES_MAX: usize = 4 * 1024;
+/// Of a tool's answer, as a hook is told it.
+pub(crate) const HOOK_TOOL_OUTPUT_BYTES_MAX: usize = 256 * 1024;
+
 // Evidence
 /// A larger file is not read for its digest.
 pub(crate) const DIGEST_BYTES_MAX: u64 = 256 * 1024 * 1024;

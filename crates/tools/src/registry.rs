@@ -9,6 +9,7 @@ use troupe_protocol::tool::ToolSpec;
 
 use crate::call::{Call, Channel};
 use crate::command::Terminals;
+use crate::hooks::{self, Hooks};
 use crate::item;
 use crate::tool::{Concurrency, Tool, ToolOutput};
 use crate::toolbox::{ToolDeps, Toolbox};
@@ -28,6 +29,8 @@ pub struct Registry {
     terminals: Arc<Terminals>,
     /// Knows what calls did to files, if that is kept.
     keeper: Option<Arc<Keeper>>,
+    /// What the user wants to be run around calls; mostly nothing.
+    hooks: Option<Arc<Hooks>>,
 }
 
 impl Registry {
@@ -43,6 +46,7 @@ impl Registry {
             user_shell: None,
             terminals: Arc::default(),
             keeper: None,
+            hooks: None,
         }
     }
 
@@ -70,6 +74,15 @@ impl Registry {
     /// Returns what takes back changes of files; none if they are not kept.
     pub fn keeper(&self) -> Option<&Arc<Keeper>> {
         self.keeper.as_ref()
+    }
+
+    #[must_use]
+    pub fn with_hooks(self, hooks: Option<Arc<Hooks>>) -> Self {
+        Self { hooks, ..self }
+    }
+
+    pub fn hooks(&self) -> Option<&Arc<Hooks>> {
+        self.hooks.as_ref()
     }
 
     /// Adds a tool; one of the same name gives way.
@@ -108,7 +121,11 @@ impl Registry {
         let Some(tool) = self.find(name) else {
             return self.unknown(name, &call).await;
         };
-        guarded(name, call, |call| tool.call(call)).await
+        let run = |call| guarded(name, call, |call| tool.call(call));
+        match &self.hooks {
+            None => run(call).await,
+            Some(hooks) => hooks::around(hooks, &**tool, call, run).await,
+        }
     }
 
     /// Runs a command of the user's own, which is the call's input. No policy is asked.

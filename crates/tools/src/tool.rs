@@ -17,6 +17,11 @@ pub trait Tool: Send + Sync + Debug {
     /// Whether the engine may run a call beside other calls of the same turn.
     fn concurrency(&self) -> Concurrency;
 
+    /// Whether a call makes another agent.
+    fn makes_agents(&self) -> bool {
+        false
+    }
+
     /// Runs one call to its end. There is no error: a failure is an output that says so.
     async fn call(&self, call: Call) -> ToolOutput;
 }

@@ -23,6 +23,7 @@ use crate::command::{Commands, Terminals};
 use crate::edit::Editor;
 use crate::environment::{EnvironmentPolicy, Variables};
 use crate::file::Hidden;
+use crate::hooks::{HookSettings, Hooks};
 use crate::login::{self, LoginEnvironment};
 use crate::registry::Registry;
 use crate::rules::{RuleBook, RuleSource};
@@ -57,6 +58,8 @@ pub struct Toolbox {
     troupe_home: Option<PathBuf>,
     rules: RuleSource,
     answer_time_max: Option<Duration>,
+    secrets: Vec<String>,
+    hooks: Option<Arc<Hooks>>,
     /// None if what turns do to files is not kept.
     snapshots: Option<Arc<Snapshots>>,
 }
@@ -87,7 +90,7 @@ impl Toolbox {
             shell.clone(),
             environment,
             inherited.clone(),
-            secrets,
+            secrets.clone(),
         );
         Self {
             workers: Workers::new(launcher.clone(), &inherited),
@@ -98,6 +101,8 @@ impl Toolbox {
             troupe_home,
             rules,
             answer_time_max: None,
+            secrets,
+            hooks: None,
             snapshots: None,
         }
     }
@@ -124,6 +129,19 @@ impl Toolbox {
             answer_time_max,
             ..self
         }
+    }
+
+    /// Runs these commands of the user's around calls.
+    #[must_use]
+    pub fn with_hooks(self, settings: HookSettings) -> Self {
+        let hooks = Hooks::new(
+            settings,
+            self.launcher.clone(),
+            self.inherited.clone(),
+            &self.secrets,
+            self.shell.clone(),
+        );
+        Self { hooks, ..self }
     }
 
     /// Makes the registry of one session: every tool of this crate. What a person agrees to
@@ -179,6 +197,8 @@ impl Toolbox {
             Arc::new(UpdatePlan),
             Arc::new(RequestUserInput::new(self.answer_time_max)),
         ];
-        Registry::with_terminals(tools, terminals, user_shell).with_keeper(keeper)
+        Registry::with_terminals(tools, terminals, user_shell)
+            .with_keeper(keeper)
+            .with_hooks(self.hooks.clone())
     }
 }

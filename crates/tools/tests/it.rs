@@ -15,6 +15,8 @@ mod edits;
 mod escape;
 #[path = "it/files.rs"]
 mod files;
+#[path = "it/hooks.rs"]
+mod hooks;
 #[path = "it/images.rs"]
 mod images;
 #[path = "it/plans.rs"]

@@ -113,6 +113,7 @@ impl Prepared {
             })
             .with_answer_time_max(self.settings.conversation.answer_time_max())
             .with_undo(source.home.path(), self.settings.undo.keeping())
+            .with_hooks(self.settings.hooks.hooks.clone())
         });
         match trace {
             Trace::Kept => toolbox.registry(),

@@ -133,6 +133,7 @@ impl Conversation {
             | Phase::Sampling { .. }
             | Phase::Calling(_)
             | Phase::Shell
+            | Phase::Leaving { .. }
             | Phase::Stopping(_) => None,
         }
     }

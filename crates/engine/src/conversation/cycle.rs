@@ -39,7 +39,11 @@ impl Conversation {
                 self.cycle_answered(out, response, response_id, usage).await
             }
             Phase::Compacting(compacting) => self.compacted(out, compacting).await,
-            phase @ (Phase::Starting | Phase::Calling(_) | Phase::Shell | Phase::Stopping(_)) => {
+            phase @ (Phase::Starting
+            | Phase::Calling(_)
+            | Phase::Shell
+            | Phase::Leaving { .. }
+            | Phase::Stopping(_)) => {
                 task.phase = phase;
                 Ok(())
             }
@@ -159,6 +163,7 @@ impl Conversation {
         match signal {
             CallSignal::Event(event) => self.tool_event(out, call_id, event),
             CallSignal::Ask(ask) => Box::pin(self.ask(out, call_id, ask)).await,
+            CallSignal::MayStop(verdict) => Box::pin(self.may_stop(out, verdict)).await,
             CallSignal::Answered { index, output } => {
                 self.drop_question(out, &call_id)?;
                 let Some(calls) = self.calls() else {
@@ -279,7 +284,11 @@ impl Conversation {
         match &mut self.task.as_mut()?.phase {
             Phase::Calling(calls) => Some(calls),
             Phase::Stopping(stopping) => Some(&mut stopping.calls),
-            Phase::Starting | Phase::Sampling { .. } | Phase::Compacting(_) | Phase::Shell => None,
+            Phase::Starting
+            | Phase::Sampling { .. }
+            | Phase::Compacting(_)
+            | Phase::Shell
+            | Phase::Leaving { .. } => None,
         }
     }
 }

@@ -21,7 +21,7 @@ impl Conversation {
             return Ok(());
         };
         match task.output.judge(task.last_message.as_deref()) {
-            Verdict::Accepted => self.complete_task(out).await,
+            Verdict::Accepted => self.leave(out).await,
             Verdict::Repair(request) => {
                 let message = "the answer does not fit its output schema; it is asked for again";
                 let warning = EventMsg::Warning {

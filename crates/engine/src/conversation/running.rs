@@ -215,7 +215,11 @@ impl Conversation {
                 event => match &mut task.phase {
                     Phase::Sampling { response, .. } => response.apply(event, &mut said),
                     Phase::Compacting(compacting) => compacting.take(event),
-                    Phase::Starting | Phase::Calling(_) | Phase::Shell | Phase::Stopping(_) => (),
+                    Phase::Starting
+                    | Phase::Calling(_)
+                    | Phase::Shell
+                    | Phase::Leaving { .. }
+                    | Phase::Stopping(_) => (),
                 },
             }
         }

@@ -14,6 +14,7 @@ use troupe_process::{BackendChoice, Launcher, LauncherOptions};
 use troupe_protocol::approval::{ReviewDecision, UserInputRequest, UserInputResponse};
 use troupe_protocol::item::{CommandExecutionItem, FileChangeItem, TurnItem};
 use troupe_protocol::policy::{ApprovalPolicy, CollaborationMode, SandboxPolicy};
+use troupe_tools::hooks::HookSettings;
 use troupe_tools::rules::{RuleSource, Trust};
 use troupe_tools::{
     Ask, Call, CallContext, Channel, EnvironmentPolicy, Keeping, Registry, ToolDeps, ToolEvent,
@@ -37,6 +38,15 @@ impl Bench {
     }
 
     pub fn with_backend(backend: BackendChoice) -> Self {
+        Self::with(backend, HookSettings::default())
+    }
+
+    /// A session of a user with these hooks, in TOML.
+    pub fn hooked(hooks: &str) -> Self {
+        Self::with(BackendChoice::Auto, toml::from_str(hooks).unwrap())
+    }
+
+    fn with(backend: BackendChoice, hooks: HookSettings) -> Self {
         let root = TempDir::new().unwrap();
         let real = root.path().canonicalize().unwrap();
         let [cwd, outside, home] = ["cwd", "outside", "home"].map(|name| real.join(name));
@@ -75,7 +85,7 @@ impl Bench {
             _root: root,
             cwd,
             outside,
-            registry: Arc::new(toolbox.registry()),
+            registry: Arc::new(toolbox.with_hooks(hooks).registry()),
             channel: Arc::default(),
         }
     }

@@ -154,6 +154,10 @@ impl Tool for SpawnAgent {
         &SPEC
     }
 
+    fn makes_agents(&self) -> bool {
+        true
+    }
+
     fn concurrency(&self) -> Concurrency {
         Concurrency::Shared
     }

@@ -88,6 +88,10 @@ impl Tool for CreateSession {
         &SPEC
     }
 
+    fn makes_agents(&self) -> bool {
+        true
+    }
+
     fn concurrency(&self) -> Concurrency {
         Concurrency::Shared
     }

@@ -77,6 +77,10 @@ impl Tool for Fork {
         &SPEC
     }
 
+    fn makes_agents(&self) -> bool {
+        true
+    }
+
     fn concurrency(&self) -> Concurrency {
         Concurrency::Shared
     }

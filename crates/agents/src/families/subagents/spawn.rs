@@ -69,6 +69,10 @@ impl Tool for Spawn {
         &SPEC
     }
 
+    fn makes_agents(&self) -> bool {
+        true
+    }
+
     fn concurrency(&self) -> Concurrency {
         Concurrency::Shared
     }

@@ -83,7 +83,13 @@ async fn open_children_and_pending_results_outlive_a_compaction_on_every_wire() 
         for agent in agents(&actor).await {
             told = told.replace(&agent.session.short(), "ID");
         }
-        expect![[r#""#]].assert_eq(&told);
+        let expected = expect![[r#"
+
+            The agents that you made, as they stand now. Do not make them again.
+            - /root/slow (agent 1, session ID): running; you will be told when it ends, or wait for it
+            - /root/quick (agent 2, session ID): completed; its result waits in your inbox and will be told to you
+        "#]];
+        expected.assert_eq(&told);
         actor.shut_down().await;
     }
 }

@@ -1,0 +1,76 @@
+//! Between the model's last word and the end of a task: the user's hooks may have it go on.
+
+use tokio_util::task::AbortOnDropHandle;
+use troupe_protocol::{CallId, ResponseItem};
+use troupe_store::Error;
+use troupe_tools::hooks::Refusal;
+
+use super::Conversation;
+use crate::calls::{CallSignal, SessionChannel};
+use crate::context;
+use crate::emit::{Emitter, Line};
+use crate::limits::STOP_REFUSALS_MAX;
+use crate::task::Phase;
+
+impl Conversation {
+    /// Ends the task, after asking the hooks that want to be.
+    pub(super) async fn leave(&mut self, out: &mut Emitter) -> Result<(), Error> {
+        let hooks = self.tools.hooks().filter(|hooks| hooks.watches_stop());
+        let (Some(hooks), Some(task)) = (hooks.cloned(), &self.task) else {
+            return self.complete_task(out).await;
+        };
+        let context = task.call_context(self.id(), self.history.items().len());
+        let last_message = task.last_message.clone();
+        let channel = SessionChannel {
+            mailbox: self.mailbox.clone(),
+            epoch: task.epoch,
+            call_id: CallId("on_stop".to_owned()),
+        };
+        let asking = AbortOnDropHandle::new(tokio::spawn(async move {
+            let verdict = hooks
+                .on_stop(&context, last_message.as_deref(), &channel)
+                .await;
+            channel.send(CallSignal::MayStop(verdict)).await;
+        }));
+        if let Some(task) = &mut self.task {
+            task.phase = Phase::Leaving { _asking: asking };
+        }
+        Ok(())
+    }
+
+    /// Takes what the hooks say. What came meanwhile is a reason to go on in any case.
+    pub(super) async fn may_stop(
+        &mut self,
+        out: &mut Emitter,
+        verdict: Result<(), Refusal>,
+    ) -> Result<(), Error> {
+        let Some(task) = &mut self.task else {
+            return Ok(());
+        };
+        let Phase::Leaving { .. } = task.phase else {
+            return Ok(());
+        };
+        task.phase = Phase::Starting;
+        let id = task.id.clone();
+        match verdict {
+            Err(refusal) if task.stops_refused < STOP_REFUSALS_MAX => {
+                task.stops_refused += 1;
+                let item = ResponseItem::user_text(context::objection(&refusal));
+                out.write_lines([Line::item(&item)])?;
+                self.history.push(item);
+                return self.sample(out).await;
+            }
+            Err(Refusal { hook, .. }) => {
+                let message = format!(
+                    "hook {hook} has had this task go on {STOP_REFUSALS_MAX} times; it ends now"
+                );
+                out.warn(&id, message)?;
+            }
+            Ok(()) => {}
+        }
+        if self.deliver_steered(out).await? {
+            return self.sample(out).await;
+        }
+        self.complete_task(out).await
+    }
+}
