@@ -122,7 +122,15 @@ impl Configurator for ChildConfigurator {
         let policies = policies(&self.spec.tools)?;
         setup.tools = setup
             .tools
-            .narrow(|tool| policies.iter().all(|policy| policy.allows(tool)));
+            .narrow(move |tool| policies.iter().all(|policy| policy.allows(tool)));
+        for servers in self
+            .spec
+            .tools
+            .iter()
+            .filter_map(|list| list.mcp_servers.as_deref())
+        {
+            setup.tools = setup.tools.narrow_source(servers);
+        }
         setup.instructions.role.clone_from(&self.role);
         setup.session_id = self.session;
         setup.prompt_cache_key = self.cache_key.map(|session| session.to_string());

@@ -136,11 +136,12 @@ fn approvals(
 
 fn tools(parent: &Parent, role: &Role, why: &mut Vec<String>) -> Vec<ToolLists> {
     let mut tools = parent.tools.clone();
-    if role.tools != ToolPolicy::default() {
+    if role.tools != ToolPolicy::default() || role.mcp_servers.is_some() {
         let texts = |patterns: &[Pattern]| patterns.iter().map(Pattern::to_string).collect();
         tools.push(ToolLists {
             allow: role.tools.allow.as_deref().map(texts),
             deny: texts(&role.tools.deny),
+            mcp_servers: role.mcp_servers.clone(),
         });
         why.push(format!("tools are limited by the role {}", role.name));
     }

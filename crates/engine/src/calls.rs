@@ -14,6 +14,8 @@ use tokio_util::task::AbortOnDropHandle;
 use troupe_protocol::approval::{ReviewDecision, UserInputRequest, UserInputResponse};
 use troupe_protocol::history::ToolOutputBody;
 use troupe_protocol::item::TurnItem;
+use troupe_protocol::mcp::{ElicitationRequest, ElicitationResponse};
+use troupe_protocol::op::ElicitationDecision;
 use troupe_protocol::usage::TokenUsage;
 use troupe_protocol::{CallId, ItemId, ResponseId, ResponseItem};
 use troupe_tools::{Claim, Concurrency, Registry, ToolInput, ToolOutput};
@@ -338,14 +340,23 @@ impl troupe_tools::Channel for SessionChannel {
         match self.inquire(Inquiry::Approval(ask)).await {
             Some(Word::Decision(decision)) => decision,
             // A withdrawn question is a refusal.
-            Some(Word::Input(_)) | None => ReviewDecision::Denied,
+            Some(Word::Input(_) | Word::Elicitation { .. }) | None => ReviewDecision::Denied,
         }
     }
 
     async fn question(&self, request: UserInputRequest) -> Option<UserInputResponse> {
         match self.inquire(Inquiry::UserInput(request)).await {
             Some(Word::Input(response)) => response,
-            Some(Word::Decision(_)) | None => None,
+            Some(Word::Decision(_) | Word::Elicitation { .. }) | None => None,
+        }
+    }
+
+    async fn elicit(&self, request: ElicitationRequest) -> ElicitationResponse {
+        match self.inquire(Inquiry::Elicitation(request)).await {
+            Some(Word::Elicitation { response, .. }) => response,
+            Some(Word::Decision(_) | Word::Input(_)) | None => {
+                ElicitationResponse::without_content(ElicitationDecision::Cancel)
+            }
         }
     }
 }

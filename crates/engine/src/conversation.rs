@@ -2,15 +2,17 @@
 //!
 //! The parts of its behaviour are files of their own: `opening` and `forking` (how it
 //! begins), `preparing` (a user turn before anything is aborted for it), `running` (a task's
-//! requests), `skilled` (the skills it can use), `steering` (messages that join it), `cycle` (one response and its calls),
-//! `ending` (a task's result), `stopping` (ending a task early), `requests` (everything else
-//! a client may ask), `undoing` (files as they were), `compaction` (making the history
-//! smaller), `models` (what is known about the model), `hosted` (what the tree is told),
-//! `ordered` (what the tree asks for), `user_shell` (commands of the user's own).
+//! requests), `skilled` (the skills it can use), `steering` (messages that join it), `cycle`
+//! (one response and its calls), `equipping` (tools that come from elsewhere), `ending` (a
+//! task's result), `stopping` (ending a task early), `requests` (everything else a client may
+//! ask), `undoing` (files as they were), `compaction` (making the history smaller), `models`
+//! (what is known about the model), `hosted` (what the tree is told), `ordered` (what the tree
+//! asks for), `user_shell` (commands of the user's own).
 
 mod compaction;
 mod cycle;
 mod ending;
+mod equipping;
 mod forking;
 mod hosted;
 mod leaving;
@@ -51,6 +53,7 @@ use crate::task::{Mail, Task};
 use crate::user_input::Author;
 use models::Models;
 
+pub(crate) use equipping::SourceNews;
 pub(crate) use models::check_model;
 pub(crate) use preparing::From;
 pub(crate) use user_shell::untold;
@@ -65,6 +68,7 @@ pub(crate) struct Conversation {
     store: Arc<dyn Store>,
     model: Arc<dyn Model>,
     toolset: Arc<ToolSet>,
+    listings: equipping::Listings,
     instructions: Instructions,
     window: WindowSettings,
     /// The settings of the tasks to come.

@@ -5,6 +5,8 @@ use troupe_protocol::approval::{
     AgentLabel, ExecApprovalRequest, PatchApprovalRequest, ReviewDecision, UserInputRequest,
     UserInputResponse,
 };
+use troupe_protocol::mcp::{ElicitationRequest, ElicitationResponse};
+use troupe_protocol::op::ElicitationDecision;
 use troupe_protocol::{CallId, EventMsg};
 use troupe_tools::{Ask, check_answers};
 
@@ -12,6 +14,8 @@ use troupe_tools::{Ask, check_answers};
 pub enum Inquiry {
     Approval(Ask),
     UserInput(UserInputRequest),
+    /// A server asks.
+    Elicitation(ElicitationRequest),
 }
 
 /// What a person says to an inquiry, which ends it.
@@ -20,6 +24,11 @@ pub enum Word {
     Decision(ReviewDecision),
     /// None if the questions were withdrawn, or there is nobody to answer.
     Input(Option<UserInputResponse>),
+    /// What the server that asks is told.
+    Elicitation {
+        server_name: String,
+        response: ElicitationResponse,
+    },
 }
 
 /// Why a word is not taken. The inquiry, if there is one, stays open.
@@ -38,6 +47,7 @@ impl Inquiry {
             Self::Approval(Ask::Exec(request)) => EventMsg::ExecApprovalRequest(request),
             Self::Approval(Ask::Patch(request)) => EventMsg::ApplyPatchApprovalRequest(request),
             Self::UserInput(request) => EventMsg::RequestUserInput(request),
+            Self::Elicitation(request) => EventMsg::ElicitationRequest(request),
         }
     }
 
@@ -63,6 +73,11 @@ impl Inquiry {
                 agent,
                 ..request
             }),
+            Self::Elicitation(request) => Self::Elicitation(ElicitationRequest {
+                id: call_id,
+                agent,
+                ..request
+            }),
         }
     }
 
@@ -79,11 +94,21 @@ impl Inquiry {
             (Self::UserInput(request), Word::Input(Some(response))) => {
                 check_answers(&request.questions, response)
             }
-            (Self::Approval(_), Word::Input(_)) => {
+            (
+                Self::Elicitation(request),
+                Word::Elicitation {
+                    server_name,
+                    response,
+                },
+            ) => check_elicitation(request, server_name, response),
+            (Self::Approval(_), Word::Input(_) | Word::Elicitation { .. }) => {
                 Err("it asks for an approval, not for user input".to_owned())
             }
-            (Self::UserInput(_), Word::Decision(_)) => {
+            (Self::UserInput(_), Word::Decision(_) | Word::Elicitation { .. }) => {
                 Err("it asks for user input; send a user_input_answer".to_owned())
+            }
+            (Self::Elicitation(_), Word::Decision(_) | Word::Input(_)) => {
+                Err("a server asks; send a resolve_elicitation".to_owned())
             }
         };
         checked.map_err(|problem| NotTaken::Unfit {
@@ -94,19 +119,44 @@ impl Inquiry {
 
     /// The word when there is nobody to give one.
     pub fn refusal(&self) -> Word {
-        self.end(ReviewDecision::Denied)
+        self.end(ReviewDecision::Denied, ElicitationDecision::Decline)
     }
 
     /// The word when it is no longer asked.
     pub fn withdrawal(&self) -> Word {
-        self.end(ReviewDecision::Abort)
+        self.end(ReviewDecision::Abort, ElicitationDecision::Cancel)
     }
 
-    fn end(&self, decision: ReviewDecision) -> Word {
+    fn end(&self, decision: ReviewDecision, elicitation: ElicitationDecision) -> Word {
         match self {
             Self::Approval(_) => Word::Decision(decision),
             Self::UserInput(_) => Word::Input(None),
+            Self::Elicitation(request) => Word::Elicitation {
+                server_name: request.server_name.clone(),
+                response: ElicitationResponse::without_content(elicitation),
+            },
         }
+    }
+}
+
+/// A form that is accepted comes back filled; an address was only to be visited.
+fn check_elicitation(
+    request: &ElicitationRequest,
+    server_name: &str,
+    response: &ElicitationResponse,
+) -> Result<(), String> {
+    if request.server_name != server_name {
+        return Err(format!("the server {} asks it", request.server_name));
+    }
+    let is_form = request.request.get("requestedSchema").is_some();
+    let is_filled = matches!(&response.content, Some(content) if content.is_object());
+    match response.decision {
+        ElicitationDecision::Accept if is_form && !is_filled => {
+            Err("a form that is accepted needs its fields as an object in content".to_owned())
+        }
+        ElicitationDecision::Accept
+        | ElicitationDecision::Decline
+        | ElicitationDecision::Cancel => Ok(()),
     }
 }
 
@@ -116,6 +166,10 @@ impl Word {
         match self {
             Self::Decision(decision) => EventMsg::ApprovalResolved { call_id, decision },
             Self::Input(response) => EventMsg::UserInputResolved { call_id, response },
+            Self::Elicitation { response, .. } => EventMsg::ElicitationResolved {
+                id: call_id,
+                decision: response.decision,
+            },
         }
     }
 }

@@ -36,6 +36,9 @@ pub const RUNNING_TOOLS_SHOWN_MAX: usize = 16;
 /// How long a stopped task's tools may take to clean up before they are dropped.
 pub const STOP_GRACE_MS: u64 = 5_000;
 
+/// Lists of what servers offer that are being made. Over it `list_mcp_tools` is refused.
+pub const LISTINGS_MAX: usize = 8;
+
 /// Text of one submission, in characters.
 pub const INPUT_CHARS_MAX: usize = 1_048_576;
 

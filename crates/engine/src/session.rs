@@ -22,7 +22,7 @@ use troupe_protocol::{CallId, SubmissionId};
 use troupe_store::Error;
 
 use crate::calls::{CallSignal, Caller};
-use crate::conversation::Conversation;
+use crate::conversation::{Conversation, SourceNews};
 use crate::deps::{Deps, Setup};
 use crate::emit::Emitter;
 use crate::events::{EventStream, Publisher};
@@ -140,6 +140,8 @@ pub(crate) enum Input {
         id: SubmissionId,
         entries: Vec<SkillsEntry>,
     },
+    /// What is known of tools that come from elsewhere.
+    Source(Box<SourceNews>),
     /// Nothing runs below this session any more.
     TreeQuiet,
     /// Everything below this session has ended.
@@ -237,6 +239,7 @@ impl Actor {
             | Input::SkillsListed { id, .. } => id.clone(),
             Input::LastWord
             | Input::Order(_)
+            | Input::Source(_)
             | Input::TreeQuiet
             | Input::TreeClosed
             | Input::Model(_)
@@ -296,6 +299,11 @@ impl Actor {
                     conversation
                         .signal(&mut self.emitter, caller, call_id, *signal)
                         .await?;
+                }
+            }
+            Input::Source(news) => {
+                if let Some(conversation) = &mut self.conversation {
+                    Box::pin(conversation.source_news(&mut self.emitter, *news)).await?;
                 }
             }
             Input::StopDeadline => {

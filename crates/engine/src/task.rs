@@ -62,6 +62,11 @@ pub(crate) struct Task {
 pub(crate) enum Phase {
     /// Between two phases, while the next is being made.
     Starting,
+    /// Further tools are being found out.
+    Equipping {
+        /// Dropping it stops the waiting.
+        _work: AbortOnDropHandle<()>,
+    },
     Sampling {
         stream: ModelStream,
         response: Response,
@@ -264,6 +269,7 @@ impl Task {
             Phase::Sampling { stream, .. } => stream,
             Phase::Compacting(compacting) => &mut compacting.stream,
             Phase::Starting
+            | Phase::Equipping { .. }
             | Phase::Calling(_)
             | Phase::Shell
             | Phase::Leaving { .. }
@@ -283,6 +289,7 @@ impl Task {
         match &self.phase {
             Phase::Stopping(stopping) => Some(stopping.deadline),
             Phase::Starting
+            | Phase::Equipping { .. }
             | Phase::Sampling { .. }
             | Phase::Calling(_)
             | Phase::Compacting(_)

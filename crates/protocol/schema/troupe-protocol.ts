@@ -266,6 +266,24 @@ export type ContextCompactionItem = { id: ItemId, };
 export type ElicitationDecision = "accept" | "decline" | "cancel";
 
 /**
+ * A server wants to know something from the user while it runs a call.
+ */
+export type ElicitationRequest = { server_name: string,
+/**
+ * Answer with this id.
+ */
+id: CallId, turn_id?: SubmissionId | null,
+/**
+ * As the server wrote it: `mode` is `form` (with `message` and `requestedSchema`) or
+ * `url` (with `message`, `url` and `elicitationId`).
+ */
+request: JsonValue,
+/**
+ * Absent for the session's own.
+ */
+agent?: AgentLabel | null, };
+
+/**
  * Why a task is over.
  */
 export type End = "completed" | "errored" | "failed_to_start"
@@ -355,16 +373,19 @@ export type EventMsg = { "type": "session_configured" } & SessionConfigured
   | { "type": "mcp_startup_complete", ready: Array<string>, failed: Array<McpStartupFailure>, cancelled: Array<string>, }
   | { "type": "mcp_tool_call_begin", call_id: CallId, invocation: McpInvocation, }
   | { "type": "mcp_tool_call_end", call_id: CallId, invocation: McpInvocation, duration_ms: number, result?: JsonValue | null, error?: string | null, }
+  | { "type": "mcp_tool_call_progress", call_id: CallId, progress: number, total?: number | null, message?: string | null, }
   | { "type": "exec_approval_request" } & ExecApprovalRequest
   | { "type": "apply_patch_approval_request" } & PatchApprovalRequest
   | { "type": "request_user_input" } & UserInputRequest
   | { "type": "approval_resolved", call_id: CallId, decision: ReviewDecision, }
   | { "type": "user_input_resolved", call_id: CallId, response?: UserInputResponse | null, }
-  | { "type": "elicitation_request", server_name: string, id: string, request: JsonValue, }
+  | { "type": "elicitation_request" } & ElicitationRequest
+  | { "type": "elicitation_resolved", id: CallId, decision: ElicitationDecision, }
   | { "type": "entered_review_mode", target: ReviewTarget, user_facing_hint?: string | null, }
   | { "type": "exited_review_mode", review_output?: ReviewOutput | null, }
   | { "type": "list_skills_response", skills: Array<SkillsEntry>, }
   | { "type": "list_models_response" } & ModelList
+  | { "type": "mcp_list_tools_response" } & McpOffer
   | { "type": "subagent_lifecycle" } & SubagentLifecycle
   | { "type": "agent_inbox" } & AgentInbox
   | { "type": "collab_agent_spawn_begin" } & CollabSpawnBegin
@@ -556,7 +577,26 @@ export type Keepsake = { "keepsake": "note", agent: AgentId, note?: string | nul
 
 export type LineRange = { start: number, end: number, };
 
+export type McpAuthStatus = "unsupported" | "bearer_token";
+
 export type McpInvocation = { server: string, tool: string, arguments?: JsonValue | null, };
+
+/**
+ * Everything that the servers of a session offer.
+ */
+export type McpOffer = {
+/**
+ * By the name that the model calls them by.
+ */
+tools: { [key in string]: McpTool },
+/**
+ * By server, as the server describes them.
+ */
+resources: { [key in string]: Array<JsonValue> }, resource_templates: { [key in string]: Array<JsonValue> }, auth_statuses: { [key in string]: McpAuthStatus },
+/**
+ * Why a server offers nothing.
+ */
+failures?: { [key in string]: string }, };
 
 export type McpStartupFailure = { server: string, error: string, };
 
@@ -564,6 +604,16 @@ export type McpStartupStatus = { "state": "starting" }
   | { "state": "ready" }
   | { "state": "failed", error: string, }
   | { "state": "cancelled" };
+
+export type McpTool = { server: string,
+/**
+ * The name that the server knows it by.
+ */
+name: string, title?: string | null, description?: string | null, inputSchema: JsonValue,
+/**
+ * What the server says about what its tool does, unproved.
+ */
+annotations?: JsonValue | null, };
 
 export type McpToolCallItem = { id: ItemId, server: string, tool: string, arguments: JsonValue, status: WorkStatus, result?: JsonValue | null, error?: string | null, duration_ms?: number | null, };
 
@@ -1041,7 +1091,11 @@ arguments: JsonValue, status: WorkStatus, output?: string | null, };
 /**
  * Which tools one role allows. Deny beats allow; no allow list allows everything.
  */
-export type ToolLists = { allow?: Array<string> | null, deny?: Array<string>, };
+export type ToolLists = { allow?: Array<string> | null, deny?: Array<string>,
+/**
+ * The MCP servers whose tools may be used; all if absent.
+ */
+mcp_servers?: Array<string> | null, };
 
 /**
  * What a tool answers to the model: text, or parts when there is an image among them.

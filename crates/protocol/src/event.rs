@@ -21,7 +21,8 @@ use crate::error::ErrorInfo;
 use crate::id::{CallId, ItemId, ResponseId, SessionId, SubmissionId};
 use crate::input::UserInput;
 use crate::item::{CommandOutcome, TurnItem};
-use crate::op::ReviewTarget;
+use crate::mcp::{ElicitationRequest, McpOffer};
+use crate::op::{ElicitationDecision, ReviewTarget};
 use crate::session::TurnContext;
 use crate::undo::UndoCompleted;
 use crate::usage::{RateLimitSnapshot, TokenUsage, TokenUsageInfo};
@@ -195,6 +196,16 @@ pub enum EventMsg {
         error: Option<String>,
     },
 
+    /// How far a server says it is with a call.
+    McpToolCallProgress {
+        call_id: CallId,
+        progress: f64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        total: Option<f64>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+    },
+
     // Questions
     ExecApprovalRequest(ExecApprovalRequest),
     ApplyPatchApprovalRequest(PatchApprovalRequest),
@@ -211,10 +222,12 @@ pub enum EventMsg {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         response: Option<UserInputResponse>,
     },
-    ElicitationRequest {
-        server_name: String,
-        id: String,
-        request: Value,
+    ElicitationRequest(ElicitationRequest),
+    /// A server's question was answered, or withdrawn (`cancel`). What was filled in goes to
+    /// the server alone.
+    ElicitationResolved {
+        id: CallId,
+        decision: ElicitationDecision,
     },
 
     // Review
@@ -233,6 +246,7 @@ pub enum EventMsg {
         skills: Vec<SkillsEntry>,
     },
     ListModelsResponse(ModelList),
+    McpListToolsResponse(Box<McpOffer>),
 
     // Other agents
     SubagentLifecycle(SubagentLifecycle),
@@ -261,6 +275,7 @@ impl EventMsg {
                 | Self::ReasoningRawContentDelta(_)
                 | Self::AgentReasoningSectionBreak { .. }
                 | Self::ExecCommandOutputDelta(_)
+                | Self::McpToolCallProgress { .. }
         )
     }
 }

@@ -22,6 +22,7 @@ pub mod history;
 pub mod id;
 pub mod input;
 pub mod item;
+pub mod mcp;
 pub mod op;
 pub mod policy;
 pub mod project;

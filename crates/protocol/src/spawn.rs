@@ -76,6 +76,9 @@ pub struct ToolLists {
     pub allow: Option<Vec<String>>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deny: Vec<String>,
+    /// The MCP servers whose tools may be used; all if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mcp_servers: Option<Vec<String>>,
 }
 
 /// Who answers a child's requests for approval.

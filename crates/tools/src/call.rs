@@ -14,6 +14,8 @@ use troupe_protocol::approval::{
 use troupe_protocol::command::{OutputStream, PlanStep};
 use troupe_protocol::id::{CallId, ItemId, SessionId, SubmissionId};
 use troupe_protocol::item::TurnItem;
+use troupe_protocol::mcp::{ElicitationRequest, ElicitationResponse};
+use troupe_protocol::op::ElicitationDecision;
 use troupe_protocol::policy::{ApprovalPolicy, CollaborationMode, ReasoningEffort, SandboxPolicy};
 use troupe_protocol::undo::FileFact;
 
@@ -86,6 +88,12 @@ pub trait Channel: Send + Sync + Debug {
     /// Puts questions to a person and waits for the answers. There are none if nobody is
     /// there to answer, or if the questions are withdrawn.
     async fn question(&self, request: UserInputRequest) -> Option<UserInputResponse>;
+
+    /// Puts a server's question to a person and waits for the answer. Who cannot be asked
+    /// declines.
+    async fn elicit(&self, _: ElicitationRequest) -> ElicitationResponse {
+        ElicitationResponse::without_content(ElicitationDecision::Decline)
+    }
 }
 
 /// News from a running call.

@@ -19,6 +19,7 @@
 // The port: what the engine sees.
 mod call;
 mod registry;
+mod source;
 mod tool;
 mod toolbox;
 mod witness;
@@ -53,7 +54,7 @@ mod worker;
 
 // What is told of it.
 mod lines;
-mod truncate;
+pub mod truncate;
 
 mod limits;
 
@@ -66,5 +67,6 @@ pub use login::shell;
 pub use picture::{Picture, Scale};
 pub use policy::{Sandbox, Verdict};
 pub use registry::Registry;
+pub use source::{Gathered, Listener, Revision, ToolSource};
 pub use tool::{Claim, Concurrency, Tool, ToolOutput};
 pub use toolbox::{Keeping, ToolDeps, Toolbox};

@@ -1,6 +1,7 @@
 //! The tools of one session, by name.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use crate::call::{Call, Channel};
 use crate::command::Terminals;
 use crate::hooks::{self, Hooks};
 use crate::item;
+use crate::source::{Gathered, Revision, ToolSource};
 use crate::tool::{Concurrency, Tool, ToolOutput};
 use crate::toolbox::{ToolDeps, Toolbox};
 use crate::undo::Keeper;
@@ -25,12 +27,34 @@ pub struct Registry {
     withheld: BTreeSet<String>,
     /// Runs the user's own commands.
     user_shell: Option<UserShell>,
+    /// What every tool must pass, also one that comes later.
+    filters: Vec<Filter>,
+    later: Option<Later>,
     /// What calls left running. It ends with the registry.
     terminals: Arc<Terminals>,
     /// Knows what calls did to files, if that is kept.
     keeper: Option<Arc<Keeper>>,
     /// What the user wants to be run around calls; mostly nothing.
     hooks: Option<Arc<Hooks>>,
+}
+
+/// Tells by its name whether a tool may be used.
+#[derive(Clone)]
+struct Filter(Arc<dyn Fn(&str) -> bool + Send + Sync>);
+
+impl fmt::Debug for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Filter")
+    }
+}
+
+/// Where further tools come from, and which of its states the registry knows.
+#[derive(Debug, Clone)]
+struct Later {
+    source: Arc<dyn ToolSource>,
+    known: Option<Revision>,
+    /// The names that came from it.
+    names: BTreeSet<String>,
 }
 
 impl Registry {
@@ -44,6 +68,8 @@ impl Registry {
             tools,
             withheld: BTreeSet::new(),
             user_shell: None,
+            filters: Vec::new(),
+            later: None,
             terminals: Arc::default(),
             keeper: None,
             hooks: None,
@@ -90,14 +116,84 @@ impl Registry {
         self.tools.insert(tool.spec().name().to_owned(), tool);
     }
 
-    /// Keeps the tools that are allowed. The others are neither offered nor run.
+    /// Keeps the tools that are allowed. The others are neither offered nor run, whether they
+    /// are there or come later.
     #[must_use]
-    pub fn narrow(mut self, allows: impl Fn(&str) -> bool) -> Self {
+    pub fn narrow(mut self, allows: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
         let (allowed, withheld): (BTreeMap<_, _>, BTreeMap<_, _>) =
             self.tools.into_iter().partition(|(name, _)| allows(name));
         self.tools = allowed;
         self.withheld.extend(withheld.into_keys());
+        self.filters.push(Filter(Arc::new(allows)));
         self
+    }
+
+    /// Has further tools come from a source.
+    pub fn set_source(&mut self, source: Arc<dyn ToolSource>) {
+        self.later = Some(Later {
+            source,
+            known: None,
+            names: BTreeSet::new(),
+        });
+    }
+
+    /// Leaves these servers of the source, if there is one.
+    #[must_use]
+    pub fn narrow_source(mut self, servers: &[String]) -> Self {
+        if let Some(later) = &mut self.later {
+            later.source = later.source.only(servers);
+        }
+        self
+    }
+
+    /// Returns where further tools come from.
+    pub fn source(&self) -> Option<&Arc<dyn ToolSource>> {
+        self.later.as_ref().map(|later| &later.source)
+    }
+
+    /// Returns the source if it has something that this registry does not know.
+    pub fn news(&self) -> Option<&Arc<dyn ToolSource>> {
+        let later = self.later.as_ref()?;
+        let known = later.known == Some(later.source.revision());
+        (!known).then_some(&later.source)
+    }
+
+    /// Returns the registry with what its source has now. What calls left running belongs to
+    /// both.
+    #[must_use]
+    pub fn renewed(&self, gathered: Gathered) -> Self {
+        let mut tools = self.tools.clone();
+        let mut withheld = self.withheld.clone();
+        for name in self.later.iter().flat_map(|later| &later.names) {
+            tools.remove(name);
+            withheld.remove(name);
+        }
+        let mut names = BTreeSet::new();
+        for tool in gathered.tools {
+            let name = tool.spec().name().to_owned();
+            // What the engine brings keeps its name.
+            if tools.contains_key(&name) || withheld.contains(&name) {
+                continue;
+            }
+            names.insert(name.clone());
+            if self.filters.iter().all(|Filter(allows)| allows(&name)) {
+                tools.insert(name, tool);
+            } else {
+                withheld.insert(name);
+            }
+        }
+        Self {
+            tools,
+            withheld,
+            user_shell: self.user_shell.clone(),
+            filters: self.filters.clone(),
+            later: self.later.as_ref().map(|later| Later {
+                source: Arc::clone(&later.source),
+                known: Some(gathered.revision),
+                names,
+            }),
+            terminals: Arc::clone(&self.terminals),
+        }
     }
 
     /// Returns what the model is offered, by name.

@@ -11,7 +11,7 @@ pub(crate) fn tokens(bytes: u64) -> u64 {
 }
 
 /// Keeps the head and the tail of a text that is longer than `tokens_max`.
-pub(crate) fn middle(text: &str, tokens_max: usize) -> Cow<'_, str> {
+pub fn middle(text: &str, tokens_max: usize) -> Cow<'_, str> {
     let bytes_max = tokens_max.saturating_mul(BYTES_PER_TOKEN);
     if text.len() <= bytes_max {
         return Cow::Borrowed(text);

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use troupe_protocol::approval::{ReviewDecision, UserInputRequest, UserInputResponse};
 use troupe_protocol::command::WorkStatus;
 use troupe_protocol::item::TurnItem;
+use troupe_protocol::mcp::{ElicitationRequest, ElicitationResponse};
 
 use crate::call::{Ask, Channel, ToolEvent};
 
@@ -35,6 +36,10 @@ impl Witness {
             TurnItem::FileChange(item) => {
                 item.status = WorkStatus::Failed;
                 text.clone_into(&mut item.stderr);
+            }
+            TurnItem::McpToolCall(item) => {
+                item.status = WorkStatus::Failed;
+                item.error = Some(text.to_owned());
             }
             TurnItem::ToolCall(item) => {
                 item.status = WorkStatus::Failed;
@@ -79,5 +84,9 @@ impl Channel for Witness {
 
     async fn question(&self, request: UserInputRequest) -> Option<UserInputResponse> {
         self.inner.question(request).await
+    }
+
+    async fn elicit(&self, request: ElicitationRequest) -> ElicitationResponse {
+        self.inner.elicit(request).await
     }
 }

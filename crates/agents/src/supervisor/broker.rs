@@ -102,7 +102,7 @@ impl Supervisor {
         let event = inquiry.relayed(CallId(id.clone()), label).event();
         let on = match &question.inquiry {
             Inquiry::Approval(_) => WaitingOn::Approval,
-            Inquiry::UserInput(_) => WaitingOn::User,
+            Inquiry::UserInput(_) | Inquiry::Elicitation(_) => WaitingOn::User,
         };
         let refusal = question.inquiry.refusal();
         self.broker.questions.insert(id.clone(), question);

@@ -25,12 +25,10 @@ pub fn headless(msg: &EventMsg, approvals: HeadlessApprovals) -> Option<Op> {
             id: request.call_id.0.clone(),
             response: UserInputResponse::default(),
         },
-        EventMsg::ElicitationRequest {
-            server_name, id, ..
-        } => Op::ResolveElicitation {
-            server_name: server_name.clone(),
-            request_id: id.clone(),
-            decision: ElicitationDecision::Cancel,
+        EventMsg::ElicitationRequest(request) => Op::ResolveElicitation {
+            server_name: request.server_name.clone(),
+            request_id: request.id.0.clone(),
+            decision: ElicitationDecision::Decline,
             content: None,
         },
         _ => return None,

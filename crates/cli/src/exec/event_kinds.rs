@@ -48,7 +48,9 @@ pub fn is_beside_the_task(msg: &EventMsg) -> bool {
             | EventMsg::ApprovalResolved { .. }
             | EventMsg::RequestUserInput(_)
             | EventMsg::UserInputResolved { .. }
-            | EventMsg::ElicitationRequest { .. }
+            | EventMsg::ElicitationRequest(_)
+            | EventMsg::ElicitationResolved { .. }
+            | EventMsg::McpListToolsResponse(_)
             | EventMsg::EnteredReviewMode { .. }
             | EventMsg::ExitedReviewMode { .. }
             | EventMsg::ListSkillsResponse { .. }

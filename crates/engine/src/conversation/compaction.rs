@@ -130,6 +130,7 @@ impl Conversation {
         match &mut self.task.as_mut()?.phase {
             Phase::Compacting(compacting) => Some(compacting),
             Phase::Starting
+            | Phase::Equipping { .. }
             | Phase::Sampling { .. }
             | Phase::Calling(_)
             | Phase::Shell

@@ -40,6 +40,7 @@ impl Conversation {
             }
             Phase::Compacting(compacting) => self.compacted(out, compacting).await,
             phase @ (Phase::Starting
+            | Phase::Equipping { .. }
             | Phase::Calling(_)
             | Phase::Shell
             | Phase::Leaving { .. }
@@ -275,6 +276,7 @@ impl Conversation {
             ToolEvent::Files(fact) => {
                 out.write(&id, vec![RolloutRecord::Files(Box::new(fact))], Vec::new())
             }
+            ToolEvent::Other(msg) if msg.is_delta() => out.delta(&id, *msg),
             ToolEvent::Other(msg) => out.emit(&id, vec![*msg]),
         }
     }
@@ -285,6 +287,7 @@ impl Conversation {
             Phase::Calling(calls) => Some(calls),
             Phase::Stopping(stopping) => Some(&mut stopping.calls),
             Phase::Starting
+            | Phase::Equipping { .. }
             | Phase::Sampling { .. }
             | Phase::Compacting(_)
             | Phase::Shell

@@ -8,6 +8,7 @@ use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::rollout::{RolloutRecord, SessionMeta};
 use troupe_store::{Error, Log, Store};
 
+use super::equipping::Listings;
 use super::models::Models;
 use super::{Conversation, Usage, forking};
 use crate::deps::{Deps, Setup};
@@ -132,6 +133,7 @@ impl Conversation {
         Self {
             toolset: toolset::of(&setup.tools),
             tools: Arc::new(setup.tools),
+            listings: Listings::default(),
             task: None,
             unattended: false,
             store: setup.store,
@@ -221,6 +223,7 @@ impl Conversation {
     /// one of its calls is not taken for one of ours.
     pub(crate) fn after(mut self, other: &Self) -> Self {
         self.epoch = other.epoch;
+        self.listings = Listings::after(&other.listings);
         self
     }
 

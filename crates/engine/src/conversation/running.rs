@@ -145,6 +145,12 @@ impl Conversation {
             let stop = Stop::fatal(AbortReason::Error, message, ErrorInfo::Other);
             return self.stop(out, stop).await;
         }
+        if self.equip() {
+            return Ok(());
+        }
+        let Some(task) = &self.task else {
+            return Ok(());
+        };
         let stream = self.model.open(self.request(task));
         let mode = task.context.collaboration_mode;
         let response = Response::new(self.id(), task.id.clone(), mode, self.ids.clone());
@@ -216,6 +222,7 @@ impl Conversation {
                     Phase::Sampling { response, .. } => response.apply(event, &mut said),
                     Phase::Compacting(compacting) => compacting.take(event),
                     Phase::Starting
+                    | Phase::Equipping { .. }
                     | Phase::Calling(_)
                     | Phase::Shell
                     | Phase::Leaving { .. }

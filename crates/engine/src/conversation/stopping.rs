@@ -55,7 +55,7 @@ impl Conversation {
                 self.complete_items(out, &id, vec![item])?;
                 no_calls()
             }
-            Phase::Starting | Phase::Leaving { .. } => no_calls(),
+            Phase::Starting | Phase::Equipping { .. } | Phase::Leaving { .. } => no_calls(),
             Phase::Shell => {
                 self.shells.cancel_of(&id);
                 no_calls()
@@ -198,7 +198,10 @@ impl Conversation {
             }
             Phase::Compacting(compacting) => vec![super::compaction::item(compacting.item)],
             Phase::Stopping(mut stopping) => stopping.calls.take_open_items(),
-            Phase::Starting | Phase::Shell | Phase::Leaving { .. } => Vec::new(),
+            Phase::Starting
+            | Phase::Equipping { .. }
+            | Phase::Shell
+            | Phase::Leaving { .. } => Vec::new(),
         };
         let items = items.into_iter().map(as_failed).collect();
         let ends = self.completed_events(&task.id, items);

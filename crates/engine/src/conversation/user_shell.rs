@@ -103,6 +103,7 @@ impl Conversation {
             || !self.shells.running.is_empty()
             || self.is_listing()
             || self.is_listing_skills()
+            || self.is_offering()
     }
 
     /// Runs a command of the user's own.
@@ -288,9 +289,11 @@ impl Conversation {
                 }
                 self.complete_task(out).await
             }
-            Phase::Starting | Phase::Sampling { .. } | Phase::Calling(_) | Phase::Compacting(_) => {
-                Ok(())
-            }
+            Phase::Starting
+            | Phase::Equipping { .. }
+            | Phase::Sampling { .. }
+            | Phase::Calling(_)
+            | Phase::Compacting(_) => Ok(()),
         }
     }
 

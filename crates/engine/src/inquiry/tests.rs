@@ -1,6 +1,8 @@
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 use troupe_protocol::approval::ReviewDecision;
+use troupe_protocol::mcp::ElicitationResponse;
+use troupe_protocol::op::ElicitationDecision;
 use troupe_tools::Ask;
 
 use super::{Inquiry, Word};
@@ -26,6 +28,19 @@ fn question() -> Inquiry {
     let questions = json!([{"id": "name", "header": "Name", "question": "Whose?"}]);
     let request = json!({"call_id": "call_1", "turn_id": "1", "questions": questions});
     Inquiry::UserInput(serde_json::from_value(request).unwrap())
+}
+
+fn elicitation() -> Inquiry {
+    let request = json!({"mode": "form", "message": "Name?", "requestedSchema": {}});
+    let request = json!({"server_name": "s", "id": "call_1", "request": request});
+    Inquiry::Elicitation(serde_json::from_value(request).unwrap())
+}
+
+fn told(server_name: &str, decision: ElicitationDecision, content: Option<Value>) -> Word {
+    Word::Elicitation {
+        server_name: server_name.to_owned(),
+        response: ElicitationResponse { decision, content },
+    }
 }
 
 fn answers(answers: &Value) -> Word {
@@ -63,8 +78,36 @@ fn answers_fit_the_questions() {
 }
 
 #[test]
+fn a_server_is_told_what_it_asked_for() {
+    let accept = ElicitationDecision::Accept;
+    let filled = Some(json!({"name": "x"}));
+    check(
+        &elicitation(),
+        &told("s", accept, filled.clone()),
+        expect!["taken"],
+    );
+    check(
+        &elicitation(),
+        &told("other", accept, filled),
+        expect!["call_1 is not answered by this: the server s asks it"],
+    );
+    check(
+        &elicitation(),
+        &told("s", accept, None),
+        expect![
+            "call_1 is not answered by this: a form that is accepted needs its fields as an object in content"
+        ],
+    );
+    check(
+        &elicitation(),
+        &Word::Decision(ReviewDecision::Approved),
+        expect!["call_1 is not answered by this: a server asks; send a resolve_elicitation"],
+    );
+}
+
+#[test]
 fn every_inquiry_takes_its_refusal_and_its_withdrawal() {
-    for inquiry in [approval(), question()] {
+    for inquiry in [approval(), question(), elicitation()] {
         check(&inquiry, &inquiry.refusal(), expect!["taken"]);
         check(&inquiry, &inquiry.withdrawal(), expect!["taken"]);
     }

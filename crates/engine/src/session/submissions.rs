@@ -4,6 +4,7 @@ use troupe_protocol::CallId;
 use troupe_protocol::SubmissionId;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::AbortReason;
+use troupe_protocol::mcp::ElicitationResponse;
 use troupe_protocol::op::{ConfigureSession, Op, Submission};
 use troupe_protocol::session::TurnOverrides;
 use troupe_store::Error;
@@ -100,6 +101,22 @@ impl Actor {
                 conversation.decide(out, &id, CallId(call), word).await
             }
             Op::ListModels { refresh } => conversation.list_models(out, id, refresh),
+            Op::ResolveElicitation {
+                server_name,
+                request_id,
+                decision,
+                content,
+            } => {
+                let response = ElicitationResponse { decision, content };
+                let word = Word::Elicitation {
+                    server_name,
+                    response,
+                };
+                let call = CallId(request_id);
+                conversation.decide(out, &id, call, word).await
+            }
+            Op::ListMcpTools => conversation.list_mcp_tools(out, id),
+            Op::RefreshMcpServers => conversation.refresh_mcp_servers(out, &id),
             Op::Compact => conversation.compact(out, id).await,
             Op::ThreadRollback { num_turns } => conversation.roll_back(out, &id, num_turns).await,
             Op::Undo(request) => conversation.undo(out, &id, request).await,

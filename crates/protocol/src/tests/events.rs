@@ -92,6 +92,8 @@ examples! { EventMsg:
         r#"{"type":"mcp_tool_call_begin","call_id":"call_1","invocation":{"server":"s","tool":"t","arguments":{"a":1}}}"#,
     EventMsg::McpToolCallEnd { .. } =>
         r#"{"type":"mcp_tool_call_end","call_id":"call_1","invocation":{"server":"s","tool":"t"},"duration_ms":3,"result":{"content":[]}}"#,
+    EventMsg::McpToolCallProgress { .. } =>
+        r#"{"type":"mcp_tool_call_progress","call_id":"call_1","progress":0.5,"total":2.0,"message":"half"}"#,
     EventMsg::ExecApprovalRequest(_) =>
         r#"{"type":"exec_approval_request","call_id":"call_1","turn_id":"1","command":["make"],"cwd":"/repo","reason":"needs the network","parsed_cmd":[],"available_decisions":["approved","approved_for_session","approved_always","denied","abort"]}"#,
     EventMsg::ApplyPatchApprovalRequest(_) =>
@@ -102,8 +104,10 @@ examples! { EventMsg:
         r#"{"type":"approval_resolved","call_id":"call_1","decision":"denied"}"#,
     EventMsg::UserInputResolved { .. } =>
         r#"{"type":"user_input_resolved","call_id":"call_1","response":{"answers":{"colour":{"selected":["red"]}}}}"#,
-    EventMsg::ElicitationRequest { .. } =>
-        r#"{"type":"elicitation_request","server_name":"s","id":"7","request":{"message":"Name?"}}"#,
+    EventMsg::ElicitationRequest(_) =>
+        r#"{"type":"elicitation_request","server_name":"s","id":"7","turn_id":"1","request":{"message":"Name?","mode":"form"}}"#,
+    EventMsg::ElicitationResolved { .. } =>
+        r#"{"type":"elicitation_resolved","id":"7","decision":"decline"}"#,
     EventMsg::EnteredReviewMode { .. } =>
         r#"{"type":"entered_review_mode","target":{"type":"commit","sha":"abc","title":"fix"},"user_facing_hint":"abc"}"#,
     EventMsg::ExitedReviewMode { .. } =>
@@ -112,6 +116,8 @@ examples! { EventMsg:
         r#"{"type":"list_skills_response","skills":[{"cwd":"/repo","skills":[{"name":"s","description":"d","short_description":"e","path":"/s/SKILL.md","scope":"repo"}],"errors":[{"path":"/t/SKILL.md","message":"no name"}]}]}"#,
     EventMsg::ListModelsResponse(_) =>
         r#"{"type":"list_models_response","models":[{"model":"m-1","is_default":true,"context_window":200000,"max_output":100000,"efforts":["low","high"],"default_effort":"low","images":true},{"model":"m-2"}],"source":"built_in","note":"offline"}"#,
+    EventMsg::McpListToolsResponse(_) =>
+        r#"{"type":"mcp_list_tools_response","tools":{"mcp__s__t":{"server":"s","name":"t","title":"T","description":"d","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}},"resources":{"s":[{"uri":"a://b"}]},"resource_templates":{},"auth_statuses":{"s":"bearer_token"},"failures":{"u":"not found"}}"#,
     EventMsg::SubagentLifecycle(_) =>
         r#"{"type":"subagent_lifecycle","event":"created","subagent":{"agent_id":1,"parent_agent_id":0,"session_id":"67e55044-10b1-426f-9247-bb680e5fe0c8","parent_session_id":"67e55044-10b1-426f-9247-bb680e5fe0c9","path":"/root/a","origin":"spawn","status":{"queued":{"position":2}},"label":"l","summary":"s","reasoning_header":"h","started_at_ms":1,"pending_messages":0,"pending_interrupts":0}}"#,
     EventMsg::AgentInbox(_) =>
@@ -221,5 +227,5 @@ fn a_task_event_of_each_other_shape_round_trips() {
 fn only_pieces_are_deltas() {
     let delta = |line: &&&str| example::round_trip::<EventMsg>(line).is_delta();
     let deltas: Vec<&str> = LINES.iter().filter(delta).copied().collect();
-    expect!["agent_message_content_delta plan_delta reasoning_content_delta reasoning_raw_content_delta agent_reasoning_section_break exec_command_output_delta"].assert_eq(&example::tags(&deltas).join(" "));
+    expect!["agent_message_content_delta plan_delta reasoning_content_delta reasoning_raw_content_delta agent_reasoning_section_break exec_command_output_delta mcp_tool_call_progress"].assert_eq(&example::tags(&deltas).join(" "));
 }

@@ -186,6 +186,7 @@ fn a_tool_must_pass_the_lists_of_every_role_above() {
         tools: vec![ToolLists {
             allow: None,
             deny: vec!["spawn_agent".to_owned()],
+            mcp_servers: None,
         }],
         ..parent()
     };

@@ -1,0 +1,51 @@
+//! Tools that come from elsewhere, and only once somebody needs them.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use troupe_protocol::EventMsg;
+use troupe_protocol::mcp::McpOffer;
+
+use crate::tool::Tool;
+
+/// Where further tools of a session come from, such as servers that have to be started.
+///
+/// A session asks before a request to its model, and again when the revision has changed.
+#[async_trait]
+pub trait ToolSource: Send + Sync + Debug {
+    /// Returns a number that changes whenever [`ToolSource::gather`] would answer otherwise.
+    fn revision(&self) -> Revision;
+
+    /// Finds out what there is, starting what must be started. It ends by itself; who drops it
+    /// stops waiting, and what was started goes on for others.
+    async fn gather(&self, listener: Arc<dyn Listener>) -> Gathered;
+
+    /// Describes everything that is there, for people.
+    async fn offer(&self) -> McpOffer;
+
+    /// Has the next [`ToolSource::gather`] begin anew, also with what failed.
+    fn refresh(&self);
+
+    /// Returns the part of the source that these servers are.
+    fn only(&self, servers: &[String]) -> Arc<dyn ToolSource>;
+}
+
+/// Which state of a source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Revision(pub u64);
+
+/// Who is told how gathering goes on.
+#[async_trait]
+pub trait Listener: Send + Sync + Debug {
+    async fn tell(&self, event: EventMsg);
+}
+
+/// What a source has.
+#[derive(Debug)]
+pub struct Gathered {
+    pub revision: Revision,
+    pub tools: Vec<Arc<dyn Tool>>,
+    /// Why the session cannot go on without what is missing.
+    pub failure: Option<String>,
+}
