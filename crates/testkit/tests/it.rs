@@ -12,6 +12,7 @@ mod it {
     mod faulty;
     mod hooks;
     mod host;
+    mod mcp;
     mod models;
     mod personality;
     mod plan;

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{assert_none, cargo, read};
 
-/// Crates that were tried and refused.
+/// Crates that were tried and refused. (chrono is not among them: rmcp prints its time-outs with
+/// it. Our own clock is jiff.)
 const BANNED: &[(&str, &str)] = &[
     ("aide", "schemas come from schemars, of one version"),
     ("async-std", "discontinued; tokio is the runtime"),
@@ -13,10 +14,6 @@ const BANNED: &[(&str, &str)] = &[
         "unmaintained; retries are decided per error in crates/model",
     ),
     ("birdcage", "GPL"),
-    (
-        "chrono",
-        "jiff knows the zones of the host and checks its arithmetic",
-    ),
     (
         "command-group",
         "unmaintained; crates/process keeps the groups",

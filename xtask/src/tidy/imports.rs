@@ -15,6 +15,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("store", &["protocol"]),
     ("transport", &["protocol"]),
     ("tools", &["protocol", "process"]),
+    ("mcp", &["protocol", "process", "tools"]),
     ("engine", &["protocol", "model", "tools", "store"]),
     (
         "agents",
@@ -35,6 +36,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "store",
             "transport",
             "tools",
+            "mcp",
             "engine",
             "agents",
             "server",
@@ -52,6 +54,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "store",
             "transport",
             "tools",
+            "mcp",
             "engine",
             "agents",
             "server",

@@ -54,7 +54,8 @@ fn is_root(path: &str) -> bool {
     let folder = path.rsplit('/').nth(1).unwrap_or_default();
     path.ends_with("/src/lib.rs")
         || path.ends_with("/src/main.rs")
-        || ["tests", "benches", "examples", "bin", "fuzz_targets"].contains(&folder)
+        || path.contains("/src/bin/")
+        || ["tests", "benches", "examples", "fuzz_targets"].contains(&folder)
             && !path.contains("/src/")
 }
 

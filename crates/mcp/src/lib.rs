@@ -1,0 +1,44 @@
+//! The client of the Model Context Protocol: servers that bring tools and resources.
+//!
+//! ```text
+//! session ──gather──► Servers ──► Server (an actor per configuration) ──► Connection ──► rmcp
+//! model ──call──► McpTool ──policy──► Server::connect ──► Connection::call
+//!                    ▲                                        │
+//!                    └── progress, questions of the server ◄──┘
+//! ```
+//!
+//! A [`Hub`] belongs to the program. It has one [`server::Server`] for each configuration, so
+//! that all agents of a tree share its process. A server starts when a session first needs to
+//! know its tools, is started again after a crash, and ends with the hub.
+//!
+//! What a server says about itself (names, schemas, annotations, results) is hostile input: it is
+//! bounded, cleaned, and never trusted further than the user's configuration does.
+//!
+//! Deliberately absent: OAuth (a token comes from a variable), sampling and roots (a server gets
+//! neither our model nor our files), prompts, tasks, and the sandbox: a server is a program that
+//! the user configured, and runs with the user's rights and a small environment.
+
+mod approval;
+mod calls;
+mod client;
+mod config;
+mod connection;
+mod content;
+mod environment;
+mod hub;
+mod inspection;
+mod limits;
+mod lines;
+mod name;
+mod resources;
+mod server;
+mod source;
+mod stdio;
+mod streamable;
+mod tool;
+
+pub use approval::ApprovalMode;
+pub use config::{Door, ServerConfig};
+pub use hub::{Hub, HubDeps};
+pub use inspection::Inspection;
+pub use source::Servers;

@@ -1,0 +1,335 @@
+//! One server, as all sessions share it: an actor that owns the connection and its life.
+//!
+//! ```text
+//!           connect                    opened
+//!   Idle ────────────► Opening ───────────────────► Open ◄─┐
+//!    ▲                   │ ▲                         │     │ listed again
+//!    │ refresh           │ │ connect, after a while  ├─────┘
+//!    └────── Down ◄──────┘ └─────────────────────────┘ found closed
+//! ```
+//!
+//! A crash is noticed by who calls next. Tools stay known meanwhile, so that a crash does not
+//! change what the model is offered.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tokio::time::Instant;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::config::ServerConfig;
+use crate::connection::{Catalogue, Connection};
+use crate::hub::HubDeps;
+use crate::limits::{BACKOFF_FIRST_MS, BACKOFF_MAX_MS, DOWN_TIME, REQUESTS_MAX, STABLE_TIME};
+
+/// A way to one server. The server ends with the last of them.
+#[derive(Debug, Clone)]
+pub(crate) struct Server {
+    pub name: Arc<str>,
+    pub config: Arc<ServerConfig>,
+    inputs: mpsc::Sender<Input>,
+    known: watch::Receiver<Known>,
+    /// Counted here and not by the actor: who asks for a refresh sees it at once.
+    refreshes: Arc<AtomicU64>,
+}
+
+/// What everybody may know of a server.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Known {
+    /// It was there once.
+    pub was_open: bool,
+    pub catalogue: Arc<Catalogue>,
+    /// Grows with each change of the catalogue.
+    pub revision: u64,
+}
+
+#[derive(Debug)]
+enum Input {
+    Connect(Reply),
+    Opened(Result<Opened, String>),
+    Refresh,
+}
+
+type Reply = oneshot::Sender<Result<Arc<Connection>, String>>;
+
+#[derive(Debug)]
+struct Opened {
+    connection: Arc<Connection>,
+    catalogue: Catalogue,
+}
+
+impl Server {
+    pub(crate) fn new(name: &str, config: ServerConfig, deps: Arc<HubDeps>) -> Self {
+        let (sender, inputs) = mpsc::channel(REQUESTS_MAX);
+        let (known, reader) = watch::channel(Known::default());
+        let name: Arc<str> = name.into();
+        let config = Arc::new(config);
+        let actor = Actor {
+            name: Arc::clone(&name),
+            config: Arc::clone(&config),
+            deps,
+            inputs,
+            own: sender.downgrade(),
+            known,
+            changed: Arc::new(Notify::new()),
+            state: State::Idle,
+            crashes: 0,
+        };
+        // It ends when nobody has a way to it.
+        tokio::spawn(actor.run());
+        Self {
+            name,
+            config,
+            inputs: sender,
+            known: reader,
+            refreshes: Arc::default(),
+        }
+    }
+
+    pub(crate) fn known(&self) -> Known {
+        self.known.borrow().clone()
+    }
+
+    /// Returns a connection, starting the server if it does not run.
+    pub(crate) async fn connect(&self) -> Result<Arc<Connection>, String> {
+        let ended = || "the engine is ending".to_owned();
+        let (reply, answer) = oneshot::channel();
+        let sent = self.inputs.send(Input::Connect(reply)).await;
+        sent.map_err(|_| ended())?;
+        answer.await.map_err(|_| ended())?
+    }
+
+    /// Returns how often a refresh was asked for.
+    pub(crate) fn refreshes(&self) -> u64 {
+        self.refreshes.load(Ordering::Relaxed)
+    }
+
+    /// Has everything be found out anew by who asks next.
+    pub(crate) fn refresh(&self) {
+        self.refreshes.fetch_add(1, Ordering::Relaxed);
+        // A queue that is full of requests to connect: these find out anew what matters.
+        self.inputs.try_send(Input::Refresh).ok();
+    }
+}
+
+struct Actor {
+    name: Arc<str>,
+    config: Arc<ServerConfig>,
+    deps: Arc<HubDeps>,
+    inputs: mpsc::Receiver<Input>,
+    /// For what runs beside the loop. It does not keep the actor alive.
+    own: mpsc::WeakSender<Input>,
+    known: watch::Sender<Known>,
+    /// The server has said that its tools changed.
+    changed: Arc<Notify>,
+    state: State,
+    /// Ends in a row.
+    crashes: u32,
+}
+
+enum State {
+    Idle,
+    Opening {
+        waiting: Vec<Reply>,
+        /// Dropping it stops the start.
+        _work: AbortOnDropHandle<()>,
+    },
+    Open {
+        connection: Arc<Connection>,
+        since: Instant,
+    },
+    Down {
+        error: String,
+        /// Until then nobody waits for another try.
+        until: Instant,
+    },
+}
+
+impl Actor {
+    async fn run(mut self) {
+        loop {
+            tokio::select! {
+                input = self.inputs.recv() => match input {
+                    Some(Input::Connect(reply)) => self.connect(reply),
+                    Some(Input::Opened(opened)) => self.opened(opened),
+                    Some(Input::Refresh) => self.refresh(),
+                    None => return,
+                },
+                () = self.changed.notified() => self.list_again(),
+            }
+        }
+    }
+
+    fn connect(&mut self, reply: Reply) {
+        match &mut self.state {
+            State::Opening { waiting, .. } => waiting.push(reply),
+            State::Open { connection, .. } if !connection.is_closed() => {
+                // Who does not wait any more does not need it.
+                reply.send(Ok(Arc::clone(connection))).ok();
+            }
+            State::Open { since, .. } => {
+                let was_stable = since.elapsed() >= STABLE_TIME;
+                self.crashes = if was_stable { 1 } else { self.crashes + 1 };
+                self.start(vec![reply], backoff(self.crashes));
+            }
+            State::Down { error, until } if *until > Instant::now() => {
+                reply.send(Err(error.clone())).ok();
+            }
+            State::Idle | State::Down { .. } => self.start(vec![reply], Duration::ZERO),
+        }
+    }
+
+    /// Starts the server, after a while.
+    fn start(&mut self, waiting: Vec<Reply>, delay: Duration) {
+        let time_max = self.config.startup_time_max;
+        let (name, config) = (Arc::clone(&self.name), Arc::clone(&self.config));
+        let (deps, changed) = (Arc::clone(&self.deps), Arc::clone(&self.changed));
+        self.work(waiting, async move {
+            tokio::time::sleep(delay).await;
+            let opening = async {
+                let connection = Connection::open(&name, &config, &deps, changed).await?;
+                let catalogue = connection.catalogue().await;
+                Ok(Opened {
+                    catalogue: catalogue.map_err(|trouble| trouble.to_string())?,
+                    connection: Arc::new(connection),
+                })
+            };
+            within(time_max, opening).await
+        });
+    }
+
+    /// Asks an open server for its tools once more.
+    fn list_again(&mut self) {
+        let State::Open { connection, .. } = &self.state else {
+            return;
+        };
+        let connection = Arc::clone(connection);
+        let time_max = self.config.startup_time_max;
+        self.work(Vec::new(), async move {
+            let listing = async {
+                let catalogue = connection.catalogue().await;
+                Ok(Opened {
+                    catalogue: catalogue.map_err(|trouble| trouble.to_string())?,
+                    connection,
+                })
+            };
+            within(time_max, listing).await
+        });
+    }
+
+    /// Does work beside the loop, which ends as an input of it.
+    fn work(
+        &mut self,
+        waiting: Vec<Reply>,
+        work: impl Future<Output = Result<Opened, String>> + Send + 'static,
+    ) {
+        let own = self.own.clone();
+        let work = tokio::spawn(async move {
+            let opened = work.await;
+            if let Some(own) = own.upgrade() {
+                // An actor that is gone has ended this work too.
+                own.send(Input::Opened(opened)).await.ok();
+            }
+        });
+        self.state = State::Opening {
+            waiting,
+            _work: AbortOnDropHandle::new(work),
+        };
+    }
+
+    fn opened(&mut self, opened: Result<Opened, String>) {
+        let State::Opening { waiting, .. } = &mut self.state else {
+            return;
+        };
+        let waiting = std::mem::take(waiting);
+        let answer = match opened {
+            Ok(Opened {
+                connection,
+                catalogue,
+            }) => {
+                self.known.send_modify(|known| known.learn(catalogue));
+                self.state = State::Open {
+                    connection: Arc::clone(&connection),
+                    since: Instant::now(),
+                };
+                Ok(connection)
+            }
+            Err(error) => {
+                self.crashes += 1;
+                // One that never was there keeps every new session waiting; one that was there
+                // is missed.
+                let was_open = self.known.borrow().was_open;
+                let hold = if was_open {
+                    backoff(self.crashes)
+                } else {
+                    DOWN_TIME
+                };
+                self.state = State::Down {
+                    error: error.clone(),
+                    until: Instant::now() + hold,
+                };
+                Err(error)
+            }
+        };
+        for reply in waiting {
+            // Who does not wait any more does not need it.
+            reply.send(answer.clone()).ok();
+        }
+    }
+
+    fn refresh(&mut self) {
+        self.crashes = 0;
+        match &self.state {
+            State::Open { connection, .. } if connection.is_closed() => self.state = State::Idle,
+            State::Open { .. } => self.list_again(),
+            State::Down { .. } => self.state = State::Idle,
+            State::Idle | State::Opening { .. } => (),
+        }
+    }
+}
+
+impl Known {
+    fn learn(&mut self, catalogue: Catalogue) {
+        if self.was_open && *self.catalogue == catalogue {
+            return;
+        }
+        self.revision += 1;
+        self.was_open = true;
+        self.catalogue = Arc::new(catalogue);
+    }
+}
+
+async fn within<T>(
+    time_max: Duration,
+    work: impl Future<Output = Result<T, String>>,
+) -> Result<T, String> {
+    let done = tokio::time::timeout(time_max, work).await;
+    done.unwrap_or_else(|_| {
+        Err(format!(
+            "it was not ready within {:.1} s (startup_timeout_sec)",
+            time_max.as_secs_f64()
+        ))
+    })
+}
+
+/// Returns how long to wait before a start that follows so many ends.
+fn backoff(crashes: u32) -> Duration {
+    let doubled = 2_u64.saturating_pow(crashes.saturating_sub(1));
+    match crashes {
+        0 => Duration::ZERO,
+        _ => Duration::from_millis(BACKOFF_FIRST_MS.saturating_mul(doubled).min(BACKOFF_MAX_MS)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::backoff;
+
+    #[test]
+    fn the_pauses_grow_to_half_a_minute() {
+        let pauses = [0, 1, 2, 3, 7, 8, 9, u32::MAX].map(|crashes| backoff(crashes).as_millis());
+        assert_eq!(pauses, [0, 250, 500, 1_000, 16_000, 30_000, 30_000, 30_000]);
+    }
+}

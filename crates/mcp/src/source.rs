@@ -1,0 +1,318 @@
+//! The servers of one session: where its further tools come from.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures_util::future::join_all;
+use serde_json::Value;
+use troupe_protocol::EventMsg;
+use troupe_protocol::event::{McpStartupFailure, McpStartupStatus};
+use troupe_protocol::mcp::{McpAuthStatus, McpOffer, McpTool};
+use troupe_tools::{Gathered, Listener, Revision, Tool, ToolSource};
+
+use crate::config::Door;
+use crate::connection::{Catalogue, Listed, ToolInfo};
+use crate::limits::{PAGES_MAX, TOOLS_MAX};
+use crate::name::names;
+use crate::resources;
+use crate::server::Server;
+use crate::tool::{Agreements, ServerTool};
+
+/// Some of the hub's servers. What a person agrees to for the session is remembered here.
+#[derive(Debug, Clone)]
+pub struct Servers {
+    servers: Vec<Server>,
+    agreements: Arc<Agreements>,
+}
+
+/// How the start of a server went.
+#[derive(Debug)]
+struct Start<'a> {
+    server: &'a Server,
+    outcome: Result<Arc<Catalogue>, String>,
+    /// It did not run before.
+    is_new: bool,
+    revision: u64,
+}
+
+impl Servers {
+    pub(crate) fn new(servers: Vec<Server>) -> Self {
+        Self {
+            servers,
+            agreements: Arc::default(),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.servers.is_empty()
+    }
+
+    pub(crate) fn all(&self) -> &[Server] {
+        &self.servers
+    }
+
+    /// Starts all servers side by side, and waits for each as long as it may take.
+    async fn start_all<'a>(&'a self, listener: &dyn Listener) -> Vec<Start<'a>> {
+        let starts = self.servers.iter().map(|server| start(server, listener));
+        join_all(starts).await
+    }
+
+    fn tools(&self, starts: &[Start<'_>]) -> Vec<Arc<dyn Tool>> {
+        let offered = offered(starts);
+        let pairs: Vec<(&str, &str)> = offered
+            .iter()
+            .map(|(server, tool)| (&*server.name, tool.name.as_str()))
+            .collect();
+        let named = names(&pairs).into_iter().zip(offered);
+        let tools = named.map(|(name, (server, tool))| {
+            let agreements = Arc::clone(&self.agreements);
+            Arc::new(ServerTool::new(name, server.clone(), tool, agreements)) as Arc<dyn Tool>
+        });
+        let mut tools: Vec<Arc<dyn Tool>> = tools.collect();
+        let with_resources = starts.iter().filter(|start| {
+            let outcome = start.outcome.as_ref();
+            outcome.is_ok_and(|catalogue| catalogue.has_resources)
+        });
+        let with_resources: Vec<Server> =
+            with_resources.map(|start| start.server.clone()).collect();
+        if !with_resources.is_empty() {
+            tools.extend(resources::tools(with_resources));
+        }
+        tools
+    }
+}
+
+/// Starts one server, unless it runs, and tells what there is to tell.
+async fn start<'a>(server: &'a Server, listener: &dyn Listener) -> Start<'a> {
+    let is_new = !server.known().was_open;
+    let refreshes = server.refreshes();
+    if is_new {
+        tell(listener, server, McpStartupStatus::Starting).await;
+    }
+    let connected = server.connect().await;
+    // Together, so that a change after this moment is noticed.
+    let known = server.known();
+    let outcome = connected.map(|_| known.catalogue);
+    if is_new || outcome.is_err() {
+        let status = match &outcome {
+            Ok(_) => McpStartupStatus::Ready,
+            Err(error) => McpStartupStatus::Failed {
+                error: error.clone(),
+            },
+        };
+        tell(listener, server, status).await;
+    }
+    Start {
+        server,
+        outcome,
+        is_new,
+        revision: known.revision + refreshes,
+    }
+}
+
+/// Returns the tools that the configuration lets through.
+fn offered<'a>(starts: &'a [Start<'_>]) -> Vec<(&'a Server, &'a ToolInfo)> {
+    let ready = starts.iter().filter_map(|start| {
+        let catalogue = start.outcome.as_ref().ok()?;
+        Some((start.server, catalogue))
+    });
+    let mut offered = Vec::new();
+    for (server, catalogue) in ready {
+        let mut seen = BTreeSet::new();
+        let tools = catalogue.tools.iter();
+        let tools = tools.filter(|tool| server.config.choice.allows(&tool.name));
+        // A server that offers a name twice means one tool.
+        let tools = tools.filter(|tool| seen.insert(tool.name.as_str()));
+        offered.extend(tools.map(|tool| (server, tool)));
+    }
+    offered
+}
+
+async fn tell(listener: &dyn Listener, server: &Server, status: McpStartupStatus) {
+    let server = server.name.to_string();
+    let update = EventMsg::McpStartupUpdate { server, status };
+    listener.tell(update).await;
+}
+
+async fn warn(listener: &dyn Listener, message: String) {
+    listener.tell(EventMsg::Warning { message }).await;
+}
+
+/// Tells how all starts went, if there is something to tell.
+async fn tell_complete(listener: &dyn Listener, starts: &[Start<'_>]) {
+    let failed = starts.iter().filter_map(|start| {
+        let error = start.outcome.as_ref().err()?;
+        Some(McpStartupFailure {
+            server: start.server.name.to_string(),
+            error: error.clone(),
+        })
+    });
+    let failed: Vec<McpStartupFailure> = failed.collect();
+    if failed.is_empty() && !starts.iter().any(|start| start.is_new) {
+        return;
+    }
+    for failure in &failed {
+        let McpStartupFailure { server, error } = failure;
+        let message = format!("the MCP server {server} is not there, nor its tools: {error}");
+        warn(listener, message).await;
+    }
+    let is_cut = |start: &&Start<'_>| {
+        let outcome = start.outcome.as_ref();
+        start.is_new && outcome.is_ok_and(|catalogue| catalogue.is_cut)
+    };
+    for start in starts.iter().filter(is_cut) {
+        let name = &start.server.name;
+        let message = format!(
+            "the MCP server {name} has more tools than the first {TOOLS_MAX}, which are offered; \
+             choose with mcp_servers.{name}.enabled_tools"
+        );
+        warn(listener, message).await;
+    }
+    let ready = starts.iter().filter(|start| start.outcome.is_ok());
+    let ready = ready.map(|start| start.server.name.to_string()).collect();
+    let complete = EventMsg::McpStartupComplete {
+        ready,
+        failed,
+        cancelled: Vec::new(),
+    };
+    listener.tell(complete).await;
+}
+
+/// Returns why a session cannot go on.
+fn failure(starts: &[Start<'_>]) -> Option<String> {
+    starts.iter().find_map(|start| {
+        let error = start.outcome.as_ref().err()?;
+        let name = &start.server.name;
+        start
+            .server
+            .config
+            .required
+            .then(|| format!("the MCP server {name}, which is required, is not there: {error}"))
+    })
+}
+
+#[async_trait]
+impl ToolSource for Servers {
+    fn revision(&self) -> Revision {
+        let servers = self.servers.iter();
+        let revisions = servers.map(|server| server.known().revision + server.refreshes());
+        Revision(revisions.sum())
+    }
+
+    async fn gather(&self, listener: Arc<dyn Listener>) -> Gathered {
+        let starts = self.start_all(&*listener).await;
+        tell_complete(&*listener, &starts).await;
+        Gathered {
+            revision: Revision(starts.iter().map(|start| start.revision).sum()),
+            tools: self.tools(&starts),
+            failure: failure(&starts),
+        }
+    }
+
+    async fn offer(&self) -> McpOffer {
+        let starts = self.start_all(&Nobody).await;
+        let mut offer = McpOffer::default();
+        let offered = offered(&starts);
+        let pairs: Vec<(&str, &str)> = offered
+            .iter()
+            .map(|(server, tool)| (&*server.name, tool.name.as_str()))
+            .collect();
+        for (name, (server, tool)) in names(&pairs).into_iter().zip(offered) {
+            offer.tools.insert(name, described(server, tool));
+        }
+        for start in &starts {
+            let name = start.server.name.to_string();
+            let status = auth_status(&start.server.config.door);
+            offer.auth_statuses.insert(name.clone(), status);
+            match &start.outcome {
+                Err(error) => {
+                    offer.failures.insert(name, error.clone());
+                }
+                Ok(catalogue) if catalogue.has_resources => {
+                    let resources = everything(start.server, Listed::Resources).await;
+                    let templates = everything(start.server, Listed::Templates).await;
+                    offer.resources.insert(name.clone(), resources);
+                    offer.resource_templates.insert(name, templates);
+                }
+                Ok(_) => (),
+            }
+        }
+        offer
+    }
+
+    fn refresh(&self) {
+        for server in &self.servers {
+            server.refresh();
+        }
+    }
+
+    fn only(&self, servers: &[String]) -> Arc<dyn ToolSource> {
+        let is_one = |server: &&Server| servers.iter().any(|name| **name == *server.name);
+        Arc::new(Self {
+            servers: self.servers.iter().filter(is_one).cloned().collect(),
+            agreements: Arc::clone(&self.agreements),
+        })
+    }
+}
+
+/// Hears of starts that no session waits for.
+#[derive(Debug)]
+struct Nobody;
+
+#[async_trait]
+impl Listener for Nobody {
+    async fn tell(&self, _: EventMsg) {}
+}
+
+fn described(server: &Server, tool: &ToolInfo) -> McpTool {
+    McpTool {
+        server: server.name.to_string(),
+        name: tool.name.clone(),
+        title: tool.title.clone(),
+        description: tool.description.clone(),
+        input_schema: tool.input_schema.clone(),
+        annotations: tool.annotations.clone(),
+    }
+}
+
+fn auth_status(door: &Door) -> McpAuthStatus {
+    match door {
+        Door::Http {
+            bearer_token_env_var: Some(_),
+            ..
+        } => McpAuthStatus::BearerToken,
+        Door::Http { .. } | Door::Stdio { .. } => McpAuthStatus::Unsupported,
+    }
+}
+
+/// Returns all pages of a list. One that cannot be had is the end of it.
+async fn everything(server: &Server, what: Listed) -> Vec<Value> {
+    let key = match what {
+        Listed::Resources => "resources",
+        Listed::Templates => "resourceTemplates",
+    };
+    let mut all = Vec::new();
+    let mut cursor = None;
+    for _ in 0..PAGES_MAX {
+        let Ok(connection) = server.connect().await else {
+            break;
+        };
+        let listing = connection.list(what, cursor.take());
+        let time_max = server.config.tool_time_max;
+        let Ok(Ok(mut page)) = tokio::time::timeout(time_max, listing).await else {
+            break;
+        };
+        if let Some(Value::Array(entries)) = page.get_mut(key).map(Value::take) {
+            all.extend(entries);
+        }
+        cursor = page
+            .get("nextCursor")
+            .and_then(Value::as_str)
+            .map(ToOwned::to_owned);
+        if cursor.is_none() {
+            break;
+        }
+    }
+    all
+}
