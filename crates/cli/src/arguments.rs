@@ -4,8 +4,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::bench;
 use crate::commands::{
-    agents, apply_patch, completion, config, demo, doctor, exec, mock_model, models, proto, review,
-    roles, rules, sessions, skills, undo,
+    agents, apply_patch, completion, config, demo, doctor, exec, mcp, mock_model, models, proto,
+    review, roles, rules, sessions, skills, undo,
 };
 
 /// A local coding-agent engine in which one agent can run many.
@@ -64,6 +64,8 @@ pub enum Command {
     Config(config::ConfigArguments),
     /// List, add, remove and check rules about commands: allow, ask, forbid.
     Rules(rules::RulesArguments),
+    /// List, try, add and remove MCP servers, which bring further tools.
+    Mcp(mcp::McpArguments),
     /// Apply a patch in the engine's patch format to files of this directory.
     ApplyPatch(apply_patch::ApplyPatchArguments),
     /// Serve a screenplay as a model over HTTP.

@@ -7,6 +7,7 @@ pub mod config;
 pub mod demo;
 pub mod doctor;
 pub mod exec;
+pub mod mcp;
 pub mod mock_model;
 pub mod models;
 mod one_op;
@@ -56,6 +57,7 @@ pub fn run(cli: Cli) -> Outcome {
         Some(Command::Doctor(arguments)) => doctor::run(arguments, overrides, layers),
         Some(Command::Config(arguments)) => config::run(arguments, overrides, layers),
         Some(Command::Rules(arguments)) => rules::run(arguments, overrides, layers),
+        Some(Command::Mcp(arguments)) => mcp::run(arguments, overrides, layers),
         Some(Command::ApplyPatch(arguments)) => apply_patch::run(arguments),
         Some(Command::MockModel(arguments)) => mock_model::run(arguments),
         Some(Command::Bench(arguments)) => crate::bench::run(arguments),
@@ -77,7 +79,8 @@ fn needs_no_configuration(command: &Command) -> bool {
         | Command::Doctor(_)
         | Command::Config(_)
         | Command::Skills(_)
-        | Command::Rules(_) => false,
+        | Command::Rules(_)
+        | Command::Mcp(_) => false,
         Command::Sessions(_)
         | Command::Roles(_)
         | Command::Reindex

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use troupe_mcp::ServerConfig;
 use troupe_model::cassette::{CASSETTE, Player, Recorder};
 use troupe_model::{
     ConnectError, Model, ModelError, ModelErrorKind, ModelRequest, ModelStream, ProviderConfig,
@@ -164,6 +165,7 @@ fn tape(path: &Path, error: io::Error) -> ModelTrouble {
 /// Variables that commands never see.
 pub fn secret_variables(settings: &Settings) -> Vec<String> {
     let providers = settings.model.model_providers.values();
+    let servers = settings.integrations.mcp_servers.values();
     providers
         .flat_map(|provider| {
             provider
@@ -172,6 +174,7 @@ pub fn secret_variables(settings: &Settings) -> Vec<String> {
                 .chain(provider.env_http_headers.values())
         })
         .cloned()
+        .chain(servers.flat_map(ServerConfig::secret_variables))
         .chain([CODEX_KEY_VARIABLE.to_owned()])
         .collect()
 }

@@ -16,10 +16,12 @@ use troupe_engine::skills::Skills;
 use troupe_engine::{
     Configurator, ConfigureError, Instructions, Origin, ProjectDocSettings, Setup, WindowSettings,
 };
+use troupe_mcp::{Hub, HubDeps};
 use troupe_process::{Launcher, LauncherOptions};
 use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::session::{SessionSource, TurnOverrides};
 use troupe_store::{EmbeddedStore, MemoryStore, Store};
+use troupe_tools::Registry;
 
 pub use prepared::Prepared;
 use prepared::Trace;
@@ -46,6 +48,8 @@ pub struct Wiring {
     store: OnceLock<Arc<dyn Store>>,
     launcher: Launcher,
     skills: Arc<Skills>,
+    /// The servers of all sessions, from the first one that has any.
+    hub: OnceLock<Hub>,
     surroundings: OnceLock<Surroundings>,
     /// The configuration of the directory that the program works in.
     here: Arc<Prepared>,
@@ -75,6 +79,7 @@ impl Wiring {
             store: OnceLock::new(),
             launcher,
             skills: Arc::new(Skills::new(source.home.skill_places())),
+            hub: OnceLock::new(),
             surroundings: OnceLock::new(),
             here: Arc::new(here),
             elsewhere: Mutex::default(),
@@ -166,7 +171,7 @@ impl Wiring {
                 .get(settings, &provider_id)
                 .map_err(Failure::not_started)?,
             provider_id,
-            tools: prepared.tools(trace, &self.source, &self.launcher, surroundings),
+            tools: self.tools(&prepared, trace),
             context: prepared.context(&self.add_dirs)?,
             instructions: self.instructions(settings, request)?,
             window: WindowSettings {
@@ -185,6 +190,25 @@ impl Wiring {
             prompt_cache_key: None,
             open_call_answer: None,
         })
+    }
+
+    /// Makes the tools of one session. Servers are not started before it needs them.
+    fn tools(&self, prepared: &Prepared, trace: Trace) -> Registry {
+        let surroundings = self.surroundings();
+        let mut tools = prepared.tools(trace, &self.source, &self.launcher, surroundings);
+        let integrations = &prepared.settings.integrations;
+        if integrations.has_servers() {
+            let hub = self.hub.get_or_init(|| {
+                Hub::new(HubDeps {
+                    launcher: self.launcher.clone(),
+                    environment: surroundings.variables.clone(),
+                    cwd: self.here.cwd.clone(),
+                })
+            });
+            let servers = hub.servers(&integrations.mcp_servers);
+            tools.set_source(Arc::new(servers));
+        }
+        tools
     }
 
     /// Returns what is known about the directory that a session is to work in.

@@ -31,6 +31,8 @@ mod kill;
 mod kill_tree;
 #[path = "it/machine.rs"]
 mod machine;
+#[path = "it/mcp.rs"]
+mod mcp;
 #[path = "it/models.rs"]
 mod models;
 #[path = "it/plan.rs"]

@@ -1,18 +1,18 @@
-//! Keys that belong to the Codex family and that this version does not act upon. They are
-//! read so that a file with a mistake in them is told of, and setting them is answered by
-//! a warning, never by silence.
+//! What is brought in from outside: servers of the Model Context Protocol. Besides, keys of
+//! the Codex family that this version does not act upon: setting them is answered by a warning,
+//! never by silence.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
+use troupe_mcp::ServerConfig;
 
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 pub struct IntegrationSettings {
     /// Servers of the Model Context Protocol, by name.
     #[serde(default)]
-    pub mcp_servers: BTreeMap<String, McpServer>,
+    pub mcp_servers: BTreeMap<String, ServerConfig>,
     pub web_search: Option<WebSearch>,
 }
 
@@ -24,55 +24,19 @@ pub enum WebSearch {
     Live,
 }
 
-/// Its fields, except one, are read for their errors and for the schema only.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[expect(dead_code, reason = "nothing connects to these servers yet")]
-pub struct McpServer {
-    #[serde(flatten)]
-    connection: McpConnection,
-    enabled: Option<bool>,
-    required: Option<bool>,
-    startup_timeout_sec: Option<f64>,
-    tool_timeout_sec: Option<f64>,
-    enabled_tools: Option<Vec<String>>,
-    disabled_tools: Option<Vec<String>>,
-}
-
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[expect(dead_code, reason = "nothing connects to these servers yet")]
-struct McpConnection {
-    /// The program to start.
-    command: Option<String>,
-    args: Option<Vec<String>>,
-    env: Option<BTreeMap<String, String>>,
-    env_vars: Option<Vec<Value>>,
-    cwd: Option<String>,
-    /// The address to connect to instead.
-    url: Option<String>,
-    bearer_token_env_var: Option<String>,
-    http_headers: Option<BTreeMap<String, String>>,
-    env_http_headers: Option<BTreeMap<String, String>>,
-}
-
 impl IntegrationSettings {
+    /// Tells whether a session has servers.
+    pub fn has_servers(&self) -> bool {
+        self.mcp_servers.values().any(|server| server.enabled)
+    }
+
     /// Says what was asked for and is not done.
     pub fn warnings(&self) -> Vec<String> {
-        let mut warnings = Vec::new();
-        let servers: Vec<&str> = self
-            .mcp_servers
-            .iter()
-            .filter(|(_, server)| server.enabled != Some(false))
-            .map(|(name, _)| name.as_str())
-            .collect();
-        if !servers.is_empty() {
-            warnings.push(format!(
-                "mcp_servers ({}): this version does not connect to MCP servers",
-                servers.join(", ")
-            ));
+        match self.web_search {
+            Some(WebSearch::Cached | WebSearch::Live) => {
+                vec!["web_search: this version has no web search".to_owned()]
+            }
+            Some(WebSearch::Disabled) | None => Vec::new(),
         }
-        if matches!(self.web_search, Some(WebSearch::Cached | WebSearch::Live)) {
-            warnings.push("web_search: this version has no web search".to_owned());
-        }
-        warnings
     }
 }

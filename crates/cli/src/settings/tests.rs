@@ -44,10 +44,7 @@ fn keys_of_the_codex_family_are_known() {
     ]);
     assert_eq!(config.unknown_keys(&schema()), []);
     let settings = Settings::read(&config).unwrap();
-    assert_eq!(
-        settings.integrations.warnings(),
-        ["mcp_servers (x): this version does not connect to MCP servers"]
-    );
+    assert_eq!(settings.integrations.warnings(), [""; 0]);
 }
 
 #[test]
@@ -91,6 +88,22 @@ fn a_bad_value_is_an_error() {
         "projects.\"/x\".trust_level=yes",
         expect![[
             r#"command line (-c projects."/x".trust_level=yes): projects."/x".trust_level: expected one of "trusted", "untrusted", found "yes""#
+        ]],
+    );
+}
+
+#[test]
+fn a_server_that_cannot_be_reached_is_an_error() {
+    check_error(
+        "mcp_servers.x.url='x'",
+        expect![[
+            r#"command line (-c mcp_servers.x.url='x'): mcp_servers.x: url "x" begins neither with http:// nor https://"#
+        ]],
+    );
+    check_error(
+        "mcp_servers.x={command='c', default_tools_approval_mode='always'}",
+        expect![[
+            r#"command line (-c mcp_servers.x={command='c', default_tools_approval_mode='always'}): mcp_servers.x.default_tools_approval_mode: expected one of "auto", "prompt", "writes", "approve", found "always""#
         ]],
     );
 }

@@ -1,0 +1,144 @@
+//! `troupe mcp`, and a server in a run of the binary.
+
+use expect_test::expect;
+
+use crate::machine::Machine;
+
+/// A server in a few lines of shell: it greets, names one tool, answers calls, and ends with its
+/// input.
+const SERVER: &str = r#"
+id() { printf '%s' "$1" | sed 's/.*"id":\([0-9]*\).*/\1/'; }
+say() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$(id "$1")" "$2"; }
+while read -r line; do
+  case $line in
+    *'"initialize"'*) say "$line" '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"ore","version":"1"}}' ;;
+    *'"tools/list"'*) say "$line" '{"tools":[{"name":"dig","description":"Digs.","inputSchema":{"type":"object"}}]}' ;;
+    *'"tools/call"'*) say "$line" '{"content":[{"type":"text","text":"gold"}]}' ;;
+  esac
+done
+"#;
+
+#[test]
+fn servers_are_added_listed_and_removed() {
+    let machine = Machine::bare();
+    let run = machine.run(&["mcp"]).succeeded();
+    expect![[r#"
+        no MCP servers; `troupe mcp add` makes one
+    "#]]
+    .assert_eq(&run.stdout);
+    machine.write("home/config.toml", "# mine\nmodel = 'm' # the small one\n");
+    machine
+        .run(&[
+            "mcp",
+            "add",
+            "ore",
+            "--env",
+            "A=b c",
+            "--",
+            "sh",
+            "server.sh",
+            "a b",
+        ])
+        .succeeded();
+    machine
+        .run(&[
+            "mcp",
+            "add",
+            "docs",
+            "--url",
+            "https://x/mcp",
+            "--bearer-token-env-var",
+            "T",
+        ])
+        .succeeded();
+    let file = std::fs::read_to_string(machine.path("home/config.toml")).unwrap();
+    expect![[r#"
+        # mine
+        model = 'm' # the small one
+
+        [mcp_servers.ore]
+        command = "sh"
+        args = ["server.sh", "a b"]
+
+        [mcp_servers.ore.env]
+        A = "b c"
+
+        [mcp_servers.docs]
+        url = "https://x/mcp"
+        bearer_token_env_var = "T"
+    "#]]
+    .assert_eq(&file);
+    let run = machine.run(&["mcp", "list"]).succeeded();
+    expect![[r#"
+        docs  http   https://x/mcp
+        ore   stdio  sh server.sh 'a b'
+    "#]]
+    .assert_eq(&run.stdout);
+    let run = machine
+        .run(&["mcp", "add", "ore", "--", "sh"])
+        .failed_with(2);
+    expect![[r#"
+        troupe: DIR/home/config.toml has a server ore already; remove it first
+    "#]]
+    .assert_eq(&machine.shown(&run.stderr));
+    machine.run(&["mcp", "remove", "ore"]).succeeded();
+    let run = machine.run(&["mcp", "remove", "ore"]).failed_with(2);
+    expect![[r#"
+        troupe: DIR/home/config.toml has no server ore; `troupe mcp` lists all, also those of other files
+    "#]]
+    .assert_eq(&machine.shown(&run.stderr));
+}
+
+#[test]
+fn a_test_starts_a_server_and_lists_its_tools() {
+    let machine = Machine::bare();
+    machine.write("project/server.sh", SERVER);
+    let server = [
+        "mcp",
+        "-c",
+        "mcp_servers.ore={command='sh', args=['server.sh']}",
+        "test",
+    ];
+    let run = machine
+        .run(&[&server[..], &["--json"]].concat())
+        .succeeded();
+    expect![[r#"
+        {"error":null,"name":"ore","ready":true,"resources":false,"tools":["dig"]}
+    "#]]
+    .assert_eq(&run.stdout);
+    let broken = "mcp_servers.coal={command='sh', args=['-c', 'echo no coal >&2; exit 3']}";
+    let run = machine
+        .run(&["mcp", "-c", broken, "test", "--json"])
+        .failed_with(1);
+    expect![[r#"
+        {"error":"it exited with code 3; it wrote: no coal","name":"coal","ready":false,"resources":false,"tools":null}
+    "#]]
+    .assert_eq(&run.stdout);
+    let run = machine.run(&["mcp", "test", "salt"]).failed_with(2);
+    expect![[r#"
+        troupe: no MCP server is called "salt"; `troupe mcp` lists them
+    "#]]
+    .assert_eq(&run.stderr);
+}
+
+#[test]
+fn exec_calls_a_tool_of_a_server() {
+    let machine = Machine::playing(
+        "[[scene]]\nwhen = 'dig'\n\
+         [[scene.turn]]\nsteps = [{ call = 'mcp__ore__dig', arguments = {} }]\n\
+         [[scene.turn]]\nexpect = 'gold'\nsteps = [{ say = 'found gold' }]\n",
+    );
+    machine.write("project/server.sh", SERVER);
+    let server = "mcp_servers.ore={command='sh', args=['server.sh']}";
+    let run = machine
+        .run(&["exec", "--json", "-c", server, "dig"])
+        .succeeded();
+    let calls: Vec<&str> = run
+        .stdout
+        .lines()
+        .filter(|line| line.contains("item.completed") && line.contains("mcp_tool_call"))
+        .collect();
+    expect![[r#"{"type":"item.completed","item":{"id":"item_0","type":"mcp_tool_call","server":"ore","tool":"dig","arguments":{},"result":{"content":[{"text":"gold","type":"text"}],"structured_content":null},"status":"completed"}}"#]]
+        .assert_eq(&calls.join("\n"));
+    assert!(run.stdout.contains("found gold"), "{}", run.stdout);
+}
