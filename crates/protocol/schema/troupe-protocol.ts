@@ -157,6 +157,20 @@ export type ChangedFile = { path: string, before: FileState, after: FileState, }
 export type ChildInstructions = "inherited"
   | { "role": string };
 
+/**
+ * Names one client of a session that several share; given by the server.
+ */
+export type ClientId = string;
+
+/**
+ * What a client sends beside submissions.
+ */
+export type ClientRequest = { "type": "hello" } & Hello
+  | { "type": "take_seat" }
+  | { "type": "release_seat" };
+
+export type ClientRole = "drive" | "follow";
+
 export type CodeLocation = { absolute_file_path: string, line_range: LineRange, };
 
 /**
@@ -314,7 +328,7 @@ export type ErrorInfo = "context_window_exceeded" | "usage_limit_exceeded" | "se
   | { "http_connection_failed": { http_status_code?: number | null, } }
   | { "response_stream_connection_failed": { http_status_code?: number | null, } }
   | { "response_stream_disconnected": { http_status_code?: number | null, } }
-  | { "response_too_many_failed_attempts": { http_status_code?: number | null, } } | "internal_server_error" | "unauthorized" | "bad_request" | "sandbox_error" | "interrupted" | "invalid_submission" | "not_found" | "unsupported" | "storage_failed" | "thread_rollback_failed" | "active_turn_not_steerable" | "other";
+  | { "response_too_many_failed_attempts": { http_status_code?: number | null, } } | "internal_server_error" | "unauthorized" | "bad_request" | "sandbox_error" | "interrupted" | "invalid_submission" | "not_found" | "not_driving" | "unsupported" | "storage_failed" | "thread_rollback_failed" | "active_turn_not_steerable" | "other";
 
 /**
  * One message of the event queue.
@@ -550,6 +564,29 @@ point?: SpawnPoint | null, };
  * The state of the repository when the session began.
  */
 export type GitInfo = { commit_hash?: string | null, branch?: string | null, };
+
+/**
+ * Why a connection ends.
+ */
+export type Goodbye = "session_ended" | "unauthorized" | "misunderstood" | "replaced" | "full";
+
+/**
+ * How a client introduces itself.
+ */
+export type Hello = {
+/**
+ * Required where the operating system does not tell who connects.
+ */
+token?: Secret | null,
+/**
+ * The name that an earlier `welcome` gave. The new connection takes the place of the old
+ * one, and submissions that were already accepted from it are not done twice.
+ */
+client?: ClientId | null, role: ClientRole,
+/**
+ * The last event that the client has seen; 0 for none.
+ */
+after: number, };
 
 /**
  * How much of its parent's conversation a child begins with.
@@ -880,9 +917,41 @@ export type SandboxPolicy = { "type": "danger-full-access" }
  */
 writable_roots: Array<string>, network_access: boolean, exclude_tmpdir_env_var: boolean, exclude_slash_tmp: boolean, };
 
+/**
+ * Who drives, as one client sees it.
+ */
+export type Seat = {
+/**
+ * What this client is.
+ */
+role: ClientRole, driver?: ClientId | null,
+/**
+ * Who wants to drive next, in this order.
+ */
+asking?: Array<ClientId>, };
+
+/**
+ * A text that must not be shown.
+ */
+export type Secret = string;
+
 export type Sender = "user"
   | { "agent": AgentId }
   | { "watchdog": AgentId };
+
+/**
+ * What a client is told beside events.
+ */
+export type ServerNotice = { "type": "welcome" } & Welcome
+  | { "type": "seat" } & Seat
+  | { "type": "accepted", id: SubmissionId, }
+  | { "type": "refused",
+/**
+ * Absent if it could not be read.
+ */
+id?: SubmissionId | null, error: ErrorEvent, }
+  | { "type": "lagged", after: number, upto: number, }
+  | { "type": "goodbye", reason: Goodbye, message: string, };
 
 export type SessionConfigured = { session_id: SessionId, forked_from_id?: SessionId | null, thread_name?: string | null, thread_note?: string | null, model_provider_id: string,
 /**
@@ -1235,6 +1304,24 @@ export type UserMessageItem = { id: ItemId, content: Array<UserInput>,
  * Set if the engine wrote the message, as for a child that ended.
  */
 metadata?: MessageMetadata | null, };
+
+export type Welcome = { version: number,
+/**
+ * The client's name, for its next `hello`.
+ */
+client: ClientId,
+/**
+ * The newest event: a client that has seen it has caught up.
+ */
+seq: number,
+/**
+ * What this client is.
+ */
+role: ClientRole, driver?: ClientId | null,
+/**
+ * Who wants to drive next, in this order.
+ */
+asking?: Array<ClientId>, };
 
 /**
  * How a command or a patch stands.

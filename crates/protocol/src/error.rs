@@ -38,6 +38,8 @@ pub enum ErrorInfo {
     InvalidSubmission,
     /// The submission is understood but names something that is not there.
     NotFound,
+    /// Another client drives the session.
+    NotDriving,
     /// This engine does not offer what the submission asks for.
     Unsupported,
     /// The conversation could not be written to disk.

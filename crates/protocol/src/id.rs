@@ -124,3 +124,7 @@ text_id! {
     /// The provider's name for one finished model response: the bookmark to continue from.
     ResponseId
 }
+text_id! {
+    /// Names one client of a session that several share; given by the server.
+    ClientId
+}

@@ -7,7 +7,7 @@
 //!
 //! Reading order: [`op`] (what a client may ask) → [`event`] (what it is told) → [`item`]
 //! (what a conversation consists of for people) → [`history`] (what it consists of for the
-//! model) → [`rollout`] (how it is kept).
+//! model) → [`rollout`] (how it is kept) → [`link`] (how several clients share a session).
 //!
 //! Deliberately absent: IO, channels, async, clocks, business rules. A type used by only
 //! one crate lives in that crate.
@@ -22,6 +22,7 @@ pub mod history;
 pub mod id;
 pub mod input;
 pub mod item;
+pub mod link;
 pub mod mcp;
 pub mod op;
 pub mod policy;
@@ -37,7 +38,7 @@ pub mod usage;
 
 pub use event::{Event, EventMsg};
 pub use history::ResponseItem;
-pub use id::{AgentId, CallId, ItemId, ResponseId, SessionId, SubmissionId};
+pub use id::{AgentId, CallId, ClientId, ItemId, ResponseId, SessionId, SubmissionId};
 pub use item::TurnItem;
 pub use op::{Op, Submission};
 

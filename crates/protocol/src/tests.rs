@@ -7,6 +7,7 @@ mod events;
 mod generated;
 mod hostile;
 mod items;
+mod links;
 mod ops;
 mod projection;
 mod records;

@@ -9,7 +9,9 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 use ts_rs::{Config, TS, TypeVisitor};
 
+use crate::link::{ClientRequest, ServerNotice};
 use crate::rollout::RolloutRecord;
+use crate::tests::links::{notices, requests};
 use crate::tests::{events, items, ops, records};
 use crate::tool::ToolSpec;
 use crate::{Event, Submission};
@@ -55,6 +57,8 @@ fn the_json_schema_describes_every_example() {
     check_described("EventMsg", events::LINES);
     check_described("TurnItem", items::LINES);
     check_described("RolloutLine", records::LINES);
+    check_described("ClientRequest", requests::LINES);
+    check_described("ServerNotice", notices::LINES);
 }
 
 fn check_described(name: &str, lines: &[&str]) {
@@ -77,6 +81,8 @@ pub fn json_schema() -> Value {
     define::<Event>(&mut generator);
     define::<RolloutLine>(&mut generator);
     define::<ToolSpec>(&mut generator);
+    define::<ClientRequest>(&mut generator);
+    define::<ServerNotice>(&mut generator);
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Troupe protocol",
@@ -99,6 +105,8 @@ fn typescript() -> String {
     types.visit::<Event>();
     types.visit::<RolloutLine>();
     types.visit::<ToolSpec>();
+    types.visit::<ClientRequest>();
+    types.visit::<ServerNotice>();
     let mut file = "// Generated from the Rust types; do not edit.\n".to_owned();
     for declaration in types.by_name.values() {
         file += "\n";
