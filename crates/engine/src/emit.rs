@@ -116,6 +116,11 @@ impl Emitter {
         self.log.as_ref().map_or(Position(0), |log| log.position())
     }
 
+    /// Returns the number of the last event that was said.
+    pub(crate) fn last_seq(&self) -> u64 {
+        self.next_seq - 1
+    }
+
     pub(crate) fn reserved_until(&self) -> u64 {
         self.reserved_until.max(self.next_seq)
     }

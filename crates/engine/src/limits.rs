@@ -10,6 +10,10 @@ pub const MAILBOX_MAX: usize = 512;
 /// the rollout, and open texts as snapshots.
 pub const EVENT_RING_MAX: usize = 8_192;
 
+/// Logs that one queue pair wrote to, one after the other, and that readers who fell behind are
+/// told from. What was said before them can then no longer be read through the queue pair.
+pub const FOLLOWED_LOGS_MAX: usize = 64;
+
 /// Events that the actor keeps room for between two steps.
 pub const OUTBOX_KEPT: usize = 8;
 

@@ -70,6 +70,7 @@ impl Conversation {
         let untold = std::mem::take(&mut folded.untold);
         let from = log.position();
         let before = out.attach(log, folded.reserved_until);
+        let after = out.last_seq();
         let mut conversation = Self::assemble(deps, mailbox, setup, meta, folded);
         conversation.context = conversation.context.with(request.overrides);
         conversation.shells.still_untold(untold);
@@ -83,6 +84,7 @@ impl Conversation {
             store: Arc::clone(&conversation.store),
             session: conversation.id(),
             from,
+            after,
         });
         if let Some(old) = before.log
             && let Err(error) = old.close().await

@@ -124,7 +124,7 @@ async fn kept_after_reading(publisher: &Publisher, stream: &mut EventStream) -> 
         () = read_all => (),
         () = std::future::ready(()) => (),
     }
-    publisher.shared.lock().events.len()
+    publisher.shared.lock().kept()
 }
 
 #[tokio::test]
@@ -145,6 +145,94 @@ async fn what_nobody_reads_is_not_kept() {
     publisher.publish([task_started(1)]);
     drop(stream);
     publisher.publish([delta(2), task_ended(3)]);
-    assert_eq!(publisher.shared.lock().events.len(), 0);
+    assert_eq!(publisher.shared.lock().kept(), 0);
     assert_eq!(publisher.last_seq(), 3);
+}
+
+/// Reads what there is now.
+async fn ready(stream: &mut EventStream) -> Vec<(u64, Option<bool>)> {
+    let mut seen = Vec::new();
+    let read_all = async {
+        while let Some(event) = stream.next().await {
+            let snapshot = match &event.msg {
+                EventMsg::AgentMessageContentDelta(delta) => Some(delta.snapshot),
+                _ => None,
+            };
+            seen.push((event.seq, snapshot));
+        }
+    };
+    tokio::select! {
+        biased;
+        () = read_all => (),
+        () = std::future::ready(()) => (),
+    }
+    seen
+}
+
+#[tokio::test]
+async fn readers_join_at_any_place_and_keep_their_own() {
+    let (publisher, stream) = Publisher::new();
+    let source = stream.into_source();
+    publisher.publish([task_started(1), delta(2), delta(3)]);
+    let (mut first, mut second) = (source.after(0), source.after(2));
+    assert_eq!(ready(&mut second).await, [(3, Some(false))]);
+    assert_eq!(ready(&mut first).await.len(), 3);
+    publisher.publish([delta(4)]);
+    assert_eq!(ready(&mut first).await, [(4, Some(false))]);
+    assert_eq!(ready(&mut second).await, [(4, Some(false))]);
+}
+
+#[tokio::test]
+async fn what_one_reader_has_not_seen_stays_for_it() {
+    let (publisher, stream) = Publisher::new();
+    let mut slow = EventStream::new(
+        std::sync::Arc::clone(&publisher.shared),
+        0,
+        super::Place::Followed,
+    );
+    let mut quick = stream;
+    publisher.publish([task_started(1), delta(2), task_ended(3)]);
+    assert_eq!(kept_after_reading(&publisher, &mut quick).await, 3);
+    assert_eq!(ready(&mut slow).await.len(), 3);
+    assert_eq!(kept_after_reading(&publisher, &mut quick).await, 0);
+}
+
+#[tokio::test]
+async fn a_task_that_nobody_follows_is_told_to_who_comes_next() {
+    let (publisher, stream) = Publisher::new();
+    let source = stream.into_source();
+    publisher.publish([task_started(1), delta(2)]);
+    drop(source.after(0));
+    publisher.publish([delta(3)]);
+    assert_eq!(
+        ready(&mut source.after(1)).await,
+        [(2, Some(false)), (3, Some(false))]
+    );
+}
+
+#[tokio::test]
+async fn who_was_cut_off_among_snapshots_gets_them_again() {
+    let (publisher, stream) = Publisher::new();
+    let source = stream.into_source();
+    let last = EVENT_RING_MAX as u64 + 10;
+    publisher.publish((1..=last).map(delta));
+    // The number of a snapshot is that of the last event that fell out.
+    let mut cut_off = source.after(0);
+    let snapshot = cut_off.next().await.map(|event| event.seq);
+    assert_eq!(snapshot, Some(10));
+    let again = source.after(10).next().await;
+    assert!(again.is_some_and(|event| event.seq == 10));
+    let after = source.after(11).next().await;
+    assert!(after.is_some_and(|event| event.seq == 12));
+}
+
+#[tokio::test]
+async fn a_reader_that_fell_behind_is_told_so() {
+    let (publisher, mut stream) = Publisher::new();
+    publisher.publish([task_started(1)]);
+    assert_eq!(ready(&mut stream).await.len(), 1);
+    let last = EVENT_RING_MAX as u64 + 10;
+    publisher.publish((2..=last).map(delta));
+    let told = stream.next_or_lag().await;
+    assert_eq!(told, Some(super::Told::Lagged { after: 1, upto: 10 }));
 }
