@@ -11,6 +11,10 @@ use anyhow::{Result, bail};
 
 mod codegen;
 mod fuzz;
+#[cfg(feature = "grpc")]
+mod grpc;
+#[cfg(any(test, feature = "grpc"))]
+mod stamp;
 mod test;
 #[cfg(test)]
 mod tidy;
@@ -28,6 +32,8 @@ fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["codegen"] => codegen::run(),
+        #[cfg(feature = "grpc")]
+        ["codegen", "grpc"] => grpc::generate(),
         ["fuzz", ref arguments @ ..] => fuzz::run(arguments),
         ["test"] => test::run(),
         [] => bail!("a command is missing\n\n{USAGE}"),

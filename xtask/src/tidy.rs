@@ -6,6 +6,7 @@ use std::process::Command;
 
 mod dependencies;
 mod documents;
+mod generated;
 mod imports;
 mod licences;
 mod modules;

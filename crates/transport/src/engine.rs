@@ -7,9 +7,7 @@ use std::pin::pin;
 use futures_core::Stream;
 use futures_util::{FutureExt, StreamExt};
 use tokio::io::{AsyncRead, AsyncWrite};
-use troupe_protocol::error::ErrorInfo;
-use troupe_protocol::event::ErrorEvent;
-use troupe_protocol::{Event, EventMsg, Submission};
+use troupe_protocol::{Event, Submission};
 
 use crate::decode::{decode, too_long};
 use crate::limits::LINE_BYTES_MAX;
@@ -81,10 +79,10 @@ impl<W: AsyncWrite + Unpin> EventWriter<W> {
         // Fused: the burst below may meet the end, and a stream need not bear being asked again.
         let mut events = pin!(events.fuse());
         while let Some(event) = events.next().await {
-            self.add(event.borrow())?;
+            self.lines.push_event(event.borrow())?;
             while !self.lines.is_full() {
                 match events.next().now_or_never() {
-                    Some(Some(event)) => self.add(event.borrow())?,
+                    Some(Some(event)) => self.lines.push_event(event.borrow())?,
                     Some(None) | None => break,
                 }
             }
@@ -95,24 +93,7 @@ impl<W: AsyncWrite + Unpin> EventWriter<W> {
 
     /// Writes one event and flushes it.
     pub async fn send(&mut self, event: &Event) -> Result<(), WriteError> {
-        self.add(event)?;
+        self.lines.push_event(event)?;
         self.lines.flush().await
-    }
-
-    /// Adds one event to the batch. JSON cannot express all of them (a path need not be
-    /// UTF-8); in place of such a one the client is told that something is missing.
-    fn add(&mut self, event: &Event) -> Result<(), WriteError> {
-        match self.lines.push(event) {
-            Err(WriteError::Encode(error)) => self.lines.push(&Event {
-                id: event.id.clone(),
-                seq: event.seq,
-                msg: EventMsg::Error(ErrorEvent {
-                    message: format!("an event is left out, it cannot be written as JSON: {error}"),
-                    fatal: false,
-                    error_info: Some(ErrorInfo::Other),
-                }),
-            }),
-            outcome => outcome,
-        }
     }
 }

@@ -17,18 +17,24 @@
 //! Deliberately absent: method names, authentication, sequence numbers of refusals, and
 //! any decision about what a submission means.
 
+pub mod grpc;
 pub mod limits;
+pub mod sse;
 
+mod address;
 mod blame;
 mod client;
 mod decode;
 mod engine;
 mod line;
+mod link;
 mod outline;
 mod refusal;
 mod write;
 
+pub use address::{Address, AddressError, HostPort, Protocol};
 pub use client::{EventReader, ReadError, SubmissionWriter};
 pub use engine::{EventWriter, Frame, SubmissionReader};
+pub use link::{ClientReader, FromClient, FromServer, ServerReader, ToServer};
 pub use refusal::Refusal;
-pub use write::WriteError;
+pub use write::{LineWriter, WriteError, event_json};

@@ -5,7 +5,31 @@ use std::io;
 use serde::Serialize;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
+use troupe_protocol::error::ErrorInfo;
+use troupe_protocol::event::ErrorEvent;
+use troupe_protocol::{Event, EventMsg};
+
 use crate::limits::BATCH_BYTES_MAX;
+
+/// Returns an event as JSON. One that JSON cannot express is replaced by one that says so.
+pub fn event_json(event: &Event) -> String {
+    let replaced = |error| serde_json::to_string(&left_out(event, &error));
+    serde_json::to_string(event)
+        .or_else(replaced)
+        .unwrap_or_default()
+}
+
+fn left_out(event: &Event, error: &serde_json::Error) -> Event {
+    Event {
+        id: event.id.clone(),
+        seq: event.seq,
+        msg: EventMsg::Error(ErrorEvent {
+            message: format!("an event is left out, it cannot be written as JSON: {error}"),
+            fatal: false,
+            error_info: Some(ErrorInfo::Other),
+        }),
+    }
+}
 
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
@@ -32,8 +56,9 @@ impl From<io::Error> for WriteError {
     }
 }
 
+/// Writes messages as lines, in batches.
 #[derive(Debug)]
-pub(crate) struct LineWriter<W> {
+pub struct LineWriter<W> {
     sink: W,
     batch: Vec<u8>,
     /// How much of the batch the sink has taken. Kept here so that a write which was
@@ -65,6 +90,15 @@ impl<W: AsyncWrite + Unpin> LineWriter<W> {
         }
     }
 
+    /// Adds an event to the batch. JSON cannot express all of them (a path need not be
+    /// UTF-8); in place of such a one the client is told that something is missing.
+    pub fn push_event(&mut self, event: &Event) -> Result<(), WriteError> {
+        match self.push(event) {
+            Err(WriteError::Encode(error)) => self.push(&left_out(event, &error)),
+            outcome => outcome,
+        }
+    }
+
     /// Tells whether the batch should be sent before more is added.
     pub fn is_full(&self) -> bool {
         self.batch.len() >= BATCH_BYTES_MAX
@@ -82,5 +116,10 @@ impl<W: AsyncWrite + Unpin> LineWriter<W> {
         self.batch.shrink_to(BATCH_BYTES_MAX * 2);
         self.written = 0;
         Ok(self.sink.flush().await?)
+    }
+
+    /// Says that nothing more comes.
+    pub async fn shutdown(&mut self) -> Result<(), WriteError> {
+        Ok(self.sink.shutdown().await?)
     }
 }

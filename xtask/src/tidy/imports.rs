@@ -23,7 +23,11 @@ const ROOMS: &[(&str, &[&str])] = &[
             "protocol", "model", "tools", "store", "engine", "process", "config",
         ],
     ),
-    ("server", &["protocol", "transport", "agents", "store"]),
+    (
+        "server",
+        &["protocol", "transport", "engine", "agents", "store"],
+    ),
+    ("client", &["protocol", "transport"]),
     ("cluster", &["protocol", "store"]),
     ("tui", &["protocol", "transport"]),
     (
@@ -40,6 +44,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "engine",
             "agents",
             "server",
+            "client",
             "cluster",
             "tui",
         ],
@@ -58,6 +63,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "engine",
             "agents",
             "server",
+            "client",
             "cluster",
         ],
     ),
