@@ -1,0 +1,20 @@
+//! Lets clients outside this process reach a session.
+//!
+//! [`proto`] serves the queue pair itself, to many clients at a time, over every transport.
+//! Around it is what any listener needs: [`token`] (who may come in), `guard` (which pages of
+//! a browser may), `tls`, `unix_socket` (a socket as a file), `connection` (accepting, with a
+//! bound).
+//!
+//! Deliberately absent: what a submission means, configuration files, the environment, and
+//! state that is not about connections. A client that goes away changes nothing in a session.
+
+pub mod limits;
+pub mod proto;
+pub mod tls;
+pub mod token;
+
+mod connection;
+mod guard;
+mod unix_socket;
+
+pub use proto::{End, Error, Options, Reach, Server, Stop};

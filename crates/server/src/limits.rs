@@ -1,0 +1,53 @@
+//! Every bound of this crate, and what happens when it is met.
+
+/// Connections of one server at the same time. Who comes later waits in the kernel's queue.
+pub const CONNECTIONS_MAX: usize = 512;
+
+/// How long a client may take to show its token, and to set TLS up. Then it is cut off.
+pub const HELLO_MS_MAX: u64 = 5_000;
+
+/// The pause after a connection that could not be accepted.
+pub const ACCEPT_PAUSE_MS: u64 = 20;
+
+/// Answers that wait to be written to one client. One that sends so much and reads nothing is
+/// cut off.
+pub const ANSWERS_QUEUED_MAX: usize = 1_024;
+
+/// How long a client may leave what it is sent untouched. Then it is cut off, and can come back
+/// to where it was.
+pub const STALLED_MS_MAX: u64 = 60_000;
+
+/// The part of the time, in percent, that all followers together may take of the thread which
+/// the session runs on. What they cannot be told in it, they are told later, in fewer words.
+pub const FOLLOWERS_SHARE_PERCENT: u32 = 4;
+
+/// How often a follower that waits for its turn looks whether the task is over.
+pub const IDLE_LOOK_MS: u64 = 20;
+
+/// How long is waited for a client to read its last message.
+pub const LINGER_MS_MAX: u64 = 1_000;
+
+/// How long connections may take to end after the session has.
+pub const ENDING_MS_MAX: u64 = 3_000;
+
+/// The longest name that a client may give itself.
+pub const CLIENT_ID_BYTES_MAX: usize = 64;
+
+/// Clients whose submissions are remembered, so that none is done twice. The one that was
+/// silent for longest is forgotten first.
+pub const RECEIPTS_CLIENTS_MAX: usize = 64;
+
+/// Submissions that are remembered of one client. The oldest is forgotten first.
+pub const RECEIPTS_MAX: usize = 256;
+
+/// A file that holds a token.
+pub const TOKEN_BYTES_MAX: u64 = 4_096;
+
+/// The shortest token. Ours have 64 characters.
+pub const TOKEN_CHARS_MIN: usize = 16;
+
+/// The longest path of a socket that the kernel takes, without its terminating zero.
+pub const SOCKET_PATH_BYTES_MAX: usize = 107;
+
+/// Messages to one gRPC client, and pieces of one stream of events, that wait to be sent.
+pub const OUTGOING_QUEUED_MAX: usize = 64;

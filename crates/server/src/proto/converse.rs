@@ -1,0 +1,258 @@
+//! One client, from its hello to its end, whatever it is connected by.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+use troupe_engine::Told;
+use troupe_protocol::ClientId;
+use troupe_protocol::link::{ClientRequest, ClientRole, Goodbye, Hello, ServerNotice};
+use troupe_transport::FromClient;
+
+use super::hub::{Hub, Member, session_ended};
+use super::pace::Turn;
+use crate::limits::{ANSWERS_QUEUED_MAX, HELLO_MS_MAX, LINGER_MS_MAX, STALLED_MS_MAX};
+use crate::token::Token;
+
+/// What comes from a client.
+pub(super) trait Inlet: Send {
+    /// Returns the next message, `None` when the client is gone. Safe to cancel.
+    fn next(&mut self) -> impl Future<Output = Option<FromClient>> + Send;
+}
+
+/// What goes to a client.
+pub(super) trait Outlet: Send {
+    /// Adds a message to those that are sent next.
+    fn add(&mut self, message: Outgoing<'_>);
+
+    /// Tells whether so much has gathered that it should be sent.
+    fn is_full(&self) -> bool;
+
+    /// Sends what was added. Safe to cancel, but for the client that it is cut off.
+    fn flush(&mut self) -> impl Future<Output = Result<(), Gone>> + Send;
+
+    /// Says that nothing more comes.
+    fn close(&mut self) -> impl Future<Output = ()> + Send;
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Outgoing<'a> {
+    Notice(&'a ServerNotice),
+    Event(&'a troupe_protocol::Event),
+}
+
+/// Nobody reads any more.
+#[derive(Debug)]
+pub(super) struct Gone;
+
+/// What a client must show to come in.
+#[derive(Debug, Clone)]
+pub(super) enum Door {
+    /// It is known to be the user, or has shown the token; it may leave the hello out.
+    Open,
+    Locked(Token),
+}
+
+/// Serves a client until it goes or the session ends.
+pub(super) async fn converse(
+    hub: &Hub,
+    door: &Door,
+    mut inlet: impl Inlet,
+    mut outlet: impl Outlet,
+) {
+    let farewell = match greet(door, &mut inlet).await {
+        Greeting::Gone => return,
+        Greeting::Refused(goodbye) => goodbye,
+        Greeting::Welcome { hello, first } => match hub.join(hello).await {
+            Err(goodbye) => goodbye,
+            Ok(member) => match attend(hub, member, first, &mut inlet, &mut outlet).await {
+                Some(goodbye) => goodbye,
+                None => return,
+            },
+        },
+    };
+    outlet.add(Outgoing::Notice(&farewell));
+    let farewell = async {
+        if outlet.flush().await.is_ok() {
+            outlet.close().await;
+            // A connection that is closed with something unread loses what was written last.
+            while inlet.next().await.is_some() {}
+        }
+    };
+    // Who does not read its last message in time does not get it.
+    timeout(Duration::from_millis(LINGER_MS_MAX), farewell)
+        .await
+        .ok();
+}
+
+enum Greeting {
+    Welcome {
+        hello: Hello,
+        /// What was said in place of a hello.
+        first: Option<FromClient>,
+    },
+    Refused(ServerNotice),
+    Gone,
+}
+
+async fn greet(door: &Door, inlet: &mut impl Inlet) -> Greeting {
+    let token = match door {
+        Door::Open => None,
+        Door::Locked(token) => Some(token),
+    };
+    let first = match token {
+        None => inlet.next().await,
+        // Nobody holds a place for long without having shown the token.
+        Some(_) => match timeout(Duration::from_millis(HELLO_MS_MAX), inlet.next()).await {
+            Ok(first) => first,
+            Err(_) => return unauthorized("hello did not come in time"),
+        },
+    };
+    let hello = match first {
+        None => return Greeting::Gone,
+        Some(FromClient::Request(ClientRequest::Hello(hello))) => hello,
+        Some(_) if token.is_some() => return unauthorized("say hello first, with the token"),
+        first => {
+            let hello = Hello::default();
+            return Greeting::Welcome { hello, first };
+        }
+    };
+    match (token, &hello.token) {
+        (None, _) => {}
+        (Some(token), Some(shown)) if token.is(&shown.0) => {}
+        (Some(_), Some(_)) => return unauthorized("the token is wrong"),
+        (Some(_), None) => return unauthorized("hello needs the token"),
+    }
+    Greeting::Welcome { hello, first: None }
+}
+
+fn unauthorized(message: &str) -> Greeting {
+    Greeting::Refused(ServerNotice::Goodbye {
+        reason: Goodbye::Unauthorized,
+        message: message.to_owned(),
+    })
+}
+
+/// Serves one who was taken in. Returns what to say last, if anybody is left to hear it.
+async fn attend(
+    hub: &Hub,
+    member: Member,
+    first: Option<FromClient>,
+    inlet: &mut impl Inlet,
+    outlet: &mut impl Outlet,
+) -> Option<ServerNotice> {
+    let client = member.client().clone();
+    let (answers, answered) = mpsc::channel(ANSWERS_QUEUED_MAX);
+    let replaced = member.replaced.clone();
+    tokio::select! {
+        () = listen(hub, &client, first, inlet, answers) => None,
+        farewell = speak(hub, member, answered, outlet) => farewell,
+        () = replaced.cancelled() => Some(ServerNotice::Goodbye {
+            reason: Goodbye::Replaced,
+            message: format!("client {client} came back by another connection"),
+        }),
+    }
+}
+
+/// Passes on what the client says, until it is gone or does not listen to the answers.
+async fn listen(
+    hub: &Hub,
+    client: &ClientId,
+    first: Option<FromClient>,
+    inlet: &mut impl Inlet,
+    answers: mpsc::Sender<ServerNotice>,
+) {
+    let mut next = first;
+    loop {
+        let message = match next.take() {
+            Some(message) => message,
+            None => match inlet.next().await {
+                Some(message) => message,
+                None => return,
+            },
+        };
+        let answer = hub.say(Some(client.clone()), message).await;
+        if let Some(answer) = answer
+            && answers.try_send(answer).is_err()
+        {
+            return;
+        }
+    }
+}
+
+/// Tells the client what happens. Returns what to say last.
+async fn speak(
+    hub: &Hub,
+    mut member: Member,
+    mut answers: mpsc::Receiver<ServerNotice>,
+    outlet: &mut impl Outlet,
+) -> Option<ServerNotice> {
+    let welcome = ServerNotice::Welcome(member.welcome.clone());
+    outlet.add(Outgoing::Notice(&welcome));
+    deliver(outlet, None).await.ok()?;
+    loop {
+        let told = tokio::select! {
+            biased;
+            Some(answer) = answers.recv() => {
+                outlet.add(Outgoing::Notice(&answer));
+                None
+            }
+            Ok(()) = member.seats.changed() => {
+                let client = &member.welcome.client;
+                let seat = member.seats.borrow_and_update().seen_by(client);
+                outlet.add(Outgoing::Notice(&ServerNotice::Seat(seat)));
+                None
+            }
+            told = member.events.next_or_lag() => match told {
+                Some(told) => Some(told),
+                None => return Some(session_ended()),
+            },
+        };
+        let mut turn = None;
+        if let Some(told) = told {
+            let role = member.seats.borrow().seen_by(member.client()).role;
+            if role == ClientRole::Follow {
+                turn = hub.pace.turn(|| member.events.is_idle()).await;
+            }
+            add(outlet, &told);
+            gather(&mut member, outlet);
+        }
+        deliver(outlet, turn).await.ok()?;
+    }
+}
+
+/// Adds what else there is to tell now, so that it goes in one piece.
+fn gather(member: &mut Member, outlet: &mut impl Outlet) {
+    while !outlet.is_full() {
+        match member.events.next_or_lag().now_or_never() {
+            Some(Some(told)) => add(outlet, &told),
+            // The end is met again by who asks next.
+            Some(None) | None => return,
+        }
+    }
+}
+
+fn add(outlet: &mut impl Outlet, told: &Told) {
+    match told {
+        Told::Event(event) => outlet.add(Outgoing::Event(event)),
+        Told::Lagged { after, upto } => {
+            let (after, upto) = (*after, *upto);
+            outlet.add(Outgoing::Notice(&ServerNotice::Lagged { after, upto }));
+        }
+    }
+}
+
+/// Sends what was added. The turn ends with our part of it: the time that the client takes is
+/// nobody else's.
+async fn deliver(outlet: &mut impl Outlet, turn: Option<Turn>) -> Result<(), Gone> {
+    let mut flush = pin!(outlet.flush());
+    let flushed = flush.as_mut().now_or_never();
+    drop(turn);
+    if let Some(flushed) = flushed {
+        return flushed;
+    }
+    let time = Duration::from_millis(STALLED_MS_MAX);
+    timeout(time, flush).await.unwrap_or(Err(Gone))
+}

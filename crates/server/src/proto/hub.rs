@@ -1,0 +1,363 @@
+//! The one place where the clients of a session meet: who is there, who drives, whose
+//! submissions count.
+//!
+//! Events do not pass through here: each client reads them from the session at its own pace.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio_util::sync::CancellationToken;
+use troupe_engine::{Closed, EventSource, EventStream, SessionHandle};
+use troupe_protocol::error::ErrorInfo;
+use troupe_protocol::event::ErrorEvent;
+use troupe_protocol::link::{
+    ClientRequest, ClientRole, Goodbye, Hello, LINK_VERSION, ServerNotice, Welcome,
+};
+use troupe_protocol::{ClientId, Op, Submission, SubmissionId};
+use troupe_transport::FromClient;
+use uuid::Uuid;
+
+use super::pace::Pace;
+use super::receipts::Receipts;
+use super::seats::Seats;
+use crate::limits::CLIENT_ID_BYTES_MAX;
+
+/// The way to the hub.
+#[derive(Debug, Clone)]
+pub(super) struct Hub {
+    /// Not bounded by itself: every connection has one question open at most, and connections
+    /// are bounded.
+    asks: mpsc::UnboundedSender<Ask>,
+    pub pace: Pace,
+}
+
+/// One client's place. Dropping it gives the place up.
+#[derive(Debug)]
+pub(super) struct Member {
+    pub welcome: Welcome,
+    pub events: EventStream,
+    pub seats: watch::Receiver<Seats>,
+    /// Cancelled when the client came back by another connection.
+    pub replaced: CancellationToken,
+    connection: u64,
+    hub: Hub,
+}
+
+impl Member {
+    pub(super) fn client(&self) -> &ClientId {
+        &self.welcome.client
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        // A hub that is gone has forgotten everybody.
+        let _ = self.hub.asks.send(Ask::Leave {
+            client: self.welcome.client.clone(),
+            connection: self.connection,
+        });
+    }
+}
+
+#[derive(Debug)]
+enum Ask {
+    Join {
+        hello: Hello,
+        reply: oneshot::Sender<Result<Member, String>>,
+    },
+    Leave {
+        client: ClientId,
+        connection: u64,
+    },
+    Say {
+        /// Nobody, for a request that belongs to no connection.
+        from: Option<ClientId>,
+        message: FromClient,
+        reply: oneshot::Sender<Option<ServerNotice>>,
+    },
+    Shutdown,
+}
+
+impl Hub {
+    /// Returns the hub of a session, and what has to run for it to work.
+    pub(super) fn new(
+        handle: SessionHandle,
+        source: Arc<EventSource>,
+    ) -> (Self, impl Future<Output = ()> + Send) {
+        let (sender, asks) = mpsc::unbounded_channel();
+        let hub = Self {
+            asks: sender,
+            pace: Pace::new(),
+        };
+        let (seats, _) = watch::channel(Seats::default());
+        let actor = Actor {
+            handle,
+            source,
+            seats,
+            members: BTreeMap::new(),
+            receipts: Receipts::default(),
+            connections: 0,
+            hub: hub.clone(),
+        };
+        (hub, actor.run(asks))
+    }
+
+    /// Takes a client in; refuses one whose name is of no use.
+    pub(super) async fn join(&self, hello: Hello) -> Result<Member, ServerNotice> {
+        let (reply, answer) = oneshot::channel();
+        self.ask(Ask::Join { hello, reply });
+        match answer.await {
+            Ok(Ok(member)) => Ok(member),
+            Ok(Err(message)) => Err(ServerNotice::Goodbye {
+                reason: Goodbye::Misunderstood,
+                message,
+            }),
+            Err(_) => Err(session_ended()),
+        }
+    }
+
+    /// Does what a client asks; returns what to tell it.
+    pub(super) async fn say(
+        &self,
+        from: Option<ClientId>,
+        message: FromClient,
+    ) -> Option<ServerNotice> {
+        let (reply, answer) = oneshot::channel();
+        self.ask(Ask::Say {
+            from,
+            message,
+            reply,
+        });
+        answer.await.unwrap_or_else(|_| Some(session_ended()))
+    }
+
+    /// Ends the session, as its driver could.
+    pub(super) fn shut_down(&self) {
+        self.ask(Ask::Shutdown);
+    }
+
+    /// What a hub that is gone was asked stays unanswered, which says it.
+    fn ask(&self, ask: Ask) {
+        let _ = self.asks.send(ask);
+    }
+}
+
+pub(super) fn session_ended() -> ServerNotice {
+    ServerNotice::Goodbye {
+        reason: Goodbye::SessionEnded,
+        message: "the session has ended".to_owned(),
+    }
+}
+
+#[derive(Debug)]
+struct Actor {
+    handle: SessionHandle,
+    source: Arc<EventSource>,
+    seats: watch::Sender<Seats>,
+    members: BTreeMap<ClientId, Presence>,
+    receipts: Receipts,
+    /// Counts them, so that an old connection's end is told from its successor's.
+    connections: u64,
+    hub: Hub,
+}
+
+#[derive(Debug)]
+struct Presence {
+    connection: u64,
+    replaced: CancellationToken,
+}
+
+impl Actor {
+    async fn run(mut self, mut asks: mpsc::UnboundedReceiver<Ask>) {
+        while let Some(ask) = asks.recv().await {
+            match ask {
+                Ask::Join { hello, reply } => {
+                    // A client that went away meanwhile drops its place with the answer.
+                    let _ = reply.send(self.join(hello));
+                }
+                Ask::Leave { client, connection } => self.leave(&client, connection),
+                Ask::Say {
+                    from,
+                    message,
+                    reply,
+                } => {
+                    let notice = self.say(from, message).await;
+                    let _ = reply.send(notice);
+                }
+                Ask::Shutdown => {
+                    let id = SubmissionId::default();
+                    let op = Op::Shutdown;
+                    // One that has ended needs not be told.
+                    self.handle.submit(Submission { id, op }).await.ok();
+                }
+            }
+        }
+    }
+
+    fn join(&mut self, hello: Hello) -> Result<Member, String> {
+        let client = match hello.client {
+            None => ClientId(format!("c-{}", &Uuid::new_v4().simple().to_string()[..12])),
+            Some(client) if client.as_str().is_empty() => return Err("client is empty".to_owned()),
+            Some(client) if client.as_str().len() > CLIENT_ID_BYTES_MAX => {
+                return Err(format!("client is longer than {CLIENT_ID_BYTES_MAX} bytes"));
+            }
+            Some(client) => client,
+        };
+        self.connections += 1;
+        let replaced = CancellationToken::new();
+        let presence = Presence {
+            connection: self.connections,
+            replaced: replaced.clone(),
+        };
+        if let Some(before) = self.members.insert(client.clone(), presence) {
+            before.replaced.cancel();
+        }
+        self.change_seats(|seats| match hello.role {
+            ClientRole::Drive => seats.ask(&client),
+            ClientRole::Follow => seats.release(&client),
+        });
+        let seq = self.source.last_seq();
+        let mut seats = self.seats.subscribe();
+        let seat = seats.borrow_and_update().seen_by(&client);
+        Ok(Member {
+            welcome: Welcome {
+                version: LINK_VERSION,
+                client,
+                seat,
+                seq,
+            },
+            // A number that was never given is of another server's life: all of this one is new.
+            events: self
+                .source
+                .after(if hello.after > seq { 0 } else { hello.after }),
+            seats,
+            replaced,
+            connection: self.connections,
+            hub: self.hub.clone(),
+        })
+    }
+
+    fn leave(&mut self, client: &ClientId, connection: u64) {
+        let current = self.members.get(client);
+        if current.is_some_and(|presence| presence.connection == connection) {
+            self.members.remove(client);
+            self.change_seats(|seats| seats.release(client));
+        }
+    }
+
+    /// Changes who drives, and tells everybody if that made a difference.
+    fn change_seats(&self, change: impl FnOnce(&mut Seats)) {
+        self.seats.send_if_modified(|seats| {
+            let before = seats.clone();
+            change(seats);
+            *seats != before
+        });
+    }
+
+    async fn say(&mut self, from: Option<ClientId>, message: FromClient) -> Option<ServerNotice> {
+        if let Some(client) = &from
+            && !self.members.contains_key(client)
+        {
+            let message = format!("client {client} is not connected; read events first");
+            return Some(refused(None, ErrorInfo::NotFound, message));
+        }
+        match message {
+            FromClient::Request(request) => self.request(from.as_ref(), &request),
+            FromClient::Submission(submission) => self.submission(from.as_ref(), *submission).await,
+            FromClient::Refused(refusal) if self.may_drive(from.as_ref()) => {
+                let id = refusal.id.clone().unwrap_or_default();
+                // To the driver it is an event, as on standard input.
+                self.handle
+                    .refuse(id, refusal.into())
+                    .await
+                    .err()
+                    .map(|Closed| session_ended())
+            }
+            FromClient::Refused(refusal) => Some(ServerNotice::Refused {
+                id: refusal.id.clone(),
+                error: refusal.into(),
+            }),
+        }
+    }
+
+    fn request(&self, from: Option<&ClientId>, request: &ClientRequest) -> Option<ServerNotice> {
+        let complaint = |message: &str| {
+            let message = message.to_owned();
+            Some(refused(None, ErrorInfo::InvalidSubmission, message))
+        };
+        match (request, from) {
+            (ClientRequest::TakeSeat, Some(client)) => {
+                self.change_seats(|seats| seats.ask(client));
+                None
+            }
+            (ClientRequest::ReleaseSeat, Some(client)) => {
+                self.change_seats(|seats| seats.release(client));
+                None
+            }
+            (ClientRequest::Hello(_), Some(_)) => complaint("hello was said before"),
+            (_, None) => complaint("the request belongs to no connection; name its client"),
+            // A newer client's request that this server does not know.
+            (other, Some(_)) => complaint(&format!("unknown request {other:?}")),
+        }
+    }
+
+    async fn submission(
+        &mut self,
+        from: Option<&ClientId>,
+        submission: Submission,
+    ) -> Option<ServerNotice> {
+        let id = submission.id.clone();
+        if !self.may_drive(from) && !is_question(&submission.op) {
+            let message = match self.seats.borrow().driver() {
+                Some(driver) => {
+                    format!("client {driver} drives this session; ask for the seat with take_seat")
+                }
+                None => "nobody drives this session; ask for the seat with take_seat".to_owned(),
+            };
+            return Some(refused(Some(id), ErrorInfo::NotDriving, message));
+        }
+        if let Some(client) = from
+            && self.receipts.has(client, &id)
+        {
+            return Some(ServerNotice::Accepted { id });
+        }
+        match self.handle.submit(submission).await {
+            Ok(()) => {
+                if let Some(client) = from {
+                    self.receipts.add(client, id.clone());
+                }
+                Some(ServerNotice::Accepted { id })
+            }
+            Err(Closed) => Some(session_ended()),
+        }
+    }
+
+    /// Who belongs to no connection may submit while nobody drives.
+    fn may_drive(&self, from: Option<&ClientId>) -> bool {
+        let seats = self.seats.borrow();
+        match from {
+            Some(client) => seats.drives(client),
+            None => seats.driver().is_none(),
+        }
+    }
+}
+
+/// Tells whether an operation changes nothing. Followers may ask too.
+fn is_question(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::ListSkills { .. } | Op::ListModels { .. } | Op::ListMcpTools { .. }
+    )
+}
+
+fn refused(id: Option<SubmissionId>, info: ErrorInfo, message: String) -> ServerNotice {
+    ServerNotice::Refused {
+        id,
+        error: ErrorEvent {
+            message,
+            fatal: false,
+            error_info: Some(info),
+        },
+    }
+}

@@ -1,0 +1,106 @@
+//! WebSocket: one JSON object per text message, both ways, at any path.
+
+use axum::Router;
+use axum::extract::State;
+use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
+use axum::response::{IntoResponse, Response};
+use axum::routing::any;
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{SinkExt, StreamExt};
+use http::{HeaderMap, StatusCode};
+use troupe_transport::limits::{BATCH_BYTES_MAX, LINE_BYTES_MAX};
+use troupe_transport::{FromClient, event_json};
+
+use super::converse::{Door, Gone, Inlet, Outgoing, Outlet, converse};
+use super::web::{Host, Shown};
+
+pub(super) fn router() -> Router<Host> {
+    Router::new().fallback(any(upgrade))
+}
+
+/// Browsers cannot send the header; they show the token in their hello.
+async fn upgrade(
+    State(host): State<Host>,
+    headers: HeaderMap,
+    upgrade: WebSocketUpgrade,
+) -> Response {
+    let door = match host.shown(&headers) {
+        Shown::Right => Door::Open,
+        Shown::Nothing => host.door,
+        Shown::Wrong => return (StatusCode::UNAUTHORIZED, "the token is wrong\n").into_response(),
+    };
+    upgrade
+        // The bound of a message is ours, so that a longer one is answered.
+        .max_message_size(LINE_BYTES_MAX + 1024 * 1024)
+        .max_frame_size(LINE_BYTES_MAX + 1024 * 1024)
+        .on_upgrade(async move |socket| {
+            let (sink, stream) = socket.split();
+            let outlet = Sent {
+                sink,
+                queue: Vec::new(),
+                bytes: 0,
+            };
+            converse(&host.hub, &door, Received(stream), outlet).await;
+        })
+}
+
+struct Received(SplitStream<WebSocket>);
+
+impl Inlet for Received {
+    async fn next(&mut self) -> Option<FromClient> {
+        loop {
+            match self.0.next().await?.ok()? {
+                Message::Text(text) => return Some(decode(text.as_bytes())),
+                Message::Binary(bytes) => return Some(decode(&bytes)),
+                // The library answers a ping.
+                Message::Ping(_) | Message::Pong(_) => {}
+                Message::Close(_) => return None,
+            }
+        }
+    }
+}
+
+fn decode(message: &[u8]) -> FromClient {
+    if message.len() > LINE_BYTES_MAX {
+        return FromClient::too_long(&message[..LINE_BYTES_MAX], LINE_BYTES_MAX);
+    }
+    FromClient::decode(message)
+}
+
+struct Sent {
+    sink: SplitSink<WebSocket, Message>,
+    queue: Vec<Message>,
+    bytes: usize,
+}
+
+impl Outlet for Sent {
+    fn add(&mut self, message: Outgoing<'_>) {
+        let text = match message {
+            Outgoing::Notice(notice) => serde_json::to_string(notice).unwrap_or_default(),
+            Outgoing::Event(event) => event_json(event),
+        };
+        self.bytes += text.len();
+        self.queue.push(Message::Text(text.into()));
+    }
+
+    fn is_full(&self) -> bool {
+        self.bytes >= BATCH_BYTES_MAX
+    }
+
+    async fn flush(&mut self) -> Result<(), Gone> {
+        for message in self.queue.drain(..) {
+            self.sink.feed(message).await.map_err(|_| Gone)?;
+        }
+        self.bytes = 0;
+        self.sink.flush().await.map_err(|_| Gone)
+    }
+
+    async fn close(&mut self) {
+        let frame = CloseFrame {
+            code: close_code::NORMAL,
+            reason: "see the last message".into(),
+        };
+        // Who is gone needs no end.
+        self.sink.send(Message::Close(Some(frame))).await.ok();
+    }
+}
