@@ -1,0 +1,268 @@
+//! Keeps one client connected: the task behind a [`Client`](crate::Client).
+
+use std::collections::VecDeque;
+use std::io;
+use std::time::{Duration, Instant};
+
+use rand::Rng as _;
+use tokio::sync::mpsc;
+use tokio::time::{sleep, timeout};
+use troupe_protocol::SubmissionId;
+use troupe_protocol::link::{ClientRequest, ClientRole, Goodbye, Hello, ServerNotice, Welcome};
+use troupe_transport::{FromServer, ToServer};
+
+use crate::connect::Connector;
+use crate::error::Error;
+use crate::limits::{CONNECT_MS_MAX, PAUSE_MS_MAX, PAUSE_MS_MIN, UNACCEPTED_MAX};
+use crate::link::Link;
+use crate::{Options, Told};
+
+#[derive(Debug)]
+pub(crate) enum Command {
+    Send(ToServer),
+    Disconnect,
+}
+
+#[derive(Debug)]
+pub(crate) struct Driver {
+    connector: Connector,
+    /// What is said when the connection is made again.
+    hello: Hello,
+    patience: Duration,
+    orders: mpsc::Receiver<Command>,
+    tell: mpsc::Sender<Result<Told, Error>>,
+    link: Option<Link>,
+    /// Submitted, and perhaps lost with a connection.
+    unaccepted: VecDeque<ToServer>,
+}
+
+/// What became of an attempt to connect.
+enum Attempt {
+    /// Another one may succeed.
+    Failed(io::Error),
+    Refused {
+        reason: Goodbye,
+        message: String,
+    },
+}
+
+/// Whether to go on.
+enum Flow {
+    On,
+    Over,
+}
+
+/// What comes next. Without a value, nobody is left who wants anything.
+enum Happened {
+    Command(Option<Command>),
+    Read(Option<io::Result<Option<FromServer>>>),
+}
+
+impl Driver {
+    /// Connects for the first time.
+    pub(crate) async fn start(
+        connector: Connector,
+        options: Options,
+        orders: mpsc::Receiver<Command>,
+        tell: mpsc::Sender<Result<Told, Error>>,
+    ) -> Result<(Self, Welcome), Error> {
+        let mut driver = Self {
+            connector,
+            hello: Hello {
+                token: options.token,
+                client: options.client,
+                role: options.role,
+                after: options.after,
+            },
+            patience: options.patience,
+            orders,
+            tell,
+            link: None,
+            unaccepted: VecDeque::new(),
+        };
+        match driver.attempt().await {
+            Ok(welcome) => Ok((driver, welcome)),
+            Err(Attempt::Refused { reason, message }) => Err(Error::Refused { reason, message }),
+            Err(Attempt::Failed(source)) => Err(Error::Connect {
+                address: driver.connector.address().clone(),
+                source,
+            }),
+        }
+    }
+
+    /// Runs until the session has ended, or the connection is lost for good.
+    pub(crate) async fn run(mut self) {
+        loop {
+            let flow = match &mut self.link {
+                Some(_) => self.step().await,
+                None => self.reconnect().await,
+            };
+            match flow {
+                Ok(Flow::On) => {}
+                Ok(Flow::Over) => return,
+                Err(error) => {
+                    // A caller that is gone does not ask why.
+                    self.tell.send(Err(error)).await.ok();
+                    return;
+                }
+            }
+        }
+    }
+
+    async fn step(&mut self) -> Result<Flow, Error> {
+        let Some(link) = &mut self.link else {
+            return Ok(Flow::On);
+        };
+        // Nothing is read that there is no room for.
+        let read = async {
+            self.tell.reserve().await.ok()?;
+            Some(link.next().await)
+        };
+        let happened = tokio::select! {
+            command = self.orders.recv(), if self.unaccepted.len() < UNACCEPTED_MAX => {
+                Happened::Command(command)
+            }
+            read = read => Happened::Read(read),
+        };
+        match happened {
+            Happened::Command(None) | Happened::Read(None) => Ok(Flow::Over),
+            Happened::Command(Some(Command::Disconnect))
+            | Happened::Read(Some(Ok(None) | Err(_))) => {
+                self.link = None;
+                Ok(Flow::On)
+            }
+            Happened::Command(Some(Command::Send(message))) => {
+                self.send(message).await;
+                Ok(Flow::On)
+            }
+            Happened::Read(Some(Ok(Some(message)))) => {
+                let (told, flow) = take(&mut self.hello, &mut self.unaccepted, message)?;
+                // There is room, and only this task fills it.
+                match self.tell.send(Ok(told)).await {
+                    Ok(()) => Ok(flow),
+                    Err(_) => Ok(Flow::Over),
+                }
+            }
+        }
+    }
+
+    async fn send(&mut self, message: ToServer) {
+        match &message {
+            ToServer::Submission(_) => self.unaccepted.push_back(message.clone()),
+            ToServer::Request(ClientRequest::TakeSeat) => self.hello.role = ClientRole::Drive,
+            ToServer::Request(ClientRequest::ReleaseSeat) => self.hello.role = ClientRole::Follow,
+            ToServer::Request(_) => {}
+        }
+        if let Some(link) = &mut self.link
+            && link.send(&message).await.is_err()
+        {
+            self.link = None;
+        }
+    }
+
+    /// Makes a lost connection again, and sends again what may have been lost with it.
+    async fn reconnect(&mut self) -> Result<Flow, Error> {
+        let begun = Instant::now();
+        let mut pause = Duration::from_millis(PAUSE_MS_MIN);
+        let welcome = loop {
+            match self.attempt().await {
+                Ok(welcome) => break welcome,
+                Err(Attempt::Refused { reason, message }) if reason != Goodbye::Full => {
+                    return Err(Error::Refused { reason, message });
+                }
+                Err(Attempt::Failed(error)) if begun.elapsed() >= self.patience => {
+                    return Err(Error::Lost(error.to_string()));
+                }
+                Err(Attempt::Refused { message, .. }) if begun.elapsed() >= self.patience => {
+                    return Err(Error::Lost(message));
+                }
+                Err(_) => {}
+            }
+            let jitter = rand::rng().random_range(0.5..1.0);
+            sleep(pause.mul_f64(jitter)).await;
+            pause = (pause * 2).min(Duration::from_millis(PAUSE_MS_MAX));
+        };
+        let welcome = Told::Notice(Box::new(ServerNotice::Welcome(welcome)));
+        if self.tell.send(Ok(welcome)).await.is_err() {
+            return Ok(Flow::Over);
+        }
+        for message in &self.unaccepted {
+            if let Some(link) = &mut self.link
+                && link.send(message).await.is_err()
+            {
+                self.link = None;
+            }
+        }
+        Ok(Flow::On)
+    }
+
+    /// Connects, says hello and waits for the welcome.
+    async fn attempt(&mut self) -> Result<Welcome, Attempt> {
+        let opened = async {
+            let mut link = self.connector.connect(&self.hello).await?;
+            let first = link.next().await?;
+            Ok::<_, io::Error>((link, first))
+        };
+        let opened = timeout(Duration::from_millis(CONNECT_MS_MAX), opened).await;
+        let (link, first) = opened
+            .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+            .map_err(Attempt::Failed)?;
+        let failed = |text: &str| Err(Attempt::Failed(io::Error::other(text.to_owned())));
+        let notice = match first {
+            Some(FromServer::Notice(notice)) => *notice,
+            Some(FromServer::Event(_)) => return failed("the server did not answer hello"),
+            None => return failed("the server closed the connection"),
+        };
+        match notice {
+            ServerNotice::Welcome(welcome) => {
+                self.hello.client = Some(welcome.client.clone());
+                // Another life of the server: all that it says is new.
+                if welcome.seq < self.hello.after {
+                    self.hello.after = 0;
+                }
+                self.link = Some(link);
+                Ok(welcome)
+            }
+            ServerNotice::Goodbye { reason, message } => Err(Attempt::Refused { reason, message }),
+            _ => failed("the server did not answer hello"),
+        }
+    }
+}
+
+/// Takes a message in, and says whether others follow.
+fn take(
+    hello: &mut Hello,
+    unaccepted: &mut VecDeque<ToServer>,
+    message: FromServer,
+) -> Result<(Told, Flow), Error> {
+    let notice = match message {
+        FromServer::Event(event) => {
+            hello.after = event.seq;
+            return Ok((Told::Event(event), Flow::On));
+        }
+        FromServer::Notice(notice) => notice,
+    };
+    let mut settle = |id: &SubmissionId| {
+        unaccepted.retain(|sent| match sent {
+            ToServer::Submission(submission) => submission.id != *id,
+            ToServer::Request(_) => false,
+        });
+    };
+    let flow = match notice.as_ref() {
+        ServerNotice::Accepted { id } | ServerNotice::Refused { id: Some(id), .. } => {
+            settle(id);
+            Flow::On
+        }
+        ServerNotice::Goodbye { reason, message } => match reason {
+            Goodbye::SessionEnded => Flow::Over,
+            reason => {
+                return Err(Error::Refused {
+                    reason: *reason,
+                    message: message.clone(),
+                });
+            }
+        },
+        _ => Flow::On,
+    };
+    Ok((Told::Notice(notice), flow))
+}

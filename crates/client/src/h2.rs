@@ -1,0 +1,66 @@
+//! An HTTP/2 connection of our own making, for the protocols that are built on it.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use hyper::body::{Body, Incoming};
+use hyper::client::conn::http2::{SendRequest, handshake};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio_util::task::AbortOnDropHandle;
+use tower_service::Service;
+
+use crate::connect::Stream;
+
+/// A connection over which requests with bodies of the type `B` are sent.
+#[derive(Debug)]
+pub(crate) struct H2<B> {
+    sender: SendRequest<B>,
+    _connection: AbortOnDropHandle<()>,
+}
+
+impl<B> H2<B>
+where
+    B: Body<Data = Bytes> + Send + Unpin + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    pub(crate) async fn new(stream: Stream) -> io::Result<Self> {
+        let executor = TokioExecutor::new();
+        let (sender, connection) = handshake(executor, TokioIo::new(stream))
+            .await
+            .map_err(io::Error::other)?;
+        let connection = tokio::spawn(async move {
+            // Its failure is that of the request that meets it.
+            connection.await.ok();
+        });
+        Ok(Self {
+            sender,
+            _connection: AbortOnDropHandle::new(connection),
+        })
+    }
+
+    pub(crate) async fn request(&mut self, request: Request<B>) -> io::Result<Response<Incoming>> {
+        let response = self.sender.send_request(request).await;
+        response.map_err(io::Error::other)
+    }
+}
+
+impl<B> Service<Request<B>> for H2<B>
+where
+    B: Body<Data = Bytes> + Send + Unpin + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    type Response = Response<Incoming>;
+    type Error = hyper::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.sender.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        Box::pin(self.sender.send_request(request))
+    }
+}

@@ -1,0 +1,195 @@
+//! A client of a session that another process runs: `troupe proto --listen …`.
+//!
+//! ```text
+//! Client ── next() ◄── events, notices ──┐            ┌─ unix, tcp: lines
+//!   │                                    ├── Driver ──┼─ ws: messages
+//!   └─ submitter() ─── submissions ──────┘   (task)   ├─ http: POST and server-sent events
+//!                                                     └─ grpc: a stream
+//! ```
+//!
+//! A connection that breaks is made again, after the last event that was seen: the caller
+//! misses nothing and sees nothing twice, but that the text of an open item may come again as a
+//! snapshot. What was submitted and not accepted by then is submitted again, and done once.
+//!
+//! Deliberately absent: what events mean, and any state beside the connection's.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), troupe_client::Error> {
+//! use troupe_client::{Client, Options, Told};
+//!
+//! let address = "unix:/run/user/1000/troupe.sock".parse().expect("an address");
+//! let mut client = Client::connect(address, Options::default()).await?;
+//! while let Some(told) = client.next().await? {
+//!     if let Told::Event(event) = told {
+//!         println!("{} {:?}", event.seq, event.msg);
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
+
+pub mod limits;
+
+mod connect;
+mod driver;
+mod error;
+mod grpc;
+mod h2;
+mod http;
+mod lines;
+mod link;
+mod tls;
+mod ws;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio_util::task::AbortOnDropHandle;
+use troupe_protocol::link::{ClientRequest, ClientRole, Secret, ServerNotice, Welcome};
+use troupe_protocol::{ClientId, Event, Op, Submission, SubmissionId};
+use troupe_transport::{Address, ToServer};
+
+use crate::connect::Connector;
+use crate::driver::{Command, Driver};
+use crate::limits::{COMMANDS_QUEUED_MAX, GIVING_UP_MS, TOLD_QUEUED_MAX};
+
+pub use error::Error;
+
+/// How to connect, and as what.
+#[derive(Debug, Clone)]
+pub struct Options {
+    pub role: ClientRole,
+    /// The last event that was seen before; 0 for none.
+    pub after: u64,
+    /// Comes back as this client.
+    pub client: Option<ClientId>,
+    /// Needed wherever the server cannot ask the operating system who connects.
+    pub token: Option<Secret>,
+    /// Connects with TLS, and trusts these certificates.
+    pub tls: Option<TlsOptions>,
+    /// How long a lost connection is tried to be made again before giving up.
+    pub patience: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            role: ClientRole::Drive,
+            after: 0,
+            client: None,
+            token: None,
+            tls: None,
+            patience: Duration::from_millis(GIVING_UP_MS),
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct TlsOptions {
+    /// A file of certificates in PEM form: those of authorities, or the server's own.
+    pub trusted: PathBuf,
+}
+
+/// What a client is told.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Told {
+    Event(Box<Event>),
+    /// Of this connection, not of the session. A `welcome` among them says that a lost
+    /// connection was made again.
+    Notice(Box<ServerNotice>),
+}
+
+/// One client of a session. Dropping it closes the connection.
+#[derive(Debug)]
+pub struct Client {
+    welcome: Welcome,
+    told: mpsc::Receiver<Result<Told, Error>>,
+    submitter: Submitter,
+    _driver: AbortOnDropHandle<()>,
+}
+
+impl Client {
+    /// Connects and says hello. Fails at once if that is not possible.
+    pub async fn connect(address: Address, options: Options) -> Result<Self, Error> {
+        let connector = Connector::new(address, &options)?;
+        let (commands, orders) = mpsc::channel(COMMANDS_QUEUED_MAX);
+        let (tell, told) = mpsc::channel(TOLD_QUEUED_MAX);
+        let (driver, welcome) = Driver::start(connector, options, orders, tell).await?;
+        Ok(Self {
+            welcome,
+            told,
+            submitter: Submitter { commands },
+            _driver: AbortOnDropHandle::new(tokio::spawn(driver.run())),
+        })
+    }
+
+    /// Returns how the server answered the first hello.
+    pub fn welcome(&self) -> &Welcome {
+        &self.welcome
+    }
+
+    /// Returns what happened next; `None` after the session has ended. Cancel-safe.
+    pub async fn next(&mut self) -> Result<Option<Told>, Error> {
+        self.told.recv().await.transpose()
+    }
+
+    /// As [`Self::next`], for events alone.
+    pub async fn next_event(&mut self) -> Result<Option<Event>, Error> {
+        loop {
+            match self.next().await? {
+                Some(Told::Event(event)) => return Ok(Some(*event)),
+                Some(Told::Notice(_)) => {}
+                None => return Ok(None),
+            }
+        }
+    }
+
+    /// Returns a handle that submits while this one waits for events.
+    pub fn submitter(&self) -> Submitter {
+        self.submitter.clone()
+    }
+
+    /// As [`Submitter::submit`].
+    pub async fn submit(&self, id: impl Into<SubmissionId>, op: Op) -> Result<(), Error> {
+        self.submitter.submit(id, op).await
+    }
+}
+
+/// The submitting end of a client.
+#[derive(Debug, Clone)]
+pub struct Submitter {
+    commands: mpsc::Sender<Command>,
+}
+
+impl Submitter {
+    /// Submits, as soon as there is a connection. That the session has it is told by
+    /// `accepted`; waits while too much is on the way.
+    pub async fn submit(&self, id: impl Into<SubmissionId>, op: Op) -> Result<(), Error> {
+        let id = id.into();
+        let submission = Box::new(Submission { id, op });
+        self.send(ToServer::Submission(submission)).await
+    }
+
+    /// Asks to drive.
+    pub async fn take_seat(&self) -> Result<(), Error> {
+        self.send(ToServer::Request(ClientRequest::TakeSeat)).await
+    }
+
+    /// Lets the next one drive, or takes the wish to drive back.
+    pub async fn release_seat(&self) -> Result<(), Error> {
+        self.send(ToServer::Request(ClientRequest::ReleaseSeat))
+            .await
+    }
+
+    async fn send(&self, message: ToServer) -> Result<(), Error> {
+        let sent = self.commands.send(Command::Send(message)).await;
+        sent.map_err(|_| Error::Ended)
+    }
+
+    /// Cuts the connection, as a bad network would; it is made again.
+    pub async fn disconnect(&self) -> Result<(), Error> {
+        let sent = self.commands.send(Command::Disconnect).await;
+        sent.map_err(|_| Error::Ended)
+    }
+}
