@@ -396,6 +396,11 @@ impl Actor {
         tree.agents().expect("the session was configured")
     }
 
+    /// Gives the queue pair away, to be served to others.
+    pub fn into_queue_pair(self) -> (SessionHandle, EventStream) {
+        (self.handle, self.events)
+    }
+
     /// Submits and returns the id that was used: `s1`, `s2`, …
     pub async fn submit(&mut self, op: Op) -> SubmissionId {
         let id = SubmissionId(format!("s{}", self.next));

@@ -27,4 +27,5 @@ mod it {
     mod tasks;
     mod undo;
     mod user_shell;
+    mod wire;
 }

@@ -1,0 +1,124 @@
+//! TLS on every network transport.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use troupe_client::{Client, Options, TlsOptions, Told};
+use troupe_protocol::EventMsg;
+use troupe_protocol::link::Secret;
+use troupe_protocol::op::{ConfigureSession, Op};
+use troupe_server::tls::{Tls, TlsError};
+use troupe_server::token::Token;
+use troupe_server::{Reach, Server};
+use troupe_testkit::Stage;
+use troupe_transport::{Address, HostPort};
+
+use super::house::{Bell, TOKEN, token_in};
+
+const PLAY: &str = "[[scene]]\n[[scene.turn]]\nsteps = [{ say = 'ok' }]\n";
+const KINDS: [&str; 4] = ["tcp", "ws", "http", "grpc"];
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/fixtures/tls")
+        .join(name)
+}
+
+/// Addresses of a server whose session ends with the test.
+async fn open(stage: &Stage, token: Token) -> Vec<Address> {
+    let place = |kind: &str| format!("{kind}:0.0.0.0:0").parse().unwrap();
+    let server = Server::bind(troupe_server::Options {
+        listen: KINDS.map(place).to_vec(),
+        token: Some(token),
+        reach: Reach::Network,
+        hosts: Vec::new(),
+        origins: Vec::new(),
+        tls: Some(Tls::read(&fixture("cert.pem"), &fixture("key.pem")).unwrap()),
+    })
+    .await
+    .unwrap();
+    let addresses = server.addresses().collect();
+    let (handle, events) = stage.enter().into_queue_pair();
+    tokio::spawn(server.run(handle, events, Bell(Arc::default())));
+    addresses
+}
+
+/// The certificate is that of a name, not of a number.
+fn by_name(address: Address) -> Address {
+    match address {
+        Address::Net(protocol, place) => {
+            let host = "localhost".to_owned();
+            Address::Net(protocol, HostPort { host, ..place })
+        }
+        other => other,
+    }
+}
+
+/// An address of this machine that the certificate does not know.
+fn nameless(address: Address) -> Address {
+    match address {
+        Address::Net(protocol, place) => {
+            let host = "127.0.0.2".to_owned();
+            Address::Net(protocol, HostPort { host, ..place })
+        }
+        other => other,
+    }
+}
+
+#[tokio::test]
+async fn a_session_is_driven_over_tls() {
+    let directory = tempfile::tempdir().unwrap();
+    for index in 0..KINDS.len() {
+        let stage = Stage::new(PLAY).await;
+        let addresses = open(&stage, token_in(&directory)).await;
+        let options = Options {
+            token: Some(Secret(TOKEN.to_owned())),
+            tls: Some(TlsOptions {
+                trusted: fixture("ca.pem"),
+            }),
+            ..Options::default()
+        };
+        let address = by_name(addresses[index].clone());
+        let mut client = Client::connect(address, options).await.unwrap();
+        let configure = Op::ConfigureSession(ConfigureSession::default());
+        client.submit("1", configure).await.unwrap();
+        loop {
+            match client.next().await.unwrap().expect("an answer") {
+                Told::Event(event) if matches!(event.msg, EventMsg::SessionConfigured(_)) => break,
+                _ => {}
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn who_does_not_trust_the_certificate_does_not_connect() {
+    let directory = tempfile::tempdir().unwrap();
+    let stage = Stage::new(PLAY).await;
+    let addresses = open(&stage, token_in(&directory)).await;
+    for address in addresses {
+        // The name is not the certificate's.
+        let address = nameless(address);
+        let trusted = fixture("ca.pem");
+        let options = Options {
+            token: Some(Secret(TOKEN.to_owned())),
+            tls: Some(TlsOptions { trusted }),
+            ..Options::default()
+        };
+        let stranger = Client::connect(address.clone(), options).await;
+        assert!(stranger.is_err(), "{stranger:?}");
+        let bare = Client::connect(by_name(address), Options::default()).await;
+        assert!(bare.is_err(), "{bare:?}");
+    }
+}
+
+#[test]
+fn files_that_hold_no_certificate_are_named() {
+    let missing = Tls::read(&fixture("README.md"), &fixture("key.pem"));
+    assert!(
+        matches!(missing, Err(TlsError::Certificate { .. })),
+        "{missing:?}"
+    );
+    let missing = Tls::read(&fixture("cert.pem"), &fixture("ca.pem"));
+    assert!(matches!(missing, Err(TlsError::Key { .. })), "{missing:?}");
+}

@@ -1,0 +1,219 @@
+//! A session with its doors open.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+use troupe_client::{Client, Error, Options, Told};
+use troupe_protocol::input::UserInput;
+use troupe_protocol::link::{ClientRole, Secret, ServerNotice};
+use troupe_protocol::op::{ConfigureSession, Op};
+use troupe_protocol::{ClientId, Event, EventMsg};
+use troupe_server::token::Token;
+use troupe_server::{End, Reach, Server, Stop};
+use troupe_testkit::Stage;
+use troupe_transport::Address;
+
+/// Long, because it is only met when something is broken.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+pub const TOKEN: &str = "a token for this test alone";
+
+/// Every kind of listener.
+pub const ALL: [&str; 5] = ["unix", "tcp", "ws", "http", "grpc"];
+
+pub struct House {
+    addresses: Vec<(String, Address)>,
+    running: JoinHandle<End>,
+    stop: Arc<Notify>,
+    _directory: TempDir,
+}
+
+impl House {
+    /// Opens a session to clients, everywhere.
+    pub async fn open(stage: &Stage) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let place = |kind: &str| match kind {
+            "unix" => format!("unix:{}", directory.path().join("t.sock").display()),
+            kind => format!("{kind}:127.0.0.1:0"),
+        };
+        let server = Server::bind(troupe_server::Options {
+            listen: ALL.map(|kind| place(kind).parse().unwrap()).to_vec(),
+            token: Some(token_in(&directory)),
+            reach: Reach::ThisMachine,
+            hosts: Vec::new(),
+            origins: vec!["https://ui.example".to_owned()],
+            tls: None,
+        })
+        .await
+        .unwrap();
+        let kinds = ALL.map(str::to_owned).into_iter();
+        let addresses = kinds.zip(server.addresses()).collect();
+        let (handle, events) = stage.enter().into_queue_pair();
+        let stop = Arc::new(Notify::new());
+        let running = tokio::spawn(server.run(handle, events, Bell(Arc::clone(&stop))));
+        Self {
+            addresses,
+            running,
+            stop,
+            _directory: directory,
+        }
+    }
+
+    pub fn address(&self, kind: &str) -> Address {
+        let found = self.addresses.iter().find(|(name, _)| name == kind);
+        found.unwrap().1.clone()
+    }
+
+    /// Where a raw connection is made to.
+    pub fn socket_of(&self, kind: &str) -> String {
+        match self.address(kind) {
+            Address::Net(_, place) => place.to_string(),
+            Address::Unix(path) => path.display().to_string(),
+            Address::Stdio => unreachable!("nobody listens there"),
+        }
+    }
+
+    pub async fn join(&self, kind: &str, options: Options) -> Result<Guest, Error> {
+        let token = Some(Secret(TOKEN.to_owned()));
+        let options = Options { token, ..options };
+        let client = Client::connect(self.address(kind), options).await?;
+        Ok(Guest { client, next: 1 })
+    }
+
+    /// Connects somebody who drives, and configures the session.
+    pub async fn drive(&self, kind: &str) -> Guest {
+        let mut driver = self.join(kind, Options::default()).await.unwrap();
+        driver
+            .submit(Op::ConfigureSession(ConfigureSession::default()))
+            .await;
+        driver
+    }
+
+    pub async fn follow(&self, kind: &str) -> Guest {
+        self.join(kind, following(0)).await.unwrap()
+    }
+
+    /// Asks for the end from outside, as a signal does.
+    pub fn stop(&self) {
+        self.stop.notify_one();
+    }
+
+    pub async fn ended(self) -> End {
+        tokio::time::timeout(PATIENCE, self.running)
+            .await
+            .expect("the server ends with its session")
+            .unwrap()
+    }
+}
+
+/// Rung by who wants the server to stop.
+pub struct Bell(pub Arc<Notify>);
+
+impl Stop for Bell {
+    async fn wanted(&mut self) {
+        self.0.notified().await;
+    }
+}
+
+/// A token as people keep it.
+pub fn token_in(directory: &TempDir) -> Token {
+    use std::os::unix::fs::PermissionsExt as _;
+    let path: PathBuf = directory.path().join("token");
+    std::fs::write(&path, TOKEN).unwrap();
+    let mode = std::fs::Permissions::from_mode(0o600);
+    std::fs::set_permissions(&path, mode).unwrap();
+    Token::read(&path).unwrap()
+}
+
+pub fn following(after: u64) -> Options {
+    Options {
+        role: ClientRole::Follow,
+        after,
+        ..Options::default()
+    }
+}
+
+pub struct Guest {
+    pub client: Client,
+    next: u32,
+}
+
+impl Guest {
+    pub fn id(&self) -> ClientId {
+        self.client.welcome().client.clone()
+    }
+
+    pub async fn submit(&mut self, op: Op) {
+        let id = format!("s{}", self.next);
+        self.next += 1;
+        self.client.submit(id, op).await.unwrap();
+    }
+
+    pub async fn say(&mut self, text: &str) {
+        let items = vec![UserInput::text(text)];
+        self.submit(Op::UserInput {
+            items,
+            final_output_json_schema: None,
+            last_response_id: None,
+        })
+        .await;
+    }
+
+    pub async fn next(&mut self) -> Option<Told> {
+        tokio::time::timeout(PATIENCE, self.client.next())
+            .await
+            .expect("something happens")
+            .unwrap()
+    }
+
+    /// Returns the events up to and including the first that matches.
+    pub async fn until(&mut self, is_it: impl Fn(&EventMsg) -> bool) -> Vec<Event> {
+        let mut passed = Vec::new();
+        while let Some(told) = self.next().await {
+            if let Told::Event(event) = told {
+                let found = is_it(&event.msg);
+                passed.push(*event);
+                if found {
+                    return passed;
+                }
+            }
+        }
+        panic!("the session ended; these events came: {passed:#?}");
+    }
+
+    pub async fn until_task_ends(&mut self) -> Vec<Event> {
+        self.until(|msg| matches!(msg, EventMsg::TurnComplete(_) | EventMsg::TurnAborted(_)))
+            .await
+    }
+
+    /// Returns the next notice that matches; what comes before is passed over.
+    pub async fn notice(&mut self, is_it: impl Fn(&ServerNotice) -> bool) -> ServerNotice {
+        while let Some(told) = self.next().await {
+            if let Told::Notice(notice) = told
+                && is_it(&notice)
+            {
+                return *notice;
+            }
+        }
+        panic!("the session ended before the notice came");
+    }
+
+    /// Returns everything that is left to be told.
+    pub async fn rest(&mut self) -> Vec<Told> {
+        let mut rest = Vec::new();
+        while let Some(told) = self.next().await {
+            rest.push(told);
+        }
+        rest
+    }
+
+    pub async fn shut_down(&mut self) -> Vec<Event> {
+        self.submit(Op::Shutdown).await;
+        self.until(|msg| matches!(msg, EventMsg::ShutdownComplete))
+            .await
+    }
+}

@@ -1,0 +1,151 @@
+//! A client that loses its connection misses nothing and sees nothing twice.
+
+use rand::rngs::SmallRng;
+use rand::{Rng as _, SeedableRng as _};
+use troupe_client::{Options, Told};
+use troupe_protocol::item::TurnItem;
+use troupe_protocol::op::Op;
+use troupe_protocol::{Event, EventMsg};
+use troupe_testkit::Stage;
+
+use super::house::{ALL, House, following};
+
+/// So much, and so slowly, that it is not over when the last connection is cut.
+const TALK: &str = r#"
+[[scene]]
+[[scene.turn]]
+steps = [{ say = "word ", deltas = 1500, pace_ms = 1 }, { call = "exec_command", arguments = { cmd = "true" } }]
+[[scene.turn]]
+steps = [{ say = "more ", deltas = 500, pace_ms = 1 }]
+"#;
+
+/// Puts together what a screen shows.
+#[derive(Default)]
+struct Screen {
+    seen: Vec<Event>,
+    text: String,
+}
+
+impl Screen {
+    fn apply(&mut self, event: Event) {
+        let last = self.seen.last().map_or(0, |event| event.seq);
+        match &event.msg {
+            EventMsg::AgentMessageContentDelta(delta) if delta.snapshot => {
+                assert!(event.seq >= last, "{} after {last}", event.seq);
+                self.text.clone_from(&delta.delta);
+            }
+            msg => {
+                assert!(event.seq > last, "{} after {last}", event.seq);
+                match msg {
+                    EventMsg::AgentMessageContentDelta(delta) => self.text += &delta.delta,
+                    EventMsg::ItemCompleted {
+                        item: TurnItem::AgentMessage(item),
+                        ..
+                    } => {
+                        // Deltas that came after the ring was left are made up for by the end.
+                        assert!(item.text.starts_with(&self.text), "{:?}", self.text);
+                        self.text.clear();
+                    }
+                    _ => {}
+                }
+            }
+        }
+        self.seen.push(event);
+    }
+
+    fn recorded(&self) -> Vec<&Event> {
+        let events = self.seen.iter();
+        events.filter(|event| !event.msg.is_delta()).collect()
+    }
+
+    fn has_ended(&self) -> bool {
+        let last = self.seen.last().map(|event| &event.msg);
+        matches!(last, Some(EventMsg::ShutdownComplete))
+    }
+}
+
+#[tokio::test]
+async fn killed_and_back_a_hundred_times() {
+    let mut random = SmallRng::seed_from_u64(7);
+    let stage = Stage::new(TALK).await;
+    let house = House::open(&stage).await;
+    let mut driver = house.drive("unix").await;
+    let mut steady = house.follow("unix").await;
+    let mut screen = Screen::default();
+    driver.say("talk").await;
+    let mut times = 0;
+    while times < 100 {
+        let kind = ALL[random.random_range(0..ALL.len())];
+        let after = screen.seen.last().map_or(0, |event| event.seq);
+        let mut guest = house.join(kind, following(after)).await.unwrap();
+        for _ in 0..random.random_range(0..12) {
+            match guest.next().await {
+                Some(Told::Event(event)) => screen.apply(*event),
+                Some(Told::Notice(_)) => {}
+                None => panic!("the session goes on"),
+            }
+        }
+        times += 1;
+    }
+    driver.until_task_ends().await;
+    driver.submit(Op::Shutdown).await;
+    let after = screen.seen.last().map_or(0, |event| event.seq);
+    let mut guest = house.join("ws", following(after)).await.unwrap();
+    while !screen.has_ended() {
+        if let Told::Event(event) = guest.next().await.expect("the end is told") {
+            screen.apply(*event);
+        }
+    }
+    let expected = steady
+        .until(|msg| matches!(msg, EventMsg::ShutdownComplete))
+        .await;
+    let mut whole = Screen::default();
+    expected.into_iter().for_each(|event| whole.apply(event));
+    assert_eq!(screen.recorded(), whole.recorded());
+}
+
+#[tokio::test]
+async fn a_cut_connection_is_made_again_and_every_submission_is_done_once() {
+    for kind in ALL {
+        let stage = Stage::new(TALK).await;
+        let house = House::open(&stage).await;
+        let mut driver = house.drive(kind).await;
+        let submitter = driver.client.submitter();
+        for number in 0..20 {
+            let note = format!("note {number}");
+            driver.submit(Op::SetThreadNote { note }).await;
+            submitter.disconnect().await.unwrap();
+        }
+        driver.submit(Op::Shutdown).await;
+        let mut screen = Screen::default();
+        while !screen.has_ended() {
+            if let Told::Event(event) = driver.next().await.expect("the end is told") {
+                screen.apply(*event);
+            }
+        }
+        let notes: Vec<String> = screen
+            .seen
+            .iter()
+            .filter_map(|event| match &event.msg {
+                EventMsg::ThreadNoteUpdated { thread_note } => thread_note.clone(),
+                _ => None,
+            })
+            .collect();
+        let expected: Vec<String> = (0..20).map(|number| format!("note {number}")).collect();
+        assert_eq!(notes, expected, "{kind}");
+    }
+}
+
+#[tokio::test]
+async fn a_client_from_another_life_of_the_server_is_told_everything() {
+    let stage = Stage::new(TALK).await;
+    let house = House::open(&stage).await;
+    let options = Options {
+        after: 10_000,
+        ..Options::default()
+    };
+    let mut driver = house.join("tcp", options).await.unwrap();
+    driver.submit(Op::Interrupt).await;
+    let told = driver.until(|msg| matches!(msg, EventMsg::Error(_))).await;
+    assert_eq!(told[0].seq, 1);
+}

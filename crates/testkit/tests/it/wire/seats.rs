@@ -1,0 +1,122 @@
+//! One drives, the others follow.
+
+use expect_test::expect;
+use troupe_client::Options;
+use troupe_protocol::error::ErrorInfo;
+use troupe_protocol::link::{ClientRole, Seat, ServerNotice};
+use troupe_protocol::op::Op;
+use troupe_protocol::{ClientId, EventMsg};
+use troupe_testkit::Stage;
+
+use super::house::{ALL, Guest, House};
+
+const PLAY: &str = "[[scene]]\n[[scene.turn]]\nsteps = [{ say = 'ok' }]\n";
+
+/// Waits until a client sees this one drive.
+async fn driven_by(guest: &mut Guest, driver: &ClientId) -> Seat {
+    let wanted = |seat: &Seat| seat.driver.as_ref() == Some(driver);
+    let notice = guest
+        .notice(|notice| matches!(notice, ServerNotice::Seat(seat) if wanted(seat)))
+        .await;
+    match notice {
+        ServerNotice::Seat(seat) => seat,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_follower_may_not_submit_and_is_told_why() {
+    for kind in ALL {
+        let stage = Stage::new(PLAY).await;
+        let house = House::open(&stage).await;
+        let driver = house.drive("unix").await;
+        let mut follower = house.follow(kind).await;
+        assert_eq!(follower.client.welcome().seat.role, ClientRole::Follow);
+        follower.submit(Op::Interrupt).await;
+        let notice = follower
+            .notice(|notice| matches!(notice, ServerNotice::Refused { .. }))
+            .await;
+        let ServerNotice::Refused { id, error } = notice else {
+            panic!("{notice:?}");
+        };
+        assert_eq!(id, Some("s1".into()), "{kind}");
+        assert_eq!(error.error_info, Some(ErrorInfo::NotDriving));
+        let message = error.message.replace(driver.id().as_str(), "DRIVER");
+        expect!["client DRIVER drives this session; ask for the seat with take_seat"]
+            .assert_eq(&message);
+    }
+}
+
+#[tokio::test]
+async fn the_seat_is_handed_over() {
+    for kind in ALL {
+        let stage = Stage::new(PLAY).await;
+        let house = House::open(&stage).await;
+        let mut first = house.drive(kind).await;
+        let mut second = house.follow(kind).await;
+        let ids = (first.id(), second.id());
+        second.client.submitter().take_seat().await.unwrap();
+        let seat = driven_by(&mut first, &ids.0).await;
+        assert_eq!(seat.asking, [ids.1.clone()], "{kind}");
+
+        first.client.submitter().release_seat().await.unwrap();
+        assert_eq!(driven_by(&mut second, &ids.1).await.role, ClientRole::Drive);
+        let seat = driven_by(&mut first, &ids.1).await;
+        assert_eq!(seat.role, ClientRole::Follow);
+
+        second.say("hello").await;
+        second.until_task_ends().await;
+        first.until_task_ends().await;
+    }
+}
+
+#[tokio::test]
+async fn a_driver_that_is_gone_makes_room_for_the_next_in_line() {
+    let stage = Stage::new(PLAY).await;
+    let house = House::open(&stage).await;
+    let first = house.drive("tcp").await;
+    // Whoever wants to drive and finds the seat taken waits for it.
+    let mut second = house.join("ws", Options::default()).await.unwrap();
+    assert_eq!(second.client.welcome().seat.role, ClientRole::Follow);
+    drop(first);
+    let own = second.id();
+    driven_by(&mut second, &own).await;
+    second.say("hello").await;
+    second.until_task_ends().await;
+}
+
+#[tokio::test]
+async fn a_driver_that_comes_back_in_time_keeps_the_seat() {
+    let stage = Stage::new(PLAY).await;
+    let house = House::open(&stage).await;
+    let mut old = house.drive("unix").await;
+    old.until(|msg| matches!(msg, EventMsg::SessionConfigured(_)))
+        .await;
+    let _waiting = house.join("unix", Options::default()).await.unwrap();
+    let options = Options {
+        client: Some(old.id()),
+        ..Options::default()
+    };
+    let new = house.join("unix", options).await.unwrap();
+    assert_eq!(new.client.welcome().seat.role, ClientRole::Drive);
+    let error = loop {
+        match old.client.next().await {
+            Ok(_) => {}
+            Err(error) => break error,
+        }
+    };
+    assert!(error.to_string().contains("came back"), "{error}");
+}
+
+#[tokio::test]
+async fn a_list_may_be_asked_for_by_anybody() {
+    let stage = Stage::new(PLAY).await;
+    let house = House::open(&stage).await;
+    let _driver = house.drive("unix").await;
+    let mut follower = house.follow("unix").await;
+    let list = serde_json::json!({ "type": "list_models" });
+    follower.submit(serde_json::from_value(list).unwrap()).await;
+    follower
+        .notice(|notice| matches!(notice, ServerNotice::Accepted { .. }))
+        .await;
+}
