@@ -4,6 +4,7 @@
 //! Deliberately absent: pass or fail. The figures are for reading; this machine may be busy,
 //! so ratios within one run count and single numbers do not.
 
+mod followers;
 mod measure;
 mod play;
 mod report;
@@ -36,7 +37,8 @@ pub struct BenchArguments {
     /// Only these workloads (repeatable): version, turn, call, shell, sandbox, deltas, resume,
     /// reindex; of agent trees child, spawn (up to the child's first request), children (16 at work), wait (10 s for one that is
     /// silent), fanout (250 to 1,000 children and callbacks), crowd (memory of 1,000 children
-    /// with 20 turns each). CPU and memory are of everything but the scripted model
+    /// with 20 turns each); followers (a driver over a socket, alone and with 100 who follow; the
+    /// wall time is the driver's). CPU and memory are of everything but the scripted model
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
 }

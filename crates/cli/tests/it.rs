@@ -29,6 +29,8 @@ mod hooks;
 mod kill;
 #[path = "it/kill_tree.rs"]
 mod kill_tree;
+#[path = "it/listen.rs"]
+mod listen;
 #[path = "it/machine.rs"]
 mod machine;
 #[path = "it/mcp.rs"]

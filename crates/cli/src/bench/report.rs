@@ -115,6 +115,12 @@ impl Report {
                 notes.push(format!("{} wall", time(each)));
             }
         }
+        if matches!(workload, Workload::Followers(1..))
+            && let Some(alone) = self.cost_of(Workload::Followers(0), &subject.name)
+        {
+            let part = alone.wall.as_secs_f64() / cost.wall.as_secs_f64();
+            notes.push(format!("driver's throughput {part:.2} x of alone"));
+        }
         if workload == Workload::Sandboxed
             && let Some(bare) = self.cost_of(Workload::Shell, &subject.name)
         {
@@ -217,7 +223,7 @@ fn goal(workload: Workload) -> Option<&'static str> {
         Workload::Version => Some("3 ms CPU"),
         Workload::Turn => Some("29 ms CPU, 20 MB"),
         // Holds the start of a login shell, which is captured once per session.
-        Workload::FirstCall | Workload::Child | Workload::Plans => None,
+        Workload::FirstCall | Workload::Child | Workload::Plans | Workload::Followers(0) => None,
         Workload::Births => Some("1 ms CPU per spawn"),
         Workload::Shell => Some("3 ms per call, the command included"),
         Workload::Sandboxed => Some("1.5 x CPU and wall of unsandboxed"),
@@ -227,6 +233,7 @@ fn goal(workload: Workload) -> Option<&'static str> {
         Workload::Children => Some("0.4 s CPU, commands included, and 30 MB"),
         Workload::Waiting => Some("no CPU while it waits"),
         Workload::FanOut(_) => Some("the same CPU per child for any number"),
+        Workload::Followers(_) => Some("0.9 x of the driver's throughput alone"),
         Workload::Crowd(..) => Some("64 KB per child in memory beyond its history, else 2 KB"),
     }
 }

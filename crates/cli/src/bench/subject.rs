@@ -61,24 +61,43 @@ impl Subject {
 
     /// A headless run against the scripted model. The same words work for all subjects.
     pub fn exec(&self, base_url: &str, home: &Path, cwd: &Path, rights: Rights) -> Command {
-        let provider = |key: &str, value: &str| format!("model_providers.bench.{key}={value}");
         let mut command = Command::new(&self.path);
         command
             .current_dir(cwd)
-            .env(self.home_variable, home)
-            // The user's login profile is read once per session; what it costs is not ours.
-            .env("HOME", home)
-            .env("BENCH_KEY", "none")
             .arg("exec")
             .arg("--json")
             .arg("--skip-git-repo-check")
             .args(rights.arguments())
-            .args(["--model", "bench-model"])
+            .args(["--model", "bench-model"]);
+        self.on_stage(&mut command, base_url, home);
+        command
+    }
+
+    /// A session that clients reach by a socket.
+    pub fn proto(&self, base_url: &str, home: &Path, cwd: &Path, socket: &Path) -> Command {
+        let mut command = Command::new(&self.path);
+        command
+            .current_dir(cwd)
+            .arg("proto")
+            .arg("--listen")
+            .arg(format!("unix:{}", socket.display()))
+            .args(["-c", "model=\"bench-model\""]);
+        self.on_stage(&mut command, base_url, home);
+        command
+    }
+
+    /// Gives a run a home of its own, and the scripted model.
+    fn on_stage(&self, command: &mut Command, base_url: &str, home: &Path) {
+        let provider = |key: &str, value: &str| format!("model_providers.bench.{key}={value}");
+        command
+            .env(self.home_variable, home)
+            // The user's login profile is read once per session; what it costs is not ours.
+            .env("HOME", home)
+            .env("BENCH_KEY", "none")
             .args(["-c", "model_provider=\"bench\""])
             .args(["-c", &provider("name", "\"bench\"")])
             .args(["-c", &provider("base_url", &format!("\"{base_url}\""))])
             .args(["-c", &provider("env_key", "\"BENCH_KEY\"")])
             .args(["-c", &provider("wire_api", "\"responses\"")]);
-        command
     }
 }

@@ -13,6 +13,7 @@ use troupe_protocol::usage::TokenUsage;
 use troupe_protocol::{SessionId, rollout};
 use troupe_store::{EmbeddedStore, Store as _};
 
+use super::followers::conduct;
 use super::measure::{Cost, measure, measure_until};
 use super::play::{
     ANSWER, BIRTHS, CHILDREN, DELTAS, FEW_CHILDREN, KEEP_SILENT, PLAN_AGAIN_AND_AGAIN, REMEMBER,
@@ -47,6 +48,8 @@ pub enum Workload {
     FanOut(u32),
     /// Children that have much to remember: how many, and how many of them stay in memory.
     Crowd(u32, u32),
+    /// Text over a socket, with so many clients that follow beside the one that drives.
+    Followers(u32),
 }
 
 /// The scripted model and the directories that a run needs.
@@ -77,6 +80,8 @@ impl Workload {
         Self::Crowd(100, 64),
         Self::Crowd(1_000, 64),
         Self::Crowd(1_000, 1_000),
+        Self::Followers(0),
+        Self::Followers(100),
     ];
 
     pub fn name(self) -> &'static str {
@@ -95,6 +100,7 @@ impl Workload {
             Self::Waiting => "wait",
             Self::FanOut(_) => "fanout",
             Self::Crowd(..) => "crowd",
+            Self::Followers(_) => "followers",
         }
     }
 
@@ -117,6 +123,7 @@ impl Workload {
             Self::Crowd(children, resident) => {
                 return format!("{children} x 20 turns, {resident} in memory");
             }
+            Self::Followers(count) => return format!("20,000 deltas, {count} followers"),
         };
         fixed.to_owned()
     }
@@ -147,7 +154,8 @@ impl Workload {
             | Self::Resume
             | Self::Reindex
             | Self::Plans
-            | Self::Crowd(..) => None,
+            | Self::Crowd(..)
+            | Self::Followers(_) => None,
         }
     }
 
@@ -168,6 +176,7 @@ impl Workload {
             {
                 Some("the screenplay names children as we do")
             }
+            Self::Followers(_) if !subject.is_troupe() => Some("it has no socket to follow by"),
             _ => None,
         }
     }
@@ -196,6 +205,7 @@ impl Workload {
             Self::Waiting => stage.spawn(subject, 1, KEEP_SILENT, 64),
             Self::FanOut(children) => stage.spawn(subject, children, ANSWER, 64),
             Self::Crowd(children, resident) => stage.spawn(subject, children, REMEMBER, resident),
+            Self::Followers(count) => stage.followed(subject, count),
         }
     }
 }
@@ -267,6 +277,23 @@ impl Stage {
         let until = self.server.request_count() + requests as usize;
         measure_until(&mut command, prompt, || {
             self.server.request_count() >= until
+        })
+    }
+
+    /// The time is the driver's alone, from its question to the end of the answer.
+    fn followed(&self, subject: &Subject, followers: u32) -> io::Result<Cost> {
+        let home = TempDir::new_in(self.dir.path())?;
+        let socket = home.path().join("bench.sock");
+        let url = self.server.base_url();
+        let mut command = subject.proto(&url, home.path(), &self.work(), &socket);
+        let conducting = conduct(socket, followers);
+        let cost = measure(&mut command, "")?;
+        let heard = conducting
+            .join()
+            .map_err(|_| io::Error::other("the driver panicked"))?;
+        Ok(Cost {
+            wall: heard?,
+            ..cost
         })
     }
 

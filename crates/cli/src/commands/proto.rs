@@ -1,4 +1,6 @@
-//! `troupe proto`: the queue pair itself, as lines of JSON.
+//! `troupe proto`: the queue pair itself, as lines of JSON or over a socket.
+
+mod listening;
 
 use std::env;
 
@@ -7,7 +9,7 @@ use futures_util::stream;
 use tokio::io::{AsyncRead, AsyncWrite};
 use troupe_engine::{EventStream, SessionHandle, spawn};
 use troupe_protocol::session::SessionSource;
-use troupe_transport::{EventWriter, Frame, SubmissionReader};
+use troupe_transport::{Address, EventWriter, Frame, SubmissionReader};
 
 use crate::arguments::{Layers, Overrides};
 use crate::commands::block_on;
@@ -16,18 +18,28 @@ use crate::failure::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::layers::ConfigSource;
 use crate::wiring::{Grove, Wiring};
+use listening::ListenArguments;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The first submission must be configure_session. At the end of input the session does what it
-was asked, refuses what it would have to ask, and ends.
+    after_help = "The first submission must be configure_session. On standard input and output, at the end of
+input the session does what it was asked, refuses what it would have to ask, and ends.
 
-Example:
+With --listen any number of clients share the session: one drives, the others follow. It ends
+by a shutdown of the driver's, or by Ctrl-C. docs/wire.md has the messages.
+
+Examples:
   printf '%s\\n' '{\"id\":\"1\",\"op\":{\"type\":\"configure_session\"}}' \\
                 '{\"id\":\"2\",\"op\":{\"type\":\"user_input\",\"items\":[{\"type\":\"text\",\"text\":\"hi\"}]}}' \\
-    | troupe proto"
+    | troupe proto
+
+  troupe proto --listen unix:/tmp/t.sock --listen http:127.0.0.1:7000
+  curl -N -H \"Authorization: Bearer $(cat ~/.troupe/run/proto.token)\" \\
+    --http2-prior-knowledge 'http://127.0.0.1:7000/v1/events'"
 )]
 pub struct ProtoArguments {
+    #[command(flatten)]
+    listen: ListenArguments,
     #[command(flatten)]
     overrides: Overrides,
 }
@@ -41,12 +53,21 @@ pub fn run(arguments: ProtoArguments, overrides: Overrides, layers: Layers) -> O
         flags: Vec::new(),
     };
     let home = source.home.clone();
+    let listen = arguments.listen;
+    listen.check()?;
     let wiring = Wiring::new(source, &cwd, SessionSource::Cli)?;
     block_on(async {
+        let server = match listen.addresses() {
+            [] | [Address::Stdio] => None,
+            _ => Some(listen.bind(&home).await?),
+        };
         let Grove { deps, configurator } = wiring.with_agents(None);
         let _control = control::serve(&configurator, home.path());
         let (handle, events) = spawn(deps);
-        serve(handle, events, tokio::io::stdin(), tokio::io::stdout()).await
+        match server {
+            Some(server) => listening::serve(server, handle, events).await,
+            None => serve(handle, events, tokio::io::stdin(), tokio::io::stdout()).await,
+        }
     })
 }
 
