@@ -156,9 +156,10 @@ impl Wiring {
         let settings = &prepared.settings;
         let provider_id = provider_id(settings, request).to_owned();
         let surroundings = self.surroundings();
-        let trace = match request.ephemeral {
-            true => Trace::None,
-            false => Trace::Kept,
+        let trace = if request.ephemeral {
+            Trace::None
+        } else {
+            Trace::Kept
         };
         Ok(Setup {
             store: if request.ephemeral {

@@ -98,9 +98,10 @@ pub fn run(arguments: UndoArguments, overrides: Overrides, layers: Layers) -> Ou
 fn shown(completed: &UndoCompleted, cwd: &Path) -> String {
     let name = |path: &Path| path.strip_prefix(cwd).unwrap_or(path).display().to_string();
     let mut text = String::new();
-    let (restored, removed) = match completed.dry_run {
-        true => ("would restore", "would remove"),
-        false => ("restored", "removed"),
+    let (restored, removed) = if completed.dry_run {
+        ("would restore", "would remove")
+    } else {
+        ("restored", "removed")
     };
     for path in &completed.restored {
         writeln!(text, "{restored} {}", name(path)).expect("a string takes any text");

@@ -241,6 +241,7 @@ impl Conversation {
             ToolEvent::Plan { .. }
             | ToolEvent::TerminalInteraction { .. }
             | ToolEvent::Editing(_)
+            | ToolEvent::Files(_)
             | ToolEvent::Other(_) => Ok(()),
         }
     }
