@@ -193,6 +193,8 @@ impl Registry {
                 names,
             }),
             terminals: Arc::clone(&self.terminals),
+            keeper: self.keeper.clone(),
+            hooks: self.hooks.clone(),
         }
     }
 

@@ -110,7 +110,8 @@ impl Toolbox {
     /// Keeps what turns do to files below `home`, so that it can be taken back.
     #[must_use]
     pub fn with_undo(self, home: &Path, keeping: Keeping) -> Self {
-        let snapshots = || Snapshots::new(home, self.launcher.clone(), self.inherited.clone());
+        let inherited = || Variables::clone(&self.inherited);
+        let snapshots = || Snapshots::new(home, self.launcher.clone(), inherited());
         let snapshots = match keeping {
             Keeping::Nothing => None,
             Keeping::Patches => Some(snapshots().without_commands()),
@@ -137,7 +138,7 @@ impl Toolbox {
         let hooks = Hooks::new(
             settings,
             self.launcher.clone(),
-            self.inherited.clone(),
+            Variables::clone(&self.inherited),
             &self.secrets,
             self.shell.clone(),
         );

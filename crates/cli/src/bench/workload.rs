@@ -60,7 +60,7 @@ pub struct Stage {
 }
 
 impl Workload {
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 21] = [
         Self::Version,
         Self::Turn,
         Self::FirstCall,

@@ -198,10 +198,9 @@ impl Conversation {
             }
             Phase::Compacting(compacting) => vec![super::compaction::item(compacting.item)],
             Phase::Stopping(mut stopping) => stopping.calls.take_open_items(),
-            Phase::Starting
-            | Phase::Equipping { .. }
-            | Phase::Shell
-            | Phase::Leaving { .. } => Vec::new(),
+            Phase::Starting | Phase::Equipping { .. } | Phase::Shell | Phase::Leaving { .. } => {
+                Vec::new()
+            }
         };
         let items = items.into_iter().map(as_failed).collect();
         let ends = self.completed_events(&task.id, items);
