@@ -32,18 +32,14 @@ fn check_in(mode: CollaborationMode, events: Vec<ModelEvent>, expected: &Expect)
     for said in said {
         lines.push(match said {
             Said::Started(item) => format!("started {}", short(item.id())),
-            Said::Delta(EventMsg::AgentMessageContentDelta(delta)) => format!(
-                "{} {}{:?}",
-                short(&delta.item_id),
-                if delta.snapshot { "= " } else { "+ " },
-                delta.delta
-            ),
-            Said::Delta(EventMsg::PlanDelta(delta)) => format!(
-                "{} {}{:?}",
-                short(&delta.item_id),
-                if delta.snapshot { "= " } else { "+ " },
-                delta.delta
-            ),
+            Said::Delta(EventMsg::AgentMessageContentDelta(delta) | EventMsg::PlanDelta(delta)) => {
+                format!(
+                    "{} {}{:?}",
+                    short(&delta.item_id),
+                    if delta.snapshot { "= " } else { "+ " },
+                    delta.delta
+                )
+            }
             Said::Delta(EventMsg::ReasoningContentDelta(delta)) => {
                 format!("{} ~ {:?}", short(&delta.item_id), delta.delta)
             }

@@ -48,8 +48,8 @@ async fn turn_with(actor: &mut Actor, text: &str, personality: Personality) {
 }
 
 fn instructions(stage: &Stage, n: usize) -> String {
-    let body: Value = serde_json::from_slice(&stage.requests()[n].body).unwrap();
-    body["instructions"].as_str().unwrap().to_owned()
+    let body: Value = serde_json::from_slice(&stage.requests()[n].body).expect("a request is JSON");
+    body["instructions"].as_str().unwrap_or_default().to_owned()
 }
 
 /// Returns the notes about the manner in the n-th request.

@@ -29,7 +29,7 @@ steps = [{ say = "two" }]
 /// Every setting, each different from the stage's own.
 fn everything(stage: &Stage) -> TurnOverrides {
     let cwd = stage.cwd().join("inner");
-    std::fs::create_dir_all(&cwd).unwrap();
+    std::fs::create_dir_all(&cwd).expect("the stage is writable");
     TurnOverrides {
         cwd: Some(cwd),
         approval_policy: Some(ApprovalPolicy::OnRequest),
@@ -43,18 +43,22 @@ fn everything(stage: &Stage) -> TurnOverrides {
 }
 
 fn body(stage: &Stage, n: usize) -> Value {
-    serde_json::from_slice(&stage.requests()[n].body).unwrap()
+    serde_json::from_slice(&stage.requests()[n].body).expect("a request is JSON")
 }
 
 /// Returns the settings as the rollout has them last.
 async fn recorded(stage: &Stage, session: SessionId) -> TurnContext {
-    let batch = stage.store().read_all(session, Position(0)).await.unwrap();
-    let records = batch.lines.iter().map(|line| line.record().unwrap().record);
-    let contexts = records.filter_map(|record| match record {
+    let batch = stage.store().read_all(session, Position(0)).await;
+    let batch = batch.expect("the session has a log");
+    let newest_first = batch.lines.iter().rev();
+    let records = newest_first.filter_map(|line| line.record().ok());
+    let mut contexts = records.filter_map(|line| match line.record {
         RolloutRecord::TurnContext(context) => Some(context),
         _ => None,
     });
-    contexts.last().unwrap()
+    contexts
+        .next()
+        .expect("settings are recorded with the session")
 }
 
 fn configured(actor: &Actor) -> TurnContext {
