@@ -42,6 +42,7 @@ pub use places::SkillPlaces;
 use crate::limits::CATALOGUES_MAX;
 use mark::Mark;
 use places::Root;
+use scan::Bounds;
 
 /// All skills that can be found. One per process.
 #[derive(Debug, Default)]
@@ -149,7 +150,7 @@ impl Skills {
         {
             return Arc::clone(&known.catalogue);
         }
-        let (catalogue, mark) = scan::scan(&roots);
+        let (catalogue, mark) = scan::scan(&roots, Bounds::USUAL);
         // The same list is the same value, so that who has told it need not compare.
         let catalogue = match known {
             Some(known) if *known.catalogue == catalogue => known.catalogue,

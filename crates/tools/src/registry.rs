@@ -228,13 +228,11 @@ impl Registry {
 
     /// Runs a command of the user's own, which is the call's input. No policy is asked.
     pub async fn user_command(&self, call: Call) -> ToolOutput {
-        match &self.user_shell {
-            Some(shell) => guarded(user_shell::NAME, call, |call| shell.run(call)).await,
-            None => {
-                let text = "this session has no shell for commands of the user's own".to_owned();
-                item::failed(&call, user_shell::NAME, text).await
-            }
-        }
+        let Some(shell) = &self.user_shell else {
+            let text = "this session has no shell for commands of the user's own".to_owned();
+            return item::failed(&call, user_shell::NAME, text).await;
+        };
+        guarded(user_shell::NAME, call, |call| shell.run(call)).await
     }
 
     /// Ends every process that earlier calls left running, and waits until they are gone. What

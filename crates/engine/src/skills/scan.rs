@@ -20,8 +20,23 @@ use crate::limits::{
 
 pub(super) const FILE_NAME: &str = "SKILL.md";
 
-pub(super) fn scan(roots: &[Root]) -> (Catalogue, Mark) {
+/// How much is looked at in one place.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds {
+    pub directories: usize,
+    pub entries: usize,
+}
+
+impl Bounds {
+    pub const USUAL: Self = Self {
+        directories: SKILL_DIRECTORIES_MAX,
+        entries: SKILL_ENTRIES_MAX,
+    };
+}
+
+pub(super) fn scan(roots: &[Root], bounds: Bounds) -> (Catalogue, Mark) {
     let mut scan = Scan {
+        bounds,
         catalogue: Catalogue::default(),
         mark: Mark::new(),
         names: HashSet::new(),
@@ -35,6 +50,7 @@ pub(super) fn scan(roots: &[Root]) -> (Catalogue, Mark) {
 
 #[derive(Debug)]
 struct Scan {
+    bounds: Bounds,
     catalogue: Catalogue,
     mark: Mark,
     names: HashSet<String>,
@@ -54,17 +70,21 @@ struct Walk {
 
 impl Scan {
     fn root(&mut self, root: &Root) {
+        let Bounds {
+            directories,
+            entries,
+        } = self.bounds;
         let mut walk = Walk {
             open: VecDeque::from([(root.path.clone(), 0)]),
             visited: HashSet::new(),
-            entries_left: SKILL_ENTRIES_MAX,
-            directories_left: SKILL_DIRECTORIES_MAX,
+            entries_left: self.bounds.entries,
+            directories_left: self.bounds.directories,
         };
         while let Some((directory, depth)) = walk.open.pop_front() {
             if walk.directories_left == 0 {
                 let message = format!(
-                    "only the first {SKILL_DIRECTORIES_MAX} directories were looked at; move out \
-                     what is no skill"
+                    "only the first {directories} directories were looked at; move out what is no \
+                     skill"
                 );
                 return self.error(&root.path, message);
             }
@@ -75,8 +95,8 @@ impl Scan {
                 Ok(Found::Skill(path)) => self.file(&path, root.scope),
                 Err(Stop::Crowded) => {
                     let message = format!(
-                        "only the first {SKILL_ENTRIES_MAX} files and directories were looked at; \
-                         move out what is no skill"
+                        "only the first {entries} files and directories were looked at; move out \
+                         what is no skill"
                     );
                     return self.error(&root.path, message);
                 }

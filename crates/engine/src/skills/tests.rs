@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use expect_test::{Expect, expect};
+use proptest::{prop_assert, proptest};
 use tempfile::TempDir;
 
 use super::*;
@@ -176,16 +177,23 @@ fn a_look_is_bounded() {
     scene.check(
         "repo",
         expect![[r#"
-        6 (Repo): deep enough [repo/.agents/skills/1/2/3/4/5/6/SKILL.md]
-    "#]],
+            6 (Repo): deep enough [repo/.agents/skills/1/2/3/4/5/6/SKILL.md]
+        "#]],
     );
-    let place = scene.path("repo/.agents/skills");
-    for n in 0..2_000 {
-        fs::create_dir(place.join(format!("0{n:04}"))).unwrap();
-    }
-    scene.check("repo", expect![[r#"
-        repo/.agents/skills only the first 2000 directories were looked at; move out what is no skill
-    "#]]);
+    let roots = places::existing(&SkillPlaces::default(), &scene.path("repo"), &[]);
+    let errors = |directories, entries| {
+        let bounds = Bounds {
+            directories,
+            entries,
+        };
+        let (catalogue, _) = scan::scan(&roots, bounds);
+        assert!(catalogue.skills.is_empty());
+        catalogue.errors[0].message.clone()
+    };
+    expect!["only the first 3 directories were looked at; move out what is no skill"]
+        .assert_eq(&errors(3, 100));
+    expect!["only the first 5 files and directories were looked at; move out what is no skill"]
+        .assert_eq(&errors(100, 5));
 }
 
 fn check_text(text: &str, expected: Expect) {
@@ -277,9 +285,24 @@ fn a_front_matter_that_says_too_little_or_too_much_is_refused() {
     );
 }
 
+proptest! {
+    /// Whatever lies between the fences, what is taken of it is what it has to be.
+    #[test]
+    fn any_front_matter_is_read_or_refused(yaml in "(?s)(description: .{0,60}\n)?.{0,200}") {
+        let text = format!("---\n{yaml}\n---\nbody");
+        if let Ok((front_matter, _)) = parse(&text, "folder") {
+            let FrontMatter { name, description, .. } = front_matter;
+            prop_assert!(!name.is_empty() && name.chars().count() <= 64);
+            prop_assert!(!description.is_empty() && description.chars().count() <= 1_024);
+            let shown = name + &description;
+            prop_assert!(!shown.contains(char::is_control));
+        }
+    }
+}
+
 /// Makes everything look as if it had been written a while ago.
 fn age(path: &Path) {
-    let before = SystemTime::now() - Duration::from_secs(60);
+    let before = SystemTime::now() - Duration::from_mins(1);
     fs::File::open(path).unwrap().set_modified(before).unwrap();
 }
 
