@@ -6,7 +6,7 @@ use troupe_store::Error;
 use troupe_tools::hooks::Refusal;
 
 use super::Conversation;
-use crate::calls::{CallSignal, SessionChannel};
+use crate::calls::{CallSignal, Caller, SessionChannel};
 use crate::context;
 use crate::emit::{Emitter, Line};
 use crate::limits::STOP_REFUSALS_MAX;
@@ -23,7 +23,7 @@ impl Conversation {
         let last_message = task.last_message.clone();
         let channel = SessionChannel {
             mailbox: self.mailbox.clone(),
-            epoch: task.epoch,
+            caller: Caller::Model { epoch: task.epoch },
             call_id: CallId("on_stop".to_owned()),
         };
         let asking = AbortOnDropHandle::new(tokio::spawn(async move {

@@ -129,7 +129,7 @@ async fn none_takes_a_manner_back() {
 
 #[tokio::test]
 async fn instructions_without_a_placeholder_do_not_lose_the_wish() {
-    let own = |setup: &mut Setup| setup.instructions.base = Some("Be Bob.".to_owned());
+    let own = |setup: &mut Setup| setup.instructions.base = Some("Be Bob.".into());
     let stage = Stage::new(ANSWERS).await.adjusting(own);
     let mut actor = start(&stage, Personality::Friendly).await;
     actor.turn("one").await;

@@ -76,17 +76,6 @@ async fn nothing_is_done_before_configure_session() {
     );
 }
 
-#[tokio::test]
-async fn an_op_that_is_not_offered_is_answered() {
-    let stage = Stage::new(HELLO).await;
-    let mut actor = stage.start().await;
-    actor.submit(Op::Undo).await;
-    let msgs = actor.until(|msg| matches!(msg, EventMsg::Error(_))).await;
-    assert!(lines(&msgs).contains("undo"), "{}", lines(&msgs));
-    let msgs = actor.turn("still there?").await;
-    assert!(lines(&msgs).contains("task_complete"));
-}
-
 const SLOW: &str = r#"
 [[scene]]
 [[scene.turn]]

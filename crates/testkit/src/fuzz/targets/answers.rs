@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use troupe_model::{HistoryItem, ModelEvent, ModelRequest, ProviderConfig, WireApi};
+use troupe_model::{HistoryItem, ModelEvent, ModelRequest, ProviderConfig, ToolChoice, WireApi};
 use troupe_protocol::ResponseItem;
 use troupe_protocol::policy::ReasoningSummary;
 
@@ -81,6 +81,7 @@ fn request() -> ModelRequest {
         instructions: "".into(),
         input: vec![Arc::new(HistoryItem::new(ResponseItem::user_text("go")))],
         tools: Arc::default(),
+        tool_choice: ToolChoice::Auto,
         parallel_tool_calls: true,
         effort: None,
         summary: ReasoningSummary::Auto,
