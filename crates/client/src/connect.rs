@@ -93,7 +93,7 @@ impl Connector {
         let link = match protocol {
             Protocol::Tcp => Link::Lines(LineLink::new(stream)),
             Protocol::WebSocket => Link::WebSocket(Box::new(WsLink::new(stream, &origin).await?)),
-            Protocol::Grpc => Link::Grpc(GrpcLink::new(stream, &origin).await?),
+            Protocol::Grpc => Link::Grpc(Box::new(GrpcLink::new(stream, &origin).await?)),
             // Its hello is the request for the stream.
             Protocol::Http => {
                 let link = HttpLink::new(stream, origin, hello).await?;

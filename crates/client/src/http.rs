@@ -82,7 +82,7 @@ impl HttpLink {
             if let Some(answer) = self.answers.pop_front() {
                 return Ok(Some(answer));
             }
-            while let Some(data) = self.reader.next().map_err(unreadable)? {
+            while let Some(data) = self.reader.next_data().map_err(unreadable)? {
                 if let Ok(message) = FromServer::decode(&data) {
                     return Ok(Some(self.noticed(message)));
                 }

@@ -14,7 +14,7 @@ pub(crate) enum Link {
     Lines(LineLink),
     WebSocket(Box<WsLink>),
     Http(Box<HttpLink>),
-    Grpc(GrpcLink),
+    Grpc(Box<GrpcLink>),
 }
 
 impl Link {

@@ -27,9 +27,9 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {
         [] => {
-            TARGETS
-                .iter()
-                .for_each(|target| println!("{}", target.name));
+            for target in TARGETS {
+                println!("{}", target.name);
+            }
             ExitCode::SUCCESS
         }
         [name, what, ..] => match target(name) {

@@ -39,7 +39,7 @@ impl Shape {
     fn of(text: &str) -> Self {
         use std::hash::{DefaultHasher, Hash as _, Hasher as _};
         let mut hasher = DefaultHasher::new();
-        let plain = text.chars().filter(|letter| letter.is_ascii_alphabetic());
+        let plain = text.chars().filter(char::is_ascii_alphabetic);
         let plain: String = plain.take(200).collect();
         plain.hash(&mut hasher);
         Self(hasher.finish())

@@ -1,5 +1,7 @@
 //! The workspace's scenarios: what a session does, told by its events.
 
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
 mod it {
     mod agents;
     mod approvals;

@@ -44,7 +44,7 @@ impl SseReader {
     }
 
     /// Returns the data of the next event, if all of it came.
-    pub fn next(&mut self) -> Result<Option<Vec<u8>>, Refusal> {
+    pub fn next_data(&mut self) -> Result<Option<Vec<u8>>, Refusal> {
         while let Some(line) = self.line() {
             let line = line.strip_suffix(b"\r").unwrap_or(&line);
             if line.is_empty() {

@@ -51,8 +51,11 @@ fn modules_lie_beside_their_folder() {
 
 /// Tells whether cargo itself finds this file.
 fn is_root(path: &str) -> bool {
-    let folder = path.rsplit('/').nth(1).unwrap_or_default();
-    path.ends_with("/src/lib.rs")
+    let mut folders = path.rsplit('/').skip(1);
+    let folder = folders.next().unwrap_or_default();
+    let is_bench = folders.next() == Some("benches") && path.ends_with("/main.rs");
+    is_bench
+        || path.ends_with("/src/lib.rs")
         || path.ends_with("/src/main.rs")
         || path.contains("/src/bin/")
         || ["tests", "benches", "examples", "fuzz_targets"].contains(&folder)

@@ -117,7 +117,7 @@ async fn births() {
         let (began, used) = (Instant::now(), process_time());
         stage.make_child().await;
         let asked = stage.first_requests.recv().await.unwrap();
-        cpu.push(asked.cpu - used);
+        cpu.push(asked.cpu.saturating_sub(used));
         wall.push(asked.at - began);
         stage.agents.quiet().await;
     }

@@ -109,13 +109,12 @@ impl TakenNumbers {
         if !reserved && !memory.paths.contains_key(&plain) {
             return plain;
         }
-        let first = self.0.get(&plain).map_or(2, |last| last + 1);
-        let numbered = |number: &u64| format!("{plain}_{number}");
-        let is_free = |number: &u64| !memory.paths.contains_key(&numbered(number));
-        let number = (first..)
-            .find(is_free)
-            .expect("there are more numbers than agents");
-        let path = numbered(&number);
+        let mut number = self.0.get(&plain).map_or(2, |last| last + 1);
+        // There are more numbers than agents.
+        while memory.paths.contains_key(&format!("{plain}_{number}")) {
+            number += 1;
+        }
+        let path = format!("{plain}_{number}");
         self.0.insert(plain, number);
         path
     }

@@ -220,25 +220,24 @@ fn add(source: &ConfigSource, arguments: AddArguments) -> Outcome {
         env,
         command,
     } = arguments;
-    let door = match url {
-        Some(url) => Door::Http {
+    let door = if let Some(url) = url {
+        Door::Http {
             url,
             bearer_token_env_var,
             http_headers: BTreeMap::new(),
             env_http_headers: BTreeMap::new(),
-        },
-        None => {
-            let mut words = command.into_iter();
-            let Some(program) = words.next() else {
-                return Err(Failure::usage("name the program to start after --"));
-            };
-            Door::Stdio {
-                command: program,
-                args: words.collect(),
-                env: env.into_iter().collect(),
-                env_vars: Vec::new(),
-                cwd: None,
-            }
+        }
+    } else {
+        let mut words = command.into_iter();
+        let Some(program) = words.next() else {
+            return Err(Failure::usage("name the program to start after --"));
+        };
+        Door::Stdio {
+            command: program,
+            args: words.collect(),
+            env: env.into_iter().collect(),
+            env_vars: Vec::new(),
+            cwd: None,
         }
     };
     let file = source.home.config_file();

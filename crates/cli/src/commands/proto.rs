@@ -65,7 +65,7 @@ pub fn run(arguments: ProtoArguments, overrides: Overrides, layers: Layers) -> O
         let _control = control::serve(&configurator, home.path());
         let (handle, events) = spawn(deps);
         match server {
-            Some(server) => listening::serve(server, handle, events).await,
+            Some(listening) => listening.serve(handle, events).await,
             None => serve(handle, events, tokio::io::stdin(), tokio::io::stdout()).await,
         }
     })

@@ -126,7 +126,8 @@ fn list_json(catalogue: &Catalogue) -> Outcome {
     let errors = catalogue.errors.iter();
     let errors = errors.map(|error| json!({ "path": error.path, "error": error.message }));
     let lines = skills.chain(shadowed).chain(errors);
-    print(&lines.map(|line| format!("{line}\n")).collect::<String>())?;
+    let lines = lines.flat_map(|line| [line.to_string(), "\n".to_owned()]);
+    print(&lines.collect::<String>())?;
     Ok(Exit::Success)
 }
 

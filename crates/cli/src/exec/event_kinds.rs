@@ -51,6 +51,7 @@ pub fn is_beside_the_task(msg: &EventMsg) -> bool {
             | EventMsg::ElicitationRequest(_)
             | EventMsg::ElicitationResolved { .. }
             | EventMsg::McpListToolsResponse(_)
+            | EventMsg::McpToolCallProgress { .. }
             | EventMsg::EnteredReviewMode { .. }
             | EventMsg::ExitedReviewMode { .. }
             | EventMsg::ListSkillsResponse { .. }

@@ -154,17 +154,16 @@ fn the_same_conversation_over_every_transport() {
         };
         let mut server = Listening::start(&machine, &["--listen", &address]);
         let address = server.address();
-        let token = match address {
-            Address::Unix(_) => None,
-            _ => {
-                // Told once it is there.
-                server.stderr.recv_timeout(PATIENCE).unwrap();
-                let file = machine.path("home/run/proto.token");
-                let mode = fs::metadata(&file).unwrap().permissions().mode();
-                assert_eq!(mode & 0o777, 0o600);
-                let token = fs::read_to_string(file).unwrap().trim().to_owned();
-                Some(Secret(token))
-            }
+        let token = if matches!(address, Address::Unix(_)) {
+            None
+        } else {
+            // Told once it is there.
+            server.stderr.recv_timeout(PATIENCE).unwrap();
+            let file = machine.path("home/run/proto.token");
+            let mode = fs::metadata(&file).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600);
+            let token = fs::read_to_string(file).unwrap().trim().to_owned();
+            Some(Secret(token))
         };
         let told = runtime.block_on(async {
             let told = converse(address, token);

@@ -108,13 +108,11 @@ struct Asked {
 
 impl Inlet for Asked {
     async fn next(&mut self) -> Option<FromClient> {
-        match self.hello.take() {
-            Some(hello) => Some(FromClient::Request(ClientRequest::Hello(hello))),
-            None => {
-                self.gone.cancelled().await;
-                None
-            }
+        if let Some(hello) = self.hello.take() {
+            return Some(FromClient::Request(ClientRequest::Hello(hello)));
         }
+        self.gone.cancelled().await;
+        None
     }
 }
 

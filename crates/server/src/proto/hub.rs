@@ -347,7 +347,7 @@ impl Actor {
 fn is_question(op: &Op) -> bool {
     matches!(
         op,
-        Op::ListSkills { .. } | Op::ListModels { .. } | Op::ListMcpTools { .. }
+        Op::ListSkills { .. } | Op::ListModels { .. } | Op::ListMcpTools
     )
 }
 

@@ -188,20 +188,17 @@ pub struct Way {
 pub fn ways<'a>(turns: impl IntoIterator<Item = &'a [ChangedFile]>) -> Vec<Way> {
     let mut ways: BTreeMap<&PathBuf, Way> = BTreeMap::new();
     for file in turns.into_iter().flatten() {
-        match ways.get_mut(&file.path) {
-            Some(way) => {
-                way.is_broken |= !file.after.is_same(&way.to);
-                way.to = file.before.clone();
-            }
-            None => {
-                let way = Way {
-                    path: file.path.clone(),
-                    from: file.after.clone(),
-                    to: file.before.clone(),
-                    is_broken: false,
-                };
-                ways.insert(&file.path, way);
-            }
+        if let Some(way) = ways.get_mut(&file.path) {
+            way.is_broken |= !file.after.is_same(&way.to);
+            way.to = file.before.clone();
+        } else {
+            let way = Way {
+                path: file.path.clone(),
+                from: file.after.clone(),
+                to: file.before.clone(),
+                is_broken: false,
+            };
+            ways.insert(&file.path, way);
         }
     }
     ways.into_values().collect()

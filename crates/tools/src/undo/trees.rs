@@ -298,7 +298,7 @@ fn exclude(root: &Path, home: &Path, theirs: Option<&Path>) -> String {
     let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
     let home = home.canonicalize().unwrap_or_else(|_| home.to_owned());
     if let Ok(below) = home.strip_prefix(root) {
-        text += &format!("\n/{}/\n", below.display());
+        text.extend(["\n/", &below.to_string_lossy(), "/\n"]);
     }
     text
 }
@@ -354,7 +354,8 @@ mod tests {
             None => "unreadable".to_owned(),
             Some(found) => found
                 .iter()
-                .map(|it| format!("{} {:?} -> {:?}\n", it.path.display(), it.before, it.after))
+                .map(|it| format!("{} {:?} -> {:?}", it.path.display(), it.before, it.after))
+                .flat_map(|line| [line, "\n".to_owned()])
                 .collect(),
         };
         expected.assert_eq(&shown);

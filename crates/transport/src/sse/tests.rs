@@ -22,7 +22,7 @@ fn read(stream: &[u8], sizes: &[usize]) -> Vec<FromServer> {
         let size = sizes.next().copied().unwrap_or(1).clamp(1, rest.len());
         let (piece, later) = rest.split_at(size);
         reader.feed(piece);
-        while let Some(data) = reader.next().unwrap() {
+        while let Some(data) = reader.next_data().unwrap() {
             read.push(FromServer::decode(&data).unwrap());
         }
         rest = later;

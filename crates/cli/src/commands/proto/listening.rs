@@ -74,7 +74,9 @@ impl ListenArguments {
         Ok(())
     }
 
-    pub async fn bind(&self, home: &Home) -> Result<Server, Failure> {
+    /// Binds every address. Signals count from before anybody is told where to connect.
+    pub async fn bind(&self, home: &Home) -> Result<Listening, Failure> {
+        let requests = StopRequests::listen().map_err(Failure::not_started)?;
         let in_network = self
             .listen
             .iter()
@@ -114,7 +116,11 @@ impl ListenArguments {
                 path.display()
             ));
         }
-        Ok(server)
+        let signals = Signals {
+            requests,
+            asked: None,
+        };
+        Ok(Listening { server, signals })
     }
 
     fn token(&self, home: &Home) -> Result<(Token, PathBuf), Failure> {
@@ -155,17 +161,21 @@ impl Stop for &mut Signals {
     }
 }
 
-/// Serves the session until it ends. The first signal ends it in order, a second one at once.
-pub async fn serve(server: Server, handle: SessionHandle, events: EventStream) -> Outcome {
-    let requests = StopRequests::listen().map_err(Failure::not_started)?;
-    let mut signals = Signals {
-        requests,
-        asked: None,
-    };
-    let end = server.run(handle, events, &mut signals).await;
-    Ok(match (end, signals.asked) {
-        (End::Hurried, _) => Exit::Killed,
-        (End::Orderly, Some(StopRequest::Terminate)) => Exit::Terminated,
-        (End::Orderly, Some(StopRequest::Interrupt) | None) => Exit::Success,
-    })
+/// Addresses that are bound, and the signals that end it.
+pub struct Listening {
+    server: Server,
+    signals: Signals,
+}
+
+impl Listening {
+    /// Serves the session until it ends. The first signal ends it in order, a second one at
+    /// once.
+    pub async fn serve(mut self, handle: SessionHandle, events: EventStream) -> Outcome {
+        let end = self.server.run(handle, events, &mut self.signals).await;
+        Ok(match (end, self.signals.asked) {
+            (End::Hurried, _) => Exit::Killed,
+            (End::Orderly, Some(StopRequest::Terminate)) => Exit::Terminated,
+            (End::Orderly, Some(StopRequest::Interrupt) | None) => Exit::Success,
+        })
+    }
 }

@@ -80,12 +80,12 @@ pub(super) fn is_multiple(number: &Number, of: &Number) -> bool {
     let shift = number.exponent.abs_diff(of.exponent);
     if number.exponent >= of.exponent {
         let scale = power_of_ten(shift, of.digits);
-        (number.digits % of.digits) * scale % of.digits == 0
+        ((number.digits % of.digits) * scale).is_multiple_of(of.digits)
     } else {
         let divisor = 10_u128
             .checked_pow(shift)
             .and_then(|scale| scale.checked_mul(of.digits));
-        divisor.is_some_and(|divisor| number.digits % divisor == 0)
+        divisor.is_some_and(|divisor| number.digits.is_multiple_of(divisor))
     }
 }
 

@@ -11,6 +11,9 @@ const OBJECT: &str = "an object of schemas";
 const TYPES: &str = "the name of a type, or a list of them";
 const SCHEMAS: &str = "a list of schemas that is not empty";
 
+/// Keys, and the keys that each of them asks for.
+pub(super) type KeyLists = Vec<(String, Vec<String>)>;
+
 /// A schema that is an object, and where it stands.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Source<'p, 'v> {
@@ -89,7 +92,7 @@ impl<'v> Source<'_, 'v> {
     pub(super) fn string_lists(
         self,
         keyword: &'static str,
-    ) -> Result<Option<Vec<(String, Vec<String>)>>, SchemaError> {
+    ) -> Result<Option<KeyLists>, SchemaError> {
         self.read(keyword, "an object of lists of strings", |value| {
             let lists = value.as_object()?.iter();
             let lists = lists.map(|(key, list)| Some((key.clone(), strings_in(list)?)));

@@ -45,7 +45,7 @@ fn check(items: Vec<ResponseItem>, expected: Expect) {
             let mut block = block.clone();
             let mark = block.as_object_mut().unwrap().remove("cache_control");
             let mark = if mark.is_some() { "◆ " } else { "" };
-            lines += &format!("  {mark}{block}\n");
+            lines.extend(["  ", mark, &block.to_string(), "\n"]);
         }
     }
     expected.assert_eq(&lines);

@@ -18,7 +18,7 @@ use troupe_testkit::Stage;
 use troupe_transport::Address;
 
 /// Long, because it is only met when something is broken.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_mins(1);
 
 pub const TOKEN: &str = "a token for this test alone";
 

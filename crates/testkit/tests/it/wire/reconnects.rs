@@ -100,7 +100,9 @@ async fn killed_and_back_a_hundred_times() {
         .until(|msg| matches!(msg, EventMsg::ShutdownComplete))
         .await;
     let mut whole = Screen::default();
-    expected.into_iter().for_each(|event| whole.apply(event));
+    for event in expected {
+        whole.apply(event);
+    }
     assert_eq!(screen.recorded(), whole.recorded());
 }
 

@@ -57,7 +57,7 @@ async fn the_seat_is_handed_over() {
         let ids = (first.id(), second.id());
         second.client.submitter().take_seat().await.unwrap();
         let seat = driven_by(&mut first, &ids.0).await;
-        assert_eq!(seat.asking, [ids.1.clone()], "{kind}");
+        assert_eq!(seat.asking, std::slice::from_ref(&ids.1), "{kind}");
 
         first.client.submitter().release_seat().await.unwrap();
         assert_eq!(driven_by(&mut second, &ids.1).await.role, ClientRole::Drive);
