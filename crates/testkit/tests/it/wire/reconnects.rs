@@ -10,7 +10,7 @@ use troupe_testkit::Stage;
 
 use super::house::{ALL, House, following};
 
-/// So much, and so slowly, that it is not over when the last connection is cut.
+/// So much, and so slowly, that it is seldom over when the last connection is cut.
 const TALK: &str = r#"
 [[scene]]
 [[scene.turn]]
@@ -58,6 +58,12 @@ impl Screen {
         events.filter(|event| !event.msg.is_delta()).collect()
     }
 
+    /// Nothing follows by itself.
+    fn has_task_ended(&self) -> bool {
+        let mut recent = self.seen.iter().rev();
+        recent.any(|event| matches!(event.msg, EventMsg::TurnComplete(_)))
+    }
+
     fn has_ended(&self) -> bool {
         let last = self.seen.last().map(|event| &event.msg);
         matches!(last, Some(EventMsg::ShutdownComplete))
@@ -79,6 +85,9 @@ async fn killed_and_back_a_hundred_times() {
         let after = screen.seen.last().map_or(0, |event| event.seq);
         let mut guest = house.join(kind, following(after)).await.unwrap();
         for _ in 0..random.random_range(0..12) {
+            if screen.has_task_ended() {
+                break;
+            }
             match guest.next().await {
                 Some(Told::Event(event)) => screen.apply(*event),
                 Some(Told::Notice(_)) => {}
