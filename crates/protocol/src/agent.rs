@@ -2,17 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::id::{AgentId, CallId, SessionId};
 use crate::policy::ReasoningEffort;
 
 /// How an agent stands, as other agents and UIs see it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub enum AgentStatus {
     PendingInit,
     Queued { position: u32 },
@@ -27,17 +26,17 @@ pub enum AgentStatus {
 }
 
 /// How a child came to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub enum AgentOrigin {
     Spawn,
     Fork,
     SendMessage,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct SubagentSummary {
     pub agent_id: AgentId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -62,9 +61,9 @@ pub struct SubagentSummary {
 }
 
 /// A change in the engine's view of a child.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub enum SubagentLifecycle {
     Created {
         subagent: SubagentSummary,
@@ -86,8 +85,8 @@ pub enum SubagentLifecycle {
 }
 
 /// How much mail waits for an agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct AgentInbox {
     pub agent_id: AgentId,
     pub session_id: SessionId,
@@ -95,8 +94,8 @@ pub struct AgentInbox {
     pub pending_interrupts: u32,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct CollabSpawnBegin {
     pub call_id: CallId,
     pub sender_thread_id: SessionId,
@@ -106,8 +105,8 @@ pub struct CollabSpawnBegin {
     pub reasoning_effort: Option<ReasoningEffort>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct CollabSpawnEnd {
     pub call_id: CallId,
     pub sender_thread_id: SessionId,
@@ -118,8 +117,8 @@ pub struct CollabSpawnEnd {
 }
 
 /// Begin of a message, close or resume from one agent to another.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct CollabInteraction {
     pub call_id: CallId,
     pub sender_thread_id: SessionId,
@@ -131,8 +130,8 @@ pub struct CollabInteraction {
     pub status: Option<AgentStatus>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct CollabWaiting {
     pub call_id: CallId,
     pub sender_thread_id: SessionId,

@@ -1,13 +1,12 @@
 //! Which models there are, as a client is told.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::policy::ReasoningEffort;
 
 /// The answer to `list_models`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct ModelList {
     pub models: Vec<ModelEntry>,
     pub source: ModelListSource,
@@ -17,9 +16,9 @@ pub struct ModelList {
 }
 
 /// Who says which models there are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub enum ModelListSource {
     /// The list that comes with the program.
     BuiltIn,
@@ -29,8 +28,8 @@ pub enum ModelListSource {
 
 /// What is known about one model. What is absent is not known, which does not keep the
 /// model from being used.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct ModelEntry {
     /// As `model` of a turn takes it.
     pub model: String,

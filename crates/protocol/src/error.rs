@@ -1,13 +1,12 @@
 //! Error kinds that clients branch on.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The machine-readable part of an `error` or `stream_error` event.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub enum ErrorInfo {
     ContextWindowExceeded,
     UsageLimitExceeded,

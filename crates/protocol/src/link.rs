@@ -15,7 +15,6 @@
 
 use std::fmt;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::event::ErrorEvent;
@@ -25,10 +24,10 @@ use crate::id::{ClientId, SubmissionId};
 pub const LINK_VERSION: u32 = 1;
 
 /// What a client sends beside submissions.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub enum ClientRequest {
     /// Comes first, once.
     Hello(Hello),
@@ -39,8 +38,8 @@ pub enum ClientRequest {
 }
 
 /// How a client introduces itself.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct Hello {
     /// Required where the operating system does not tell who connects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -56,9 +55,9 @@ pub struct Hello {
     pub after: u64,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub enum ClientRole {
     /// Has the seat. In a `hello`: wants it, as soon as it is free.
     #[default]
@@ -68,9 +67,9 @@ pub enum ClientRole {
 }
 
 /// A text that must not be shown.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct Secret(pub String);
 
 impl fmt::Debug for Secret {
@@ -80,10 +79,10 @@ impl fmt::Debug for Secret {
 }
 
 /// What a client is told beside events.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub enum ServerNotice {
     /// The answer to `hello`.
     Welcome(Welcome),
@@ -105,8 +104,8 @@ pub enum ServerNotice {
     Goodbye { reason: Goodbye, message: String },
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct Welcome {
     pub version: u32,
     /// The client's name, for its next `hello`.
@@ -118,8 +117,8 @@ pub struct Welcome {
 }
 
 /// Who drives, as one client sees it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct Seat {
     /// What this client is.
     pub role: ClientRole,
@@ -131,10 +130,10 @@ pub struct Seat {
 }
 
 /// Why a connection ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub enum Goodbye {
     /// There is nothing to come back to.
     SessionEnded,

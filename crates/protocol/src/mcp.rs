@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -11,8 +10,8 @@ use crate::id::{CallId, SubmissionId};
 use crate::op::ElicitationDecision;
 
 /// A server wants to know something from the user while it runs a call.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct ElicitationRequest {
     pub server_name: String,
     /// Answer with this id.
@@ -45,8 +44,8 @@ impl ElicitationResponse {
 }
 
 /// Everything that the servers of a session offer.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct McpOffer {
     /// By the name that the model calls them by.
     pub tools: BTreeMap<String, McpTool>,
@@ -59,8 +58,8 @@ pub struct McpOffer {
     pub failures: BTreeMap<String, String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct McpTool {
     pub server: String,
     /// The name that the server knows it by.
@@ -76,9 +75,9 @@ pub struct McpTool {
     pub annotations: Option<Value>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub enum McpAuthStatus {
     /// The server is a process of ours, or asks for nothing that we know of.
     Unsupported,

@@ -49,9 +49,9 @@ pub enum SandboxMode {
 }
 
 /// What the kernel lets a command do.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub enum SandboxPolicy {
     DangerFullAccess,
     ReadOnly {
@@ -192,16 +192,16 @@ pub enum CollaborationMode {
 }
 
 /// A mode as a client chooses it: by its name alone, or with settings that go with it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub enum ModeChoice {
     Name(CollaborationMode),
     Full(ModeWithSettings),
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct ModeWithSettings {
     pub mode: CollaborationMode,
     #[serde(default)]
@@ -209,8 +209,8 @@ pub struct ModeWithSettings {
 }
 
 /// What a client wants of a mode. Model and effort win over those named beside the mode.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct ModeSettings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,

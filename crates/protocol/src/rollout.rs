@@ -2,7 +2,6 @@
 //!
 //! The log comes first; everything else (index, tree, inboxes) is derived from it.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::event::EventMsg;
@@ -15,14 +14,14 @@ use crate::undo::FileFact;
 use crate::usage::TokenUsage;
 
 /// The payload of one line.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", content = "payload", rename_all = "snake_case")]
 #[expect(
     clippy::large_enum_variant,
     reason = "records are handled one at a time; a box would cost each event an allocation"
 )]
 #[non_exhaustive]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub enum RolloutRecord {
     /// The first line.
     SessionMeta(Box<SessionMeta>),
@@ -61,8 +60,8 @@ impl RolloutRecord {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct SessionMeta {
     pub id: SessionId,
     /// RFC 3339 with milliseconds, UTC.
@@ -87,16 +86,16 @@ pub struct SessionMeta {
 
 /// An event as it is kept. Its older-name projections are not kept: they follow from it
 /// and take the sequence numbers after `seq`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct EventRecord {
     pub id: SubmissionId,
     pub seq: u64,
     pub msg: EventMsg,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct Compacted {
     /// The model's summary.
     pub message: String,
@@ -106,8 +105,8 @@ pub struct Compacted {
 }
 
 /// The session's state beside its history.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct CarriedState {
     pub turn_context: TurnContext,
     pub total_token_usage: TokenUsage,
@@ -123,8 +122,8 @@ pub struct CarriedState {
     pub has_agents: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct Rewind {
     /// Byte offset just after the last line that stays.
     pub to: u64,
@@ -133,9 +132,9 @@ pub struct Rewind {
     pub carried: CarriedState,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub enum RewindReason {
     /// `thread_rollback`.
     Rollback { num_turns: u32 },

@@ -11,8 +11,8 @@ use crate::id::CallId;
 use crate::policy::{ApprovalPolicy, ReasoningEffort, SandboxPolicy};
 
 /// Everything that a child's session is opened with, now and after each resume.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct SpawnSpec {
     /// The tool that made it, such as `spawn_agent`.
     pub tool: String,
@@ -57,9 +57,9 @@ impl SpawnSpec {
 }
 
 /// Where a child's instructions come from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub enum ChildInstructions {
     /// The same as its parent's, so that a fork begins with the same bytes.
     Inherited,
@@ -69,8 +69,8 @@ pub enum ChildInstructions {
 }
 
 /// Which tools one role allows. Deny beats allow; no allow list allows everything.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct ToolLists {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allow: Option<Vec<String>>,
@@ -95,9 +95,9 @@ pub enum ApprovalRoute {
 }
 
 /// How much of its parent's conversation a child begins with.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub enum HistoryShare {
     #[default]
     None,
