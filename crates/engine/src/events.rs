@@ -5,13 +5,15 @@
 //! text so far of each item that is still open as a snapshot, and goes on in the ring.
 //!
 //! A queue pair has one reader, unless it is turned into an [`EventSource`], of which readers
-//! can be made at any time and from any `seq`.
+//! can be made at any time and from any `seq`. An [`EventTap`] is the same for a session that
+//! hardly anybody watches: nothing is kept for those who come later.
 //!
 //! Between tasks, what the readers have seen is dropped, and without a reader nothing is kept:
 //! most agents of a large tree are idle, and few are watched.
 
 mod replay;
 mod ring;
+mod tap;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -23,6 +25,7 @@ use troupe_protocol::{Event, EventMsg, project};
 pub(crate) use replay::Followed;
 use replay::{Cursor, Piece, Replay};
 use ring::{Next, Place, ReaderId, Ring};
+pub use tap::EventTap;
 
 /// The writing end.
 #[derive(Debug, Clone)]
@@ -42,6 +45,13 @@ impl Shared {
         self.ring
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Returns when the session has ended.
+    async fn ended(&self) {
+        let mut published = self.published.subscribe();
+        // The sender lives here.
+        while !self.lock().is_closed() && published.changed().await.is_ok() {}
     }
 }
 
@@ -102,9 +112,7 @@ impl EventSource {
 
     /// Returns when the session has ended.
     pub async fn ended(&self) {
-        let mut published = self.shared.published.subscribe();
-        // The sender lives in `shared`, which this source holds.
-        while !self.shared.lock().is_closed() && published.changed().await.is_ok() {}
+        self.shared.ended().await;
     }
 }
 
@@ -167,6 +175,11 @@ impl EventStream {
         EventSource {
             shared: Arc::clone(&self.shared),
         }
+    }
+
+    /// Gives up this reader for a way to others.
+    pub fn into_tap(self) -> EventTap {
+        EventTap::new(Arc::clone(&self.shared))
     }
 
     /// Returns the next event; `None` after the session has ended. Cancel-safe.

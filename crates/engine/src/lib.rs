@@ -48,7 +48,7 @@ pub use deps::{
     Clock, Configurator, ConfigureError, Deps, Ids, Instructions, Origin, ProjectDocSettings,
     Setup, WindowSettings,
 };
-pub use events::{EventSource, EventStream, Told};
+pub use events::{EventSource, EventStream, EventTap, Told};
 pub use host::{
     Doing, Fate, Host, Later, Lines, NotNow, Opened, Order, Parcel, Pulse, Receipt, Tracking,
     Vitals,

@@ -40,6 +40,8 @@ struct Readers {
     seen: BTreeMap<ReaderId, u64>,
     /// Sources that streams can still be made of.
     sources: usize,
+    /// Taps, for whose streams nothing is kept but the texts that are open.
+    taps: usize,
     next: u64,
 }
 
@@ -140,13 +142,31 @@ impl Ring {
         self.forget_if_unread();
     }
 
+    pub(super) fn add_tap(&mut self) {
+        self.readers.taps += 1;
+    }
+
+    pub(super) fn remove_tap(&mut self) {
+        self.readers.taps -= 1;
+        self.forget_if_unread();
+    }
+
     fn forget_if_unread(&mut self) {
-        if self.is_unread() {
+        if !self.is_unread() {
+            return;
+        }
+        if self.readers.taps == 0 {
             self.forget();
+        } else {
+            let unread = std::mem::take(&mut self.events);
+            for event in unread {
+                self.track_open_text(&event);
+            }
+            self.evicted = self.last;
         }
     }
 
-    /// Nobody reads, and nobody will.
+    /// Nobody reads, and nobody will who cannot read it elsewhere.
     fn is_unread(&self) -> bool {
         self.readers.seen.is_empty() && self.readers.sources == 0
     }
@@ -159,6 +179,10 @@ impl Ring {
             _ => (),
         }
         if self.is_unread() {
+            self.evicted = event.seq;
+            if self.readers.taps > 0 {
+                self.track_open_text(&event);
+            }
             return;
         }
         if self.events.len() == EVENT_RING_MAX

@@ -236,3 +236,26 @@ async fn a_reader_that_fell_behind_is_told_so() {
     let told = stream.next_or_lag().await;
     assert_eq!(told, Some(super::Told::Lagged { after: 1, upto: 10 }));
 }
+
+#[tokio::test]
+async fn a_tap_keeps_nothing_but_the_texts_that_are_open() {
+    let (publisher, stream) = Publisher::new();
+    let tap = stream.into_tap();
+    publisher.publish([task_started(1), delta(2), delta(3)]);
+    assert_eq!(publisher.shared.lock().kept(), 0);
+    let mut late = tap.after(tap.last_seq());
+    publisher.publish([delta(4)]);
+    publisher.close();
+    assert_eq!(shown(&mut late).await, "2 3 4 ");
+}
+
+#[tokio::test]
+async fn a_text_outlives_the_reader_that_has_seen_its_beginning() {
+    let (publisher, stream) = Publisher::new();
+    let tap = stream.into_tap();
+    let reader = tap.after(0);
+    publisher.publish([task_started(1), delta(2), delta(3)]);
+    drop(reader);
+    publisher.close();
+    assert_eq!(shown(&mut tap.after(3)).await, "2 3 ");
+}
