@@ -10,7 +10,8 @@
 //! [`roles`] reads the files that describe kinds of children: prompt, model, tools, rights.
 //! [`tree`] decides, purely, what happens to the agents of one tree. [`supervisor`] performs
 //! it. A [`desk`] is one caller's place at the tree; the tools of all [`families`] are thin
-//! faces over it. [`configurator`] adds all this to a session.
+//! faces over it. [`configurator`] adds all this to a session; a [`Grove`] is that, ready for one
+//! root.
 //!
 //! Deliberately absent: how a turn runs, provider names, rendering, the environment and the
 //! home directory; paths come in as arguments.
@@ -19,6 +20,7 @@ mod callback;
 pub mod configurator;
 pub mod desk;
 pub mod families;
+mod grove;
 mod rights;
 pub mod roles;
 pub mod supervisor;
@@ -28,4 +30,5 @@ mod watchdog;
 pub use configurator::AgentsConfigurator;
 pub use desk::Desk;
 pub use families::Family;
-pub use supervisor::{Agents, Options, Plantings, Recovery};
+pub use grove::Grove;
+pub use supervisor::{Agents, Arrival, Arrivals, Options, Plantings, Recovery};

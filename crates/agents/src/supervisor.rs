@@ -19,6 +19,7 @@
 //! Deliberately absent: decisions about the tree (they are in [`crate::tree`]), how a turn
 //! runs, provider names, rendering.
 
+mod arrivals;
 mod births;
 mod broker;
 mod effects;
@@ -55,11 +56,13 @@ use troupe_protocol::tree::{AgentMessage, MessageId, TimeMs};
 use troupe_protocol::usage::TokenUsage;
 use troupe_protocol::{AgentId, SessionId, SubmissionId};
 
+pub use arrivals::{Arrival, Arrivals};
 pub use handle::{Agents, Options, Recovery};
 pub(crate) use host::Membership;
 pub(crate) use plantings::Announcer;
 pub use plantings::Plantings;
 
+use arrivals::Listeners;
 use births::Births;
 use broker::Broker;
 use handle::Shared;
@@ -97,6 +100,8 @@ pub(crate) struct Supervisor {
     waits: Waits,
     broker: Broker,
     watchdogs: Watchdogs,
+    /// Who wants to see children as they work.
+    listeners: Listeners,
     quiet_waiters: Vec<oneshot::Sender<()>>,
     state: State,
 }
@@ -141,6 +146,7 @@ impl Supervisor {
             waits: Waits::default(),
             broker: Broker::default(),
             watchdogs: Watchdogs::default(),
+            listeners: Listeners::default(),
             quiet_waiters: Vec::new(),
             state: State::Running,
         }

@@ -15,6 +15,7 @@ use troupe_protocol::tree::Caller;
 use troupe_protocol::{AgentId, SessionId, SubmissionId};
 use troupe_store::Store;
 
+use super::arrivals::Arrivals;
 use super::input::{Input, Request};
 use super::plantings::Announcer;
 use super::{Root, Supervisor, results};
@@ -138,6 +139,17 @@ impl Agents {
         self.post(Input::Request(Request::Quiet { reply }));
         // A tree that has ended is quiet.
         answer.await.ok();
+    }
+
+    /// Returns the children whose sessions are in memory, and those that will be; `None` for a
+    /// tree that has none or has ended.
+    pub async fn arrivals(&self) -> Option<Arrivals> {
+        if !self.is_planted() {
+            return None;
+        }
+        let (reply, answer) = oneshot::channel();
+        self.post(Input::Request(Request::Listen { reply }));
+        answer.await.ok()
     }
 
     /// Ends every task and every child's session. What ran can be resumed.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
-use troupe_engine::{Fate, Inquiry, Lines, NotNow, NotTaken, Opened, SessionHandle, Word};
+use troupe_engine::{Fate, Inquiry, Lines, NotNow, NotTaken, Opened, Word};
 use troupe_protocol::approval::{ExecApprovalRequest, ReviewDecision};
 use troupe_protocol::op::ReviewRequest;
 use troupe_protocol::result::TaskResult;
@@ -18,6 +18,8 @@ use crate::desk::{
     Waited, WatchdogRequest, Watched,
 };
 use crate::roles::Role;
+use crate::supervisor::arrivals::Arrivals;
+use crate::supervisor::member::OpenSession;
 use crate::supervisor::steps::Ticket;
 use crate::tree::command::Urgency;
 use crate::tree::effect::WaitEnd;
@@ -40,7 +42,7 @@ pub(crate) enum Input {
     },
     Loaded {
         agent: AgentId,
-        outcome: Result<SessionHandle, String>,
+        outcome: Result<OpenSession, String>,
     },
     /// The session of this agent has ended and its log is free.
     Unloaded {
@@ -180,6 +182,8 @@ pub(crate) enum Request {
         request: Box<ExecApprovalRequest>,
         reply: oneshot::Sender<Option<ReviewDecision>>,
     },
+    /// Asks to be told of children whose sessions come into memory.
+    Listen { reply: oneshot::Sender<Arrivals> },
     /// Answered when nothing runs and nothing is about to.
     Quiet { reply: oneshot::Sender<()> },
 }

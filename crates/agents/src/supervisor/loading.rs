@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use tokio_util::task::AbortOnDropHandle;
-use troupe_engine::{Deps, Opened, Order, Orders, SessionHandle, spawn};
+use troupe_engine::{Deps, Opened, Order, Orders, spawn};
 use troupe_protocol::op::{ConfigureSession, ForkPoint};
 use troupe_protocol::policy::CollaborationMode;
 use troupe_protocol::session::{SessionSource, TurnOverrides};
@@ -12,7 +12,7 @@ use troupe_protocol::spawn::{ChildInstructions, HistoryShare, SpawnSpec};
 use troupe_protocol::{AgentId, EventMsg, Op, SessionId, Submission, SubmissionId};
 
 use super::input::Input;
-use super::member::{Loading, Presence, Present};
+use super::member::{Loading, OpenSession, Presence, Present};
 use super::{Membership, Supervisor};
 use crate::configurator::ChildConfigurator;
 
@@ -173,7 +173,7 @@ impl Supervisor {
             Presence::Present(Present {
                 orders,
                 membership,
-                handle: None,
+                open: None,
             }),
         );
         if let Presence::Loading(loading) = loading {
@@ -182,13 +182,14 @@ impl Supervisor {
         }
     }
 
-    pub(super) fn loaded(&mut self, agent: AgentId, outcome: Result<SessionHandle, String>) {
+    pub(super) fn loaded(&mut self, agent: AgentId, outcome: Result<OpenSession, String>) {
         let Some(member) = self.members.get_mut(&agent) else {
             return;
         };
         match (outcome, &mut member.presence) {
-            (Ok(handle), Presence::Present(present)) => {
-                present.handle = Some(handle);
+            (Ok(open), Presence::Present(present)) => {
+                present.open = Some(open);
+                self.arrived(agent);
             }
             // It left before its handle arrived; dropping that changes nothing.
             (Ok(_), Presence::Absent | Presence::Leaving(_) | Presence::Loading(_)) => {}
@@ -275,7 +276,7 @@ impl Supervisor {
 }
 
 /// Opens a session and waits until it is configured.
-async fn open(deps: Deps, request: ConfigureSession) -> Result<SessionHandle, String> {
+async fn open(deps: Deps, request: ConfigureSession) -> Result<OpenSession, String> {
     let (handle, mut events) = spawn(deps);
     let submission = Submission {
         id: SubmissionId::default(),
@@ -290,7 +291,12 @@ async fn open(deps: Deps, request: ConfigureSession) -> Result<SessionHandle, St
             return Err("the session ended while it was opened".to_owned());
         };
         match &event.msg {
-            EventMsg::SessionConfigured(_) => return Ok(handle),
+            EventMsg::SessionConfigured(_) => {
+                return Ok(OpenSession {
+                    _handle: handle,
+                    events: events.into_tap(),
+                });
+            }
             EventMsg::Error(error) => return Err(error.message.clone()),
             _ => {}
         }

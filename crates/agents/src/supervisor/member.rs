@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use troupe_engine::{Order, Orders, SessionHandle};
+use troupe_engine::{EventTap, Order, Orders, SessionHandle};
 use troupe_protocol::result::TaskResult;
 use troupe_protocol::spawn::SpawnSpec;
 use troupe_protocol::usage::TokenUsage;
@@ -50,8 +50,16 @@ pub(super) struct Loading {
 pub(super) struct Present {
     pub orders: Orders,
     pub membership: Arc<Membership>,
-    /// Dropping it ends the session. It arrives a moment after the session has opened.
-    pub handle: Option<SessionHandle>,
+    /// It arrives a moment after the session has opened.
+    pub open: Option<OpenSession>,
+}
+
+/// A child's session, as whoever opened it has it.
+#[derive(Debug)]
+pub(crate) struct OpenSession {
+    /// Dropping it ends the session.
+    pub _handle: SessionHandle,
+    pub events: EventTap,
 }
 
 impl Member {

@@ -84,6 +84,10 @@ impl Supervisor {
                 request,
                 reply,
             } => self.ask_parent(agent, *request, reply),
+            Request::Listen { reply } => {
+                // One that stopped waiting listens to nothing.
+                reply.send(self.listen()).ok();
+            }
             Request::Quiet { reply } => self.quiet_waiters.push(reply),
         }
     }

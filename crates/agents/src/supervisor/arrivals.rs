@@ -1,0 +1,83 @@
+//! Tells of children whose sessions come into memory, for whoever shows them as they work.
+
+use tokio::sync::mpsc;
+use troupe_engine::EventTap;
+use troupe_protocol::AgentId;
+
+use super::Supervisor;
+use super::member::Presence;
+use crate::desk::AgentView;
+
+/// Arrivals that one listener may leave untouched. Then it is dropped: it sees its end, and
+/// asks again for those who are there.
+const ARRIVALS_QUEUED_MAX: usize = 256;
+
+/// A child whose session is in memory.
+#[derive(Debug, Clone)]
+pub struct Arrival {
+    /// How it stood when it came.
+    pub view: AgentView,
+    /// What it says. A session that leaves memory ends its streams; when it comes back it
+    /// arrives again.
+    pub events: EventTap,
+}
+
+/// The side of the listener.
+#[derive(Debug)]
+pub struct Arrivals(mpsc::Receiver<Arrival>);
+
+impl Arrivals {
+    /// Returns the next child that is in memory, those that were there first; `None` when the
+    /// tree has ended, or when the listener was too slow. Safe to cancel.
+    pub async fn next(&mut self) -> Option<Arrival> {
+        self.0.recv().await
+    }
+}
+
+/// Everybody who listens.
+#[derive(Debug, Default)]
+pub(super) struct Listeners(Vec<mpsc::Sender<Arrival>>);
+
+impl Listeners {
+    fn tell(&mut self, arrival: &Arrival) {
+        self.0
+            .retain(|listener| listener.try_send(arrival.clone()).is_ok());
+    }
+}
+
+impl Supervisor {
+    /// Takes a listener in; it begins with who is there.
+    pub(super) fn listen(&mut self) -> Arrivals {
+        let present: Vec<Arrival> = self
+            .members
+            .keys()
+            .filter_map(|agent| self.arrival(*agent))
+            .collect();
+        let (sender, receiver) = mpsc::channel(ARRIVALS_QUEUED_MAX.max(2 * present.len()));
+        for arrival in present {
+            // There is room for all of them.
+            sender.try_send(arrival).ok();
+        }
+        self.listeners.0.push(sender);
+        Arrivals(receiver)
+    }
+
+    pub(super) fn arrived(&mut self, agent: AgentId) {
+        if self.listeners.0.is_empty() {
+            return;
+        }
+        if let Some(arrival) = self.arrival(agent) {
+            self.listeners.tell(&arrival);
+        }
+    }
+
+    fn arrival(&self, agent: AgentId) -> Option<Arrival> {
+        match &self.members.get(&agent)?.presence {
+            Presence::Present(present) => Some(Arrival {
+                view: self.view(agent),
+                events: present.open.as_ref()?.events.clone(),
+            }),
+            Presence::Absent | Presence::Loading(_) | Presence::Leaving(_) => None,
+        }
+    }
+}
