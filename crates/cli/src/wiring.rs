@@ -1,6 +1,7 @@
 //! Builds what a session runs on: the one place that knows every crate, the environment
 //! and the home.
 
+mod ground;
 mod prepared;
 mod surroundings;
 mod tree;
@@ -25,7 +26,7 @@ use troupe_tools::Registry;
 
 pub use prepared::Prepared;
 use prepared::Trace;
-pub use tree::Grove;
+pub use troupe_agents::Grove;
 
 use crate::exec::request::Cassette;
 use crate::failure::Failure;

@@ -1,6 +1,7 @@
 //! Lets clients outside this process reach a session.
 //!
 //! [`proto`] serves the queue pair itself, to many clients at a time, over every transport.
+//! [`house`] runs many sessions in one process, for the ways in that need more than one.
 //! Around it is what any listener needs: [`token`] (who may come in), `guard` (which pages of
 //! a browser may), `tls`, `unix_socket` (a socket as a file), `connection` (accepting, with a
 //! bound).
@@ -8,6 +9,7 @@
 //! Deliberately absent: what a submission means, configuration files, the environment, and
 //! state that is not about connections. A client that goes away changes nothing in a session.
 
+pub mod house;
 pub mod limits;
 pub mod proto;
 pub mod tls;
@@ -17,4 +19,5 @@ mod connection;
 mod guard;
 mod unix_socket;
 
+pub use house::{Ground, House, OpenError, Refused, Thread};
 pub use proto::{End, Error, Options, Reach, Server, Stop};

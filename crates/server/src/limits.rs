@@ -51,3 +51,22 @@ pub const SOCKET_PATH_BYTES_MAX: usize = 107;
 
 /// Messages to one gRPC client, and pieces of one stream of events, that wait to be sent.
 pub const OUTGOING_QUEUED_MAX: usize = 64;
+
+/// Requests that wait for the house, whose answers take no time. Over it the next one waits.
+pub const HOUSE_REQUESTS_QUEUED_MAX: usize = 128;
+
+/// Threads in memory at the same time. Over it no more are opened.
+pub const THREADS_MAX: usize = 4_096;
+
+/// Threads in memory that nobody uses and that have nothing to do. Over it those leave memory
+/// that were not used for longest; they come back when they are asked for.
+pub const THREADS_UNUSED_MAX: usize = 64;
+
+/// How long one of them may stay.
+pub const THREADS_UNUSED_MS_MAX: u64 = 30 * 60 * 1_000;
+
+/// How often it is looked which threads are used.
+pub const THREADS_LOOK_INTERVAL_MS: u64 = 30_000;
+
+/// How long a tree may take to say that nothing runs in it. Then it stays.
+pub const THREAD_QUIET_MS_MAX: u64 = 1_000;

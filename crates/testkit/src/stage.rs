@@ -10,10 +10,10 @@ use tempfile::TempDir;
 use troupe_agents::desk::{Catalogue, ModelChoice};
 use troupe_agents::roles::Roles;
 use troupe_agents::tree::Limits;
-use troupe_agents::{Agents, AgentsConfigurator, Family, Options, Recovery};
+use troupe_agents::{Agents, AgentsConfigurator, Family, Grove, Options, Recovery};
 use troupe_engine::{
-    Clock, Configurator, ConfigureError, Deps, EventStream, Ids, Instructions, Origin,
-    SessionHandle, Setup, WindowSettings,
+    Clock, Configurator, ConfigureError, Deps, EventStream, Instructions, Origin, SessionHandle,
+    Setup, WindowSettings,
 };
 use troupe_model::scripted::{MockServer, RecordedRequest, Screenplay};
 use troupe_model::{ProviderConfig, WireApi};
@@ -26,6 +26,7 @@ use troupe_protocol::policy::{
 use troupe_protocol::session::{SessionSource, TurnContext};
 use troupe_protocol::spawn::CallbackConfig;
 use troupe_protocol::{Event, EventMsg, SessionId, SubmissionId};
+use troupe_server::Ground;
 use troupe_store::{EmbeddedStore, Store};
 use troupe_tools::rules::{RuleSource, Trust};
 use troupe_tools::{EnvironmentPolicy, Keeping, Registry, ToolDeps, Toolbox};
@@ -219,31 +220,13 @@ impl Stage {
 
     /// Opens a queue pair and nothing else.
     pub fn enter(&self) -> Actor {
-        let configurator: Arc<dyn Configurator> = Arc::new(StageConfigurator {
-            base_url: self.server.base_url(),
-            home: self.home(),
-            cwd: self.cwd(),
-            store: self.store(),
-            settings: self.settings.clone(),
-            adjust: self.adjust.clone(),
-            launcher: Launcher::new(LauncherOptions::default()),
-        });
-        let tree = self.tree.clone().map(|options| {
-            let inner = Arc::clone(&configurator);
-            Arc::new(AgentsConfigurator::new(
-                inner,
-                options,
-                self.clock.clone(),
-                Ids::random(),
-            ))
-        });
-        let configurator = match &tree {
-            Some(tree) => Arc::clone(tree) as Arc<dyn Configurator>,
-            None => configurator,
-        };
-        let deps = Deps {
-            clock: self.clock.clone(),
-            ..Deps::new(configurator)
+        let deps = self.deps(self.store());
+        let (deps, tree) = match self.tree.clone() {
+            Some(options) => {
+                let Grove { deps, configurator } = Grove::new(deps, options);
+                (deps, Some(configurator))
+            }
+            None => (deps, None),
         };
         let (handle, events) = troupe_engine::spawn(deps);
         Actor {
@@ -252,6 +235,35 @@ impl Stage {
             tree,
             seen: Vec::new(),
             next: 1,
+        }
+    }
+
+    /// Returns what many sessions of one process are opened with.
+    pub fn ground(&self) -> Arc<dyn Ground> {
+        let store = self.store();
+        Arc::new(StageGround {
+            deps: self.deps(Arc::clone(&store)),
+            options: self
+                .tree
+                .clone()
+                .unwrap_or_else(|| self.tree_options(&[Family::Agents])),
+            store,
+        })
+    }
+
+    fn deps(&self, store: Arc<dyn Store>) -> Deps {
+        let configurator = StageConfigurator {
+            base_url: self.server.base_url(),
+            home: self.home(),
+            cwd: self.cwd(),
+            store,
+            settings: self.settings.clone(),
+            adjust: self.adjust.clone(),
+            launcher: Launcher::new(LauncherOptions::default()),
+        };
+        Deps {
+            clock: self.clock.clone(),
+            ..Deps::new(Arc::new(configurator))
         }
     }
 
@@ -275,6 +287,23 @@ impl Stage {
             .until(|msg| matches!(msg, EventMsg::SessionConfigured(_)))
             .await;
         actor
+    }
+}
+
+#[derive(Debug)]
+struct StageGround {
+    deps: Deps,
+    options: Options,
+    store: Arc<dyn Store>,
+}
+
+impl Ground for StageGround {
+    fn grove(&self) -> Grove {
+        Grove::new(self.deps.clone(), self.options.clone())
+    }
+
+    fn store(&self) -> Result<Arc<dyn Store>, String> {
+        Ok(Arc::clone(&self.store))
     }
 }
 

@@ -14,6 +14,7 @@ mod it {
     mod faulty;
     mod hooks;
     mod host;
+    mod house;
     mod mcp;
     mod models;
     mod personality;

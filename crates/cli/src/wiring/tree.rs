@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use troupe_agents::desk::{Catalogue, ModelChoice};
 use troupe_agents::roles::Roles;
-use troupe_agents::{AgentsConfigurator, Options, Recovery};
+use troupe_agents::{Grove, Options, Recovery};
 use troupe_engine::Deps;
 use troupe_model::catalogue::{self, ModelInfo};
 use troupe_protocol::policy::ReasoningEffort;
@@ -12,36 +12,24 @@ use troupe_protocol::policy::ReasoningEffort;
 use crate::settings::Settings;
 use crate::wiring::Wiring;
 
-/// What a session is opened with, and the way to the tree that it may grow.
-#[derive(Debug)]
-pub struct Grove {
-    pub deps: Deps,
-    pub configurator: Arc<AgentsConfigurator>,
-}
-
 impl Wiring {
     /// Goes over to a tree of sessions. `recovery` is what was asked for beside the
     /// configuration.
     pub fn with_agents(self, recovery: Option<Recovery>) -> Grove {
+        let options = self.tree_options(recovery);
+        Grove::new(Deps::new(Arc::new(self)), options)
+    }
+
+    pub(super) fn tree_options(&self, recovery: Option<Recovery>) -> Options {
         let settings = &self.here().settings;
-        let options = Options {
+        Options {
             limits: settings.agents.limits(),
             families: settings.agents.families().to_vec(),
             roles: Arc::new(Roles::new(self.source.home.path())),
             catalogue: Arc::new(Models::of(settings)),
             callback: settings.agents.callback.clone(),
             recovery: recovery.unwrap_or_else(|| settings.agents.recovery()),
-        };
-        let wiring = Arc::new(self);
-        let mut deps = Deps::new(Arc::clone(&wiring) as _);
-        let configurator = Arc::new(AgentsConfigurator::new(
-            wiring,
-            options,
-            deps.clock.clone(),
-            deps.ids.clone(),
-        ));
-        deps.configurator = Arc::clone(&configurator) as _;
-        Grove { deps, configurator }
+        }
     }
 }
 

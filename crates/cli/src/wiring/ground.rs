@@ -1,0 +1,42 @@
+//! What every root session of a process that runs many is opened with.
+
+#![allow(
+    dead_code,
+    reason = "the ways in that serve many sessions come after it"
+)]
+
+use std::sync::Arc;
+
+use troupe_agents::{Grove, Options};
+use troupe_engine::Deps;
+use troupe_server::Ground;
+use troupe_store::Store;
+
+use super::Wiring;
+
+/// One wiring for all roots: they share store, launcher, servers, models, skills and roles.
+#[derive(Debug)]
+struct SharedGround {
+    wiring: Arc<Wiring>,
+    options: Options,
+}
+
+impl Wiring {
+    /// Goes over to many trees of sessions.
+    pub fn into_ground(self) -> Arc<dyn Ground> {
+        let options = self.tree_options(None);
+        let wiring = Arc::new(self);
+        Arc::new(SharedGround { wiring, options })
+    }
+}
+
+impl Ground for SharedGround {
+    fn grove(&self) -> Grove {
+        let deps = Deps::new(Arc::clone(&self.wiring) as _);
+        Grove::new(deps, self.options.clone())
+    }
+
+    fn store(&self) -> Result<Arc<dyn Store>, String> {
+        self.wiring.store().map_err(|failure| failure.to_string())
+    }
+}

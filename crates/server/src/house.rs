@@ -1,0 +1,167 @@
+//! Many root sessions ("threads") in one process, for ways in that serve more than one.
+//!
+//! ```text
+//!  app-server ─┐            start, resume, fork        ┌─ Ground: what a root is opened with
+//!  mcp, acp ───┴─► House ─► actor: who is in memory ───┴─ engine: one session per thread
+//!     ▲                        │
+//!     └──────── Thread ◄───────┘   submissions, events (each reads on its own), the tree
+//! ```
+//!
+//! A [`Thread`] that somebody holds is in use and stays. One that nobody holds, with nothing to
+//! do, leaves memory after a while, or when there are too many of them, and is brought back by
+//! [`House::resume`]. An idle thread costs what its session costs: no task and no timer of its
+//! own.
+//!
+//! Deliberately absent: who may do what, names of methods, and the children of a thread. A
+//! child belongs to the tree of its root: [`Thread::agents`].
+
+mod actor;
+mod open;
+mod thread;
+
+use std::fmt;
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, oneshot};
+use troupe_agents::Grove;
+use troupe_protocol::SessionId;
+use troupe_protocol::error::ErrorInfo;
+use troupe_protocol::op::{ConfigureSession, ForkPoint};
+use troupe_store::Store;
+
+use crate::limits::HOUSE_REQUESTS_QUEUED_MAX;
+use actor::{Actor, Ask};
+pub use thread::{Refused, Thread};
+
+/// Whoever knows models, tools and files.
+pub trait Ground: Send + Sync + fmt::Debug {
+    /// Returns what one new root is opened with. Roots share all that they can.
+    fn grove(&self) -> Grove;
+
+    /// Returns where conversations are kept, or why they cannot be.
+    fn store(&self) -> Result<Arc<dyn Store>, String>;
+}
+
+/// The way to all threads of a process. Cheap to clone; dropping every clone ends them as
+/// [`House::end`] does.
+#[derive(Debug, Clone)]
+pub struct House {
+    asks: mpsc::Sender<Ask>,
+    ground: Arc<dyn Ground>,
+}
+
+/// Why there is no thread.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OpenError {
+    /// What the session, or whoever configures it, said.
+    #[error("{message}")]
+    Refused {
+        message: String,
+        info: Option<ErrorInfo>,
+    },
+    #[error("the session ended while it was opened")]
+    Ended,
+    #[error("{open} threads are in use, and no more may be; let go of one first")]
+    Full { open: usize },
+    #[error("the server is ending")]
+    Ending,
+}
+
+impl OpenError {
+    /// Tells whether the thread that was named is not there.
+    pub fn is_not_found(&self) -> bool {
+        match self {
+            Self::Refused { info, .. } => *info == Some(ErrorInfo::NotFound),
+            Self::Ended | Self::Full { .. } | Self::Ending => false,
+        }
+    }
+}
+
+impl House {
+    pub fn new(ground: Arc<dyn Ground>) -> Self {
+        let (asks, inbox) = mpsc::channel(HOUSE_REQUESTS_QUEUED_MAX);
+        // Ends when every handle is gone.
+        tokio::spawn(Actor::new(Arc::clone(&ground)).run(inbox));
+        Self { asks, ground }
+    }
+
+    /// Opens a new thread.
+    pub async fn start(&self, request: ConfigureSession) -> Result<Thread, OpenError> {
+        let request = Box::new(ConfigureSession {
+            resume: None,
+            fork: None,
+            ..request
+        });
+        self.open(|reply| Ask::Begin { request, reply }).await
+    }
+
+    /// Returns the thread of a session: the one in memory as it is, else the stored one with
+    /// the wishes of the request.
+    pub async fn resume(
+        &self,
+        id: SessionId,
+        request: ConfigureSession,
+    ) -> Result<Thread, OpenError> {
+        let request = Box::new(ConfigureSession {
+            resume: Some(id),
+            fork: None,
+            ..request
+        });
+        self.open(|reply| Ask::Resume { id, request, reply }).await
+    }
+
+    /// Opens a new thread with the history of another session, which may be running.
+    pub async fn fork(
+        &self,
+        point: ForkPoint,
+        request: ConfigureSession,
+    ) -> Result<Thread, OpenError> {
+        let request = Box::new(ConfigureSession {
+            resume: None,
+            fork: Some(point),
+            ..request
+        });
+        self.open(|reply| Ask::Begin { request, reply }).await
+    }
+
+    /// Returns a thread that is in memory.
+    pub async fn get(&self, id: SessionId) -> Option<Thread> {
+        self.ask(|reply| Ask::Get { id, reply }).await.flatten()
+    }
+
+    /// Returns the threads that are in memory, in the order of their ids.
+    pub async fn loaded(&self) -> Vec<Thread> {
+        let threads = self.ask(|reply| Ask::Loaded { reply }).await;
+        threads.unwrap_or_default()
+    }
+
+    /// Ends the session of a thread in an orderly way, whatever it does and whoever holds it.
+    /// Returns when its log is free.
+    pub async fn unload(&self, id: SessionId) {
+        // A house that has ended has unloaded everything.
+        self.ask(|done| Ask::Unload { id, done }).await;
+    }
+
+    /// Ends every thread in an orderly way, and takes no more. Returns when nothing is left.
+    pub async fn end(&self) {
+        self.ask(|done| Ask::End { done }).await;
+    }
+
+    /// Returns where conversations are kept.
+    pub fn store(&self) -> Result<Arc<dyn Store>, String> {
+        self.ground.store()
+    }
+
+    async fn open(
+        &self,
+        ask: impl FnOnce(oneshot::Sender<Result<Thread, OpenError>>) -> Ask,
+    ) -> Result<Thread, OpenError> {
+        self.ask(ask).await.unwrap_or(Err(OpenError::Ending))
+    }
+
+    async fn ask<T>(&self, ask: impl FnOnce(oneshot::Sender<T>) -> Ask) -> Option<T> {
+        let (reply, answer) = oneshot::channel();
+        self.asks.send(ask(reply)).await.ok()?;
+        answer.await.ok()
+    }
+}

@@ -1,0 +1,432 @@
+//! Who is in memory: one loop that owns the list of threads.
+//!
+//! What takes time (a session that opens, a tree that may be quiet, a session that ends) is a
+//! job beside the loop, whose outcome is the next thing that happens.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
+use troupe_protocol::op::ConfigureSession;
+use troupe_protocol::{Op, SessionId};
+
+use super::open::open;
+use super::{Ground, OpenError, Thread};
+use crate::limits::{
+    THREAD_QUIET_MS_MAX, THREADS_LOOK_INTERVAL_MS, THREADS_MAX, THREADS_UNUSED_MAX,
+    THREADS_UNUSED_MS_MAX,
+};
+
+type Reply = oneshot::Sender<Result<Thread, OpenError>>;
+
+/// What is asked of the house.
+#[derive(Debug)]
+pub(super) enum Ask {
+    Begin {
+        request: Box<ConfigureSession>,
+        reply: Reply,
+    },
+    Resume {
+        id: SessionId,
+        request: Box<ConfigureSession>,
+        reply: Reply,
+    },
+    Get {
+        id: SessionId,
+        reply: oneshot::Sender<Option<Thread>>,
+    },
+    Loaded {
+        reply: oneshot::Sender<Vec<Thread>>,
+    },
+    Unload {
+        id: SessionId,
+        done: oneshot::Sender<()>,
+    },
+    End {
+        done: oneshot::Sender<()>,
+    },
+}
+
+#[derive(Debug)]
+pub(super) struct Actor {
+    ground: Arc<dyn Ground>,
+    threads: BTreeMap<SessionId, Place>,
+    /// New threads that have no id yet.
+    beginning: usize,
+    /// How often a thread was given away.
+    uses: u64,
+    jobs: JoinSet<Outcome>,
+    /// Told when nothing is left; there are some once the house is to end.
+    ending: Option<Vec<oneshot::Sender<()>>>,
+}
+
+/// Where a thread is.
+#[derive(Debug)]
+enum Place {
+    Opening(Vec<Reply>),
+    Open {
+        thread: Thread,
+        rest: Rest,
+        /// The number of its last use.
+        used: u64,
+    },
+    /// Its log is not free yet.
+    Leaving {
+        done: Vec<oneshot::Sender<()>>,
+        /// Who wants it back.
+        waiting: Vec<(Box<ConfigureSession>, Reply)>,
+    },
+}
+
+/// Since when nobody needs a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rest {
+    Needed,
+    Unused {
+        since: Instant,
+        /// The newest event by then.
+        seq: u64,
+    },
+    /// Its tree is asked whether anything runs.
+    Asked,
+}
+
+/// A thread that nobody needs.
+#[derive(Debug, Clone, Copy)]
+struct Unused {
+    id: SessionId,
+    used: u64,
+    since: Instant,
+}
+
+/// What a job came to.
+enum Outcome {
+    Begun {
+        opened: Result<Thread, OpenError>,
+        reply: Reply,
+    },
+    Resumed {
+        id: SessionId,
+        opened: Result<Thread, OpenError>,
+    },
+    Looked {
+        id: SessionId,
+        quiet: bool,
+    },
+    Left {
+        id: SessionId,
+    },
+}
+
+impl Actor {
+    pub(super) fn new(ground: Arc<dyn Ground>) -> Self {
+        Self {
+            ground,
+            threads: BTreeMap::new(),
+            beginning: 0,
+            uses: 0,
+            jobs: JoinSet::new(),
+            ending: None,
+        }
+    }
+
+    /// Runs until it was told to end, or everybody has let go of it, and no thread is left.
+    pub(super) async fn run(mut self, mut asks: mpsc::Receiver<Ask>) {
+        let pause = Duration::from_millis(THREADS_LOOK_INTERVAL_MS);
+        let mut looks = interval_at(Instant::now() + pause, pause);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        while !self.is_over() {
+            tokio::select! {
+                ask = asks.recv(), if self.ending.is_none() => match ask {
+                    Some(ask) => self.ask(ask),
+                    None => self.end(None),
+                },
+                Some(done) = self.jobs.join_next() => {
+                    // A job that panicked is a defect; the thread it was for stays as it is.
+                    if let Ok(outcome) = done {
+                        self.done(outcome);
+                    }
+                }
+                _ = looks.tick() => self.look(),
+            }
+        }
+        for done in self.ending.into_iter().flatten() {
+            // Whoever asked may have stopped waiting.
+            done.send(()).ok();
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.ending.is_some() && self.jobs.is_empty() && self.threads.is_empty()
+    }
+
+    fn ask(&mut self, ask: Ask) {
+        match ask {
+            Ask::Begin { request, reply } => self.begin(*request, reply),
+            Ask::Resume { id, request, reply } => self.resume(id, request, reply),
+            Ask::Get { id, reply } => {
+                // Who stopped waiting does not need it.
+                reply.send(self.open_thread(id)).ok();
+            }
+            Ask::Loaded { reply } => {
+                let open = self.threads.values().filter_map(Place::thread);
+                reply.send(open.cloned().collect()).ok();
+            }
+            Ask::Unload { id, done } => self.unload(id, done),
+            Ask::End { done } => self.end(Some(done)),
+        }
+    }
+
+    fn begin(&mut self, request: ConfigureSession, reply: Reply) {
+        if let Err(full) = self.make_room() {
+            reply.send(Err(full)).ok();
+            return;
+        }
+        self.beginning += 1;
+        let ground = Arc::clone(&self.ground);
+        self.jobs.spawn(async move {
+            let opened = open(&*ground, request).await;
+            Outcome::Begun { opened, reply }
+        });
+    }
+
+    fn resume(&mut self, id: SessionId, request: Box<ConfigureSession>, reply: Reply) {
+        if let Some(thread) = self.open_thread(id) {
+            reply.send(Ok(thread)).ok();
+            return;
+        }
+        match self.threads.get_mut(&id) {
+            Some(Place::Opening(waiting)) => waiting.push(reply),
+            Some(Place::Leaving { waiting, .. }) => waiting.push((request, reply)),
+            Some(Place::Open { .. }) | None => match self.make_room() {
+                Ok(()) => self.bring_back(id, *request, vec![reply]),
+                Err(full) => {
+                    reply.send(Err(full)).ok();
+                }
+            },
+        }
+    }
+
+    fn bring_back(&mut self, id: SessionId, request: ConfigureSession, waiting: Vec<Reply>) {
+        self.threads.insert(id, Place::Opening(waiting));
+        let ground = Arc::clone(&self.ground);
+        self.jobs.spawn(async move {
+            let opened = open(&*ground, request).await;
+            Outcome::Resumed { id, opened }
+        });
+    }
+
+    /// Returns a thread that is in memory, and forgets one that has ended by itself.
+    fn open_thread(&mut self, id: SessionId) -> Option<Thread> {
+        let Place::Open { thread, used, .. } = self.threads.get_mut(&id)? else {
+            return None;
+        };
+        if thread.is_over() {
+            self.threads.remove(&id);
+            return None;
+        }
+        self.uses += 1;
+        *used = self.uses;
+        Some(thread.clone())
+    }
+
+    fn unload(&mut self, id: SessionId, done: oneshot::Sender<()>) {
+        match self.threads.get_mut(&id) {
+            None => {
+                done.send(()).ok();
+            }
+            Some(Place::Leaving { done: told, .. }) => told.push(done),
+            // What is not open yet has nothing to end; whoever opens it decides.
+            Some(Place::Opening(_)) => drop(done),
+            Some(Place::Open { thread, .. }) => {
+                let thread = thread.clone();
+                self.leave(thread, vec![done]);
+            }
+        }
+    }
+
+    /// Ends a session beside the loop.
+    fn leave(&mut self, thread: Thread, done: Vec<oneshot::Sender<()>>) {
+        let id = thread.id();
+        let waiting = Vec::new();
+        self.threads.insert(id, Place::Leaving { done, waiting });
+        self.jobs.spawn(async move {
+            // One that takes nothing more has ended already.
+            thread.submit(Op::Shutdown).await.ok();
+            thread.ended().await;
+            Outcome::Left { id }
+        });
+    }
+
+    fn end(&mut self, done: Option<oneshot::Sender<()>>) {
+        self.ending.get_or_insert_default().extend(done);
+        let open = self.threads.values().filter_map(Place::thread);
+        for thread in open.cloned().collect::<Vec<_>>() {
+            self.leave(thread, Vec::new());
+        }
+    }
+
+    fn done(&mut self, outcome: Outcome) {
+        match outcome {
+            Outcome::Begun { opened, reply } => {
+                self.beginning -= 1;
+                if let Ok(thread) = &opened {
+                    self.keep(thread.clone());
+                }
+                // A thread that nobody waits for any more is unused, and goes as such.
+                reply.send(opened).ok();
+            }
+            Outcome::Resumed { id, opened } => {
+                let waiting = match self.threads.remove(&id) {
+                    Some(Place::Opening(waiting)) => waiting,
+                    _ => Vec::new(),
+                };
+                if let Ok(thread) = &opened {
+                    self.keep(thread.clone());
+                }
+                for reply in waiting {
+                    reply.send(opened.clone()).ok();
+                }
+            }
+            Outcome::Looked { id, quiet } => self.looked(id, quiet),
+            Outcome::Left { id } => self.left(id),
+        }
+    }
+
+    fn keep(&mut self, thread: Thread) {
+        if self.ending.is_some() {
+            return self.leave(thread, Vec::new());
+        }
+        self.uses += 1;
+        let place = Place::Open {
+            rest: Rest::Needed,
+            used: self.uses,
+            thread: thread.clone(),
+        };
+        self.threads.insert(thread.id(), place);
+    }
+
+    fn left(&mut self, id: SessionId) {
+        let Some(Place::Leaving { done, waiting }) = self.threads.remove(&id) else {
+            return;
+        };
+        for done in done {
+            done.send(()).ok();
+        }
+        let mut waiting = waiting.into_iter();
+        if let Some((request, first)) = waiting.next() {
+            let others = waiting.map(|(_, reply)| reply);
+            let replies = std::iter::once(first).chain(others).collect();
+            self.bring_back(id, *request, replies);
+        }
+    }
+
+    /// Looks who is needed, and lets go of who was not for long.
+    fn look(&mut self) {
+        let now = Instant::now();
+        self.threads
+            .retain(|_, place| place.thread().is_none_or(|thread| !thread.is_over()));
+        for place in self.threads.values_mut() {
+            place.note_rest(now);
+        }
+        let long = Duration::from_millis(THREADS_UNUSED_MS_MAX);
+        let tired = |unused: &Unused| now.duration_since(unused.since) >= long;
+        for unused in self.unused().into_iter().filter(tired) {
+            self.ask_tree(unused.id);
+        }
+    }
+
+    /// Returns the threads that nobody needs, in the order of their last use.
+    fn unused(&self) -> Vec<Unused> {
+        let places = self.threads.iter();
+        let unused = places.filter_map(|(id, place)| match place {
+            Place::Open {
+                rest: Rest::Unused { since, .. },
+                used,
+                ..
+            } => Some(Unused {
+                id: *id,
+                used: *used,
+                since: *since,
+            }),
+            Place::Open { .. } | Place::Opening(_) | Place::Leaving { .. } => None,
+        });
+        let mut unused: Vec<Unused> = unused.collect();
+        unused.sort_unstable_by_key(|unused| unused.used);
+        unused
+    }
+
+    /// Lets go of the threads that were not needed for longest, if there are too many of them.
+    /// Refuses one more when too many are needed.
+    fn make_room(&mut self) -> Result<(), OpenError> {
+        let open = self.threads.len() + self.beginning;
+        if open >= THREADS_UNUSED_MAX {
+            let now = Instant::now();
+            for place in self.threads.values_mut() {
+                place.note_rest(now);
+            }
+            let unused = self.unused();
+            let too_many = unused.len().saturating_sub(THREADS_UNUSED_MAX - 1);
+            for unused in unused.into_iter().take(too_many) {
+                self.ask_tree(unused.id);
+            }
+        }
+        if open < THREADS_MAX {
+            Ok(())
+        } else {
+            Err(OpenError::Full { open })
+        }
+    }
+
+    /// Asks beside the loop whether a thread's children have nothing to do.
+    fn ask_tree(&mut self, id: SessionId) {
+        let Some(Place::Open { thread, rest, .. }) = self.threads.get_mut(&id) else {
+            return;
+        };
+        *rest = Rest::Asked;
+        let agents = thread.agents().clone();
+        self.jobs.spawn(async move {
+            let time = Duration::from_millis(THREAD_QUIET_MS_MAX);
+            let quiet = timeout(time, agents.quiet()).await.is_ok();
+            Outcome::Looked { id, quiet }
+        });
+    }
+
+    fn looked(&mut self, id: SessionId, quiet: bool) {
+        let Some(Place::Open { thread, rest, .. }) = self.threads.get_mut(&id) else {
+            return;
+        };
+        if quiet && *rest == Rest::Asked && thread.is_unused() && thread.is_idle() {
+            let thread = thread.clone();
+            self.leave(thread, Vec::new());
+        } else {
+            *rest = Rest::Needed;
+        }
+    }
+}
+
+impl Place {
+    fn thread(&self) -> Option<&Thread> {
+        match self {
+            Self::Open { thread, .. } => Some(thread),
+            Self::Opening(_) | Self::Leaving { .. } => None,
+        }
+    }
+
+    /// Notes since when nobody needs the thread. One that said something meanwhile was at work.
+    fn note_rest(&mut self, now: Instant) {
+        let Self::Open { thread, rest, .. } = self else {
+            return;
+        };
+        let seq = thread.last_seq();
+        *rest = match *rest {
+            Rest::Asked => Rest::Asked,
+            _ if !thread.is_unused() || !thread.is_idle() => Rest::Needed,
+            Rest::Unused { since, seq: before } if before == seq => Rest::Unused { since, seq },
+            Rest::Unused { .. } | Rest::Needed => Rest::Unused { since: now, seq },
+        };
+    }
+}

@@ -1,0 +1,104 @@
+//! How a thread is opened.
+
+use std::path::PathBuf;
+
+use troupe_agents::Grove;
+use troupe_engine::{Closed, spawn};
+use troupe_protocol::op::ConfigureSession;
+use troupe_protocol::rollout::RolloutRecord;
+use troupe_protocol::{EventMsg, Op, Submission, SubmissionId};
+use troupe_store::{Error, LiveHistory, Store};
+
+use super::{Ground, OpenError, Thread};
+use troupe_protocol::error::ErrorInfo;
+
+/// Opens a session and waits until it is configured.
+pub(super) async fn open(
+    ground: &dyn Ground,
+    request: ConfigureSession,
+) -> Result<Thread, OpenError> {
+    let request = as_stored(ground, request).await?;
+    let Grove { deps, configurator } = ground.grove();
+    let (handle, mut events) = spawn(deps);
+    let submission = Submission {
+        id: SubmissionId::default(),
+        op: Op::ConfigureSession(request),
+    };
+    handle
+        .submit(submission)
+        .await
+        .map_err(|Closed| OpenError::Ended)?;
+    loop {
+        let event = events.next().await.ok_or(OpenError::Ended)?;
+        match &event.msg {
+            EventMsg::SessionConfigured(configured) => {
+                let agents = configurator.agents().ok_or(OpenError::Ended)?;
+                let (configured, seq) = ((**configured).clone(), event.seq);
+                let events = events.into_tap();
+                return Ok(Thread::new(handle, events, agents, configured, seq));
+            }
+            EventMsg::Error(error) => {
+                return Err(OpenError::Refused {
+                    message: error.message.clone(),
+                    info: error.error_info.clone(),
+                });
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Completes a request for a stored session by what must be known before its log is opened:
+/// whom it asks, and whose directory decides its configuration.
+async fn as_stored(
+    ground: &dyn Ground,
+    mut request: ConfigureSession,
+) -> Result<ConfigureSession, OpenError> {
+    let fork = request.fork.as_ref().map(|point| point.session_id);
+    let Some(session) = request.resume.or(fork) else {
+        return Ok(request);
+    };
+    if request.model_provider.is_some() && request.overrides.cwd.is_some() {
+        return Ok(request);
+    }
+    let store = ground.store().map_err(|message| OpenError::Refused {
+        message,
+        info: Some(ErrorInfo::StorageFailed),
+    })?;
+    let live = read(&*store, session).await?;
+    if request.overrides.cwd.is_none() {
+        // A directory that is gone decides nothing; the session says so when it works there.
+        request.overrides.cwd = last_cwd(&live).filter(|cwd| cwd.is_dir());
+    }
+    let provider = &mut request.model_provider;
+    provider.get_or_insert(live.meta.model_provider);
+    Ok(request)
+}
+
+async fn read(
+    store: &dyn Store,
+    session: troupe_protocol::SessionId,
+) -> Result<LiveHistory, OpenError> {
+    store
+        .read_live(session)
+        .await
+        .map_err(|error| OpenError::Refused {
+            info: Some(match error {
+                Error::NotFound { .. } => ErrorInfo::NotFound,
+                _ => ErrorInfo::StorageFailed,
+            }),
+            message: error.to_string(),
+        })
+}
+
+/// Returns where the session worked last.
+fn last_cwd(live: &LiveHistory) -> Option<PathBuf> {
+    let mut told = live.records.iter().rev();
+    let told = told.find_map(|(_, line)| match &line.record {
+        RolloutRecord::TurnContext(context) => Some(context.cwd.clone()),
+        RolloutRecord::Compacted(compacted) => Some(compacted.carried.turn_context.cwd.clone()),
+        RolloutRecord::Rewind(rewind) => Some(rewind.carried.turn_context.cwd.clone()),
+        _ => None,
+    });
+    told.or_else(|| Some(live.meta.cwd.clone()))
+}
