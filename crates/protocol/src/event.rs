@@ -166,6 +166,8 @@ pub enum EventMsg {
         explanation: Option<String>,
         plan: Vec<PlanStep>,
     },
+    /// What the patches of the task come to so far, in git's format, with paths from the
+    /// working directory. Each takes the place of the one before.
     TurnDiff {
         unified_diff: String,
     },
@@ -264,8 +266,8 @@ pub enum EventMsg {
 }
 
 impl EventMsg {
-    /// Tells whether this is a piece of something that comes whole later. Pieces are
-    /// never written to the rollout.
+    /// Tells whether this is a piece of something that comes whole later, or only another view
+    /// of what is told. Neither is ever written to the rollout.
     pub fn is_delta(&self) -> bool {
         matches!(
             self,
@@ -276,6 +278,7 @@ impl EventMsg {
                 | Self::AgentReasoningSectionBreak { .. }
                 | Self::ExecCommandOutputDelta(_)
                 | Self::McpToolCallProgress { .. }
+                | Self::TurnDiff { .. }
         )
     }
 }

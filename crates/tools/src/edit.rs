@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use troupe_process::writable_roots;
+use troupe_protocol::EventMsg;
 use troupe_protocol::approval::PatchApprovalRequest;
 use troupe_protocol::command::{FileChanges, WorkStatus};
 use troupe_protocol::item::{FileChangeItem, TurnItem};
@@ -29,6 +30,7 @@ use crate::patch::Roots;
 use crate::patch::shell::ShellPatch;
 use crate::policy::{self, Reach, Verdict};
 use crate::tool::ToolOutput;
+use crate::turn_diff::TurnDiff;
 use crate::undo::Keeper;
 use crate::worker::{Rights, Workers};
 
@@ -44,6 +46,7 @@ pub(crate) struct Editor {
     /// No patch gets there unless a person lets it.
     troupe_home: Option<PathBuf>,
     keeper: Option<Arc<Keeper>>,
+    turn_diff: Arc<TurnDiff>,
 }
 
 impl Editor {
@@ -53,6 +56,7 @@ impl Editor {
         variables: Arc<Variables>,
         troupe_home: Option<PathBuf>,
         keeper: Option<Arc<Keeper>>,
+        turn_diff: Arc<TurnDiff>,
     ) -> Self {
         Self {
             agreements,
@@ -60,6 +64,7 @@ impl Editor {
             variables,
             troupe_home,
             keeper,
+            turn_diff,
         }
     }
 
@@ -119,13 +124,28 @@ impl Editor {
             if let Some(keeper) = &self.keeper {
                 keeper.before_patch(call, &touched).await;
             }
+            self.turn_diff.remember(&context.turn_id, &touched).await;
             call.channel.report(ToolEvent::Editing(touched)).await;
             let made = self.make(context, body, cwd, planned).await;
             written(made, &mut item, began)
         };
+        let is_changed = item.status == WorkStatus::Completed;
         let completed = TurnItem::FileChange(item);
         call.channel.report(ToolEvent::Completed(completed)).await;
+        if is_changed {
+            self.tell_diff(call).await;
+        }
         output
+    }
+
+    /// Tells what the turn's patches come to by now.
+    async fn tell_diff(&self, call: &Call) {
+        let context = &call.context;
+        let diff = self.turn_diff.now(&context.turn_id, &context.cwd).await;
+        if let Some(unified_diff) = diff {
+            let event = Box::new(EventMsg::TurnDiff { unified_diff });
+            call.channel.report(ToolEvent::Other(event)).await;
+        }
     }
 
     /// Applies a patch that came as a shell command run in `cwd`.

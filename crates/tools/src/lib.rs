@@ -47,6 +47,7 @@ mod file;
 mod login;
 pub mod patch;
 mod picture;
+mod turn_diff;
 pub mod undo;
 mod user_shell;
 mod walk;

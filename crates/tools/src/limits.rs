@@ -111,6 +111,16 @@ pub(crate) const DIGEST_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// How much of it is in memory at a time.
 pub(crate) const DIGEST_PIECE_BYTES: usize = 64 * 1024;
 
+// The diff of a turn
+/// Files that it shows; those over it are counted.
+pub(crate) const TURN_DIFF_FILES_MAX: usize = 500;
+/// What is remembered of files as they were; one that does not fit is only named.
+pub(crate) const TURN_DIFF_KEPT_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// The diff itself. Files that do not fit are counted.
+pub(crate) const TURN_DIFF_BYTES_MAX: usize = 1024 * 1024;
+/// How long comparing goes on. The files that are left are counted.
+pub(crate) const TURN_DIFF_TIME_MAX: Duration = Duration::from_secs(1);
+
 // Undo
 /// A larger file is not kept: undo names it and leaves it as it is.
 pub(crate) const UNDO_FILE_BYTES_MAX: u64 = 32 * 1024 * 1024;

@@ -53,6 +53,7 @@ mod standalone;
 mod text;
 
 pub use apply::{Applied, ApplyError, FileAction};
+pub(crate) use difference::{Context, difference};
 pub use edit::Mismatch;
 pub use locate::Forgiven;
 pub use note::Note;

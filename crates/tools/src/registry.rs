@@ -15,6 +15,7 @@ use crate::item;
 use crate::source::{Gathered, Revision, ToolSource};
 use crate::tool::{Concurrency, Tool, ToolOutput};
 use crate::toolbox::{ToolDeps, Toolbox};
+use crate::turn_diff::TurnDiff;
 use crate::undo::Keeper;
 use crate::user_shell::{self, UserShell};
 use crate::witness::Witness;
@@ -34,6 +35,8 @@ pub struct Registry {
     terminals: Arc<Terminals>,
     /// Knows what calls did to files, if that is kept.
     keeper: Option<Arc<Keeper>>,
+    /// Remembers the files that the turn's patches touched.
+    turn_diff: Arc<TurnDiff>,
     /// What the user wants to be run around calls; mostly nothing.
     hooks: Option<Arc<Hooks>>,
 }
@@ -52,7 +55,7 @@ impl fmt::Debug for Filter {
 #[derive(Debug, Clone)]
 struct Later {
     source: Arc<dyn ToolSource>,
-    known: Option<Revision>,
+    known: Revision,
     /// The names that came from it.
     names: BTreeSet<String>,
 }
@@ -72,6 +75,7 @@ impl Registry {
             later: None,
             terminals: Arc::default(),
             keeper: None,
+            turn_diff: Arc::default(),
             hooks: None,
         }
     }
@@ -95,6 +99,15 @@ impl Registry {
 
     pub(crate) fn with_keeper(self, keeper: Option<Arc<Keeper>>) -> Self {
         Self { keeper, ..self }
+    }
+
+    pub(crate) fn with_turn_diff(self, turn_diff: Arc<TurnDiff>) -> Self {
+        Self { turn_diff, ..self }
+    }
+
+    /// Forgets what was remembered for the turn that is over.
+    pub fn forget_turn(&self) {
+        self.turn_diff.forget();
     }
 
     /// Returns what takes back changes of files; none if they are not kept.
@@ -132,7 +145,7 @@ impl Registry {
     pub fn set_source(&mut self, source: Arc<dyn ToolSource>) {
         self.later = Some(Later {
             source,
-            known: None,
+            known: Revision::NOTHING,
             names: BTreeSet::new(),
         });
     }
@@ -154,8 +167,8 @@ impl Registry {
     /// Returns the source if it has something that this registry does not know.
     pub fn news(&self) -> Option<&Arc<dyn ToolSource>> {
         let later = self.later.as_ref()?;
-        let known = later.known == Some(later.source.revision());
-        (!known).then_some(&later.source)
+        let is_known = later.known == later.source.revision();
+        (!is_known).then_some(&later.source)
     }
 
     /// Returns the registry with what its source has now. What calls left running belongs to
@@ -189,11 +202,12 @@ impl Registry {
             filters: self.filters.clone(),
             later: self.later.as_ref().map(|later| Later {
                 source: Arc::clone(&later.source),
-                known: Some(gathered.revision),
+                known: gathered.revision,
                 names,
             }),
             terminals: Arc::clone(&self.terminals),
             keeper: self.keeper.clone(),
+            turn_diff: Arc::clone(&self.turn_diff),
             hooks: self.hooks.clone(),
         }
     }

@@ -28,6 +28,7 @@ use crate::login::{self, LoginEnvironment};
 use crate::registry::Registry;
 use crate::rules::{RuleBook, RuleSource};
 use crate::tool::Tool;
+use crate::turn_diff::TurnDiff;
 use crate::undo::{Keeper, Snapshots};
 use crate::user_shell::UserShell;
 use crate::worker::Workers;
@@ -159,12 +160,14 @@ impl Toolbox {
     fn build(&self, snapshots: Option<Arc<Snapshots>>) -> Registry {
         let keeper = snapshots.map(|snapshots| Arc::new(Keeper::new(snapshots)));
         let agreements = Arc::new(Agreements::default());
+        let turn_diff = Arc::new(TurnDiff::default());
         let editor = Arc::new(Editor::new(
             Arc::clone(&agreements),
             self.workers.clone(),
             Arc::clone(&self.inherited),
             self.troupe_home.clone(),
             keeper.clone(),
+            Arc::clone(&turn_diff),
         ));
         let commands = Arc::new(Commands::new(
             self.launcher.clone(),
@@ -200,6 +203,7 @@ impl Toolbox {
         ];
         Registry::with_terminals(tools, terminals, user_shell)
             .with_keeper(keeper)
+            .with_turn_diff(turn_diff)
             .with_hooks(self.hooks.clone())
     }
 }

@@ -33,4 +33,5 @@ mod turn;
 pub use keeper::Keeper;
 pub(crate) use keeper::Snapshots;
 pub use ledger::{Entry, Ledger, NothingToUndo, Way};
+pub(crate) use look::look;
 pub use plan::Plan;

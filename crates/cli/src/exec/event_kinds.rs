@@ -40,7 +40,6 @@ pub fn is_beside_the_task(msg: &EventMsg) -> bool {
             | EventMsg::UndoCompleted(_)
             | EventMsg::BackgroundEvent(_)
             | EventMsg::TerminalInteraction { .. }
-            | EventMsg::TurnDiff { .. }
             | EventMsg::McpStartupUpdate { .. }
             | EventMsg::McpStartupComplete { .. }
             | EventMsg::ExecApprovalRequest(_)

@@ -27,8 +27,10 @@ struct Intent {
 }
 
 impl Conversation {
-    /// Returns the line that says what the task changed.
+    /// Returns the line that says what the task changed. What its tools remembered of files is
+    /// forgotten.
     pub(super) async fn files_changed(&mut self, task: &SubmissionId) -> Option<RolloutRecord> {
+        self.tools.forget_turn();
         let fact = self.tools.keeper()?.end_turn(task).await?;
         Some(RolloutRecord::Files(Box::new(fact)))
     }

@@ -224,8 +224,8 @@ fn a_task_event_of_each_other_shape_round_trips() {
 }
 
 #[test]
-fn only_pieces_are_deltas() {
+fn only_pieces_and_views_are_deltas() {
     let delta = |line: &&&str| example::round_trip::<EventMsg>(line).is_delta();
     let deltas: Vec<&str> = LINES.iter().filter(delta).copied().collect();
-    expect!["agent_message_content_delta plan_delta reasoning_content_delta reasoning_raw_content_delta agent_reasoning_section_break exec_command_output_delta mcp_tool_call_progress"].assert_eq(&example::tags(&deltas).join(" "));
+    expect!["agent_message_content_delta plan_delta reasoning_content_delta reasoning_raw_content_delta agent_reasoning_section_break exec_command_output_delta turn_diff mcp_tool_call_progress"].assert_eq(&example::tags(&deltas).join(" "));
 }

@@ -1,4 +1,4 @@
-//! How two texts differ, for people: a unified diff with one line of context.
+//! How two texts differ, for people: a unified diff.
 //!
 //! Only the algorithm that is used is named here. The convenient way in asks for it by a value, and
 //! the compiler then makes every algorithm there is, which took a third of this crate's build.
@@ -12,14 +12,30 @@ use similar::{DiffOp, group_diff_ops};
 
 use super::limits::DIFF_MS_MAX;
 
-const CONTEXT_LINES: usize = 1;
+/// How many lines around a change are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Context {
+    /// Enough to see what one patch did.
+    Narrow,
+    /// As much as other tools need to find the place.
+    Usual,
+}
+
+impl Context {
+    fn lines(self) -> usize {
+        match self {
+            Self::Narrow => 1,
+            Self::Usual => 3,
+        }
+    }
+}
 
 /// Beyond its time limit the result is right and larger than it need be.
-pub(super) fn difference(before: &str, after: &str) -> String {
+pub(crate) fn difference(before: &str, after: &str, context: Context) -> String {
     let deadline = Instant::now() + Duration::from_millis(DIFF_MS_MAX);
     let before: Vec<&str> = before.split_inclusive('\n').collect();
     let after: Vec<&str> = after.split_inclusive('\n').collect();
-    let hunks = group_diff_ops(changes(&before, &after, deadline), CONTEXT_LINES);
+    let hunks = group_diff_ops(changes(&before, &after, deadline), context.lines());
     let mut text = String::new();
     for hunk in &hunks {
         write_hunk(&mut text, hunk, &before, &after).expect("a string takes everything");
@@ -82,7 +98,7 @@ mod tests {
     use super::*;
 
     fn check(before: &str, after: &str, expected: Expect) {
-        expected.assert_eq(&difference(before, after));
+        expected.assert_eq(&difference(before, after, Context::Narrow));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use troupe_protocol::command::{FileChange, FileChanges};
 
 use super::apply::{self, Applied, ApplyError, FileAction, Step};
-use super::difference::difference;
+use super::difference::{Context, difference};
 use super::edit::{Edited, Mismatch, edit};
 use super::limits::{FILE_BYTES_MAX, SHOWN_BYTES_MAX};
 use super::note::Note;
@@ -262,7 +262,7 @@ impl Plan {
         if content == before {
             self.note(Note::Unchanged { path: path() });
         }
-        let diff = difference(&before, &content);
+        let diff = difference(&before, &content, Context::Narrow);
         Ok((content.into_bytes(), diff))
     }
 
@@ -320,7 +320,7 @@ fn existing(place: &Place) -> Result<Option<(Stamp, Attributes)>, PlanError> {
 fn replaced(before: &[u8], content: &str) -> FileChange {
     match std::str::from_utf8(before) {
         Ok(before) => FileChange::Update {
-            unified_diff: difference(before, content),
+            unified_diff: difference(before, content, Context::Narrow),
             move_path: None,
         },
         Err(_) => FileChange::Add {

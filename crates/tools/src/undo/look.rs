@@ -11,7 +11,7 @@ use troupe_protocol::undo::FileState;
 use crate::limits::UNDO_FILE_BYTES_MAX;
 
 /// Returns what is there, with its contents if they can be kept. Blocks on the file system.
-pub(super) fn look(path: &Path) -> (FileState, Option<Vec<u8>>) {
+pub(crate) fn look(path: &Path) -> (FileState, Option<Vec<u8>>) {
     match read(path) {
         Ok(found) => found,
         Err(error) if is_absent(&error) => (FileState::Absent, None),
