@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use troupe_process::Launcher;
 
 use crate::config::ServerConfig;
+use crate::roster::{Roster, ServerList};
 use crate::server::Server;
-use crate::source::Servers;
 
 /// What servers are started with.
 #[derive(Debug)]
@@ -26,6 +26,7 @@ pub struct HubDeps {
 pub struct Hub {
     deps: Arc<HubDeps>,
     servers: Mutex<Vec<Server>>,
+    rosters: Mutex<Vec<Weak<Roster>>>,
 }
 
 impl Hub {
@@ -33,15 +34,50 @@ impl Hub {
         Self {
             deps: Arc::new(deps),
             servers: Mutex::default(),
+            rosters: Mutex::default(),
         }
     }
 
-    /// Returns the servers of a session, by their configuration. Nothing is started yet. It must
-    /// be called in a tokio runtime.
-    pub fn servers(&self, configs: &BTreeMap<String, ServerConfig>) -> Servers {
+    /// Returns the servers of a configuration, which is read again from `list` when a session
+    /// asks for that. Nothing is started yet. It must be called in a tokio runtime.
+    pub fn roster(
+        self: &Arc<Self>,
+        configs: &BTreeMap<String, ServerConfig>,
+        list: Arc<dyn ServerList>,
+    ) -> Arc<Roster> {
+        let roster = Roster::new(Arc::clone(self), self.find(configs), list);
+        let roster = Arc::new(roster);
+        let mut rosters = self.rosters.lock().unwrap_or_else(PoisonError::into_inner);
+        rosters.retain(|roster| roster.strong_count() > 0);
+        rosters.push(Arc::downgrade(&roster));
+        roster
+    }
+
+    /// Returns a server for each configuration that is enabled: the one there is, or a new one.
+    pub(crate) fn find(&self, configs: &BTreeMap<String, ServerConfig>) -> Arc<[Server]> {
         let used = configs.iter().filter(|(_, config)| config.enabled);
-        let servers = used.map(|(name, config)| self.server(name, config));
-        Servers::new(servers.collect())
+        used.map(|(name, config)| self.server(name, config))
+            .collect()
+    }
+
+    /// Ends the servers that no configuration has any more.
+    pub(crate) fn end_unused(&self) {
+        let rosters: Vec<Arc<Roster>> = {
+            let rosters = self.rosters.lock().unwrap_or_else(PoisonError::into_inner);
+            rosters.iter().filter_map(Weak::upgrade).collect()
+        };
+        let used: Vec<Server> = rosters
+            .iter()
+            .flat_map(|roster| roster.known().servers.to_vec())
+            .collect();
+        let mut servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        servers.retain(|server| {
+            let is_used = used.iter().any(|other| other.is_same(server));
+            if !is_used {
+                server.end();
+            }
+            is_used
+        });
     }
 
     fn server(&self, name: &str, config: &ServerConfig) -> Server {

@@ -1,9 +1,11 @@
 //! A look at one server, for who configures it.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use crate::config::ServerConfig;
+use crate::hub::Hub;
 use crate::server::Server;
-use crate::source::Servers;
 
 /// What a try of a server came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,10 +17,11 @@ pub struct Inspection {
     pub has_resources: bool,
 }
 
-impl Servers {
+impl Hub {
     /// Starts each server and says how that went, in the order of their names.
-    pub async fn inspect(&self) -> Vec<Inspection> {
-        let looks = self.all().iter().map(inspect);
+    pub async fn inspect(&self, configs: &BTreeMap<String, ServerConfig>) -> Vec<Inspection> {
+        let servers = self.find(configs);
+        let looks = servers.iter().map(inspect);
         futures_util::future::join_all(looks).await
     }
 }

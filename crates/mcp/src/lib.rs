@@ -9,7 +9,8 @@
 //!
 //! A [`Hub`] belongs to the program. It has one [`server::Server`] for each configuration, so
 //! that all agents of a tree share its process. A server starts when a session first needs to
-//! know its tools, is started again after a crash, and ends with the hub.
+//! know its tools, is started again after a crash, and ends with the hub, or when a [`Roster`]
+//! that was read again has it no more.
 //!
 //! What a server says about itself (names, schemas, annotations, results) is hostile input: it is
 //! bounded, cleaned, and never trusted further than the user's configuration does.
@@ -31,6 +32,7 @@ mod limits;
 mod lines;
 mod name;
 mod resources;
+mod roster;
 mod server;
 mod source;
 mod stdio;
@@ -41,4 +43,5 @@ pub use approval::ApprovalMode;
 pub use config::{Door, ServerConfig};
 pub use hub::{Hub, HubDeps};
 pub use inspection::Inspection;
+pub use roster::{Roster, ServerList};
 pub use source::Servers;

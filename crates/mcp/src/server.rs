@@ -8,6 +8,9 @@
 //!    └────── Down ◄──────┘ └─────────────────────────┘ found closed
 //! ```
 //!
+//! From each of them it goes to Ended when the configuration has the server no more; calls that
+//! run are still answered.
+//!
 //! A crash is noticed by who calls next. Tools stay known meanwhile, so that a crash does not
 //! change what the model is offered.
 
@@ -17,12 +20,16 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::config::ServerConfig;
 use crate::connection::{Catalogue, Connection};
 use crate::hub::HubDeps;
 use crate::limits::{BACKOFF_FIRST_MS, BACKOFF_MAX_MS, DOWN_TIME, REQUESTS_MAX, STABLE_TIME};
+
+/// What is said of a server that the configuration has no more.
+const REMOVED: &str = "it was removed from the configuration";
 
 /// A way to one server. The server ends with the last of them.
 #[derive(Debug, Clone)]
@@ -33,6 +40,8 @@ pub(crate) struct Server {
     known: watch::Receiver<Known>,
     /// Counted here and not by the actor: who asks for a refresh sees it at once.
     refreshes: Arc<AtomicU64>,
+    /// It is not wanted any more.
+    ended: CancellationToken,
 }
 
 /// What everybody may know of a server.
@@ -66,6 +75,7 @@ impl Server {
         let (known, reader) = watch::channel(Known::default());
         let name: Arc<str> = name.into();
         let config = Arc::new(config);
+        let ended = CancellationToken::new();
         let actor = Actor {
             name: Arc::clone(&name),
             config: Arc::clone(&config),
@@ -74,6 +84,7 @@ impl Server {
             own: sender.downgrade(),
             known,
             changed: Arc::new(Notify::new()),
+            ended: ended.clone(),
             state: State::Idle,
             crashes: 0,
         };
@@ -85,7 +96,18 @@ impl Server {
             inputs: sender,
             known: reader,
             refreshes: Arc::default(),
+            ended,
         }
+    }
+
+    /// Tells whether both are ways to one server.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.inputs.same_channel(&other.inputs)
+    }
+
+    /// Ends the server as soon as it has answered what it was asked.
+    pub(crate) fn end(&self) {
+        self.ended.cancel();
     }
 
     pub(crate) fn known(&self) -> Known {
@@ -124,6 +146,7 @@ struct Actor {
     known: watch::Sender<Known>,
     /// The server has said that its tools changed.
     changed: Arc<Notify>,
+    ended: CancellationToken,
     state: State,
     /// Ends in a row.
     crashes: u32,
@@ -145,6 +168,7 @@ enum State {
         /// Until then nobody waits for another try.
         until: Instant,
     },
+    Ended,
 }
 
 impl Actor {
@@ -158,6 +182,7 @@ impl Actor {
                     None => return,
                 },
                 () = self.changed.notified() => self.list_again(),
+                () = self.ended.cancelled(), if !matches!(self.state, State::Ended) => self.end(),
             }
         }
     }
@@ -177,7 +202,20 @@ impl Actor {
             State::Down { error, until } if *until > Instant::now() => {
                 reply.send(Err(error.clone())).ok();
             }
+            State::Ended => {
+                reply.send(Err(REMOVED.to_owned())).ok();
+            }
             State::Idle | State::Down { .. } => self.start(vec![reply], Duration::ZERO),
+        }
+    }
+
+    /// Lets the connection go. It closes with the last call that uses it.
+    fn end(&mut self) {
+        if let State::Opening { waiting, .. } = std::mem::replace(&mut self.state, State::Ended) {
+            for reply in waiting {
+                // Who does not wait any more does not need it.
+                reply.send(Err(REMOVED.to_owned())).ok();
+            }
         }
     }
 
@@ -285,7 +323,7 @@ impl Actor {
             State::Open { connection, .. } if connection.is_closed() => self.state = State::Idle,
             State::Open { .. } => self.list_again(),
             State::Down { .. } => self.state = State::Idle,
-            State::Idle | State::Opening { .. } => (),
+            State::Idle | State::Opening { .. } | State::Ended => (),
         }
     }
 }

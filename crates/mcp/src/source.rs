@@ -16,13 +16,16 @@ use crate::connection::{Catalogue, Listed, ToolInfo};
 use crate::limits::{PAGES_MAX, TOOLS_MAX};
 use crate::name::names;
 use crate::resources;
+use crate::roster::{Edition, Roster};
 use crate::server::Server;
 use crate::tool::{Agreements, ServerTool};
 
-/// Some of the hub's servers. What a person agrees to for the session is remembered here.
+/// Servers of a roster. What a person agrees to for the session is remembered here.
 #[derive(Debug, Clone)]
 pub struct Servers {
-    servers: Vec<Server>,
+    roster: Arc<Roster>,
+    /// The names of those that the session may use; all if absent.
+    only: Option<Arc<[String]>>,
     agreements: Arc<Agreements>,
 }
 
@@ -37,25 +40,21 @@ struct Start<'a> {
 }
 
 impl Servers {
-    pub(crate) fn new(servers: Vec<Server>) -> Self {
+    pub(crate) fn new(roster: Arc<Roster>) -> Self {
         Self {
-            servers,
+            roster,
+            only: None,
             agreements: Arc::default(),
         }
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.servers.is_empty()
-    }
-
-    pub(crate) fn all(&self) -> &[Server] {
-        &self.servers
-    }
-
-    /// Starts all servers side by side, and waits for each as long as it may take.
-    async fn start_all<'a>(&'a self, listener: &dyn Listener) -> Vec<Start<'a>> {
-        let starts = self.servers.iter().map(|server| start(server, listener));
-        join_all(starts).await
+    /// Returns the servers that the session may use.
+    fn chosen(&self, edition: &Edition) -> Vec<Server> {
+        let may_use = |server: &&Server| {
+            let only = self.only.as_ref();
+            only.is_none_or(|names| names.iter().any(|name| **name == *server.name))
+        };
+        edition.servers.iter().filter(may_use).cloned().collect()
     }
 
     fn tools(&self, starts: &[Start<'_>]) -> Vec<Arc<dyn Tool>> {
@@ -81,6 +80,17 @@ impl Servers {
         }
         tools
     }
+}
+
+/// Starts all servers side by side, and waits for each as long as it may take.
+async fn start_all<'a>(servers: &'a [Server], listener: &dyn Listener) -> Vec<Start<'a>> {
+    join_all(servers.iter().map(|server| start(server, listener))).await
+}
+
+/// Makes one number of the list of servers and of what they are known to have.
+fn revision(edition: &Edition, servers: impl Iterator<Item = u64>) -> Revision {
+    let sum = servers.fold(0_u64, u64::wrapping_add);
+    Revision(u64::from(edition.number) << 32 | sum & u64::from(u32::MAX))
 }
 
 /// Starts one server, unless it runs, and tells what there is to tell.
@@ -195,23 +205,35 @@ fn failure(starts: &[Start<'_>]) -> Option<String> {
 #[async_trait]
 impl ToolSource for Servers {
     fn revision(&self) -> Revision {
-        let servers = self.servers.iter();
+        let edition = self.roster.known();
+        let servers = self.chosen(&edition).into_iter();
         let revisions = servers.map(|server| server.known().revision + server.refreshes());
-        Revision(revisions.sum())
+        revision(&edition, revisions)
     }
 
     async fn gather(&self, listener: Arc<dyn Listener>) -> Gathered {
-        let starts = self.start_all(&*listener).await;
+        let (edition, trouble) = self.roster.current().await;
+        if let Some(trouble) = trouble {
+            let message = format!(
+                "mcp_servers cannot be read again, the servers stay as they were: {trouble}"
+            );
+            warn(&*listener, message).await;
+        }
+        let servers = self.chosen(&edition);
+        let starts = start_all(&servers, &*listener).await;
         tell_complete(&*listener, &starts).await;
         Gathered {
-            revision: Revision(starts.iter().map(|start| start.revision).sum()),
+            revision: revision(&edition, starts.iter().map(|start| start.revision)),
             tools: self.tools(&starts),
             failure: failure(&starts),
         }
     }
 
     async fn offer(&self) -> McpOffer {
-        let starts = self.start_all(&Nobody).await;
+        // Why a list cannot be read is told to the next task, which tries it again.
+        let (edition, _) = self.roster.current().await;
+        let servers = self.chosen(&edition);
+        let starts = start_all(&servers, &Nobody).await;
         let mut offer = McpOffer::default();
         let offered = offered(&starts);
         let pairs: Vec<(&str, &str)> = offered
@@ -242,15 +264,17 @@ impl ToolSource for Servers {
     }
 
     fn refresh(&self) {
-        for server in &self.servers {
-            server.refresh();
-        }
+        self.roster.refresh();
     }
 
     fn only(&self, servers: &[String]) -> Arc<dyn ToolSource> {
-        let is_one = |server: &&Server| servers.iter().any(|name| **name == *server.name);
+        let may_use = |name: &&String| {
+            let only = self.only.as_ref();
+            only.is_none_or(|names| names.contains(name))
+        };
         Arc::new(Self {
-            servers: self.servers.iter().filter(is_one).cloned().collect(),
+            roster: Arc::clone(&self.roster),
+            only: Some(servers.iter().filter(may_use).cloned().collect()),
             agreements: Arc::clone(&self.agreements),
         })
     }

@@ -14,7 +14,8 @@ use crate::tool::Tool;
 /// A session asks before a request to its model, and again when the revision has changed.
 #[async_trait]
 pub trait ToolSource: Send + Sync + Debug {
-    /// Returns a number that changes whenever [`ToolSource::gather`] would answer otherwise.
+    /// Returns a number that changes whenever [`ToolSource::gather`] would answer otherwise. As
+    /// long as it is [`Revision::NOTHING`] there is nothing to gather.
     fn revision(&self) -> Revision;
 
     /// Finds out what there is, starting what must be started. It ends by itself; who drops it
@@ -24,7 +25,8 @@ pub trait ToolSource: Send + Sync + Debug {
     /// Describes everything that is there, for people.
     async fn offer(&self) -> McpOffer;
 
-    /// Has the next [`ToolSource::gather`] begin anew, also with what failed.
+    /// Has the next [`ToolSource::gather`] begin anew: with what there is by the configuration
+    /// then, and also with what failed.
     fn refresh(&self);
 
     /// Returns the part of the source that these servers are.
@@ -34,6 +36,11 @@ pub trait ToolSource: Send + Sync + Debug {
 /// Which state of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Revision(pub u64);
+
+impl Revision {
+    /// Of a source that never had anything.
+    pub const NOTHING: Self = Self(0);
+}
 
 /// Who is told how gathering goes on.
 #[async_trait]

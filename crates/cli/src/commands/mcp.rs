@@ -170,7 +170,7 @@ fn test(source: &ConfigSource, name: Option<&str>, as_json: bool) -> Outcome {
     };
     let inspections = block_on(async {
         let hub = Hub::new(deps);
-        Ok(hub.servers(&servers).inspect().await)
+        Ok(hub.inspect(&servers).await)
     })?;
     if inspections.is_empty() && !as_json {
         print("no MCP server is enabled\n")?;

@@ -25,11 +25,6 @@ pub enum WebSearch {
 }
 
 impl IntegrationSettings {
-    /// Tells whether a session has servers.
-    pub fn has_servers(&self) -> bool {
-        self.mcp_servers.values().any(|server| server.enabled)
-    }
-
     /// Says what was asked for and is not done.
     pub fn warnings(&self) -> Vec<String> {
         match self.web_search {

@@ -1,15 +1,16 @@
 //! Servers of the Model Context Protocol: real processes, good ones and bad ones.
 
 mod children;
+mod refresh;
 mod rights;
 mod servers;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use troupe_mcp::{Hub, HubDeps, ServerConfig};
+use troupe_mcp::{Hub, HubDeps, ServerConfig, ServerList};
 use troupe_process::{Launcher, LauncherOptions};
 use troupe_protocol::EventMsg;
 use troupe_protocol::command::WorkStatus;
@@ -17,15 +18,15 @@ use troupe_protocol::item::{McpToolCallItem, TurnItem};
 use troupe_testkit::Stage;
 
 /// A stage whose sessions have servers, and the files that these write to.
-struct Works {
-    stage: Stage,
+pub(crate) struct Works {
+    pub(crate) stage: Stage,
     /// Gets a line for each start of a server.
     starts: PathBuf,
     cancelled: PathBuf,
 }
 
 /// Plays `screenplay` with one server, `ore`. `keys` are added to its configuration.
-async fn works(screenplay: &str, keys: Value) -> Works {
+pub(crate) async fn works(screenplay: &str, keys: Value) -> Works {
     let stage = Stage::new(screenplay).await;
     let (starts, cancelled) = (stage.cwd().join("starts"), stage.cwd().join("cancelled"));
     let mut config = json!({
@@ -41,18 +42,42 @@ async fn works(screenplay: &str, keys: Value) -> Works {
     }
 }
 
+/// A configuration that a scenario can change.
+#[derive(Debug, Default)]
+pub(crate) struct Configured(Mutex<Value>);
+
+impl Configured {
+    pub(crate) fn set(&self, servers: Value) {
+        *self.0.lock().unwrap() = servers;
+    }
+}
+
+impl ServerList for Configured {
+    fn read(&self) -> Result<BTreeMap<String, ServerConfig>, String> {
+        let servers = self.0.lock().unwrap().clone();
+        serde_json::from_value(servers).map_err(|error| error.to_string())
+    }
+}
+
 /// Gives the sessions of a stage these servers.
 fn with_servers(stage: Stage, servers: &Value) -> Stage {
-    let configs: BTreeMap<String, ServerConfig> =
-        serde_json::from_value(servers.clone()).expect("the configuration is well-formed");
-    let hub = Hub::new(HubDeps {
+    let configured = Configured::default();
+    configured.set(servers.clone());
+    with_list(stage, Arc::new(configured))
+}
+
+/// Gives the sessions of a stage the servers of a list, which they share.
+pub(crate) fn with_list(stage: Stage, list: Arc<Configured>) -> Stage {
+    let configs = list.read().expect("the configuration is well-formed");
+    let hub = Arc::new(Hub::new(HubDeps {
         launcher: Launcher::new(LauncherOptions::default()),
         environment: std::env::vars()
             .chain([("A_SECRET".to_owned(), "s".to_owned())])
             .collect(),
         cwd: stage.cwd(),
-    });
-    stage.adjusting(move |setup| setup.tools.set_source(Arc::new(hub.servers(&configs))))
+    }));
+    let roster = hub.roster(&configs, list);
+    stage.adjusting(move |setup| setup.tools.set_source(Arc::new(roster.servers())))
 }
 
 fn merge(config: &mut Value, keys: Value) {
@@ -73,14 +98,14 @@ impl Works {
 }
 
 /// What a model does that hears `when`, turn by turn.
-fn scene(when: &str, turns: &[&str]) -> String {
+pub(crate) fn scene(when: &str, turns: &[&str]) -> String {
     let turn = |steps: &&str| format!("[[scene.turn]]\nsteps = [{steps}]\n");
     let turns: String = turns.iter().map(turn).collect();
     format!("[[scene]]\nwhen = '{when}'\n{turns}")
 }
 
 /// Calls a tool of the server, under its own name as id.
-fn call(tool: &str, arguments: &Value) -> String {
+pub(crate) fn call(tool: &str, arguments: &Value) -> String {
     named(&format!("mcp__ore__{tool}"), tool, arguments)
 }
 
@@ -97,7 +122,7 @@ fn one_call(tool: &str) -> String {
 }
 
 /// Returns the names of the tools that the model was offered in the n-th request.
-fn offered(stage: &Stage, n: usize) -> Vec<String> {
+pub(crate) fn offered(stage: &Stage, n: usize) -> Vec<String> {
     let body: Value = serde_json::from_slice(&stage.requests()[n].body).expect("JSON");
     let tools = body["tools"].as_array().cloned().unwrap_or_default();
     let name = |tool: &Value| tool["name"].as_str().unwrap_or_default().to_owned();
