@@ -6,6 +6,7 @@
 
 mod agents;
 mod conversation;
+mod deprecated;
 mod hooks;
 mod integrations;
 mod model;
@@ -22,6 +23,7 @@ use troupe_model::ProviderConfig;
 
 pub use agents::{AgentSettings, AgentTree};
 pub use conversation::ConversationSettings;
+pub use deprecated::Deprecated;
 pub use hooks::HooksSettings;
 pub use integrations::IntegrationSettings;
 pub use model::ModelSettings;

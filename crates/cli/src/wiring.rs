@@ -3,6 +3,7 @@
 
 mod ground;
 mod prepared;
+mod servers;
 mod surroundings;
 mod tree;
 
@@ -15,7 +16,8 @@ use anyhow::Context as _;
 use async_trait::async_trait;
 use troupe_engine::skills::Skills;
 use troupe_engine::{
-    Configurator, ConfigureError, Instructions, Origin, ProjectDocSettings, Setup, WindowSettings,
+    Configurator, ConfigureError, Instructions, Notice, Origin, ProjectDocSettings, Setup,
+    WindowSettings,
 };
 use troupe_mcp::{Hub, HubDeps};
 use troupe_process::{Launcher, LauncherOptions};
@@ -49,8 +51,8 @@ pub struct Wiring {
     store: OnceLock<Arc<dyn Store>>,
     launcher: Launcher,
     skills: Arc<Skills>,
-    /// The servers of all sessions, from the first one that has any.
-    hub: OnceLock<Hub>,
+    /// The servers of all sessions.
+    hub: OnceLock<Arc<Hub>>,
     surroundings: OnceLock<Surroundings>,
     /// The configuration of the directory that the program works in.
     here: Arc<Prepared>,
@@ -67,7 +69,9 @@ impl Wiring {
         opened_for: SessionSource,
     ) -> Result<Self, Failure> {
         let mut here = Prepared::read(&source, cwd)?;
-        here.warnings.extend(take_over(source.home.path()));
+        let taken_over = take_over(source.home.path());
+        here.notices
+            .extend(taken_over.into_iter().map(Notice::Warning));
         let launcher = Launcher::new(LauncherOptions {
             troupe_home: Some(source.home.path().to_owned()),
             home_shown: vec![PathBuf::from(SKILLS_DIRECTORY)],
@@ -186,7 +190,7 @@ impl Wiring {
                 source: self.opened_for.clone(),
                 git: prepared.git(),
             },
-            warnings: prepared.warnings.clone(),
+            notices: prepared.notices.clone(),
             host: None,
             session_id: None,
             prompt_cache_key: None,
@@ -198,18 +202,15 @@ impl Wiring {
     fn tools(&self, prepared: &Prepared, trace: Trace) -> Registry {
         let surroundings = self.surroundings();
         let mut tools = prepared.tools(trace, &self.source, &self.launcher, surroundings);
-        let integrations = &prepared.settings.integrations;
-        if integrations.has_servers() {
-            let hub = self.hub.get_or_init(|| {
-                Hub::new(HubDeps {
-                    launcher: self.launcher.clone(),
-                    environment: surroundings.variables.clone(),
-                    cwd: self.here.cwd.clone(),
-                })
-            });
-            let servers = hub.servers(&integrations.mcp_servers);
-            tools.set_source(Arc::new(servers));
-        }
+        let hub = self.hub.get_or_init(|| {
+            Arc::new(Hub::new(HubDeps {
+                launcher: self.launcher.clone(),
+                environment: surroundings.variables.clone(),
+                cwd: self.here.cwd.clone(),
+            }))
+        });
+        let roster = prepared.roster(hub, &self.source);
+        tools.set_source(Arc::new(roster.servers()));
         tools
     }
 

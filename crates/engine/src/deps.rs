@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use troupe_model::Model;
-use troupe_protocol::SessionId;
 use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::session::{GitInfo, SessionSource, TurnContext};
+use troupe_protocol::{EventMsg, SessionId};
 use troupe_store::Store;
 use troupe_tools::Registry;
 
@@ -58,7 +58,7 @@ pub struct Setup {
     pub window: WindowSettings,
     pub origin: Origin,
     /// Told to the client after `session_configured`.
-    pub warnings: Vec<String>,
+    pub notices: Vec<Notice>,
     /// The tree that the session is a member of.
     pub host: Option<Arc<dyn Host>>,
     /// The id of a new session; else one is made.
@@ -68,6 +68,27 @@ pub struct Setup {
     pub prompt_cache_key: Option<String>,
     /// What calls that are open in a forked history are answered with.
     pub open_call_answer: Option<String>,
+}
+
+/// What a person should know of the configuration that a session is opened with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Notice {
+    Warning(String),
+    /// Something that still works and will not for ever.
+    Deprecated {
+        summary: String,
+        /// What to do about it.
+        details: Option<String>,
+    },
+}
+
+impl From<Notice> for EventMsg {
+    fn from(notice: Notice) -> Self {
+        match notice {
+            Notice::Warning(message) => Self::Warning { message },
+            Notice::Deprecated { summary, details } => Self::DeprecationNotice { summary, details },
+        }
+    }
 }
 
 #[derive(Debug, Clone)]

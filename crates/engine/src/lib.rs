@@ -45,8 +45,8 @@ mod toolset;
 mod user_input;
 
 pub use deps::{
-    Clock, Configurator, ConfigureError, Deps, Ids, Instructions, Origin, ProjectDocSettings,
-    Setup, WindowSettings,
+    Clock, Configurator, ConfigureError, Deps, Ids, Instructions, Notice, Origin,
+    ProjectDocSettings, Setup, WindowSettings,
 };
 pub use events::{EventSource, EventStream, EventTap, Told};
 pub use host::{

@@ -218,7 +218,7 @@ impl Configurator for Fixed {
                 source: SessionSource::Exec,
                 git: None,
             },
-            warnings: Vec::new(),
+            notices: Vec::new(),
             host: None,
             session_id: None,
             prompt_cache_key: None,

@@ -11,7 +11,7 @@ use crate::commands::{print, tell};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::layers::{ConfigSource, Loaded};
-use crate::settings::{self, Settings};
+use crate::settings::{self, Deprecated, Settings};
 
 #[derive(Debug, Args)]
 #[command(
@@ -56,6 +56,9 @@ pub fn run(arguments: ConfigArguments, overrides: Overrides, layers: Layers) -> 
     let Loaded { config, warnings } = source.load(&cwd)?;
     for warning in &warnings {
         tell(&format!("warning: {warning}"));
+    }
+    for deprecated in Deprecated::find(&config) {
+        tell(&format!("deprecated: {deprecated}"));
     }
     let shown: Vec<(KeyPath, &Entry)> = config
         .settings()

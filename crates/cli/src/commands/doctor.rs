@@ -20,7 +20,7 @@ use crate::home::{Home, repository_root};
 use crate::layers::{ConfigSource, Loaded};
 use crate::limits::DOCTOR_CONNECT_MS_MAX;
 use crate::provider::{key_variable, provider};
-use crate::settings::Settings;
+use crate::settings::{Deprecated, Settings};
 use crate::style::{ColorChoice, Style};
 
 #[derive(Debug, Args)]
@@ -154,9 +154,11 @@ fn check_configuration(source: &ConfigSource, cwd: &Path) -> (Vec<Check>, Option
     } else {
         files.join("\n")
     };
+    let deprecated = Deprecated::find(&config);
     let warnings = warnings
         .into_iter()
         .chain(settings.integrations.warnings())
+        .chain(deprecated.iter().map(ToString::to_string))
         .map(|warning| check(State::Notice, warning));
     let checks = std::iter::once(check(State::Good, summary))
         .chain(warnings)

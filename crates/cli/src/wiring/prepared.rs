@@ -3,12 +3,14 @@
 //! Decided: what was read of a directory counts as long as the program runs. The agents of a
 //! tree then work under one configuration, and one more child reads no file. Who changes a
 //! configuration starts the program again; rules about commands and roles are looked at anew
-//! at each use.
+//! at each use, and MCP servers when a client asks for it.
 
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use troupe_config::{Config, Layer};
+use troupe_engine::Notice;
+use troupe_mcp::{Hub, Roster};
 use troupe_process::Launcher;
 use troupe_protocol::session::{GitInfo, TurnContext};
 use troupe_tools::{Registry, ToolDeps, Toolbox};
@@ -18,7 +20,8 @@ use crate::git;
 use crate::home::{repository_root, user_home};
 use crate::layers::{ConfigSource, Loaded};
 use crate::provider::secret_variables;
-use crate::settings::Settings;
+use crate::settings::{Deprecated, Settings};
+use crate::wiring::servers::ConfiguredServers;
 use crate::wiring::surroundings::Surroundings;
 
 /// Whether a session leaves anything in the home.
@@ -34,26 +37,29 @@ pub struct Prepared {
     pub(super) cwd: PathBuf,
     config: Config,
     pub settings: Settings,
-    pub(super) warnings: Vec<String>,
+    /// What a person should know about it.
+    pub(super) notices: Vec<Notice>,
     git: OnceLock<Option<GitInfo>>,
     toolbox: OnceLock<Toolbox>,
+    roster: OnceLock<Arc<Roster>>,
 }
 
 impl Prepared {
     pub(super) fn read(source: &ConfigSource, cwd: &Path) -> Result<Self, Failure> {
-        let Loaded {
-            config,
-            mut warnings,
-        } = source.load(cwd)?;
+        let Loaded { config, warnings } = source.load(cwd)?;
         let settings = Settings::read(&config)?;
-        warnings.extend(settings.integrations.warnings());
+        let undone = settings.integrations.warnings();
+        let warnings = warnings.into_iter().chain(undone).map(Notice::Warning);
+        let deprecated = Deprecated::find(&config).into_iter().map(Notice::from);
+        let notices = warnings.chain(deprecated).collect();
         Ok(Self {
             cwd: cwd.to_owned(),
             config,
             settings,
-            warnings,
+            notices,
             git: OnceLock::new(),
             toolbox: OnceLock::new(),
+            roster: OnceLock::new(),
         })
     }
 
@@ -92,6 +98,14 @@ impl Prepared {
     pub(super) fn git(&self) -> Option<GitInfo> {
         let read = || repository_root(&self.cwd).and_then(git::info);
         self.git.get_or_init(read).clone()
+    }
+
+    /// Returns the servers that sessions in this directory share.
+    pub(super) fn roster(&self, hub: &Arc<Hub>, source: &ConfigSource) -> &Arc<Roster> {
+        self.roster.get_or_init(|| {
+            let list = ConfiguredServers::new(source.clone(), self.cwd.clone());
+            hub.roster(&self.settings.integrations.mcp_servers, Arc::new(list))
+        })
     }
 
     /// Makes the tools of one session.

@@ -67,3 +67,30 @@ fn what_was_read_of_a_directory_counts_as_long_as_the_program_runs() {
         assert_eq!(configure(&wiring, cwd).context.model, "before");
     }
 }
+
+#[test]
+fn servers_are_read_again_when_that_is_asked_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = directory.path().join("home/config.toml");
+    fs::create_dir(config.parent().unwrap()).unwrap();
+    let wiring = wiring(directory.path());
+    let failed = block_on(async {
+        let setup = wiring
+            .configure(&ConfigureSession::default())
+            .await
+            .unwrap();
+        let source = setup.tools.source().unwrap();
+        assert!(setup.tools.news().is_none(), "there is nothing to find out");
+        fs::write(&config, "[mcp_servers.ore]\ncommand = '/nowhere/ore'\n").unwrap();
+        assert!(source.offer().await.failures.is_empty());
+        source.refresh();
+        assert!(setup.tools.news().is_some());
+        Ok(source
+            .offer()
+            .await
+            .failures
+            .into_keys()
+            .collect::<Vec<_>>())
+    });
+    assert_eq!(failed.unwrap(), ["ore"]);
+}

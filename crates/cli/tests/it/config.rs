@@ -63,6 +63,17 @@ fn an_unknown_key_warns_and_is_an_error_when_strict() {
 }
 
 #[test]
+fn an_old_name_of_a_value_is_understood_and_told() {
+    let machine = Machine::bare();
+    machine.write("home/config.toml", "collaboration_mode = 'code'\n");
+    let run = machine.run(&["config", "collaboration_mode"]).succeeded();
+    expect![[r#"
+        deprecated: DIR/home/config.toml:1: collaboration_mode = "code" is an old name; write collaboration_mode = "default", which means the same
+    "#]]
+    .assert_eq(&machine.shown(&run.stderr));
+}
+
+#[test]
 fn strict_holds_for_commands_that_need_no_configuration() {
     let machine = Machine::bare();
     machine.write("home/config.toml", "modle = 'mine'\n");

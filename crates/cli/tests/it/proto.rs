@@ -30,6 +30,18 @@ fn end_of_input_shuts_the_session_down() {
 }
 
 #[test]
+fn an_old_setting_is_told_to_the_client() {
+    let machine = Machine::playing(ANSWER);
+    machine.write("home/config.toml", "collaboration_mode = 'code'\n");
+    let events = talk(&machine, &[CONFIGURE]);
+    let notice = events.iter().map(|event| &event["msg"]);
+    let mut notice = notice.filter(|msg| msg["type"] == "deprecation_notice");
+    let notice = notice.next().expect("the notice comes");
+    let advice = "write collaboration_mode = \"default\", which means the same";
+    assert_eq!(notice["details"], advice);
+}
+
+#[test]
 fn nonsense_is_answered_and_the_session_goes_on() {
     let machine = Machine::playing(ANSWER);
     let events = talk(

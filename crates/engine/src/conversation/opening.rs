@@ -11,7 +11,7 @@ use troupe_store::{Error, Log, Store};
 use super::equipping::Listings;
 use super::models::Models;
 use super::{Conversation, Usage, forking};
-use crate::deps::{Deps, Setup};
+use crate::deps::{Deps, Notice, Setup};
 use crate::emit::Emitter;
 use crate::events::Followed;
 use crate::mailbox::Mailbox;
@@ -48,7 +48,7 @@ impl Conversation {
         request: ConfigureSession,
         setup: Setup,
     ) -> Result<Self, Error> {
-        let warnings = setup.warnings.clone();
+        let notices = setup.notices.clone();
         let opened = match (&request.resume, &request.fork) {
             (Some(session), _) => resume(&*setup.store, *session).await?,
             (None, Some(point)) => forking::fork(&setup, deps, &request, point).await?,
@@ -74,8 +74,9 @@ impl Conversation {
         let mut conversation = Self::assemble(deps, mailbox, setup, meta, folded);
         conversation.context = conversation.context.with(request.overrides);
         conversation.shells.still_untold(untold);
-        let warnings = warnings.into_iter().chain(read).collect();
-        if let Err(error) = conversation.introduce(out, id, repair, warnings) {
+        let read = read.into_iter().map(Notice::Warning);
+        let notices = notices.into_iter().chain(read).collect();
+        if let Err(error) = conversation.introduce(out, id, repair, notices) {
             // The session that was open goes on, in its own log.
             out.restore(before);
             return Err(error);
@@ -102,13 +103,14 @@ impl Conversation {
         out: &mut Emitter,
         id: &SubmissionId,
         repair: Repair,
-        warnings: Vec<String>,
+        notices: Vec<Notice>,
     ) -> Result<(), Error> {
         let unfinished = self.repair(out, repair)?;
         self.tell_shell_output(out)?;
         self.tell_configured(out, id)?;
-        for message in warnings.into_iter().chain(unfinished) {
-            out.warn(id, message)?;
+        let unfinished = unfinished.map(Notice::Warning);
+        for notice in notices.into_iter().chain(unfinished) {
+            out.emit(id, vec![notice.into()])?;
         }
         Ok(())
     }
@@ -214,8 +216,8 @@ impl Conversation {
         self.host = setup.host;
         self.context = setup.context.with(request.overrides);
         self.tell_configured(out, id)?;
-        for message in setup.warnings {
-            out.warn(id, message)?;
+        for notice in setup.notices {
+            out.emit(id, vec![notice.into()])?;
         }
         self.tell_opened();
         Ok(())
