@@ -1,6 +1,7 @@
 //! Lets clients outside this process reach a session.
 //!
-//! [`proto`] serves the queue pair itself, to many clients at a time, over every transport.
+//! [`pipe`] serves the queue pair itself to one client on two pipes, [`proto`] to many clients
+//! at a time, over every transport.
 //! [`house`] runs many sessions in one process, for the ways in that need more than one.
 //! Around it is what any listener needs: [`token`] (who may come in), `guard` (which pages of
 //! a browser may), `tls`, `unix_socket` (a socket as a file), `connection` (accepting, with a
@@ -11,6 +12,7 @@
 
 pub mod house;
 pub mod limits;
+pub mod pipe;
 pub mod proto;
 pub mod tls;
 pub mod token;

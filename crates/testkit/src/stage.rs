@@ -3,36 +3,33 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use tempfile::TempDir;
 use troupe_agents::desk::{Catalogue, ModelChoice};
 use troupe_agents::roles::Roles;
 use troupe_agents::tree::Limits;
-use troupe_agents::{Agents, AgentsConfigurator, Family, Grove, Options, Recovery};
+use troupe_agents::{AgentsConfigurator, Family, Grove, Options, Recovery};
 use troupe_engine::{
-    Clock, Configurator, ConfigureError, Deps, EventStream, Instructions, Origin, SessionHandle,
-    Setup, WindowSettings,
+    Clock, Configurator, ConfigureError, Deps, EventStream, Instructions, Notice, Origin,
+    SessionHandle, Setup, WindowSettings,
 };
 use troupe_model::scripted::{MockServer, RecordedRequest, Screenplay};
 use troupe_model::{ProviderConfig, WireApi};
 use troupe_process::{Launcher, LauncherOptions};
-use troupe_protocol::input::UserInput;
-use troupe_protocol::op::{ConfigureSession, Op, Submission};
+use troupe_protocol::op::{ConfigureSession, Op};
 use troupe_protocol::policy::{
     ApprovalPolicy, CollaborationMode, ReasoningEffort, ReasoningSummary, SandboxPolicy,
 };
 use troupe_protocol::session::{SessionSource, TurnContext};
 use troupe_protocol::spawn::CallbackConfig;
-use troupe_protocol::{Event, EventMsg, SessionId, SubmissionId};
+use troupe_protocol::{EventMsg, SessionId};
 use troupe_server::Ground;
 use troupe_store::{EmbeddedStore, Store};
 use troupe_tools::rules::{RuleSource, Trust};
 use troupe_tools::{EnvironmentPolicy, Keeping, Registry, ToolDeps, Toolbox};
 
-/// How long a scenario waits for an event before it says what it got instead.
-const PATIENCE: Duration = Duration::from_secs(30);
+use crate::actor::Actor;
 
 /// A home, a working directory, and a model that follows a screenplay.
 #[derive(Debug)]
@@ -67,7 +64,7 @@ struct StageSettings {
     idle_timeout_ms: u64,
     stateful: bool,
     wire: WireApi,
-    warnings: Vec<String>,
+    notices: Vec<Notice>,
 }
 
 impl Stage {
@@ -93,7 +90,7 @@ impl Stage {
                 idle_timeout_ms: 10_000,
                 stateful: false,
                 wire: WireApi::Responses,
-                warnings: Vec::new(),
+                notices: Vec::new(),
             },
             store: None,
             tree: None,
@@ -146,9 +143,9 @@ impl Stage {
         self
     }
 
-    /// Lets the configuration warn about something.
-    pub fn warning(mut self, message: &str) -> Self {
-        self.settings.warnings.push(message.to_owned());
+    /// Lets the configuration have something that a person should know.
+    pub fn notice(mut self, notice: Notice) -> Self {
+        self.settings.notices.push(notice);
         self
     }
 
@@ -220,6 +217,21 @@ impl Stage {
 
     /// Opens a queue pair and nothing else.
     pub fn enter(&self) -> Actor {
+        let Opened {
+            handle,
+            events,
+            tree,
+        } = self.open();
+        Actor::new(handle, events, tree)
+    }
+
+    /// Opens a queue pair to be served to others.
+    pub fn queue_pair(&self) -> (SessionHandle, EventStream) {
+        let Opened { handle, events, .. } = self.open();
+        (handle, events)
+    }
+
+    fn open(&self) -> Opened {
         let deps = self.deps(self.store());
         let (deps, tree) = match self.tree.clone() {
             Some(options) => {
@@ -229,12 +241,10 @@ impl Stage {
             None => (deps, None),
         };
         let (handle, events) = troupe_engine::spawn(deps);
-        Actor {
+        Opened {
             handle,
             events,
             tree,
-            seen: Vec::new(),
-            next: 1,
         }
     }
 
@@ -288,6 +298,13 @@ impl Stage {
             .await;
         actor
     }
+}
+
+/// A queue pair, and the tree that its session is to be the root of.
+struct Opened {
+    handle: SessionHandle,
+    events: EventStream,
+    tree: Option<Arc<AgentsConfigurator>>,
 }
 
 #[derive(Debug)]
@@ -362,7 +379,7 @@ impl Configurator for StageConfigurator {
                 source: SessionSource::Cli,
                 git: None,
             },
-            warnings: self.settings.warnings.clone(),
+            notices: self.settings.notices.clone(),
             host: None,
             session_id: None,
             prompt_cache_key: None,
@@ -405,118 +422,5 @@ impl Catalogue for OneModel {
             efforts: efforts.clone(),
         };
         Some(vec![model("scripted-1"), model("scripted-2")])
-    }
-}
-
-/// One queue pair, with everything it was told so far.
-#[derive(Debug)]
-pub struct Actor {
-    handle: SessionHandle,
-    events: EventStream,
-    tree: Option<Arc<AgentsConfigurator>>,
-    seen: Vec<Arc<Event>>,
-    next: u32,
-}
-
-impl Actor {
-    /// Returns the tree that this session is the root of.
-    pub fn agents(&self) -> Agents {
-        let tree = self.tree.as_ref().expect("the stage has agents");
-        tree.agents().expect("the session was configured")
-    }
-
-    /// Gives the queue pair away, to be served to others.
-    pub fn into_queue_pair(self) -> (SessionHandle, EventStream) {
-        (self.handle, self.events)
-    }
-
-    /// Submits and returns the id that was used: `s1`, `s2`, …
-    pub async fn submit(&mut self, op: Op) -> SubmissionId {
-        let id = SubmissionId(format!("s{}", self.next));
-        self.next += 1;
-        let submission = Submission { id: id.clone(), op };
-        self.handle
-            .submit(submission)
-            .await
-            .expect("the session takes submissions");
-        id
-    }
-
-    pub async fn say(&mut self, text: &str) -> SubmissionId {
-        self.submit(Op::UserInput {
-            items: vec![UserInput::text(text)],
-            final_output_json_schema: None,
-            last_response_id: None,
-        })
-        .await
-    }
-
-    /// Says something and waits for the end of the task.
-    pub async fn turn(&mut self, text: &str) -> Vec<EventMsg> {
-        self.say(text).await;
-        self.until_task_ends().await
-    }
-
-    pub async fn until_task_ends(&mut self) -> Vec<EventMsg> {
-        self.until(|msg| matches!(msg, EventMsg::TurnComplete(_) | EventMsg::TurnAborted(_)))
-            .await
-    }
-
-    /// Returns the events up to and including the first that matches.
-    pub async fn until(&mut self, is_it: impl Fn(&EventMsg) -> bool) -> Vec<EventMsg> {
-        let mut passed = Vec::new();
-        loop {
-            let next = tokio::time::timeout(PATIENCE, self.events.next()).await;
-            let Ok(Some(event)) = next else {
-                panic!(
-                    "the event did not come ({}); these did: {:#?}",
-                    if next.is_err() {
-                        "time is up"
-                    } else {
-                        "the session ended"
-                    },
-                    passed
-                );
-            };
-            passed.push(event.msg.clone());
-            let found = is_it(&event.msg);
-            self.seen.push(event);
-            if found {
-                return passed;
-            }
-        }
-    }
-
-    /// Says that nothing more comes, and returns what the session says until it ends.
-    pub async fn finish(mut self) -> Vec<EventMsg> {
-        self.handle
-            .finish()
-            .await
-            .expect("the session takes a last word");
-        self.until(|msg| matches!(msg, EventMsg::ShutdownComplete))
-            .await
-    }
-
-    /// Returns every event so far.
-    pub fn seen(&self) -> &[Arc<Event>] {
-        &self.seen
-    }
-
-    pub fn session_id(&self) -> SessionId {
-        let configured = self.seen.iter().rev().find_map(|event| match &event.msg {
-            EventMsg::SessionConfigured(configured) => Some(configured.session_id),
-            _ => None,
-        });
-        configured.expect("the session was configured")
-    }
-
-    /// Ends the session and returns what it said last.
-    pub async fn shut_down(mut self) -> Vec<EventMsg> {
-        self.submit(Op::Shutdown).await;
-        let last = self
-            .until(|msg| matches!(msg, EventMsg::ShutdownComplete))
-            .await;
-        assert_eq!(self.events.next().await, None, "nothing follows the end");
-        last
     }
 }

@@ -5,11 +5,10 @@ mod listening;
 use std::env;
 
 use clap::Args;
-use futures_util::stream;
-use tokio::io::{AsyncRead, AsyncWrite};
-use troupe_engine::{EventStream, SessionHandle, spawn};
+use troupe_engine::spawn;
 use troupe_protocol::session::SessionSource;
-use troupe_transport::{Address, EventWriter, Frame, SubmissionReader};
+use troupe_server::pipe;
+use troupe_transport::Address;
 
 use crate::arguments::{Layers, Overrides};
 use crate::commands::block_on;
@@ -66,56 +65,12 @@ pub fn run(arguments: ProtoArguments, overrides: Overrides, layers: Layers) -> O
         let (handle, events) = spawn(deps);
         match server {
             Some(listening) => listening.serve(handle, events).await,
-            None => serve(handle, events, tokio::io::stdin(), tokio::io::stdout()).await,
+            None => {
+                let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
+                let served = pipe::serve(handle, events, input, output).await;
+                served.map_err(Failure::failed)?;
+                Ok(Exit::Success)
+            }
         }
     })
-}
-
-/// Moves lines until the session or the client's input ends.
-async fn serve(
-    handle: SessionHandle,
-    events: EventStream,
-    input: impl AsyncRead + Unpin,
-    output: impl AsyncWrite + Unpin,
-) -> Outcome {
-    let mut writer = EventWriter::new(output);
-    let written = writer.forward(stream::unfold(events, async |mut events| {
-        Some((events.next().await?, events))
-    }));
-    // The handle lives until the last event is written: without it the session would end
-    // before it has done what it was asked.
-    let read = read(&handle, SubmissionReader::new(input));
-    let mut written = std::pin::pin!(written);
-    tokio::select! {
-        // The session may end while the client still holds its end open.
-        outcome = &mut written => outcome.map_err(Failure::failed)?,
-        outcome = read => {
-            outcome?;
-            written.await.map_err(Failure::failed)?;
-        }
-    }
-    Ok(Exit::Success)
-}
-
-/// Hands submissions to the session. At the end of input it does what it was asked, refuses
-/// what it would have to ask, and ends.
-async fn read(
-    handle: &SessionHandle,
-    mut reader: SubmissionReader<impl AsyncRead + Unpin>,
-) -> Result<(), Failure> {
-    while let Some(frame) = reader.next().await? {
-        let taken = match frame {
-            Frame::Submission(submission) => handle.submit(*submission).await,
-            Frame::Refused(refusal) => {
-                let id = refusal.id.clone().unwrap_or_default();
-                handle.refuse(id, refusal.into()).await
-            }
-        };
-        if taken.is_err() {
-            return Ok(());
-        }
-    }
-    // A session that has already ended needs no last word.
-    handle.finish().await.ok();
-    Ok(())
 }

@@ -4,7 +4,8 @@ use expect_test::expect;
 use troupe_engine::limits::MAILBOX_MAX;
 use troupe_engine::{Lines, Order, Parcel};
 use troupe_protocol::event::{AbortReason, BackgroundEvent};
-use troupe_protocol::op::Op;
+use troupe_protocol::input::UserInput;
+use troupe_protocol::op::{ConfigureSession, Op, Submission};
 use troupe_protocol::result::StopReason;
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::tree::Fact;
@@ -191,12 +192,25 @@ async fn the_tree_writes_and_tells_through_the_session() {
     drop(actor);
 }
 
+/// At the session's own end of the wire, because a pipe would take more than the mailbox.
 #[tokio::test]
 async fn a_full_mailbox_keeps_clients_waiting_and_the_tree_not() {
     let tree = tree(HELLO).await;
-    let mut actor = tree.stage.start().await;
+    let (handle, mut events) = tree.stage.queue_pair();
+    let submit = async |op: Op| {
+        let id = SubmissionId::default();
+        handle.submit(Submission { id, op }).await.unwrap();
+    };
+    submit(Op::ConfigureSession(ConfigureSession::default())).await;
+    let configured = events.next().await.unwrap();
+    assert!(matches!(configured.msg, EventMsg::SessionConfigured(_)));
     tree.host.close_doors();
-    actor.say("hi").await;
+    submit(Op::UserInput {
+        items: vec![UserInput::text("hi")],
+        final_output_json_schema: None,
+        last_response_id: None,
+    })
+    .await;
     while tree.host.told().len() < 2 {
         tokio::task::yield_now().await;
     }
@@ -204,25 +218,23 @@ async fn a_full_mailbox_keeps_clients_waiting_and_the_tree_not() {
         name: name.to_string(),
     };
     for name in 0..MAILBOX_MAX {
-        actor.submit(named(name)).await;
+        submit(named(name)).await;
     }
     tokio::select! {
         biased;
-        _ = actor.submit(named(MAILBOX_MAX)) => panic!("the mailbox is full"),
+        () = submit(named(MAILBOX_MAX)) => panic!("the mailbox is full"),
         () = std::future::ready(()) => (),
     }
     let told = EventMsg::BackgroundEvent(BackgroundEvent::default());
     assert!(tree.host.give(Order::Tell(told)));
     tree.host.open_doors();
-    let msgs = actor
-        .until(|msg| matches!(msg, EventMsg::BackgroundEvent(_)))
-        .await;
-    let names = msgs
-        .iter()
-        .filter(|msg| matches!(msg, EventMsg::ThreadNameUpdated { .. }));
-    assert_eq!(
-        names.count(),
-        MAILBOX_MAX,
-        "in the order in which they came"
-    );
+    let mut names = 0;
+    while let Some(event) = events.next().await {
+        match &event.msg {
+            EventMsg::ThreadNameUpdated { .. } => names += 1,
+            EventMsg::BackgroundEvent(_) => break,
+            _ => {}
+        }
+    }
+    assert_eq!(names, MAILBOX_MAX, "in the order in which they came");
 }

@@ -38,7 +38,7 @@ async fn open(stage: &Stage, token: Token) -> Vec<Address> {
     .await
     .unwrap();
     let addresses = server.addresses().collect();
-    let (handle, events) = stage.enter().into_queue_pair();
+    let (handle, events) = stage.queue_pair();
     tokio::spawn(server.run(handle, events, Bell(Arc::default())));
     addresses
 }

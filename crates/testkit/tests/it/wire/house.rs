@@ -52,7 +52,7 @@ impl House {
         .unwrap();
         let kinds = ALL.map(str::to_owned).into_iter();
         let addresses = kinds.zip(server.addresses()).collect();
-        let (handle, events) = stage.enter().into_queue_pair();
+        let (handle, events) = stage.queue_pair();
         let stop = Arc::new(Notify::new());
         let running = tokio::spawn(server.run(handle, events, Bell(Arc::clone(&stop))));
         Self {

@@ -1,0 +1,137 @@
+//! A task from its beginning to its end.
+
+use troupe_agents::Family;
+use troupe_model::WireApi;
+use troupe_protocol::{EventMsg, TurnItem};
+use troupe_testkit::Stage;
+
+use super::{GO, kept, play, told};
+
+#[tokio::test]
+async fn a_task_with_reasoning_and_words() {
+    let stage = Stage::new(&play(&[
+        "{ think = 'one' }, { say = 'two words' }",
+        "{ say = 'on' }",
+    ]))
+    .await;
+    let mut actor = stage.enter();
+    told(
+        &mut actor,
+        r#"{"type":"configure_session"}"#,
+        &["session_configured"],
+    )
+    .await;
+    let tags = [
+        "task_started",
+        "item_started",
+        "user_message",
+        "agent_reasoning_section_break",
+        "reasoning_content_delta",
+        "agent_reasoning",
+        "agent_message_content_delta",
+        "item_completed",
+        "agent_message",
+        "token_count",
+        "response_completed",
+        "task_complete",
+    ];
+    told(&mut actor, GO, &tags).await;
+    let op = r#"{"type":"user_input","items":[{"type":"text","text":"on"}]}"#;
+    told(&mut actor, op, &["task_started", "task_complete"]).await;
+    kept(&stage, actor).await;
+}
+
+/// This wire gives the reasoning itself, and no summary of it.
+#[tokio::test]
+async fn raw_reasoning_is_told_as_that() {
+    let stage = Stage::new(&play(&["{ think = 'one' }, { say = 'two' }"]))
+        .await
+        .wire(WireApi::Chat);
+    let mut actor = stage.start().await;
+    let tags = [
+        "reasoning_raw_content_delta",
+        "agent_reasoning_raw_content",
+        "task_complete",
+    ];
+    told(&mut actor, GO, &tags).await;
+    kept(&stage, actor).await;
+}
+
+#[tokio::test]
+async fn a_running_task_is_steered_and_interrupted() {
+    let steps = ["{ call = 'shell_command', arguments = { command = 'echo begun; sleep 600' } }"];
+    let stage = Stage::new(&play(&steps)).await;
+    let mut actor = stage.start().await;
+    told(&mut actor, GO, &["exec_command_output_delta"]).await;
+    let op = r#"{"type":"steer","items":[{"type":"text","text":"left"}]}"#;
+    told(&mut actor, op, &["steer_receipt"]).await;
+    told(
+        &mut actor,
+        r#"{"type":"interrupt"}"#,
+        &["error", "turn_aborted"],
+    )
+    .await;
+    told(&mut actor, r#"{"type":"interrupt"}"#, &["warning"]).await;
+    kept(&stage, actor).await;
+}
+
+#[tokio::test]
+async fn a_broken_stream_is_told() {
+    let steps = [
+        "{ say = 'half', unfinished = true }, { end = 'drop' }",
+        "{ say = 'whole' }",
+    ];
+    let stage = Stage::new(&play(&steps)).await;
+    let mut actor = stage.start().await;
+    told(&mut actor, GO, &["stream_error", "task_complete"]).await;
+    kept(&stage, actor).await;
+}
+
+#[tokio::test]
+async fn a_review_is_entered_and_left() {
+    let stage = Stage::new(&play(&[
+        "{ say = 'nothing to say' }",
+        "{ say = 'still nothing' }",
+    ]))
+    .await
+    .with_agents(&[Family::Agents]);
+    let mut actor = stage.start().await;
+    let op =
+        r#"{"type":"review","review_request":{"target":{"type":"custom","instructions":"look"}}}"#;
+    told(
+        &mut actor,
+        op,
+        &["entered_review_mode", "exited_review_mode"],
+    )
+    .await;
+    actor.agents().quiet().await;
+    kept(&stage, actor).await;
+}
+
+#[tokio::test]
+async fn a_plan_is_proposed() {
+    let say = r#"{ say = "Look:\n<proposed_plan>\n1. Read\n</proposed_plan>\n" }"#;
+    let stage = Stage::new(&play(&[say])).await;
+    let mut actor = stage.enter();
+    let op = r#"{"type":"configure_session","collaboration_mode":"plan"}"#;
+    told(&mut actor, op, &["session_configured"]).await;
+    let tags = ["plan_delta", "item_completed", "task_complete"];
+    let msgs = told(&mut actor, GO, &tags).await;
+    let is_plan = |msg: &EventMsg| {
+        matches!(msg, EventMsg::ItemCompleted { item: TurnItem::Plan(plan), .. }
+            if plan.text == "1. Read\n")
+    };
+    assert!(msgs.iter().any(is_plan), "{msgs:?}");
+    kept(&stage, actor).await;
+}
+
+#[tokio::test]
+async fn the_end_is_told() {
+    let stage = Stage::new(&play(&[])).await;
+    let mut actor = stage.start().await;
+    let session = actor.session_id();
+    told(&mut actor, r#"{"type":"shutdown"}"#, &["shutdown_complete"]).await;
+    drop(actor);
+    let actor = stage.resume(session).await;
+    assert_eq!(actor.session_id(), session);
+}
