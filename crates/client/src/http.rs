@@ -109,7 +109,7 @@ impl HttpLink {
     }
 
     pub(crate) async fn send(&mut self, message: &ToServer) -> io::Result<()> {
-        let body = serde_json::to_vec(message)?;
+        let body = message.to_json()?;
         let path = "/v1/submissions";
         let mut request = request(&self.origin, Method::POST, path, self.token.as_ref())
             .header(CONTENT_TYPE, "application/json");

@@ -34,7 +34,10 @@ impl LineLink {
 
     pub(crate) async fn send(&mut self, message: &ToServer) -> io::Result<()> {
         let sent = async {
-            self.writer.push(message)?;
+            match message {
+                ToServer::Request(request) => self.writer.push(request)?,
+                ToServer::Submission(submission) => self.writer.push(submission.as_ref())?,
+            }
             self.writer.flush().await
         };
         sent.await

@@ -43,7 +43,7 @@ impl WsLink {
     }
 
     pub(crate) async fn send(&mut self, message: &ToServer) -> io::Result<()> {
-        let text = serde_json::to_string(message)?;
+        let text = message.to_json()?;
         self.0.send(Message::text(text)).await.map_err(failed)
     }
 }

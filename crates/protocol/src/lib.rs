@@ -22,6 +22,7 @@ pub mod history;
 pub mod id;
 pub mod input;
 pub mod item;
+pub mod json;
 pub mod link;
 pub mod mcp;
 pub mod op;
@@ -40,6 +41,7 @@ pub use event::{Event, EventMsg};
 pub use history::ResponseItem;
 pub use id::{AgentId, CallId, ClientId, ItemId, ResponseId, SessionId, SubmissionId};
 pub use item::TurnItem;
+pub use json::Json;
 pub use op::{Op, Submission};
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 
 use std::io;
 
+use troupe_protocol::Json;
 use troupe_protocol::rollout::SessionMeta;
 use troupe_protocol::tree::AgentLine;
 
@@ -78,6 +79,6 @@ fn decode(line: &[u8]) -> Result<Option<AgentLine>, Unreadable> {
     if head.kind != KIND {
         return Ok(None);
     }
-    let line = serde_json::from_slice(head.payload).map_err(Unreadable::json)?;
+    let line = AgentLine::from_json(head.payload).map_err(Unreadable::json)?;
     Ok(Some(line))
 }

@@ -17,7 +17,7 @@ use troupe_protocol::event::EventMsg;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::item::TurnItem;
 use troupe_protocol::rollout::{EventRecord, SessionMeta};
-use troupe_protocol::{ResponseId, SessionId};
+use troupe_protocol::{Json, ResponseId, SessionId};
 
 use crate::agent_lines;
 use crate::clock::UnixMillis;
@@ -126,7 +126,7 @@ impl Fold {
         self.row.updated = written;
         match &*head.kind {
             "session_meta" if self.row.lines == 1 => {
-                self.row.described = Some(Description::of(&parse(head.payload)?)?);
+                self.row.described = Some(Description::of(&read(head.payload)?)?);
             }
             "turn_context" => {
                 let context: LooseContext = parse(head.payload)?;
@@ -143,7 +143,7 @@ impl Fold {
                 self.approvals.extend(change);
             }
             agent_lines::KIND => {
-                let line = parse(head.payload)?;
+                let line = read(head.payload)?;
                 self.said.push(Said::of(line, Position(start)));
             }
             _ => {}
@@ -169,7 +169,7 @@ impl Fold {
         if !is_wanted {
             return Ok(());
         }
-        match parse::<EventRecord>(payload)?.msg {
+        match read::<EventRecord>(payload)?.msg {
             EventMsg::ResponseCompleted { response_id, .. } => self.bookmarks.push(BookmarkRow {
                 response_id,
                 position: end,
@@ -217,6 +217,10 @@ impl Description {
 struct LooseContext {
     cwd: String,
     model: String,
+}
+
+fn read<T: Json>(payload: &[u8]) -> Result<T, Unreadable> {
+    T::from_json(payload).map_err(Unreadable::json)
 }
 
 fn parse<'de, T: Deserialize<'de>>(payload: &'de [u8]) -> Result<T, Unreadable> {

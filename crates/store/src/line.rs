@@ -10,6 +10,7 @@ use std::fmt::Write as _;
 use memchr::{memchr, memchr2};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use troupe_protocol::Json;
 use troupe_protocol::rollout::RolloutRecord;
 
 use crate::clock::UnixMillis;
@@ -67,7 +68,7 @@ pub(crate) fn encode(
         let start = buffer.len();
         buffer.extend_from_slice(opening.as_bytes());
         let brace = buffer.len();
-        serde_json::to_writer(&mut *buffer, record).map_err(|source| Error::Encode {
+        record.write_json(buffer).map_err(|source| Error::Encode {
             kind: record.kind(),
             source,
         })?;
@@ -87,7 +88,7 @@ pub(crate) fn encode(
 /// Reads a line, without its line feed.
 pub(crate) fn decode(line: &[u8]) -> Result<Stamped<RolloutRecord>, Unreadable> {
     Ok(Stamped {
-        record: serde_json::from_slice(line).map_err(Unreadable::json)?,
+        record: RolloutRecord::from_json(line).map_err(Unreadable::json)?,
         timestamp: Head::of(line)?.timestamp()?,
     })
 }

@@ -5,8 +5,8 @@
 //! the field without which the complaint changes is the one complained about. That costs
 //! one decoding per field and is only done for small, bad messages.
 
-use serde::de::DeserializeOwned;
 use serde_json::Value;
+use troupe_protocol::Json;
 
 use crate::limits::BLAME_PROBES_MAX;
 
@@ -18,7 +18,7 @@ pub(crate) struct Blame {
 }
 
 /// Returns `None` if there is nothing to complain about.
-pub(crate) fn blame<T: DeserializeOwned>(mut message: Value) -> Option<Blame> {
+pub(crate) fn blame<T: Json>(mut message: Value) -> Option<Blame> {
     let complaint = complaint::<T>(&message)?;
     let mut path = Vec::new();
     let mut probes_left = BLAME_PROBES_MAX;
@@ -39,7 +39,7 @@ enum Step {
 }
 
 /// Returns the child of the value at `path` without which the complaint is another one.
-fn culprit<T: DeserializeOwned>(
+fn culprit<T: Json>(
     message: &mut Value,
     path: &[Step],
     before: &str,
@@ -55,8 +55,11 @@ fn culprit<T: DeserializeOwned>(
     })
 }
 
-fn complaint<T: DeserializeOwned>(message: &Value) -> Option<String> {
-    T::deserialize(message).err().map(|error| error.to_string())
+fn complaint<T: Json>(message: &Value) -> Option<String> {
+    let text = message.to_string();
+    T::from_json(text.as_bytes())
+        .err()
+        .map(|error| bare(&error))
 }
 
 /// Returns the ways to the children that may be to blame.
@@ -114,4 +117,14 @@ fn joined(path: &[Step]) -> String {
         Step::Key(key) => so_far + "." + key,
         Step::Index(index) => format!("{so_far}[{index}]"),
     })
+}
+
+/// The error without its position: every message is on line 1.
+pub(crate) fn bare(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let position = format!(" at line {} column {}", error.line(), error.column());
+    match text.strip_suffix(&position) {
+        Some(bare) => bare.to_owned(),
+        None => text,
+    }
 }

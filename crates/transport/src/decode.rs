@@ -4,20 +4,19 @@ mod known;
 #[cfg(test)]
 mod tests;
 
-use serde::de::DeserializeOwned;
 use serde_json::error::Category;
-use troupe_protocol::{Event, EventMsg, Op, Submission, SubmissionId};
+use troupe_protocol::{Event, EventMsg, Json, Op, Submission, SubmissionId};
 
-use crate::blame::blame;
+use crate::blame::{bare, blame};
 use crate::limits::{BLAME_LINE_BYTES_MAX, SUBMISSION_ID_BYTES_MAX};
 use crate::outline::{Outline, outline};
 use crate::refusal::{Refusal, shortened};
 
 /// A message of one of the two queues: `{"id": …, BODY: {"type": …}}`.
-pub(crate) trait Message: DeserializeOwned {
+pub(crate) trait Message: Json {
     const NOUN: &'static str;
     const BODY: &'static str;
-    type Body: DeserializeOwned;
+    type Body: Json;
 
     fn id(&self) -> &SubmissionId;
 }
@@ -44,7 +43,7 @@ impl Message for Event {
 
 pub(crate) fn decode<T: Message>(line: &[u8]) -> Result<T, Refusal> {
     let text = checked_text::<T>(line)?;
-    let message: T = serde_json::from_str(text).map_err(|error| explain::<T>(text, &error))?;
+    let message: T = T::from_json(text.as_bytes()).map_err(|error| explain::<T>(text, &error))?;
     if message.id().as_str().len() > SUBMISSION_ID_BYTES_MAX {
         let noun = T::NOUN;
         let problem = format!("{noun} id is longer than {SUBMISSION_ID_BYTES_MAX} bytes");
@@ -109,15 +108,5 @@ fn explain_data<T: Message>(text: &str, error: &serde_json::Error) -> String {
         }
         Some(blame) => format!("{noun}: {}", blame.complaint),
         None => format!("{noun}: {}", bare(error)),
-    }
-}
-
-/// The error without its position: every message is on line 1.
-fn bare(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let position = format!(" at line {} column {}", error.line(), error.column());
-    match text.strip_suffix(&position) {
-        Some(bare) => bare.to_owned(),
-        None => text,
     }
 }

@@ -14,7 +14,7 @@ use generated::server_message::Message as Told;
 use generated::{Role, SeatRequest};
 use serde_json::value::RawValue;
 use troupe_protocol::link::{ClientRequest, ClientRole, Hello, Secret, ServerNotice};
-use troupe_protocol::{ClientId, Event, Submission};
+use troupe_protocol::{ClientId, Event, Json, Submission};
 
 use crate::limits::LINE_BYTES_MAX;
 use crate::link::{FromClient, FromServer, ToServer};
@@ -65,7 +65,7 @@ pub fn to_server(message: &ToServer) -> Result<ClientMessage, serde_json::Error>
             let Submission { id, op } = submission.as_ref();
             Sent::Submission(generated::Submission {
                 id: id.to_string(),
-                op: serde_json::to_string(op)?,
+                op: op.to_json()?,
             })
         }
         ToServer::Request(ClientRequest::Hello(hello)) => Sent::Hello(generated::Hello {
@@ -113,7 +113,9 @@ pub fn event(event: &Event) -> ServerMessage {
 
 /// Writes a notice for a client.
 pub fn notice(notice: &ServerNotice) -> ServerMessage {
-    let json = serde_json::to_string(notice).expect("a notice is text, which JSON can express");
+    let json = notice
+        .to_json()
+        .expect("a notice is text, which JSON can express");
     ServerMessage {
         message: Some(Told::Notice(json)),
     }

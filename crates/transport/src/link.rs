@@ -6,10 +6,10 @@
 
 use std::io;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use tokio::io::AsyncRead;
 use troupe_protocol::link::{ClientRequest, ServerNotice};
-use troupe_protocol::{Event, Submission};
+use troupe_protocol::{Event, Json, Submission};
 
 use crate::client::ReadError;
 use crate::decode::{decode, too_long};
@@ -44,11 +44,19 @@ impl FromClient {
 }
 
 /// What a client sends.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(untagged)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum ToServer {
     Request(ClientRequest),
     Submission(Box<Submission>),
+}
+
+impl ToServer {
+    pub fn to_json(&self) -> serde_json::Result<String> {
+        match self {
+            Self::Request(request) => request.to_json(),
+            Self::Submission(submission) => submission.to_json(),
+        }
+    }
 }
 
 /// What a server sent.
@@ -73,14 +81,14 @@ impl FromServer {
 
 /// Reads an object that has its `type` at the top, which neither a submission nor an event
 /// has. Returns `None` for one that has none.
-fn tagged<T: for<'de> Deserialize<'de>>(message: &[u8]) -> Option<Result<T, serde_json::Error>> {
+fn tagged<T: Json>(message: &[u8]) -> Option<Result<T, serde_json::Error>> {
     #[derive(Deserialize)]
     struct Probe {
         #[serde(rename = "type")]
         _kind: String,
     }
     serde_json::from_slice::<Probe>(message).ok()?;
-    Some(serde_json::from_slice(message))
+    Some(T::from_json(message))
 }
 
 /// Reads what a client sends as lines.

@@ -5,8 +5,8 @@
 //! has no line ends of its own, so one line of data is enough to write. To read, any stream of
 //! the kind will do.
 
-use troupe_protocol::Event;
 use troupe_protocol::link::ServerNotice;
+use troupe_protocol::{Event, Json};
 
 use crate::limits::LINE_BYTES_MAX;
 use crate::refusal::Refusal;
@@ -22,7 +22,8 @@ pub fn push_event(stream: &mut Vec<u8>, event: &Event) {
 /// Adds a notice to a stream.
 pub fn push_notice(stream: &mut Vec<u8>, notice: &ServerNotice) {
     stream.extend_from_slice(b"event: notice\ndata: ");
-    serde_json::to_writer(&mut *stream, notice).expect("a notice is text, which JSON can express");
+    let written = notice.write_json(stream);
+    written.expect("a notice is text, which JSON can express");
     stream.extend_from_slice(b"\n\n");
 }
 

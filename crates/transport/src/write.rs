@@ -2,21 +2,18 @@
 
 use std::io;
 
-use serde::Serialize;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::ErrorEvent;
-use troupe_protocol::{Event, EventMsg};
+use troupe_protocol::{Event, EventMsg, Json};
 
 use crate::limits::BATCH_BYTES_MAX;
 
 /// Returns an event as JSON. One that JSON cannot express is replaced by one that says so.
 pub fn event_json(event: &Event) -> String {
-    let replaced = |error| serde_json::to_string(&left_out(event, &error));
-    serde_json::to_string(event)
-        .or_else(replaced)
-        .unwrap_or_default()
+    let replaced = |error| left_out(event, &error).to_json();
+    event.to_json().or_else(replaced).unwrap_or_default()
 }
 
 fn left_out(event: &Event, error: &serde_json::Error) -> Event {
@@ -76,9 +73,9 @@ impl<W: AsyncWrite + Unpin> LineWriter<W> {
     }
 
     /// Adds a message to the batch. Nothing is sent before [`Self::flush`].
-    pub fn push<T: Serialize>(&mut self, message: &T) -> Result<(), WriteError> {
+    pub fn push<T: Json>(&mut self, message: &T) -> Result<(), WriteError> {
         let end = self.batch.len();
-        match serde_json::to_writer(&mut self.batch, message) {
+        match message.write_json(&mut self.batch) {
             Ok(()) => {
                 self.batch.push(b'\n');
                 Ok(())

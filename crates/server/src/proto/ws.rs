@@ -8,6 +8,7 @@ use axum::routing::any;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
 use http::{HeaderMap, StatusCode};
+use troupe_protocol::Json;
 use troupe_transport::limits::{BATCH_BYTES_MAX, LINE_BYTES_MAX};
 use troupe_transport::{FromClient, event_json};
 
@@ -76,7 +77,7 @@ struct Sent {
 impl Outlet for Sent {
     fn add(&mut self, message: Outgoing<'_>) {
         let text = match message {
-            Outgoing::Notice(notice) => serde_json::to_string(notice).unwrap_or_default(),
+            Outgoing::Notice(notice) => notice.to_json().unwrap_or_default(),
             Outgoing::Event(event) => event_json(event),
         };
         self.bytes += text.len();
