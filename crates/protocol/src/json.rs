@@ -40,4 +40,6 @@ macro_rules! json {
 json! {
     Event, EventMsg, Submission, Op, ServerNotice, ClientRequest,
     RolloutRecord, EventRecord, SessionMeta, AgentLine,
+    // A message of the wire that is none of ours.
+    serde_json::Value,
 }

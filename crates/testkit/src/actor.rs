@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::io::{DuplexStream, duplex};
 use tokio::task::JoinSet;
@@ -11,7 +10,7 @@ use troupe_agents::{Agents, AgentsConfigurator};
 use troupe_engine::{EventStream, SessionHandle};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::op::{Op, Submission};
-use troupe_protocol::{Event, EventMsg, SessionId, SubmissionId};
+use troupe_protocol::{Event, EventMsg, Json, SessionId, SubmissionId};
 use troupe_server::pipe;
 use troupe_transport::{EventReader, LineWriter};
 
@@ -89,7 +88,7 @@ impl Actor {
         id
     }
 
-    async fn write(&mut self, submission: &impl Serialize) {
+    async fn write(&mut self, submission: &impl Json) {
         let writer = self.submissions.as_mut().expect("more may be submitted");
         writer.push(submission).expect("a submission is JSON");
         writer.flush().await.expect("the session takes submissions");
