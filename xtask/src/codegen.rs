@@ -13,11 +13,18 @@ struct Generator {
     update_variable: &'static str,
 }
 
-const GENERATORS: &[Generator] = &[Generator {
-    package: "troupe-protocol",
-    filter: "generated",
-    update_variable: "UPDATE_SCHEMA",
-}];
+const GENERATORS: &[Generator] = &[
+    Generator {
+        package: "troupe-protocol",
+        filter: "generated",
+        update_variable: "UPDATE_SCHEMA",
+    },
+    Generator {
+        package: "troupe-server",
+        filter: "generated",
+        update_variable: "UPDATE_SCHEMA",
+    },
+];
 
 pub fn run() -> Result<()> {
     GENERATORS.iter().try_for_each(Generator::run)?;

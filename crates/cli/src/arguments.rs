@@ -4,8 +4,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::bench;
 use crate::commands::{
-    agents, apply_patch, completion, config, demo, doctor, exec, mcp, mock_model, models, proto,
-    review, roles, rules, sessions, skills, undo,
+    agents, app_server, apply_patch, completion, config, demo, doctor, exec, mcp, mock_model,
+    models, proto, review, roles, rules, sessions, skills, undo,
 };
 
 /// A local coding-agent engine in which one agent can run many.
@@ -42,6 +42,8 @@ pub enum Command {
     Review(Box<review::ReviewCommand>),
     /// Speak the queue pair: submissions on stdin, events on stdout, one JSON object per line.
     Proto(proto::ProtoArguments),
+    /// Serve threads to editors and scripts over JSON-RPC.
+    AppServer(app_server::AppServerArguments),
     /// List, show, export and archive sessions.
     Sessions(sessions::SessionsArguments),
     /// Bring files back to what they were before a session's last turns.

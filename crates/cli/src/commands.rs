@@ -1,6 +1,7 @@
 //! The commands, one file each, and what all of them share.
 
 pub mod agents;
+pub mod app_server;
 pub mod apply_patch;
 pub mod completion;
 pub mod config;
@@ -46,6 +47,7 @@ pub fn run(cli: Cli) -> Outcome {
         Some(Command::Fork(command)) => exec::run(command.into_exec(), overrides, layers),
         Some(Command::Review(command)) => exec::run(command.into_exec(), overrides, layers),
         Some(Command::Proto(arguments)) => proto::run(arguments, overrides, layers),
+        Some(Command::AppServer(arguments)) => app_server::run(arguments, overrides, layers),
         Some(Command::Sessions(arguments)) => sessions::run(arguments, overrides, layers),
         Some(Command::Undo(arguments)) => undo::run(arguments, overrides, layers),
         Some(Command::Agents(arguments)) => agents::run(arguments, overrides, layers),
@@ -73,6 +75,7 @@ fn needs_no_configuration(command: &Command) -> bool {
         | Command::Fork(_)
         | Command::Review(_)
         | Command::Proto(_)
+        | Command::AppServer(_)
         | Command::Undo(_)
         | Command::Agents(_)
         | Command::Models(_)

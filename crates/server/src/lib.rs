@@ -1,7 +1,8 @@
 //! Lets clients outside this process reach a session.
 //!
 //! [`pipe`] serves the queue pair itself to one client on two pipes, [`proto`] to many clients
-//! at a time, over every transport.
+//! at a time, over every transport. [`app`] is the app-server: JSON-RPC ([`rpc`]) for clients of
+//! the Codex family.
 //! [`house`] runs many sessions in one process, for the ways in that need more than one.
 //! Around it is what any listener needs: [`token`] (who may come in), `guard` (which pages of
 //! a browser may), `tls`, `unix_socket` (a socket as a file), `connection` (accepting, with a
@@ -10,10 +11,12 @@
 //! Deliberately absent: what a submission means, configuration files, the environment, and
 //! state that is not about connections. A client that goes away changes nothing in a session.
 
+pub mod app;
 pub mod house;
 pub mod limits;
 pub mod pipe;
 pub mod proto;
+pub mod rpc;
 pub mod tls;
 pub mod token;
 

@@ -70,3 +70,23 @@ pub const THREADS_LOOK_INTERVAL_MS: u64 = 30_000;
 
 /// How long a tree may take to say that nothing runs in it. Then it stays.
 pub const THREAD_QUIET_MS_MAX: u64 = 1_000;
+
+/// Messages to one peer that wait to be written. Over it whoever has more waits: the peer then
+/// falls behind the session, and is told the same in fewer words.
+pub const OUTBOX_QUEUED_MAX: usize = 128;
+
+/// What is written to a peer at once.
+pub const WRITE_BATCH_BYTES_MAX: usize = 64 * 1024;
+
+/// Requests of one client that are worked on. Over it they are answered as overload.
+pub const REQUESTS_MAX: usize = 128;
+
+/// One message of a client. A longer one is answered with an error.
+pub const MESSAGE_BYTES_MAX: usize = 32 * 1024 * 1024;
+
+/// Requests about a running thread that wait for their place among its events. Over it the
+/// next one waits.
+pub const SUBSCRIPTION_REQUESTS_QUEUED_MAX: usize = 32;
+
+/// Rows of a list that asks for no number.
+pub const LIST_ROWS_DEFAULT: usize = 25;

@@ -4,6 +4,7 @@
 
 mod it {
     mod agents;
+    mod app;
     mod approvals;
     mod bookmarks;
     mod compaction;

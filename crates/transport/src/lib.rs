@@ -35,6 +35,7 @@ mod write;
 pub use address::{Address, AddressError, HostPort, Protocol};
 pub use client::{EventReader, ReadError, SubmissionWriter};
 pub use engine::{EventWriter, Frame, SubmissionReader};
+pub use line::{Line, LineReader};
 pub use link::{ClientReader, FromClient, FromServer, ServerReader, ToServer};
 pub use refusal::Refusal;
 pub use write::{LineWriter, WriteError, event_json};

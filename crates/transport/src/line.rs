@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use crate::limits::READ_BYTES;
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Line<'a> {
+pub enum Line<'a> {
     /// Without its newline; never blank.
     Whole(&'a [u8]),
     /// The beginning of a line that is over the limit. Its rest is not handed out.
@@ -20,7 +20,7 @@ pub(crate) enum Line<'a> {
 }
 
 #[derive(Debug)]
-pub(crate) struct LineReader<R> {
+pub struct LineReader<R> {
     source: R,
     line_bytes_max: usize,
     buffer: Vec<u8>,

@@ -1,10 +1,5 @@
 //! What every root session of a process that runs many is opened with.
 
-#![allow(
-    dead_code,
-    reason = "the ways in that serve many sessions come after it"
-)]
-
 use std::sync::Arc;
 
 use troupe_agents::{Grove, Options};

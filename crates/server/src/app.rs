@@ -1,0 +1,156 @@
+//! The app-server: many threads for many clients, in the JSON-RPC that clients of the Codex
+//! family speak.
+//!
+//! ```text
+//!  bytes ─► connection ─► methods (a table) ─► threads, turns, … ─► House, Store
+//!              ▲                                    │ starts
+//!           outbox ◄── subscription (one task per client and thread): events → notifications,
+//!                      questions → requests, answers in their place among the events
+//! ```
+//!
+//! To add a method: its types go to a file in `wire/`, its handler to the file of its group
+//! beside `threads.rs` (`fn name(call: Call) -> Handling`, nearly always `call.answer(…)`), and
+//! one line to the table in `methods.rs`. The types belong in the list of `schema.rs` too.
+//!
+//! Deliberately absent: decisions. What a request means is decided by the session, the tree or
+//! the store; here it is only said in other words.
+
+mod call;
+mod connection;
+mod history;
+mod lanes;
+mod methods;
+mod questions;
+pub mod schema;
+mod subscription;
+mod threads;
+mod translate;
+mod turns;
+mod wire;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::sync::CancellationToken;
+use troupe_transport::{Line, LineReader};
+
+use crate::house::House;
+use crate::limits::MESSAGE_BYTES_MAX;
+use crate::rpc::write_lines;
+use connection::Connection;
+use lanes::Lanes;
+use wire::notification::ServerNotification;
+
+/// What all connections share. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct App(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    house: House,
+    home: PathBuf,
+    lanes: Lanes,
+    numbers: AtomicU64,
+    /// The clients that have introduced themselves.
+    clients: Mutex<BTreeMap<u64, Connection>>,
+}
+
+impl App {
+    /// `home` is what clients are told that everything is kept in.
+    pub fn new(house: House, home: PathBuf) -> Self {
+        Self(Arc::new(Shared {
+            house,
+            home,
+            lanes: Lanes::default(),
+            numbers: AtomicU64::new(1),
+            clients: Mutex::default(),
+        }))
+    }
+
+    /// Serves one client that speaks in lines, until it closes its end or `ending` says so. Its
+    /// threads go on.
+    pub async fn serve_lines(
+        &self,
+        input: impl AsyncRead + Unpin,
+        output: impl AsyncWrite + Unpin,
+        ending: CancellationToken,
+    ) -> io::Result<()> {
+        let (connection, presence, messages) = Connection::open(self);
+        let written = write_lines(messages, output);
+        let read = async move {
+            let mut lines = LineReader::new(input, MESSAGE_BYTES_MAX);
+            loop {
+                let line = tokio::select! {
+                    line = lines.next() => line?,
+                    () = ending.cancelled() => break,
+                };
+                match line {
+                    Some(Line::Whole(text)) => connection.receive(text).await,
+                    Some(Line::TooLong { .. }) => connection.too_long(MESSAGE_BYTES_MAX).await,
+                    None => break,
+                }
+            }
+            // What was answered is still written.
+            drop(presence);
+            drop(connection);
+            io::Result::Ok(())
+        };
+        let (read, written) = tokio::join!(read, written);
+        read.and(match written {
+            // Nobody reads any more, which is an end like another.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            written => written,
+        })
+    }
+
+    /// Ends every thread in an orderly way.
+    pub async fn end(&self) {
+        self.0.house.end().await;
+    }
+
+    fn house(&self) -> &House {
+        &self.0.house
+    }
+
+    fn home(&self) -> &Path {
+        &self.0.home
+    }
+
+    fn lanes(&self) -> &Lanes {
+        &self.0.lanes
+    }
+
+    fn next_number(&self) -> u64 {
+        self.0.numbers.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn remember(&self, number: u64, connection: &Connection) {
+        self.clients().insert(number, connection.clone());
+    }
+
+    fn forget(&self, number: u64) {
+        self.clients().remove(&number);
+    }
+
+    /// Tells all clients something that concerns none in particular.
+    async fn announce(&self, notification: &ServerNotification) {
+        let clients: Vec<Connection> = self.clients().values().cloned().collect();
+        for client in clients {
+            // One that is gone is forgotten by who served it.
+            client.notify(notification).await.ok();
+        }
+    }
+
+    fn clients(&self) -> MutexGuard<'_, BTreeMap<u64, Connection>> {
+        let clients = self.0.clients.lock();
+        clients.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn now_ms() -> i64 {
+    jiff::Timestamp::now().as_millisecond()
+}

@@ -1,0 +1,249 @@
+//! One client: what it said of itself, what it follows, and its requests.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use tokio::sync::{Semaphore, mpsc};
+use tokio_util::sync::{CancellationToken, DropGuard};
+use troupe_protocol::SessionId;
+
+use super::call::{Call, Reply, parse};
+use super::methods::{self, Method, Stability};
+use super::subscription::Subscription;
+use super::wire::initialize::{ClientInfo, InitializeParams, InitializeResponse};
+use super::wire::notification::ServerNotification;
+use super::{App, now_ms};
+use crate::limits::REQUESTS_MAX;
+use crate::rpc::{Dialect, Gone, Incoming, Outbox, RequestId, RpcError, codes, decode};
+
+/// The version of the protocol that clients of the Codex family ask for in the user agent.
+const COMPATIBLE_WITH: &str = "0.163.0";
+
+/// A client's place at the server. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(super) struct Connection(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    app: App,
+    number: u64,
+    outbox: Outbox,
+    client: OnceLock<Client>,
+    subscriptions: Mutex<HashMap<SessionId, Subscription>>,
+    places: Arc<Semaphore>,
+    over: CancellationToken,
+}
+
+/// What a client said of itself.
+#[derive(Debug)]
+struct Client {
+    info: ClientInfo,
+    experimental: bool,
+    unwanted: HashSet<String>,
+}
+
+/// Ends the work for a client that is gone.
+#[derive(Debug)]
+pub(super) struct Presence {
+    connection: Connection,
+    _over: DropGuard,
+}
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        let inner = &self.connection.0;
+        inner.app.forget(inner.number);
+        self.connection.subscriptions().clear();
+    }
+}
+
+/// A notification as it is sent.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Emitted<'a> {
+    #[serde(flatten)]
+    notification: &'a ServerNotification,
+    emitted_at_ms: i64,
+}
+
+impl Connection {
+    /// Takes a client in. Returns its place, what keeps it, and what is to be written to it.
+    pub(super) fn open(app: &App) -> (Self, Presence, mpsc::Receiver<Vec<u8>>) {
+        let (outbox, written) = Outbox::new(Dialect::Bare);
+        let over = CancellationToken::new();
+        let connection = Self(Arc::new(Inner {
+            app: app.clone(),
+            number: app.next_number(),
+            outbox,
+            client: OnceLock::new(),
+            subscriptions: Mutex::default(),
+            places: Arc::new(Semaphore::new(REQUESTS_MAX)),
+            over: over.clone(),
+        }));
+        let presence = Presence {
+            connection: connection.clone(),
+            _over: over.drop_guard(),
+        };
+        (connection, presence, written)
+    }
+
+    pub(super) fn app(&self) -> &App {
+        &self.0.app
+    }
+
+    pub(super) fn outbox(&self) -> &Outbox {
+        &self.0.outbox
+    }
+
+    /// Tells the client something, unless it does not want to know.
+    pub(super) async fn notify(&self, notification: &ServerNotification) -> Result<(), Gone> {
+        let wanted = |client: &Client| !client.unwanted.contains(notification.method());
+        if !self.0.client.get().is_some_and(wanted) {
+            return Ok(());
+        }
+        let emitted_at_ms = now_ms();
+        self.0
+            .outbox
+            .send(&Emitted {
+                notification,
+                emitted_at_ms,
+            })
+            .await
+    }
+
+    /// Returns the threads that the client follows.
+    pub(super) fn subscriptions(&self) -> MutexGuard<'_, HashMap<SessionId, Subscription>> {
+        let subscriptions = self.0.subscriptions.lock();
+        subscriptions.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes one message of the client. Waits only for the client itself to read.
+    pub(super) async fn receive(&self, text: &[u8]) {
+        match decode(text) {
+            Ok(Incoming::Request { id, method, params }) => self.request(id, &method, params).await,
+            // `initialized` says nothing that the request before did not.
+            Ok(Incoming::Notification { .. }) => {}
+            Ok(Incoming::Response(response)) => self.0.outbox.answered(response),
+            Err(unreadable) => {
+                self.refuse(unreadable.id.as_ref(), &unreadable.error).await;
+            }
+        }
+    }
+
+    /// Answers a message that was too long to be taken.
+    pub(super) async fn too_long(&self, bytes_max: usize) {
+        let message = format!("a message has at most {bytes_max} bytes");
+        self.refuse(None, &RpcError::invalid_request(message)).await;
+    }
+
+    async fn request(&self, id: RequestId, method: &str, params: Option<Box<RawValue>>) {
+        let admitted = match method {
+            "initialize" => return self.initialize(id, params).await,
+            _ => self.admit(method, params.as_deref()),
+        };
+        let method = match admitted {
+            Ok(method) => method,
+            Err(error) => return self.refuse(Some(&id), &error).await,
+        };
+        let Ok(place) = Arc::clone(&self.0.places).try_acquire_owned() else {
+            let message = "Server overloaded; retry later.";
+            let error = RpcError::new(codes::OVERLOADED, message);
+            return self.refuse(Some(&id), &error).await;
+        };
+        let turn = match thread_of(params.as_deref()) {
+            Some(thread) => Some(self.0.app.lanes().queue(&thread).await),
+            None => None,
+        };
+        let call = Call {
+            connection: self.clone(),
+            params,
+            reply: Reply::new(self.0.outbox.clone(), id),
+        };
+        let over = self.0.over.clone();
+        // Ends with the client.
+        tokio::spawn(over.run_until_cancelled_owned(async move {
+            let _place = place;
+            let _turn = match turn {
+                Some(turn) => Some(turn.come().await),
+                None => None,
+            };
+            (method.handle)(call).await;
+        }));
+    }
+
+    /// Finds the method, if this client may call it in this way.
+    fn admit(&self, name: &str, params: Option<&RawValue>) -> Result<&'static Method, RpcError> {
+        let Some(client) = self.0.client.get() else {
+            return Err(RpcError::invalid_request("Not initialized"));
+        };
+        let method = methods::find(name).ok_or_else(|| {
+            let message = format!("unknown method: {name}");
+            RpcError::new(codes::METHOD_NOT_FOUND, message)
+        })?;
+        if client.experimental {
+            return Ok(method);
+        }
+        let gated = |what: &str| {
+            RpcError::invalid_request(format!("{what} requires experimentalApi capability"))
+        };
+        if method.stability == Stability::Experimental {
+            return Err(gated(name));
+        }
+        match method.experimental_field(params) {
+            Some(field) => Err(gated(&format!("{name}.{field}"))),
+            None => Ok(method),
+        }
+    }
+
+    async fn initialize(&self, id: RequestId, params: Option<Box<RawValue>>) {
+        let params: InitializeParams = match parse(params.as_deref()) {
+            Ok(params) => params,
+            Err(error) => return self.refuse(Some(&id), &error).await,
+        };
+        let capabilities = params.capabilities.unwrap_or_default();
+        let unwanted = capabilities.opt_out_notification_methods;
+        let client = Client {
+            info: params.client_info,
+            experimental: capabilities.experimental_api,
+            unwanted: unwanted.unwrap_or_default().into_iter().collect(),
+        };
+        if self.0.client.set(client).is_err() {
+            let error = RpcError::invalid_request("Already initialized");
+            return self.refuse(Some(&id), &error).await;
+        }
+        let info = self.0.client.get().map(|client| &client.info);
+        let name = info.map_or("client", |info| info.name.as_str());
+        let version = info.map_or("", |info| info.version.as_str());
+        let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
+        let own = env!("CARGO_PKG_VERSION");
+        let response = InitializeResponse {
+            user_agent: format!(
+                "{name}/{COMPATIBLE_WITH} ({os}; {arch}) troupe/{own} ({name}; {version})"
+            ),
+            codex_home: self.0.app.home().to_owned(),
+            platform_family: std::env::consts::FAMILY.to_owned(),
+            platform_os: os.to_owned(),
+        };
+        self.0.app.remember(self.0.number, self);
+        // A client that is gone needs no answer.
+        self.0.outbox.answer(Some(&id), Ok(&response)).await.ok();
+    }
+
+    async fn refuse(&self, id: Option<&RequestId>, error: &RpcError) {
+        // A client that is gone needs no answer.
+        self.0.outbox.refuse(id, error).await.ok();
+    }
+}
+
+/// Returns the thread that a request is about.
+fn thread_of(params: Option<&RawValue>) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct About {
+        thread_id: String,
+    }
+    let about: Result<About, _> = serde_json::from_str(params?.get());
+    about.ok().map(|about| about.thread_id)
+}

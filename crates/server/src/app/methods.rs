@@ -1,0 +1,104 @@
+//! Every method, one line each.
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::call::{Call, Handling};
+use super::{threads, turns};
+
+pub(super) struct Method {
+    name: &'static str,
+    pub stability: Stability,
+    /// Parameters that may still change.
+    experimental_fields: &'static [&'static str],
+    pub handle: fn(Call) -> Handling,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stability {
+    Stable,
+    /// For clients that said that they can live with changes.
+    Experimental,
+}
+
+const METHODS: &[Method] = &[
+    stable("thread/start", threads::start).but(&[
+        "permissions",
+        "dynamicTools",
+        "environments",
+        "experimentalRawEvents",
+        "historyMode",
+        "multiAgentMode",
+        "projectId",
+        "runtimeWorkspaceRoots",
+    ]),
+    stable("thread/resume", threads::resume).but(&[
+        "excludeTurns",
+        "history",
+        "initialTurnsPage",
+        "path",
+        "permissions",
+        "runtimeWorkspaceRoots",
+    ]),
+    stable("thread/fork", threads::fork).but(&[
+        "beforeTurnId",
+        "excludeTurns",
+        "path",
+        "permissions",
+        "runtimeWorkspaceRoots",
+    ]),
+    stable("thread/list", threads::list).but(&["ancestorThreadId", "parentThreadId", "projectId"]),
+    stable("thread/loaded/list", threads::loaded),
+    stable("thread/read", threads::read),
+    stable("thread/archive", threads::archive),
+    stable("thread/unarchive", threads::unarchive),
+    stable("thread/name/set", threads::set_name),
+    stable("thread/note/set", threads::set_note),
+    stable("thread/compact/start", threads::compact),
+    stable("thread/rollback", threads::roll_back),
+    stable("thread/unsubscribe", threads::unsubscribe),
+    stable("turn/start", turns::start).but(&[
+        "additionalContext",
+        "collaborationMode",
+        "environments",
+        "multiAgentMode",
+        "permissions",
+        "responsesapiClientMetadata",
+        "runtimeWorkspaceRoots",
+    ]),
+    stable("turn/steer", turns::steer).but(&["additionalContext", "responsesapiClientMetadata"]),
+    stable("turn/interrupt", turns::interrupt),
+];
+
+pub(super) fn find(name: &str) -> Option<&'static Method> {
+    METHODS.iter().find(|method| method.name == name)
+}
+
+const fn stable(name: &'static str, handle: fn(Call) -> Handling) -> Method {
+    Method {
+        name,
+        stability: Stability::Stable,
+        experimental_fields: &[],
+        handle,
+    }
+}
+
+impl Method {
+    /// Names the parameters that may still change.
+    const fn but(self, experimental_fields: &'static [&'static str]) -> Self {
+        Self {
+            experimental_fields,
+            ..self
+        }
+    }
+
+    /// Returns a parameter that may still change and that was given.
+    pub(super) fn experimental_field(&self, params: Option<&RawValue>) -> Option<&'static str> {
+        if self.experimental_fields.is_empty() {
+            return None;
+        }
+        let given: Value = serde_json::from_str(params?.get()).ok()?;
+        let is_given = |field: &&&str| given.get(**field).is_some_and(|value| !value.is_null());
+        self.experimental_fields.iter().find(is_given).copied()
+    }
+}

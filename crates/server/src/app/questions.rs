@@ -1,0 +1,232 @@
+//! Questions of any agent of a tree, put to a client as requests, and its answers.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use troupe_protocol::approval::{
+    AgentLabel, Answer, ExecApprovalRequest, PatchApprovalRequest, ReviewDecision,
+    UserInputRequest, UserInputResponse,
+};
+use troupe_protocol::mcp::ElicitationRequest;
+use troupe_protocol::op::{ElicitationDecision, Op};
+use troupe_protocol::{CallId, EventMsg};
+
+use super::now_ms;
+use super::translate::items::{actions, command_line};
+use super::wire::approval as wire;
+use crate::rpc::{Gone, Outbox, PeerRequest, RpcError};
+
+/// What a session asks, its own or in the name of an agent below it.
+#[derive(Debug, Clone)]
+pub(super) enum Question {
+    Command(ExecApprovalRequest),
+    Patch(PatchApprovalRequest),
+    Input(UserInputRequest),
+    Elicitation(ElicitationRequest),
+}
+
+impl Question {
+    pub(super) fn of(msg: &EventMsg) -> Option<Self> {
+        Some(match msg {
+            EventMsg::ExecApprovalRequest(request) => Self::Command(request.clone()),
+            EventMsg::ApplyPatchApprovalRequest(request) => Self::Patch(request.clone()),
+            EventMsg::RequestUserInput(request) => Self::Input(request.clone()),
+            EventMsg::ElicitationRequest(request) => Self::Elicitation(request.clone()),
+            _ => return None,
+        })
+    }
+
+    /// Returns the id under which it is answered.
+    pub(super) fn id(&self) -> &CallId {
+        match self {
+            Self::Command(request) => &request.call_id,
+            Self::Patch(request) => &request.call_id,
+            Self::Input(request) => &request.call_id,
+            Self::Elicitation(request) => &request.id,
+        }
+    }
+
+    fn agent(&self) -> Option<&AgentLabel> {
+        match self {
+            Self::Command(request) => request.agent.as_ref(),
+            Self::Patch(request) => request.agent.as_ref(),
+            Self::Input(request) => request.agent.as_ref(),
+            Self::Elicitation(request) => request.agent.as_ref(),
+        }
+    }
+
+    /// Puts it to a client that follows the thread `root`.
+    pub(super) async fn put(&self, outbox: &Outbox, root: &str) -> Result<PeerRequest, Gone> {
+        let agent = self.agent();
+        let thread_id = agent.map_or_else(|| root.to_owned(), |agent| agent.session_id.to_string());
+        let agent_path = agent.map(|agent| agent.path.clone());
+        let item_id = self.item_id();
+        match self {
+            Self::Command(request) => {
+                let params = wire::CommandApprovalParams {
+                    thread_id,
+                    turn_id: request.turn_id.0.clone(),
+                    item_id,
+                    started_at_ms: now_ms(),
+                    reason: request.reason.clone(),
+                    command: Some(command_line(&request.command)),
+                    cwd: Some(request.cwd.clone()),
+                    command_actions: Some(actions(&request.parsed_cmd)),
+                    agent_path,
+                };
+                let method = "item/commandExecution/requestApproval";
+                outbox.ask(method, &params).await
+            }
+            Self::Patch(request) => {
+                let params = wire::FileChangeApprovalParams {
+                    thread_id,
+                    turn_id: request.turn_id.0.clone(),
+                    item_id,
+                    started_at_ms: now_ms(),
+                    reason: request.reason.clone(),
+                    grant_root: request.grant_root.clone(),
+                    agent_path,
+                };
+                outbox.ask("item/fileChange/requestApproval", &params).await
+            }
+            Self::Input(request) => {
+                let params = wire::UserInputParams {
+                    thread_id,
+                    turn_id: request.turn_id.0.clone(),
+                    item_id,
+                    questions: request.questions.iter().map(question).collect(),
+                    is_blocking: true,
+                    agent_path,
+                };
+                outbox.ask("item/tool/requestUserInput", &params).await
+            }
+            Self::Elicitation(request) => {
+                let params = wire::ElicitationParams {
+                    thread_id,
+                    turn_id: request.turn_id.as_ref().map(|turn| turn.0.clone()),
+                    server_name: request.server_name.clone(),
+                    request: match &request.request {
+                        Value::Object(fields) => fields.clone().into_iter().collect(),
+                        other => BTreeMap::from([("message".to_owned(), other.clone())]),
+                    },
+                    agent_path,
+                };
+                outbox.ask("mcpServer/elicitation/request", &params).await
+            }
+        }
+    }
+
+    /// The call that asks, as its item is named: at the root, questions of others carry the
+    /// path of who asks before it.
+    fn item_id(&self) -> String {
+        let id = &self.id().0;
+        let bare = self.agent().and_then(|agent| {
+            let rest = id.strip_prefix(agent.path.as_str())?;
+            rest.strip_prefix('#')
+        });
+        bare.unwrap_or(id).to_owned()
+    }
+
+    /// Returns what a client's answer means to the session. What is not an answer refuses.
+    pub(super) fn op(&self, answer: Result<Value, RpcError>) -> Op {
+        let id = self.id().0.clone();
+        match self {
+            Self::Command(_) => Op::ExecApproval {
+                id,
+                decision: decision(answer),
+            },
+            Self::Patch(_) => Op::PatchApproval {
+                id,
+                decision: decision(answer),
+            },
+            Self::Input(request) => Op::UserInputAnswer {
+                id,
+                response: response(request, read(answer)),
+            },
+            Self::Elicitation(request) => {
+                let answer: Option<wire::ElicitationResponse> = read(answer);
+                let (decision, content) = match answer {
+                    Some(answer) => (elicitation(answer.action), answer.content),
+                    None => (ElicitationDecision::Decline, None),
+                };
+                Op::ResolveElicitation {
+                    server_name: request.server_name.clone(),
+                    request_id: id,
+                    decision,
+                    content,
+                }
+            }
+        }
+    }
+
+    /// Returns what is said when an answer was not taken.
+    pub(super) fn refusal(&self) -> Op {
+        self.op(Err(RpcError::internal("no answer that fits")))
+    }
+}
+
+fn read<T: serde::de::DeserializeOwned>(answer: Result<Value, RpcError>) -> Option<T> {
+    serde_json::from_value(answer.ok()?).ok()
+}
+
+fn decision(answer: Result<Value, RpcError>) -> ReviewDecision {
+    use wire::ApprovalDecision as Decision;
+    let answer: Option<wire::ApprovalResponse> = read(answer);
+    match answer.map(|answer| answer.decision) {
+        Some(Decision::Accept) => ReviewDecision::Approved,
+        Some(Decision::AcceptForSession) => ReviewDecision::ApprovedForSession,
+        Some(Decision::AcceptWithExecpolicyAmendment(_)) => ReviewDecision::ApprovedAlways,
+        Some(Decision::Cancel) => ReviewDecision::Abort,
+        Some(Decision::Decline) | None => ReviewDecision::Denied,
+    }
+}
+
+fn elicitation(action: wire::ElicitationAction) -> ElicitationDecision {
+    match action {
+        wire::ElicitationAction::Accept => ElicitationDecision::Accept,
+        wire::ElicitationAction::Decline => ElicitationDecision::Decline,
+        wire::ElicitationAction::Cancel => ElicitationDecision::Cancel,
+    }
+}
+
+fn question(question: &troupe_protocol::approval::Question) -> wire::Question {
+    let option = |option: &troupe_protocol::approval::QuestionOption| wire::QuestionOption {
+        label: option.label.clone(),
+        description: option.description.clone(),
+    };
+    let options = question.options.as_ref();
+    wire::Question {
+        id: question.id.clone(),
+        header: question.header.clone(),
+        question: question.question.clone(),
+        is_other: question.is_other,
+        is_secret: false,
+        options: options.map(|options| options.iter().map(option).collect()),
+    }
+}
+
+/// Clients answer with the labels that they show, or in their own words.
+fn response(
+    request: &UserInputRequest,
+    answer: Option<wire::UserInputResponse>,
+) -> UserInputResponse {
+    let mut given = answer.unwrap_or_default().answers;
+    let answers = request.questions.iter().filter_map(|question| {
+        let said = given.remove(&question.id)?.answers;
+        let options = question.options.as_deref().unwrap_or_default();
+        let mut answer = Answer::default();
+        for text in said {
+            let chosen = options
+                .iter()
+                .find(|option| option.label == text || option.value == text);
+            match chosen {
+                Some(option) => answer.selected.push(option.value.clone()),
+                None => answer.other = Some(text),
+            }
+        }
+        Some((question.id.clone(), answer))
+    });
+    UserInputResponse {
+        answers: answers.collect(),
+    }
+}

@@ -1,0 +1,405 @@
+//! One client that follows one thread: a task that tells what happens in the order in which it
+//! does, asks what is asked, and answers requests in their place among the events.
+//!
+//! It holds the thread, so that this stays in memory. The children of the thread are followed
+//! with it: each is a thread of its own to the client.
+
+mod children;
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio::task::{AbortHandle, JoinSet};
+use tokio_util::task::AbortOnDropHandle;
+use troupe_engine::EventStream;
+use troupe_protocol::agent::SubagentLifecycle;
+use troupe_protocol::event::{ErrorEvent, SteerReceipt};
+use troupe_protocol::input::UserInput;
+use troupe_protocol::session::TurnOverrides;
+use troupe_protocol::{CallId, Event, EventMsg, Op, SubmissionId};
+
+use super::call::Reply;
+use super::connection::Connection;
+use super::questions::Question;
+use super::translate::Translator;
+use super::wire::Empty;
+use super::wire::notification::{
+    ResolvedNotification, ServerNotification, ThreadIdNotification, ThreadStatusChangedNotification,
+};
+use super::wire::thread::ThreadStatus;
+use super::wire::turn::{ItemsView, Turn, TurnStartResponse, TurnStatus, TurnSteerResponse};
+use crate::house::Thread;
+use crate::limits::SUBSCRIPTION_REQUESTS_QUEUED_MAX;
+use crate::rpc::{Gone, RpcError};
+use children::Children;
+
+/// The way to the task. Dropping it ends the subscription.
+#[derive(Debug)]
+pub(super) struct Subscription {
+    controls: mpsc::Sender<Control>,
+    _task: AbortOnDropHandle<()>,
+}
+
+/// What is asked of a thread that runs.
+#[derive(Debug)]
+pub(super) enum Control {
+    Start {
+        input: Box<NewTurn>,
+        reply: Reply,
+    },
+    Steer {
+        items: Vec<UserInput>,
+        expected: String,
+        reply: Reply,
+    },
+    Interrupt {
+        turn: String,
+        reply: Reply,
+    },
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct NewTurn {
+    pub items: Vec<UserInput>,
+    pub overrides: TurnOverrides,
+    pub output_schema: Option<Value>,
+}
+
+/// What a subscription begins with.
+pub(super) struct Beginning {
+    pub thread: Thread,
+    pub events: EventStream,
+    pub translator: Translator,
+    /// Events up to this one are known to the client.
+    pub seen: u64,
+    /// What was asked before, and has no answer yet.
+    pub questions: Vec<Question>,
+}
+
+impl Subscription {
+    pub(super) fn start(connection: Connection, beginning: Beginning) -> Self {
+        let (controls, asked) = mpsc::channel(SUBSCRIPTION_REQUESTS_QUEUED_MAX);
+        let Beginning {
+            thread,
+            events,
+            translator,
+            seen,
+            questions,
+        } = beginning;
+        let teller = Teller {
+            id: thread.id().to_string(),
+            children: Children::new(connection.clone(), &thread),
+            connection,
+            thread,
+            translator,
+            asked: HashMap::new(),
+            answers: JoinSet::new(),
+            submitted: HashMap::new(),
+            interrupts: Vec::new(),
+        };
+        let task = tokio::spawn(teller.run(events, asked, seen, questions));
+        Self {
+            controls,
+            _task: AbortOnDropHandle::new(task),
+        }
+    }
+
+    pub(super) fn controls(&self) -> mpsc::Sender<Control> {
+        self.controls.clone()
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.controls.is_closed()
+    }
+}
+
+struct Teller {
+    connection: Connection,
+    thread: Thread,
+    id: String,
+    translator: Translator,
+    children: Children,
+    /// Questions that were put to the client.
+    asked: HashMap<CallId, Asked>,
+    answers: JoinSet<(CallId, Result<Value, RpcError>)>,
+    /// What was submitted for the client and is not answered yet.
+    submitted: HashMap<SubmissionId, Submitted>,
+    /// Who waits for the end of a turn.
+    interrupts: Vec<(SubmissionId, Reply)>,
+}
+
+struct Asked {
+    question: Question,
+    request: i64,
+    waiting: AbortHandle,
+}
+
+enum Submitted {
+    Turn(Reply),
+    /// Input for the running turn; if there is none by then, it begins one.
+    Joining {
+        input: Box<NewTurn>,
+        reply: Reply,
+    },
+    Steer(Reply),
+    Answer(CallId),
+}
+
+impl Teller {
+    async fn run(
+        mut self,
+        mut events: EventStream,
+        mut controls: mpsc::Receiver<Control>,
+        seen: u64,
+        questions: Vec<Question>,
+    ) {
+        let begun = async {
+            self.children.listen().await;
+            for question in questions {
+                self.put(question).await?;
+            }
+            Ok(())
+        };
+        let mut told: Result<(), Gone> = begun.await;
+        while told.is_ok() {
+            told = tokio::select! {
+                biased;
+                Some(control) = controls.recv() => {
+                    self.control(control).await;
+                    Ok(())
+                }
+                Some(answer) = self.answers.join_next() => {
+                    // One that was withdrawn needs nothing.
+                    if let Ok((call, answer)) = answer {
+                        self.answer(&call, answer).await;
+                    }
+                    Ok(())
+                }
+                arrival = self.children.next() => self.children.arrived(arrival).await,
+                event = events.next() => match event {
+                    Some(event) if event.seq <= seen => Ok(()),
+                    Some(event) => self.event(&event).await,
+                    None => {
+                        // A client that is gone does not need to know.
+                        self.closed().await.ok();
+                        return;
+                    }
+                },
+            };
+        }
+    }
+
+    async fn control(&mut self, control: Control) {
+        match control {
+            Control::Start { input, reply } if self.thread.is_idle() => {
+                self.begin(*input, reply).await;
+            }
+            Control::Start { input, reply } => {
+                let items = input.items.clone();
+                let waits = Submitted::Joining { input, reply };
+                self.submit(Op::Steer { items }, waits).await;
+            }
+            Control::Steer {
+                items,
+                expected,
+                reply,
+            } => match self.check_turn(&expected) {
+                Err(error) => reply.refuse(error).await,
+                Ok(_) => {
+                    self.submit(Op::Steer { items }, Submitted::Steer(reply))
+                        .await;
+                }
+            },
+            Control::Interrupt { turn, reply } => match self.check_turn(&turn) {
+                Err(error) => reply.refuse(error).await,
+                Ok(turn) => {
+                    self.interrupts.push((turn, reply));
+                    // One that has ended has told so, and that answers.
+                    self.thread.submit(Op::Interrupt).await.ok();
+                }
+            },
+        }
+    }
+
+    /// Returns the running turn if it is the one that is meant.
+    fn check_turn(&self, expected: &str) -> Result<SubmissionId, RpcError> {
+        let Some(turn) = self.translator.turn() else {
+            return Err(RpcError::invalid_request("no active turn"));
+        };
+        if turn.id.0 != expected {
+            let found = &turn.id;
+            return Err(RpcError::invalid_request(format!(
+                "expected active turn id `{expected}` but found `{found}`"
+            )));
+        }
+        Ok(turn.id.clone())
+    }
+
+    async fn begin(&mut self, input: NewTurn, reply: Reply) {
+        let op = Op::UserTurn {
+            items: input.items,
+            overrides: input.overrides,
+            final_output_json_schema: input.output_schema,
+            last_response_id: None,
+        };
+        self.submit(op, Submitted::Turn(reply)).await;
+    }
+
+    /// Submits; what waits for it is answered by the events. A session that takes nothing more
+    /// answers nothing: what waited is dropped, and says so.
+    async fn submit(&mut self, op: Op, waits: Submitted) {
+        if let Ok(id) = self.thread.submit(op).await {
+            self.submitted.insert(id, waits);
+        }
+    }
+
+    async fn put(&mut self, question: Question) -> Result<(), Gone> {
+        let Entry::Vacant(place) = self.asked.entry(question.id().clone()) else {
+            return Ok(());
+        };
+        let request = question.put(self.connection.outbox(), &self.id).await?;
+        let (id, call) = (request.id(), question.id().clone());
+        let waiting = self
+            .answers
+            .spawn(async move { (call, request.answer().await) });
+        place.insert(Asked {
+            question,
+            request: id,
+            waiting,
+        });
+        Ok(())
+    }
+
+    async fn answer(&mut self, call: &CallId, answer: Result<Value, RpcError>) {
+        let Some(asked) = self.asked.get(call) else {
+            return;
+        };
+        let op = asked.question.op(answer);
+        self.submit(op, Submitted::Answer(call.clone())).await;
+    }
+
+    async fn event(&mut self, event: &Event) -> Result<(), Gone> {
+        self.before(event).await;
+        match &event.msg {
+            EventMsg::SubagentLifecycle(SubagentLifecycle::Created { subagent }) => {
+                self.children.created(subagent).await?;
+            }
+            EventMsg::ApprovalResolved { call_id, .. }
+            | EventMsg::UserInputResolved { call_id, .. }
+            | EventMsg::ElicitationResolved { id: call_id, .. } => {
+                self.resolved(call_id).await?;
+            }
+            // Told to who asked.
+            EventMsg::Error(error) if !error.fatal && self.refused(event, error).await => {
+                return Ok(());
+            }
+            _ => {}
+        }
+        for notification in self.translator.translate(event) {
+            self.connection.notify(&notification).await?;
+        }
+        match Question::of(&event.msg) {
+            Some(question) => self.put(question).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Answers the requests whose answer comes before what is told of the event.
+    async fn before(&mut self, event: &Event) {
+        match &event.msg {
+            EventMsg::TurnStarted(started) => {
+                if let Some(Submitted::Turn(reply)) = self.submitted.remove(&event.id) {
+                    let turn = running(&started.turn_id, Some(started.started_at_ms / 1000));
+                    reply.send(Ok(TurnStartResponse { turn })).await;
+                }
+            }
+            EventMsg::SteerReceipt(
+                SteerReceipt::Queued { turn_id, .. } | SteerReceipt::Delivered { turn_id },
+            ) => match self.submitted.remove(&event.id) {
+                Some(Submitted::Steer(reply)) => {
+                    let turn_id = turn_id.0.clone();
+                    reply.send(Ok(TurnSteerResponse { turn_id })).await;
+                }
+                Some(Submitted::Joining { reply, .. }) => {
+                    let turn = running(turn_id, None);
+                    reply.send(Ok(TurnStartResponse { turn })).await;
+                }
+                Some(Submitted::Turn(_) | Submitted::Answer(_)) | None => {}
+            },
+            EventMsg::TurnComplete(_) | EventMsg::TurnAborted(_) => {
+                let over = self
+                    .interrupts
+                    .extract_if(.., |(turn, _)| *turn == event.id);
+                for (_, reply) in over.collect::<Vec<_>>() {
+                    reply.send(Ok(Empty {})).await;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Tells whoever asked why it was not done. Returns whether somebody did.
+    async fn refused(&mut self, event: &Event, error: &ErrorEvent) -> bool {
+        let message = error.message.clone();
+        match self.submitted.remove(&event.id) {
+            // The turn ended a moment before.
+            Some(Submitted::Joining { input, reply }) if self.thread.is_idle() => {
+                self.begin(*input, reply).await;
+            }
+            Some(
+                Submitted::Turn(reply) | Submitted::Steer(reply) | Submitted::Joining { reply, .. },
+            ) => {
+                reply.refuse(RpcError::invalid_request(message)).await;
+            }
+            Some(Submitted::Answer(call)) => {
+                if let Some(asked) = self.asked.get(&call) {
+                    // The session must not wait for ever; why it is refused is told below.
+                    let op = asked.question.refusal();
+                    self.thread.submit(op).await.ok();
+                }
+                return false;
+            }
+            None => return false,
+        }
+        true
+    }
+
+    async fn resolved(&mut self, call: &CallId) -> Result<(), Gone> {
+        let Some(asked) = self.asked.remove(call) else {
+            return Ok(());
+        };
+        asked.waiting.abort();
+        let resolved = ResolvedNotification {
+            thread_id: self.id.clone(),
+            request_id: asked.request,
+        };
+        let resolved = ServerNotification::ServerRequestResolved(resolved);
+        self.connection.notify(&resolved).await
+    }
+
+    async fn closed(&self) -> Result<(), Gone> {
+        let thread_id = self.id.clone();
+        let status = ServerNotification::ThreadStatusChanged(ThreadStatusChangedNotification {
+            thread_id: thread_id.clone(),
+            status: ThreadStatus::NotLoaded,
+        });
+        self.connection.notify(&status).await?;
+        let closed = ServerNotification::ThreadClosed(ThreadIdNotification { thread_id });
+        self.connection.notify(&closed).await
+    }
+}
+
+fn running(id: &SubmissionId, started_at: Option<i64>) -> Turn {
+    Turn {
+        id: id.0.clone(),
+        items: Vec::new(),
+        items_view: ItemsView::NotLoaded,
+        status: TurnStatus::InProgress,
+        error: None,
+        started_at,
+        completed_at: None,
+        duration_ms: None,
+    }
+}

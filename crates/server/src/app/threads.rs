@@ -1,0 +1,126 @@
+//! `thread/*`: threads are opened, found, named, put away.
+
+mod open;
+mod shelf;
+
+pub(super) use open::{follow, fork, open_thread, resume, start};
+pub(super) use shelf::{archive, list, loaded, read, unarchive};
+
+use troupe_protocol::{EventMsg, Op};
+
+use super::call::{Call, Handling, thread_id};
+use super::connection::Connection;
+use super::history::Stored;
+use super::wire::Empty;
+use super::wire::thread::{
+    Thread, ThreadIdParams, ThreadResponse, ThreadRollbackParams, ThreadSetNameParams,
+    ThreadSetNoteParams, ThreadStatus, ThreadUnsubscribeResponse, UnsubscribeStatus,
+};
+use crate::house::{self, OpenError, Refused};
+use crate::rpc::RpcError;
+
+pub(super) fn set_name(call: Call) -> Handling {
+    call.answer(|client, params: ThreadSetNameParams| async move {
+        let thread = open_thread(&client, &params.thread_id).await?;
+        let op = Op::SetThreadName { name: params.name };
+        let named =
+            |msg: &EventMsg| matches!(msg, EventMsg::ThreadNameUpdated { .. }).then_some(());
+        thread.ask(op, named).await.map_err(refused)?;
+        Ok(Empty {})
+    })
+}
+
+pub(super) fn set_note(call: Call) -> Handling {
+    call.answer(|client, params: ThreadSetNoteParams| async move {
+        let thread = open_thread(&client, &params.thread_id).await?;
+        let op = Op::SetThreadNote { note: params.note };
+        let noted =
+            |msg: &EventMsg| matches!(msg, EventMsg::ThreadNoteUpdated { .. }).then_some(());
+        thread.ask(op, noted).await.map_err(refused)?;
+        Ok(Empty {})
+    })
+}
+
+pub(super) fn compact(call: Call) -> Handling {
+    call.answer(|client, params: ThreadIdParams| async move {
+        let thread = open_thread(&client, &params.thread_id).await?;
+        let begun = |msg: &EventMsg| matches!(msg, EventMsg::TurnStarted(_)).then_some(());
+        thread.ask(Op::Compact, begun).await.map_err(refused)?;
+        Ok(Empty {})
+    })
+}
+
+pub(super) fn roll_back(call: Call) -> Handling {
+    call.answer(|client, params: ThreadRollbackParams| async move {
+        if params.num_turns == 0 {
+            return Err(RpcError::invalid_request("numTurns must be >= 1"));
+        }
+        let thread = open_thread(&client, &params.thread_id).await?;
+        if !thread.is_idle() {
+            let message = "a turn is running; interrupt it or wait for its end";
+            return Err(RpcError::invalid_request(message));
+        }
+        let op = Op::ThreadRollback {
+            num_turns: params.num_turns,
+        };
+        let done = |msg: &EventMsg| matches!(msg, EventMsg::ThreadRolledBack { .. }).then_some(());
+        thread.ask(op, done).await.map_err(refused)?;
+        let stored = stored(&client, &params.thread_id).await?;
+        let thread = Thread {
+            turns: stored.turns.clone(),
+            ..stored.thread(status(&thread), thread.configured().rollout_path.clone())
+        };
+        Ok(ThreadResponse { thread })
+    })
+}
+
+pub(super) fn unsubscribe(call: Call) -> Handling {
+    call.answer(|client, params: ThreadIdParams| async move {
+        let id = thread_id(&params.thread_id)?;
+        let left = client.subscriptions().remove(&id);
+        let status = match left {
+            Some(_) => UnsubscribeStatus::Unsubscribed,
+            None if client.app().house().get(id).await.is_some() => {
+                UnsubscribeStatus::NotSubscribed
+            }
+            None => UnsubscribeStatus::NotLoaded,
+        };
+        Ok(ThreadUnsubscribeResponse { status })
+    })
+}
+
+pub(super) fn status(thread: &house::Thread) -> ThreadStatus {
+    if thread.is_idle() {
+        return ThreadStatus::Idle;
+    }
+    ThreadStatus::Active {
+        active_flags: Vec::new(),
+    }
+}
+
+/// Reads what is kept of a thread.
+pub(super) async fn stored(client: &Connection, id: &str) -> Result<Stored, RpcError> {
+    let store = client.app().house().store().map_err(RpcError::internal)?;
+    Stored::read(&*store, thread_id(id)?)
+        .await
+        .map_err(|error| storage(&error))
+}
+
+pub(super) fn storage(error: &troupe_store::Error) -> RpcError {
+    match error {
+        troupe_store::Error::NotFound { what } => {
+            RpcError::invalid_request(format!("thread not found: {what}"))
+        }
+        troupe_store::Error::Cursor { .. } => RpcError::invalid_params(error.to_string()),
+        troupe_store::Error::Owned { .. } => RpcError::invalid_request(error.to_string()),
+        _ => RpcError::internal(error.to_string()),
+    }
+}
+
+pub(super) fn refused(refused: Refused) -> RpcError {
+    RpcError::invalid_request(refused.message)
+}
+
+pub(super) fn not_open(error: OpenError) -> RpcError {
+    RpcError::invalid_request(error.to_string())
+}

@@ -1,0 +1,390 @@
+//! `thread/start`, `thread/resume`, `thread/fork`: each subscribes the client that asks.
+
+use troupe_protocol::SessionId;
+use troupe_protocol::op::{ConfigureSession, ForkPoint};
+use troupe_protocol::policy::{
+    CollaborationMode, ModeChoice, ModeSettings, ModeWithSettings, ReasoningEffort,
+    ReasoningSummary,
+};
+use troupe_protocol::session::{SessionSource, TurnOverrides};
+
+use super::{not_open, status, stored};
+use crate::app::call::{Call, Handling, Reply, thread_id};
+use crate::app::connection::Connection;
+use crate::app::history::{self, Stored};
+use crate::app::now_ms;
+use crate::app::subscription::{Beginning, Subscription};
+use crate::app::translate::{Translator, token_usage};
+use crate::app::wire::notification::{
+    ServerNotification, ThreadStartedNotification, TokenUsageUpdatedNotification,
+    WarningNotification,
+};
+use crate::app::wire::policy::{ApprovalsReviewer, ReasoningEffort as Effort};
+use crate::app::wire::thread::{
+    Thread, ThreadForkParams, ThreadOpenResponse, ThreadResumeParams, ThreadSettings,
+    ThreadStartParams,
+};
+use crate::house;
+use crate::rpc::RpcError;
+
+pub(in crate::app) fn start(call: Call) -> Handling {
+    call.pass(|client, params: ThreadStartParams, reply| async move {
+        let (mut request, warnings) = match wishes(params.settings) {
+            Ok(wishes) => wishes,
+            Err(error) => return reply.refuse(error).await,
+        };
+        request.source = Some(SessionSource::AppServer);
+        request.ephemeral = params.ephemeral.unwrap_or_default();
+        let opened = client.app().house().start(request).await;
+        match opened.map_err(not_open) {
+            Ok(thread) => begun(&client, reply, thread, Vec::new(), warnings).await,
+            Err(error) => reply.refuse(error).await,
+        }
+    })
+}
+
+pub(in crate::app) fn fork(call: Call) -> Handling {
+    call.pass(|client, params: ThreadForkParams, reply| async move {
+        match forked(&client, params).await {
+            Ok((thread, turns, warnings)) => begun(&client, reply, thread, turns, warnings).await,
+            Err(error) => reply.refuse(error).await,
+        }
+    })
+}
+
+async fn forked(
+    client: &Connection,
+    params: ThreadForkParams,
+) -> Result<
+    (
+        house::Thread,
+        Vec<crate::app::wire::turn::Turn>,
+        Vec<String>,
+    ),
+    RpcError,
+> {
+    let (mut request, warnings) = wishes(params.settings)?;
+    request.source = Some(SessionSource::AppServer);
+    request.ephemeral = params.ephemeral.unwrap_or_default();
+    let last_response_id = match &params.last_turn_id {
+        None => None,
+        Some(turn) => {
+            let source = stored(client, &params.thread_id).await?;
+            let bookmark = source.bookmark(turn).cloned();
+            let missing = || RpcError::invalid_request(format!("turn not found: {turn}"));
+            Some(bookmark.ok_or_else(missing)?)
+        }
+    };
+    let point = ForkPoint {
+        session_id: thread_id(&params.thread_id)?,
+        last_response_id,
+        turns: None,
+    };
+    let fork = client.app().house().fork(point, request).await;
+    let fork = fork.map_err(not_open)?;
+    let turns = match (params.exclude_turns, fork.agents().is_ephemeral()) {
+        (Some(true), _) | (_, true) => Vec::new(),
+        (_, false) => stored(client, &fork.id().to_string()).await?.turns,
+    };
+    Ok((fork, turns, warnings))
+}
+
+/// Answers for a new thread, tells all clients of it, and has this one follow it.
+async fn begun(
+    client: &Connection,
+    reply: Reply,
+    thread: house::Thread,
+    turns: Vec<crate::app::wire::turn::Turn>,
+    warnings: Vec<String>,
+) {
+    let shown = new_thread(&thread);
+    let answer = Thread {
+        turns,
+        ..shown.clone()
+    };
+    reply.send(Ok(opened(&thread, answer))).await;
+    let thread_shown = Box::new(shown);
+    let started = ThreadStartedNotification {
+        thread: thread_shown,
+    };
+    let started = ServerNotification::ThreadStarted(started);
+    client.app().announce(&started).await;
+    warn(client, &thread, warnings).await;
+    let beginning = Beginning {
+        events: thread.events(),
+        translator: Translator::new(thread.id().to_string()),
+        seen: 0,
+        questions: Vec::new(),
+        thread,
+    };
+    subscribe(client, beginning);
+}
+
+pub(in crate::app) fn resume(call: Call) -> Handling {
+    call.pass(|client, params: ThreadResumeParams, reply| async move {
+        match resumed(&client, params).await {
+            Err(error) => reply.refuse(error).await,
+            Ok(resumed) => {
+                reply.send(Ok(resumed.response)).await;
+                if let Some(usage) = resumed.usage {
+                    // A client that is gone does not need it.
+                    client.notify(&usage).await.ok();
+                }
+                warn(&client, &resumed.beginning.thread, resumed.warnings).await;
+                subscribe(&client, resumed.beginning);
+            }
+        }
+    })
+}
+
+struct Resumed {
+    response: ThreadOpenResponse,
+    usage: Option<ServerNotification>,
+    warnings: Vec<String>,
+    beginning: Beginning,
+}
+
+async fn resumed(client: &Connection, params: ThreadResumeParams) -> Result<Resumed, RpcError> {
+    let id = thread_id(&params.thread_id)?;
+    let (request, mut warnings) = wishes(params.settings.clone())?;
+    let house = client.app().house();
+    let running = house.get(id).await;
+    let is_running = running.is_some();
+    let thread = match running {
+        Some(thread) => {
+            if params.settings != ThreadSettings::default() {
+                let message = "the thread is in memory and keeps its settings; change them with \
+                               turn/start";
+                warnings.push(message.to_owned());
+            }
+            thread
+        }
+        None => house.resume(id, request).await.map_err(not_open)?,
+    };
+    let beginning = joined(client, thread, is_running).await?;
+    let (thread, stored) = (&beginning.1.thread, &beginning.0);
+    let shown = match stored {
+        Some(stored) => {
+            let path = thread.configured().rollout_path.clone();
+            let turns = match params.exclude_turns {
+                Some(true) => Vec::new(),
+                Some(false) | None => stored.turns.clone(),
+            };
+            let shown = stored.thread(status(thread), path);
+            Thread { turns, ..shown }
+        }
+        None => new_thread(thread),
+    };
+    let usage = stored.as_ref().and_then(|stored| usage(id, stored));
+    Ok(Resumed {
+        response: opened(thread, shown),
+        usage,
+        warnings,
+        beginning: beginning.1,
+    })
+}
+
+/// Finds where a client comes in: the events follow what the log says, with nothing between
+/// them and nothing twice.
+async fn joined(
+    client: &Connection,
+    thread: house::Thread,
+    is_running: bool,
+) -> Result<(Option<Stored>, Beginning), RpcError> {
+    let id = thread.id().to_string();
+    let translator = Translator::new(id.clone());
+    // Of a thread that was brought back, what it said since then is news.
+    let events = if is_running {
+        thread.events_after(thread.last_seq())
+    } else {
+        thread.events()
+    };
+    if thread.agents().is_ephemeral() {
+        let beginning = Beginning {
+            thread,
+            events,
+            translator,
+            seen: 0,
+            questions: Vec::new(),
+        };
+        return Ok((None, beginning));
+    }
+    let stored = stored(client, &id).await?;
+    let translator = match stored.open_turn() {
+        Some((turn, started_ms)) if is_running => translator.in_turn(turn, started_ms),
+        Some(_) | None => translator,
+    };
+    let questions = if thread.is_idle() && !thread.agents().is_planted() {
+        Vec::new()
+    } else {
+        stored.questions.values().cloned().collect()
+    };
+    let beginning = Beginning {
+        thread,
+        events,
+        translator,
+        seen: if is_running { stored.last_seq } else { 0 },
+        questions,
+    };
+    Ok((Some(stored), beginning))
+}
+
+fn subscribe(client: &Connection, beginning: Beginning) {
+    let id = beginning.thread.id();
+    let subscription = Subscription::start(client.clone(), beginning);
+    client.subscriptions().insert(id, subscription);
+}
+
+/// Has a client follow a thread in memory, unless it does already.
+pub(in crate::app) async fn follow(
+    client: &Connection,
+    thread: house::Thread,
+) -> Result<(), RpcError> {
+    let id = thread.id();
+    let follows = |subscription: &Subscription| !subscription.is_over();
+    if client.subscriptions().get(&id).is_some_and(follows) {
+        return Ok(());
+    }
+    let (_, beginning) = joined(client, thread, true).await?;
+    subscribe(client, beginning);
+    Ok(())
+}
+
+/// Returns a thread, from its log if it is not in memory.
+pub(in crate::app) async fn open_thread(
+    client: &Connection,
+    id: &str,
+) -> Result<house::Thread, RpcError> {
+    let id: SessionId = thread_id(id)?;
+    let house = client.app().house();
+    house
+        .resume(id, ConfigureSession::default())
+        .await
+        .map_err(not_open)
+}
+
+/// Returns what a client wants of a session, and what it wants in vain.
+fn wishes(settings: ThreadSettings) -> Result<(ConfigureSession, Vec<String>), RpcError> {
+    let mut overrides = TurnOverrides {
+        cwd: settings.cwd,
+        approval_policy: settings.approval_policy.map(Into::into),
+        sandbox_policy: settings.sandbox.map(Into::into),
+        model: settings.model,
+        effort: None,
+        summary: None,
+        collaboration_mode: settings.developer_instructions.map(instructed),
+        personality: settings.personality.map(|personality| personality.0),
+    };
+    let mut warnings = Vec::new();
+    for (key, value) in settings.config.unwrap_or_default() {
+        let wrong = |error: serde_json::Error| {
+            RpcError::invalid_params(format!("invalid params: config.{key}: {error}"))
+        };
+        match key.as_str() {
+            "model_reasoning_effort" => {
+                let effort: ReasoningEffort = serde_json::from_value(value).map_err(wrong)?;
+                overrides.effort = Some(effort);
+            }
+            "model_reasoning_summary" => {
+                let summary: ReasoningSummary = serde_json::from_value(value).map_err(wrong)?;
+                overrides.summary = Some(summary);
+            }
+            _ => warnings.push(format!(
+                "config.{key} is not a setting of one thread and was left out; set it in the \
+                 configuration, or with -c when the server starts"
+            )),
+        }
+    }
+    if let Some(ApprovalsReviewer::AutoReview | ApprovalsReviewer::GuardianSubagent) =
+        settings.approvals_reviewer
+    {
+        let message = "there is no automatic reviewer: approvals are asked of the client";
+        warnings.push(message.to_owned());
+    }
+    let request = ConfigureSession {
+        overrides,
+        model_provider: settings.model_provider,
+        base_instructions: settings.base_instructions,
+        ..ConfigureSession::default()
+    };
+    Ok((request, warnings))
+}
+
+fn instructed(instructions: String) -> ModeChoice {
+    ModeChoice::Full(ModeWithSettings {
+        mode: CollaborationMode::Default,
+        settings: ModeSettings {
+            developer_instructions: Some(instructions),
+            ..ModeSettings::default()
+        },
+    })
+}
+
+async fn warn(client: &Connection, thread: &house::Thread, warnings: Vec<String>) {
+    for message in warnings {
+        let thread_id = Some(thread.id().to_string());
+        let warning = WarningNotification { thread_id, message };
+        // A client that is gone does not need it.
+        client
+            .notify(&ServerNotification::Warning(warning))
+            .await
+            .ok();
+    }
+}
+
+fn usage(id: SessionId, stored: &Stored) -> Option<ServerNotification> {
+    let turn = stored.turns.last()?;
+    let usage = TokenUsageUpdatedNotification {
+        thread_id: id.to_string(),
+        turn_id: turn.id.clone(),
+        token_usage: token_usage(stored.usage.as_ref()?),
+    };
+    Some(ServerNotification::ThreadTokenUsageUpdated(usage))
+}
+
+/// Returns a thread that has nothing in its history.
+fn new_thread(thread: &house::Thread) -> Thread {
+    let configured = thread.configured();
+    let now = now_ms() / 1000;
+    Thread {
+        id: thread.id().to_string(),
+        session_id: thread.id().to_string(),
+        forked_from_id: configured.forked_from_id.map(|id| id.to_string()),
+        parent_thread_id: None,
+        preview: String::new(),
+        ephemeral: thread.agents().is_ephemeral(),
+        model_provider: configured.model_provider_id.clone(),
+        model: Some(configured.context.model.clone()),
+        created_at: now,
+        updated_at: now,
+        status: status(thread),
+        path: configured.rollout_path.clone(),
+        cwd: configured.context.cwd.clone(),
+        cli_version: env!("CARGO_PKG_VERSION").to_owned(),
+        source: history::source(&SessionSource::AppServer),
+        agent_nickname: None,
+        agent_role: None,
+        agent_path: None,
+        git_info: None,
+        name: configured.thread_name.clone(),
+        note: configured.thread_note.clone(),
+        turns: Vec::new(),
+    }
+}
+
+fn opened(thread: &house::Thread, shown: Thread) -> ThreadOpenResponse {
+    let configured = thread.configured();
+    let context = &configured.context;
+    ThreadOpenResponse {
+        thread: shown,
+        model: context.model.clone(),
+        model_provider: configured.model_provider_id.clone(),
+        service_tier: None,
+        cwd: context.cwd.clone(),
+        instruction_sources: Vec::new(),
+        approval_policy: context.approval_policy.into(),
+        approvals_reviewer: ApprovalsReviewer::User,
+        sandbox: context.sandbox_policy.clone().into(),
+        reasoning_effort: context.effort.map(Effort),
+    }
+}

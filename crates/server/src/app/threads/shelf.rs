@@ -1,0 +1,163 @@
+//! Stored threads: listed, read, put away and brought back.
+
+use std::collections::HashMap;
+
+use troupe_protocol::SessionId;
+use troupe_store::{ArchivedFilter, Direction, ListQuery, SortKey, SourceKind, Store};
+
+use super::{status, storage, stored};
+use crate::app::call::{Call, Handling, thread_id};
+use crate::app::connection::Connection;
+use crate::app::history::listed;
+use crate::app::wire::Empty;
+use crate::app::wire::notification::{ServerNotification, ThreadIdNotification};
+use crate::app::wire::thread::{
+    CwdFilter, SortDirection, Thread, ThreadIdParams, ThreadListParams, ThreadListResponse,
+    ThreadLoadedListParams, ThreadLoadedListResponse, ThreadReadParams, ThreadResponse,
+    ThreadSortKey, ThreadStatus,
+};
+use crate::limits::LIST_ROWS_DEFAULT;
+use crate::rpc::RpcError;
+
+pub(in crate::app) fn list(call: Call) -> Handling {
+    call.answer(|client, params: ThreadListParams| async move {
+        let store = client.app().house().store().map_err(RpcError::internal)?;
+        let page = store.list(&query(params)?).await;
+        let page = page.map_err(|error| storage(&error))?;
+        let loaded = client.app().house().loaded().await;
+        let statuses: HashMap<SessionId, ThreadStatus> = loaded
+            .iter()
+            .map(|thread| (thread.id(), status(thread)))
+            .collect();
+        let thread = |summary: troupe_store::SessionSummary| {
+            let status = statuses.get(&summary.id).cloned();
+            listed(summary, status.unwrap_or(ThreadStatus::NotLoaded))
+        };
+        Ok(ThreadListResponse {
+            data: page.sessions.into_iter().map(thread).collect(),
+            next_cursor: page.next,
+            backwards_cursor: None,
+        })
+    })
+}
+
+fn query(params: ThreadListParams) -> Result<ListQuery, RpcError> {
+    let cwd = match params.cwd {
+        None => None,
+        Some(CwdFilter::One(cwd)) => Some(cwd),
+        Some(CwdFilter::Any(mut directories)) if directories.len() < 2 => directories.pop(),
+        Some(CwdFilter::Any(_)) => {
+            let message = "invalid params: cwd: one directory at a time can be asked for";
+            return Err(RpcError::invalid_params(message));
+        }
+    };
+    let kinds = params.source_kinds.unwrap_or_default();
+    Ok(ListQuery {
+        cwd,
+        archived: match params.archived {
+            Some(true) => ArchivedFilter::Archived,
+            Some(false) | None => ArchivedFilter::Live,
+        },
+        sources: kinds.iter().flat_map(|kind| sources(kind)).collect(),
+        model_providers: params.model_providers.unwrap_or_default(),
+        search: params.search_term,
+        sort: match params.sort_key {
+            Some(ThreadSortKey::UpdatedAt | ThreadSortKey::RecencyAt) => SortKey::Updated,
+            Some(ThreadSortKey::CreatedAt) | None => SortKey::Created,
+        },
+        direction: match params.sort_direction {
+            Some(SortDirection::Asc) => Direction::OldestFirst,
+            Some(SortDirection::Desc) | None => Direction::NewestFirst,
+        },
+        cursor: params.cursor,
+        limit: params
+            .limit
+            .map(|limit| usize::try_from(limit).unwrap_or(usize::MAX)),
+    })
+}
+
+fn sources(kind: &str) -> Vec<SourceKind> {
+    match kind {
+        "cli" => vec![SourceKind::Cli, SourceKind::Tui],
+        "exec" => vec![SourceKind::Exec],
+        "appServer" => vec![SourceKind::AppServer],
+        kind if kind.starts_with("subAgent") => vec![SourceKind::SubSession],
+        _ => vec![SourceKind::Unknown, SourceKind::Mcp, SourceKind::Acp],
+    }
+}
+
+pub(in crate::app) fn loaded(call: Call) -> Handling {
+    call.answer(|client, params: ThreadLoadedListParams| async move {
+        let after = params.cursor.as_deref().map(thread_id).transpose()?;
+        let limit = params.limit.and_then(|limit| usize::try_from(limit).ok());
+        let limit = limit.unwrap_or(LIST_ROWS_DEFAULT).max(1);
+        let loaded = client.app().house().loaded().await;
+        let mut ids = loaded
+            .iter()
+            .map(crate::house::Thread::id)
+            .filter(|id| after.is_none_or(|after| *id > after))
+            .map(|id| id.to_string());
+        let data: Vec<String> = ids.by_ref().take(limit).collect();
+        let next_cursor = ids.next().and_then(|_| data.last().cloned());
+        Ok(ThreadLoadedListResponse { data, next_cursor })
+    })
+}
+
+pub(in crate::app) fn read(call: Call) -> Handling {
+    call.answer(|client, params: ThreadReadParams| async move {
+        let thread = shown(&client, &params.thread_id, params.include_turns).await?;
+        Ok(ThreadResponse { thread })
+    })
+}
+
+async fn shown(client: &Connection, id: &str, with_turns: bool) -> Result<Thread, RpcError> {
+    let running = client.app().house().get(thread_id(id)?).await;
+    let stored = stored(client, id).await?;
+    let turns = if with_turns {
+        stored.turns.clone()
+    } else {
+        Vec::new()
+    };
+    let status = running.as_ref().map_or(ThreadStatus::NotLoaded, status);
+    let path = running.and_then(|thread| thread.configured().rollout_path.clone());
+    let shown = stored.thread(status, path);
+    Ok(Thread { turns, ..shown })
+}
+
+pub(in crate::app) fn archive(call: Call) -> Handling {
+    call.answer(|client, params: ThreadIdParams| async move {
+        let id = thread_id(&params.thread_id)?;
+        let house = client.app().house();
+        let store = house.store().map_err(RpcError::internal)?;
+        house.unload(id).await;
+        for id in subtree(&*store, id).await? {
+            store.archive(id).await.map_err(|error| storage(&error))?;
+            let thread_id = id.to_string();
+            let archived = ServerNotification::ThreadArchived(ThreadIdNotification { thread_id });
+            client.app().announce(&archived).await;
+        }
+        Ok(Empty {})
+    })
+}
+
+pub(in crate::app) fn unarchive(call: Call) -> Handling {
+    call.answer(|client, params: ThreadIdParams| async move {
+        let id = thread_id(&params.thread_id)?;
+        let store = client.app().house().store().map_err(RpcError::internal)?;
+        for id in subtree(&*store, id).await? {
+            store.unarchive(id).await.map_err(|error| storage(&error))?;
+        }
+        let thread = shown(&client, &params.thread_id, false).await?;
+        let thread_id = params.thread_id;
+        let unarchived = ServerNotification::ThreadUnarchived(ThreadIdNotification { thread_id });
+        client.app().announce(&unarchived).await;
+        Ok(ThreadResponse { thread })
+    })
+}
+
+/// Returns a thread and all that it spawned, itself last: what is cut short can be done again.
+async fn subtree(store: &dyn Store, root: SessionId) -> Result<Vec<SessionId>, RpcError> {
+    let rows = store.tree(root).await.map_err(|error| storage(&error))?;
+    let children = rows.iter().map(|row| row.session).filter(|id| *id != root);
+    Ok(children.chain([root]).collect())
+}

@@ -1,0 +1,583 @@
+//! Events of a session → notifications, for one client.
+//!
+//! One turn, as clients see it: `thread/status/changed` (active), `turn/started`, items and
+//! their deltas, `thread/tokenUsage/updated`, `thread/status/changed` (idle), `turn/completed`.
+
+pub(super) mod collab;
+pub(super) mod items;
+mod texts;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use troupe_protocol::command::StepStatus;
+use troupe_protocol::error::ErrorInfo;
+use troupe_protocol::event::{
+    AbortReason, ErrorEvent, McpStartupStatus, TextDelta, TurnAborted, TurnComplete, TurnStarted,
+};
+use troupe_protocol::usage::{TokenUsage, TokenUsageInfo};
+use troupe_protocol::{CallId, Event, EventMsg, ItemId, SubmissionId, TurnItem};
+
+use super::now_ms;
+use super::wire::item::ThreadItem;
+use super::wire::notification::{
+    ContentDeltaNotification, DeprecationNotification, ErrorNotification,
+    ItemCompletedNotification, ItemStartedNotification, McpServerStatus,
+    McpServerStatusNotification, ProgressNotification, ServerNotification,
+    SummaryDeltaNotification, SummaryPartNotification, TerminalNotification, TextDeltaNotification,
+    ThreadNameUpdatedNotification, ThreadNoteUpdatedNotification, ThreadStatusChangedNotification,
+    ThreadTokenUsage, TokenUsageBreakdown, TokenUsageUpdatedNotification,
+    TurnDiffUpdatedNotification, TurnNotification, TurnPlanStep, TurnPlanStepStatus,
+    TurnPlanUpdatedNotification, WarningNotification,
+};
+use super::wire::thread::{ActiveFlag, ThreadStatus};
+use super::wire::turn::{CodexErrorInfo, ItemsView, Turn, TurnError, TurnStatus};
+use collab::Collaboration;
+use texts::Texts;
+
+/// What must be remembered between events.
+#[derive(Debug)]
+pub(super) struct Translator {
+    thread: String,
+    turn: Option<OpenTurn>,
+    texts: Texts,
+    /// The part of each reasoning's summary that is being told.
+    summary_parts: HashMap<ItemId, u32>,
+    /// Calls that were told as work with other agents.
+    collaborations: HashSet<CallId>,
+    /// Open questions of this thread.
+    questions: BTreeMap<CallId, ActiveFlag>,
+}
+
+/// The turn that runs.
+#[derive(Debug)]
+pub(super) struct OpenTurn {
+    pub id: SubmissionId,
+    started_at_ms: i64,
+    error: Option<TurnError>,
+    last_message: Option<ThreadItem>,
+}
+
+impl Translator {
+    pub(super) fn new(thread: String) -> Self {
+        Self {
+            thread,
+            turn: None,
+            texts: Texts::default(),
+            summary_parts: HashMap::new(),
+            collaborations: HashSet::new(),
+            questions: BTreeMap::new(),
+        }
+    }
+
+    /// Takes up a thread whose turn runs already.
+    pub(super) fn in_turn(mut self, id: SubmissionId, started_at_ms: i64) -> Self {
+        self.turn = Some(OpenTurn::new(id, started_at_ms));
+        self
+    }
+
+    pub(super) fn turn(&self) -> Option<&OpenTurn> {
+        self.turn.as_ref()
+    }
+
+    pub(super) fn status(&self) -> ThreadStatus {
+        if self.turn.is_none() {
+            return ThreadStatus::Idle;
+        }
+        let mut active_flags: Vec<ActiveFlag> = self.questions.values().copied().collect();
+        active_flags.dedup();
+        ThreadStatus::Active { active_flags }
+    }
+
+    /// Returns what an event is for clients, usually nothing or one notification.
+    pub(super) fn translate(&mut self, event: &Event) -> Vec<ServerNotification> {
+        use ServerNotification as N;
+        match &event.msg {
+            EventMsg::TurnStarted(started) => self.turn_started(started),
+            EventMsg::TurnComplete(complete) => self.turn_complete(complete),
+            EventMsg::TurnAborted(aborted) => self.turn_aborted(aborted),
+            EventMsg::ItemStarted {
+                item,
+                turn_id,
+                started_at_ms,
+                ..
+            } => self.item_started(item, turn_id, *started_at_ms),
+            EventMsg::ItemCompleted {
+                item,
+                turn_id,
+                completed_at_ms,
+                ..
+            } => self.item_completed(item, turn_id, *completed_at_ms),
+            EventMsg::AgentMessageContentDelta(delta) => self.text(delta, N::AgentMessageDelta),
+            EventMsg::PlanDelta(delta) => self.text(delta, N::PlanDelta),
+            EventMsg::ReasoningContentDelta(delta) => self.summary(delta),
+            EventMsg::ReasoningRawContentDelta(delta) => self.reasoning(delta),
+            EventMsg::AgentReasoningSectionBreak {
+                item_id,
+                summary_index,
+            } => self.summary_part(event, item_id, *summary_index),
+            EventMsg::ExecCommandOutputDelta(delta) => {
+                let text = self.texts.output(&delta.call_id, &delta.chunk);
+                let piece =
+                    text.map(|text| N::CommandOutputDelta(self.piece(event, &delta.call_id, text)));
+                piece.into_iter().collect()
+            }
+            EventMsg::TerminalInteraction {
+                call_id,
+                process_id,
+                stdin,
+            } => vec![N::TerminalInteraction(TerminalNotification {
+                thread_id: self.thread.clone(),
+                turn_id: event.id.0.clone(),
+                item_id: call_id.0.clone(),
+                process_id: process_id.clone(),
+                stdin: stdin.clone(),
+            })],
+            EventMsg::McpToolCallProgress {
+                call_id, message, ..
+            } => vec![N::McpToolCallProgress(ProgressNotification {
+                thread_id: self.thread.clone(),
+                turn_id: event.id.0.clone(),
+                item_id: call_id.0.clone(),
+                message: message.clone().unwrap_or_default(),
+            })],
+            EventMsg::PlanUpdate { explanation, plan } => {
+                let step = |step: &troupe_protocol::command::PlanStep| TurnPlanStep {
+                    step: step.step.clone(),
+                    status: match step.status {
+                        StepStatus::Pending => TurnPlanStepStatus::Pending,
+                        StepStatus::InProgress => TurnPlanStepStatus::InProgress,
+                        StepStatus::Completed => TurnPlanStepStatus::Completed,
+                    },
+                };
+                vec![N::TurnPlanUpdated(TurnPlanUpdatedNotification {
+                    thread_id: self.thread.clone(),
+                    turn_id: event.id.0.clone(),
+                    explanation: explanation.clone(),
+                    plan: plan.iter().map(step).collect(),
+                })]
+            }
+            EventMsg::TurnDiff { unified_diff } => {
+                vec![N::TurnDiffUpdated(TurnDiffUpdatedNotification {
+                    thread_id: self.thread.clone(),
+                    turn_id: event.id.0.clone(),
+                    diff: unified_diff.clone(),
+                })]
+            }
+            EventMsg::TokenCount {
+                info: Some(info), ..
+            } => vec![N::ThreadTokenUsageUpdated(self.usage(event, info))],
+            EventMsg::ThreadNameUpdated { thread_name } => {
+                vec![N::ThreadNameUpdated(ThreadNameUpdatedNotification {
+                    thread_id: self.thread.clone(),
+                    thread_name: thread_name.clone(),
+                })]
+            }
+            EventMsg::ThreadNoteUpdated { thread_note } => {
+                vec![N::ThreadNoteUpdated(ThreadNoteUpdatedNotification {
+                    thread_id: self.thread.clone(),
+                    thread_note: thread_note.clone(),
+                })]
+            }
+            EventMsg::Error(error) => self.error(error),
+            EventMsg::StreamError(error) => vec![N::Error(ErrorNotification {
+                thread_id: self.thread.clone(),
+                turn_id: event.id.0.clone(),
+                error: TurnError {
+                    message: error.message.clone(),
+                    codex_error_info: error.error_info.as_ref().and_then(error_info),
+                    additional_details: None,
+                },
+                will_retry: true,
+            })],
+            EventMsg::Warning { message } => vec![self.warning(message.clone())],
+            EventMsg::DeprecationNotice { summary, details } => {
+                vec![N::DeprecationNotice(DeprecationNotification {
+                    summary: summary.clone(),
+                    details: details.clone(),
+                })]
+            }
+            EventMsg::McpStartupUpdate { server, status } => {
+                vec![N::McpServerStatus(self.mcp_status(server, status))]
+            }
+            EventMsg::EnteredReviewMode {
+                user_facing_hint, ..
+            } => {
+                let review = user_facing_hint.clone().unwrap_or_default();
+                let id = format!("review-{}", event.id);
+                self.whole_item(event, ThreadItem::EnteredReviewMode { id, review })
+            }
+            EventMsg::ExitedReviewMode { review_output } => {
+                let review = items::review_text(review_output.as_ref());
+                let id = format!("reviewed-{}", event.id);
+                self.whole_item(event, ThreadItem::ExitedReviewMode { id, review })
+            }
+            EventMsg::ExecApprovalRequest(it) if it.agent.is_none() => {
+                self.question(&it.call_id, ActiveFlag::WaitingOnApproval)
+            }
+            EventMsg::ApplyPatchApprovalRequest(it) if it.agent.is_none() => {
+                self.question(&it.call_id, ActiveFlag::WaitingOnApproval)
+            }
+            EventMsg::RequestUserInput(it) if it.agent.is_none() => {
+                self.question(&it.call_id, ActiveFlag::WaitingOnUserInput)
+            }
+            EventMsg::ElicitationRequest(it) if it.agent.is_none() => {
+                self.question(&it.id, ActiveFlag::WaitingOnUserInput)
+            }
+            EventMsg::ApprovalResolved { call_id, .. }
+            | EventMsg::UserInputResolved { call_id, .. }
+            | EventMsg::ElicitationResolved { id: call_id, .. } => self.resolved(call_id),
+            other => match Collaboration::of(other) {
+                Some(collaboration) => self.collaboration(event, collaboration),
+                // The rest is told by items, is an answer, or concerns other ways in.
+                None => Vec::new(),
+            },
+        }
+    }
+
+    fn turn_started(&mut self, started: &TurnStarted) -> Vec<ServerNotification> {
+        let turn = OpenTurn::new(started.turn_id.clone(), started.started_at_ms);
+        let told = turn.snapshot(TurnStatus::InProgress, ItemsView::NotLoaded, None);
+        self.turn = Some(turn);
+        vec![
+            self.status_changed(),
+            ServerNotification::TurnStarted(TurnNotification {
+                thread_id: self.thread.clone(),
+                turn: told,
+            }),
+        ]
+    }
+
+    fn turn_complete(&mut self, complete: &TurnComplete) -> Vec<ServerNotification> {
+        let duration_ms = i64::try_from(complete.duration_ms).unwrap_or(i64::MAX);
+        self.turn_over(&complete.turn_id, TurnStatus::Completed, Some(duration_ms))
+    }
+
+    fn turn_aborted(&mut self, aborted: &TurnAborted) -> Vec<ServerNotification> {
+        let status = match aborted.reason {
+            AbortReason::Error | AbortReason::BudgetLimited | AbortReason::Crash => {
+                TurnStatus::Failed
+            }
+            _ => TurnStatus::Interrupted,
+        };
+        self.turn_over(&aborted.turn_id, status, None)
+    }
+
+    fn turn_over(
+        &mut self,
+        id: &SubmissionId,
+        status: TurnStatus,
+        duration_ms: Option<i64>,
+    ) -> Vec<ServerNotification> {
+        // A turn of an earlier life of the session is in its history.
+        let Some(turn) = self.turn.take_if(|turn| turn.id == *id) else {
+            return Vec::new();
+        };
+        self.questions.clear();
+        self.texts = Texts::default();
+        self.summary_parts.clear();
+        self.collaborations.clear();
+        let duration_ms = duration_ms.unwrap_or_else(|| now_ms() - turn.started_at_ms);
+        let turn = turn.snapshot(status, ItemsView::Summary, Some(duration_ms));
+        vec![
+            self.status_changed(),
+            ServerNotification::TurnCompleted(TurnNotification {
+                thread_id: self.thread.clone(),
+                turn,
+            }),
+        ]
+    }
+
+    fn item_started(
+        &mut self,
+        item: &TurnItem,
+        turn: &SubmissionId,
+        started_at_ms: i64,
+    ) -> Vec<ServerNotification> {
+        if let TurnItem::ToolCall(call) = item
+            && collab::collaborates(&call.tool)
+        {
+            // It is told when it turns out to be work with other agents, or when it is over.
+            return Vec::new();
+        }
+        let started = items::item(item).map(|item| {
+            ServerNotification::ItemStarted(ItemStartedNotification {
+                thread_id: self.thread.clone(),
+                turn_id: turn.0.clone(),
+                item,
+                started_at_ms,
+            })
+        });
+        started.into_iter().collect()
+    }
+
+    fn item_completed(
+        &mut self,
+        item: &TurnItem,
+        turn: &SubmissionId,
+        completed_at_ms: i64,
+    ) -> Vec<ServerNotification> {
+        self.texts.is_over(item.id());
+        self.summary_parts.remove(item.id());
+        let call = CallId(item.id().0.clone());
+        if self.collaborations.remove(&call) {
+            return Vec::new();
+        }
+        let Some(item) = items::item(item) else {
+            return Vec::new();
+        };
+        if let (ThreadItem::AgentMessage { .. }, Some(turn)) = (&item, &mut self.turn) {
+            turn.last_message = Some(item.clone());
+        }
+        vec![self.completed(&turn.0, item, completed_at_ms)]
+    }
+
+    fn completed(&self, turn: &str, item: ThreadItem, at_ms: i64) -> ServerNotification {
+        ServerNotification::ItemCompleted(ItemCompletedNotification {
+            thread_id: self.thread.clone(),
+            turn_id: turn.to_owned(),
+            item,
+            completed_at_ms: at_ms,
+        })
+    }
+
+    fn started(&self, turn: &str, item: ThreadItem) -> ServerNotification {
+        ServerNotification::ItemStarted(ItemStartedNotification {
+            thread_id: self.thread.clone(),
+            turn_id: turn.to_owned(),
+            item,
+            started_at_ms: now_ms(),
+        })
+    }
+
+    fn whole_item(&self, event: &Event, item: ThreadItem) -> Vec<ServerNotification> {
+        let turn = &event.id.0;
+        vec![
+            self.started(turn, item.clone()),
+            self.completed(turn, item, now_ms()),
+        ]
+    }
+
+    fn collaboration(&mut self, event: &Event, it: Collaboration) -> Vec<ServerNotification> {
+        let turn = &event.id.0;
+        vec![match it {
+            Collaboration::Begun(call, item) => {
+                self.collaborations.insert(call);
+                self.started(turn, item)
+            }
+            Collaboration::Ended(call, item) => {
+                // The call itself ends a moment later.
+                self.collaborations.insert(call);
+                self.completed(turn, item, now_ms())
+            }
+        }]
+    }
+
+    fn text(
+        &mut self,
+        delta: &TextDelta,
+        tell: impl FnOnce(TextDeltaNotification) -> ServerNotification,
+    ) -> Vec<ServerNotification> {
+        let piece = self.texts.piece(delta).map(|text| {
+            tell(TextDeltaNotification {
+                thread_id: self.thread.clone(),
+                turn_id: delta.turn_id.0.clone(),
+                item_id: delta.item_id.0.clone(),
+                delta: text,
+            })
+        });
+        piece.into_iter().collect()
+    }
+
+    fn summary(&mut self, delta: &TextDelta) -> Vec<ServerNotification> {
+        let index = self.summary_parts.get(&delta.item_id);
+        let summary_index = index.copied().unwrap_or_default();
+        let piece = self.texts.piece(delta).map(|text| {
+            ServerNotification::ReasoningSummaryDelta(SummaryDeltaNotification {
+                thread_id: self.thread.clone(),
+                turn_id: delta.turn_id.0.clone(),
+                item_id: delta.item_id.0.clone(),
+                delta: text,
+                summary_index,
+            })
+        });
+        piece.into_iter().collect()
+    }
+
+    fn summary_part(
+        &mut self,
+        event: &Event,
+        item_id: &ItemId,
+        summary_index: u32,
+    ) -> Vec<ServerNotification> {
+        self.summary_parts.insert(item_id.clone(), summary_index);
+        vec![ServerNotification::ReasoningSummaryPart(
+            SummaryPartNotification {
+                thread_id: self.thread.clone(),
+                turn_id: event.id.0.clone(),
+                item_id: item_id.0.clone(),
+                summary_index,
+            },
+        )]
+    }
+
+    fn reasoning(&mut self, delta: &TextDelta) -> Vec<ServerNotification> {
+        let piece = self.texts.piece(delta).map(|text| {
+            ServerNotification::ReasoningDelta(ContentDeltaNotification {
+                thread_id: self.thread.clone(),
+                turn_id: delta.turn_id.0.clone(),
+                item_id: delta.item_id.0.clone(),
+                delta: text,
+                content_index: 0,
+            })
+        });
+        piece.into_iter().collect()
+    }
+
+    fn piece(&self, event: &Event, call: &CallId, delta: String) -> TextDeltaNotification {
+        TextDeltaNotification {
+            thread_id: self.thread.clone(),
+            turn_id: event.id.0.clone(),
+            item_id: call.0.clone(),
+            delta,
+        }
+    }
+
+    fn usage(&self, event: &Event, info: &TokenUsageInfo) -> TokenUsageUpdatedNotification {
+        TokenUsageUpdatedNotification {
+            thread_id: self.thread.clone(),
+            turn_id: event.id.0.clone(),
+            token_usage: token_usage(info),
+        }
+    }
+
+    /// An error that ends the turn is told, and again with the turn. Any other ends nothing.
+    fn error(&mut self, error: &ErrorEvent) -> Vec<ServerNotification> {
+        match (&mut self.turn, error.fatal) {
+            (Some(turn), true) if error.error_info != Some(ErrorInfo::Interrupted) => {
+                let told = TurnError {
+                    message: error.message.clone(),
+                    codex_error_info: error.error_info.as_ref().and_then(error_info),
+                    additional_details: None,
+                };
+                turn.error = Some(told.clone());
+                vec![ServerNotification::Error(ErrorNotification {
+                    thread_id: self.thread.clone(),
+                    turn_id: turn.id.0.clone(),
+                    error: told,
+                    will_retry: false,
+                })]
+            }
+            (_, true) => Vec::new(),
+            (_, false) => vec![self.warning(error.message.clone())],
+        }
+    }
+
+    fn warning(&self, message: String) -> ServerNotification {
+        ServerNotification::Warning(WarningNotification {
+            thread_id: Some(self.thread.clone()),
+            message,
+        })
+    }
+
+    fn mcp_status(&self, server: &str, status: &McpStartupStatus) -> McpServerStatusNotification {
+        let (status, error) = match status {
+            McpStartupStatus::Starting => (McpServerStatus::Starting, None),
+            McpStartupStatus::Ready => (McpServerStatus::Ready, None),
+            McpStartupStatus::Failed { error } => (McpServerStatus::Failed, Some(error.clone())),
+            McpStartupStatus::Cancelled => (McpServerStatus::Cancelled, None),
+        };
+        McpServerStatusNotification {
+            thread_id: Some(self.thread.clone()),
+            name: server.to_owned(),
+            status,
+            error,
+        }
+    }
+
+    fn question(&mut self, call: &CallId, flag: ActiveFlag) -> Vec<ServerNotification> {
+        self.questions.insert(call.clone(), flag);
+        vec![self.status_changed()]
+    }
+
+    fn resolved(&mut self, call: &CallId) -> Vec<ServerNotification> {
+        match self.questions.remove(call) {
+            Some(_) if self.turn.is_some() => vec![self.status_changed()],
+            Some(_) | None => Vec::new(),
+        }
+    }
+
+    fn status_changed(&self) -> ServerNotification {
+        ServerNotification::ThreadStatusChanged(ThreadStatusChangedNotification {
+            thread_id: self.thread.clone(),
+            status: self.status(),
+        })
+    }
+}
+
+impl OpenTurn {
+    fn new(id: SubmissionId, started_at_ms: i64) -> Self {
+        Self {
+            id,
+            started_at_ms,
+            error: None,
+            last_message: None,
+        }
+    }
+
+    fn snapshot(&self, status: TurnStatus, view: ItemsView, duration_ms: Option<i64>) -> Turn {
+        Turn {
+            id: self.id.0.clone(),
+            items: self.last_message.clone().into_iter().collect(),
+            items_view: view,
+            status,
+            error: self.error.clone(),
+            started_at: Some(self.started_at_ms / 1000),
+            completed_at: duration_ms.map(|ms| (self.started_at_ms + ms) / 1000),
+            duration_ms,
+        }
+    }
+}
+
+pub(super) fn token_usage(info: &TokenUsageInfo) -> ThreadTokenUsage {
+    let breakdown = |usage: &TokenUsage| TokenUsageBreakdown {
+        total_tokens: usage.total_tokens,
+        input_tokens: usage.input_tokens,
+        cached_input_tokens: usage.cached_input_tokens,
+        cache_write_input_tokens: usage.cache_write_input_tokens,
+        output_tokens: usage.output_tokens,
+        reasoning_output_tokens: usage.reasoning_output_tokens,
+    };
+    ThreadTokenUsage {
+        total: breakdown(&info.total_token_usage),
+        last: breakdown(&info.last_token_usage),
+        model_context_window: info.model_context_window,
+    }
+}
+
+/// Returns the kind of an error, if clients know it.
+pub(super) fn error_info(info: &ErrorInfo) -> Option<CodexErrorInfo> {
+    Some(match *info {
+        ErrorInfo::ContextWindowExceeded => CodexErrorInfo::ContextWindowExceeded,
+        ErrorInfo::UsageLimitExceeded => CodexErrorInfo::UsageLimitExceeded,
+        ErrorInfo::ServerOverloaded => CodexErrorInfo::ServerOverloaded,
+        ErrorInfo::HttpConnectionFailed { http_status_code } => {
+            CodexErrorInfo::HttpConnectionFailed { http_status_code }
+        }
+        ErrorInfo::ResponseStreamConnectionFailed { http_status_code } => {
+            CodexErrorInfo::ResponseStreamConnectionFailed { http_status_code }
+        }
+        ErrorInfo::ResponseStreamDisconnected { http_status_code } => {
+            CodexErrorInfo::ResponseStreamDisconnected { http_status_code }
+        }
+        ErrorInfo::ResponseTooManyFailedAttempts { http_status_code } => {
+            CodexErrorInfo::ResponseTooManyFailedAttempts { http_status_code }
+        }
+        ErrorInfo::InternalServerError => CodexErrorInfo::InternalServerError,
+        ErrorInfo::Unauthorized => CodexErrorInfo::Unauthorized,
+        ErrorInfo::BadRequest => CodexErrorInfo::BadRequest,
+        ErrorInfo::SandboxError => CodexErrorInfo::SandboxError,
+        ErrorInfo::ThreadRollbackFailed => CodexErrorInfo::ThreadRollbackFailed,
+        ErrorInfo::Interrupted => return None,
+        _ => CodexErrorInfo::Other,
+    })
+}

@@ -1,0 +1,91 @@
+//! `turn/*`: what a thread is asked to do.
+
+use troupe_protocol::input::UserInput;
+use troupe_protocol::session::TurnOverrides;
+
+use super::call::{Call, Handling, Reply, thread_id};
+use super::connection::Connection;
+use super::subscription::{Control, NewTurn};
+use super::threads;
+use super::wire::turn::{TurnInterruptParams, TurnStartParams, TurnSteerParams};
+use crate::rpc::RpcError;
+
+pub(super) fn start(call: Call) -> Handling {
+    call.pass(|client, params: TurnStartParams, reply| async move {
+        let input = Box::new(NewTurn {
+            items: params.input.into_iter().map(Into::into).collect(),
+            overrides: TurnOverrides {
+                cwd: params.cwd,
+                approval_policy: params.approval_policy.map(Into::into),
+                sandbox_policy: params.sandbox_policy.map(Into::into),
+                model: params.model,
+                effort: params.effort.map(|effort| effort.0),
+                summary: params.summary.map(|summary| summary.0),
+                collaboration_mode: params.collaboration_mode.map(|mode| mode.0),
+                personality: params.personality.map(|personality| personality.0),
+            },
+            output_schema: params.output_schema,
+        });
+        let control = |reply| Control::Start { input, reply };
+        hand_over(&client, &params.thread_id, reply, control).await;
+    })
+}
+
+pub(super) fn steer(call: Call) -> Handling {
+    call.pass(|client, params: TurnSteerParams, reply| async move {
+        let items: Vec<UserInput> = params.input.into_iter().map(Into::into).collect();
+        if items.is_empty() {
+            let error = RpcError::invalid_request("input must not be empty");
+            return reply.refuse(error).await;
+        }
+        let expected = params.expected_turn_id;
+        let control = |reply| Control::Steer {
+            items,
+            expected,
+            reply,
+        };
+        hand_over(&client, &params.thread_id, reply, control).await;
+    })
+}
+
+pub(super) fn interrupt(call: Call) -> Handling {
+    call.pass(|client, params: TurnInterruptParams, reply| async move {
+        let turn = params.turn_id;
+        let control = |reply| Control::Interrupt { turn, reply };
+        hand_over(&client, &params.thread_id, reply, control).await;
+    })
+}
+
+/// Hands a request to the client's subscription, which answers it in its place among the
+/// events. A client that does not follow the thread yet does from now on.
+async fn hand_over(
+    client: &Connection,
+    thread: &str,
+    reply: Reply,
+    control: impl FnOnce(Reply) -> Control,
+) {
+    if let Err(error) = followed(client, thread).await {
+        return reply.refuse(error).await;
+    }
+    let controls = thread_id(thread).ok().and_then(|id| {
+        let subscriptions = client.subscriptions();
+        Some(subscriptions.get(&id)?.controls())
+    });
+    match controls {
+        // A subscription that ends meanwhile drops the request, which is then answered so.
+        Some(controls) => drop(controls.send(control(reply)).await),
+        None => reply.refuse(not_loaded(thread)).await,
+    }
+}
+
+async fn followed(client: &Connection, thread: &str) -> Result<(), RpcError> {
+    let loaded = client.app().house().get(thread_id(thread)?).await;
+    let thread = loaded.ok_or_else(|| not_loaded(thread))?;
+    threads::follow(client, thread).await
+}
+
+fn not_loaded(thread: &str) -> RpcError {
+    RpcError::invalid_request(format!(
+        "thread not found: {thread}; thread/resume brings a stored one back"
+    ))
+}

@@ -1,0 +1,157 @@
+//! The way to a peer: one bounded queue, one writer.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::io::{AsyncWrite, AsyncWriteExt};
+use tokio::sync::{mpsc, oneshot};
+
+use super::message::{Answer, Asked, Dialect, RequestId, Response, RpcError};
+use crate::limits::{OUTBOX_QUEUED_MAX, WRITE_BATCH_BYTES_MAX};
+
+/// Nobody reads any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the client is gone")]
+pub struct Gone;
+
+/// Where what goes to a peer is handed in, in the order in which it is sent. Cheap to clone.
+/// Who hands in more than the peer takes waits: nothing is dropped, and nobody else waits.
+#[derive(Debug, Clone)]
+pub struct Outbox {
+    dialect: Dialect,
+    messages: mpsc::Sender<Vec<u8>>,
+    asked: Arc<Mutex<Asking>>,
+}
+
+/// Requests of ours that have no answer yet.
+#[derive(Debug, Default)]
+struct Asking {
+    last: i64,
+    open: HashMap<i64, oneshot::Sender<Result<serde_json::Value, RpcError>>>,
+}
+
+/// A request of ours that was sent. Dropping it withdraws it: a later answer is nobody's.
+#[derive(Debug)]
+pub struct PeerRequest {
+    id: i64,
+    answer: oneshot::Receiver<Result<serde_json::Value, RpcError>>,
+    asked: Arc<Mutex<Asking>>,
+}
+
+impl Outbox {
+    /// Returns an outbox, and what a writer takes messages from.
+    pub fn new(dialect: Dialect) -> (Self, mpsc::Receiver<Vec<u8>>) {
+        let (messages, written) = mpsc::channel(OUTBOX_QUEUED_MAX);
+        let outbox = Self {
+            dialect,
+            messages,
+            asked: Arc::default(),
+        };
+        (outbox, written)
+    }
+
+    /// Sends something that is a whole message by itself.
+    pub async fn send(&self, message: &impl Serialize) -> Result<(), Gone> {
+        let text = match serde_json::to_vec(message) {
+            Ok(text) => text,
+            Err(error) => {
+                // What JSON cannot express is told of, so that nobody waits for it.
+                let error = RpcError::internal(format!("a message cannot be written: {error}"));
+                let answer = Answer::<()>::new(self.dialect, None, Err(&error));
+                serde_json::to_vec(&answer).unwrap_or_default()
+            }
+        };
+        self.messages.send(text).await.map_err(|_| Gone)
+    }
+
+    /// Answers a request of the peer, or something that could not be read.
+    pub async fn answer<T: Serialize>(
+        &self,
+        id: Option<&RequestId>,
+        outcome: Result<&T, &RpcError>,
+    ) -> Result<(), Gone> {
+        self.send(&Answer::new(self.dialect, id, outcome)).await
+    }
+
+    /// Refuses a request of the peer.
+    pub async fn refuse(&self, id: Option<&RequestId>, error: &RpcError) -> Result<(), Gone> {
+        self.answer::<()>(id, Err(error)).await
+    }
+
+    /// Asks the peer something.
+    pub async fn ask(&self, method: &str, params: &impl Serialize) -> Result<PeerRequest, Gone> {
+        let (reply, answer) = oneshot::channel();
+        let id = {
+            let mut asking = lock(&self.asked);
+            asking.last += 1;
+            let id = asking.last;
+            asking.open.insert(id, reply);
+            id
+        };
+        let request = PeerRequest {
+            id,
+            answer,
+            asked: Arc::clone(&self.asked),
+        };
+        self.send(&Asked::new(self.dialect, id, method, params))
+            .await?;
+        Ok(request)
+    }
+
+    /// Hands an answer to whoever asked. One that nobody waits for any more is dropped.
+    pub fn answered(&self, response: Response) {
+        let asker = lock(&self.asked).open.remove(&response.id);
+        if let Some(asker) = asker {
+            asker.send(response.outcome).ok();
+        }
+    }
+}
+
+impl PeerRequest {
+    pub fn id(&self) -> i64 {
+        self.id
+    }
+
+    /// Returns the peer's answer. An answer that is not of this shape is an error too.
+    pub async fn answer<T: DeserializeOwned>(mut self) -> Result<T, RpcError> {
+        let gone = |_| Err(RpcError::internal(Gone.to_string()));
+        let value = (&mut self.answer).await.unwrap_or_else(gone)?;
+        serde_path_to_error::deserialize(value)
+            .map_err(|error| RpcError::invalid_params(error.to_string()))
+    }
+}
+
+impl Drop for PeerRequest {
+    fn drop(&mut self) {
+        lock(&self.asked).open.remove(&self.id);
+    }
+}
+
+fn lock(asked: &Mutex<Asking>) -> MutexGuard<'_, Asking> {
+    // Each change of the table is whole or absent.
+    asked.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Writes messages as lines, as many at once as wait, until all outboxes are gone or nobody
+/// reads.
+pub async fn write_lines(
+    mut messages: mpsc::Receiver<Vec<u8>>,
+    mut sink: impl AsyncWrite + Unpin,
+) -> std::io::Result<()> {
+    let mut batch = Vec::new();
+    while let Some(message) = messages.recv().await {
+        batch.extend_from_slice(&message);
+        batch.push(b'\n');
+        while batch.len() < WRITE_BATCH_BYTES_MAX
+            && let Ok(message) = messages.try_recv()
+        {
+            batch.extend_from_slice(&message);
+            batch.push(b'\n');
+        }
+        sink.write_all(&batch).await?;
+        sink.flush().await?;
+        batch.clear();
+    }
+    Ok(())
+}
