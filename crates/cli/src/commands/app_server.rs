@@ -1,5 +1,7 @@
 //! `troupe app-server`: many threads for clients that speak JSON-RPC.
 
+mod generate;
+
 use std::env;
 use std::str::FromStr;
 
@@ -16,6 +18,7 @@ use crate::failure::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::layers::ConfigSource;
 use crate::wiring::Wiring;
+use generate::Generate;
 
 #[derive(Debug, Args)]
 #[command(
@@ -27,12 +30,15 @@ Example:
   printf '%s\\n' '{\"id\":1,\"method\":\"initialize\",\"params\":{\"clientInfo\":{\"name\":\"me\",\"version\":\"1\"}}}' \\
     | troupe app-server"
 )]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct AppServerArguments {
     /// Where clients reach the server: stdio://
     #[arg(long, value_name = "URL", default_value = "stdio://")]
     listen: Listen,
     #[command(flatten)]
     overrides: Overrides,
+    #[command(subcommand)]
+    generate: Option<Generate>,
 }
 
 /// Where an app-server listens.
@@ -53,6 +59,9 @@ impl FromStr for Listen {
 }
 
 pub fn run(arguments: AppServerArguments, overrides: Overrides, layers: Layers) -> Outcome {
+    if let Some(generate) = arguments.generate {
+        return generate.run();
+    }
     let cwd = env::current_dir().map_err(Failure::not_started)?;
     let source = ConfigSource {
         home: Home::find()?,
