@@ -4,8 +4,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::bench;
 use crate::commands::{
-    agents, app_server, apply_patch, completion, config, demo, doctor, exec, mcp, mock_model,
-    models, proto, review, roles, rules, sessions, skills, undo,
+    agents, app_server, apply_patch, completion, config, demo, doctor, exec, mcp, mcp_server,
+    mock_model, models, proto, review, roles, rules, sessions, skills, undo,
 };
 
 /// A local coding-agent engine in which one agent can run many.
@@ -44,6 +44,8 @@ pub enum Command {
     Proto(proto::ProtoArguments),
     /// Serve threads to editors and scripts over JSON-RPC.
     AppServer(app_server::AppServerArguments),
+    /// Offer sessions to other agents as tools, over the Model Context Protocol.
+    McpServer(Box<mcp_server::McpServerArguments>),
     /// List, show, export and archive sessions.
     Sessions(sessions::SessionsArguments),
     /// Bring files back to what they were before a session's last turns.

@@ -7,8 +7,10 @@ pub mod completion;
 pub mod config;
 pub mod demo;
 pub mod doctor;
+mod door;
 pub mod exec;
 pub mod mcp;
+pub mod mcp_server;
 pub mod mock_model;
 pub mod models;
 mod one_op;
@@ -48,6 +50,7 @@ pub fn run(cli: Cli) -> Outcome {
         Some(Command::Review(command)) => exec::run(command.into_exec(), overrides, layers),
         Some(Command::Proto(arguments)) => proto::run(arguments, overrides, layers),
         Some(Command::AppServer(arguments)) => app_server::run(arguments, overrides, layers),
+        Some(Command::McpServer(arguments)) => mcp_server::run(*arguments, overrides, layers),
         Some(Command::Sessions(arguments)) => sessions::run(arguments, overrides, layers),
         Some(Command::Undo(arguments)) => undo::run(arguments, overrides, layers),
         Some(Command::Agents(arguments)) => agents::run(arguments, overrides, layers),
@@ -76,6 +79,7 @@ fn needs_no_configuration(command: &Command) -> bool {
         | Command::Review(_)
         | Command::Proto(_)
         | Command::AppServer(_)
+        | Command::McpServer(_)
         | Command::Undo(_)
         | Command::Agents(_)
         | Command::Models(_)

@@ -5,7 +5,6 @@
 //!                                      └─ human ─► stderr; the final message ─► stdout
 //! ```
 
-pub mod answers;
 pub mod changes;
 pub mod children;
 pub mod command_line;

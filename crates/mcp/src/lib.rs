@@ -1,4 +1,5 @@
-//! The client of the Model Context Protocol: servers that bring tools and resources.
+//! The Model Context Protocol: servers that bring tools and resources, and what this program
+//! offers to clients itself ([`serve`]).
 //!
 //! ```text
 //! session ──gather──► Servers ──► Server (an actor per configuration) ──► Connection ──► rmcp
@@ -33,6 +34,7 @@ mod lines;
 mod name;
 mod resources;
 mod roster;
+pub mod serve;
 mod server;
 mod source;
 mod stdio;

@@ -47,3 +47,10 @@ pub(crate) const IMAGE_BASE64_BYTES_MAX: usize = 8 * 1024 * 1024;
 pub(crate) const IMAGES_MAX: usize = 8;
 /// A result that is kept as the server wrote it; of a larger one the text is kept.
 pub(crate) const RESULT_BYTES_MAX: usize = 64 * 1024;
+
+// Clients of ours
+/// Clients that have a session over HTTP at the same time. One more is refused.
+pub(crate) const HTTP_CLIENTS_MAX: usize = 256;
+/// How long one may say nothing, and be told nothing, before its session is forgotten. A call
+/// that waits for an agent is silent for long.
+pub(crate) const HTTP_CLIENT_IDLE_TIME: Duration = Duration::from_hours(24);

@@ -4,6 +4,7 @@
 //! at a time, over every transport. [`app`] is the app-server: JSON-RPC ([`rpc`]) for clients of
 //! the Codex family.
 //! [`house`] runs many sessions in one process, for the ways in that need more than one.
+//! [`mcp`] offers them to outside agents as tools.
 //! Around it is what any listener needs: [`token`] (who may come in), `guard` (which pages of
 //! a browser may), `tls`, `unix_socket` (a socket as a file), `connection` (accepting, with a
 //! bound).
@@ -12,8 +13,10 @@
 //! state that is not about connections. A client that goes away changes nothing in a session.
 
 pub mod app;
+pub mod headless;
 pub mod house;
 pub mod limits;
+pub mod mcp;
 pub mod pipe;
 pub mod proto;
 pub mod rpc;

@@ -90,3 +90,28 @@ pub const SUBSCRIPTION_REQUESTS_QUEUED_MAX: usize = 32;
 
 /// Rows of a list that asks for no number.
 pub const LIST_ROWS_DEFAULT: usize = 25;
+
+/// How long `troupe_sessions_prompt` and `troupe_sessions_wait` wait if nobody says.
+pub const MCP_WAIT_MS_DEFAULT: u64 = 5 * 60 * 1_000;
+
+/// The longest that they wait. What is asked for beyond it is cut to it.
+pub const MCP_WAIT_MS_MAX: u64 = 24 * 60 * 60 * 1_000;
+
+/// Sessions that one call can wait for. More are refused.
+pub const MCP_WAIT_SESSIONS_MAX: usize = 256;
+
+/// Characters of one message or output in a progress notification.
+pub const MCP_PROGRESS_CHARS_MAX: usize = 200;
+
+/// Tasks in one list, if nobody says, and at most.
+pub const MCP_TASKS_DEFAULT: usize = 25;
+pub const MCP_TASKS_MAX: usize = 100;
+
+/// Characters of a tool's output in a transcript; the rest is counted.
+pub const MCP_OUTPUT_CHARS_MAX: usize = 4_000;
+
+/// Characters of one page of a transcript. The page ends after the item that goes over it.
+pub const MCP_PAGE_CHARS_MAX: usize = 64_000;
+
+/// How far into a line of a log the kind of its event is looked for. Ids stand before it.
+pub const MCP_LINE_HEAD_BYTES: usize = 512;

@@ -18,7 +18,7 @@ mod lines;
 mod pace;
 mod receipts;
 mod seats;
-mod web;
+pub(crate) mod web;
 mod ws;
 
 use std::io;
@@ -76,6 +76,8 @@ pub enum Error {
     Remote { address: Address },
     #[error("{address} asks for a token, and there is none")]
     NoToken { address: Address },
+    #[error("{address} cannot be served here; use http:HOST:PORT")]
+    NotHttp { address: Address },
 }
 
 /// A server that has its addresses and waits for its session.
@@ -244,7 +246,7 @@ fn offers(protocol: Protocol) -> &'static [&'static [u8]] {
     }
 }
 
-async fn bind_net(
+pub(crate) async fn bind_net(
     place: &HostPort,
     reach: Reach,
     address: &Address,

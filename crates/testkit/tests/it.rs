@@ -17,6 +17,7 @@ mod it {
     mod host;
     mod house;
     mod mcp;
+    mod mcp_server;
     mod models;
     mod personality;
     mod plan;

@@ -25,7 +25,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ),
     (
         "server",
-        &["protocol", "transport", "engine", "agents", "store"],
+        &["protocol", "transport", "engine", "agents", "store", "mcp"],
     ),
     ("client", &["protocol", "transport"]),
     ("cluster", &["protocol", "store"]),

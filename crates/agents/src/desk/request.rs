@@ -6,6 +6,7 @@ use serde_json::Value;
 use troupe_protocol::agent::AgentOrigin;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::policy::{ApprovalPolicy, ReasoningEffort, SandboxMode, SandboxPolicy};
+use troupe_protocol::session::TurnContext;
 use troupe_protocol::spawn::{ApprovalRoute, CallbackConfig, HistoryShare};
 use troupe_protocol::tree::{CallbackMode, OnParentInterrupt};
 use troupe_protocol::{CallId, SubmissionId};
@@ -64,6 +65,22 @@ pub struct Turn {
     pub reasoning_effort: Option<ReasoningEffort>,
     pub approval_policy: ApprovalPolicy,
     pub sandbox_policy: SandboxPolicy,
+}
+
+impl Turn {
+    /// Returns what a child inherits that a person makes, outside of any turn.
+    pub fn outside(context: &TurnContext) -> Self {
+        Self {
+            task: SubmissionId::default(),
+            call: None,
+            message_index: 0,
+            cwd: context.cwd.clone(),
+            model: context.model.clone(),
+            reasoning_effort: context.effort,
+            approval_policy: context.approval_policy,
+            sandbox_policy: context.sandbox_policy.clone(),
+        }
+    }
 }
 
 impl From<&CallContext> for Turn {

@@ -20,10 +20,10 @@ use troupe_protocol::op::{ConfigureSession, ReviewRequest};
 use troupe_protocol::session::{SessionSource, TurnOverrides};
 use troupe_protocol::usage::TokenUsage;
 use troupe_protocol::{Event, EventMsg, Op, Submission, SubmissionId};
+use troupe_server::headless::Headless;
 
 use crate::commands::tell;
 use crate::control::{self, act::GO_ON};
-use crate::exec::answers;
 use crate::exec::changes::{self, Changes};
 use crate::exec::children::{Children, cancel_all};
 use crate::exec::no_model::HOW_TO_CONFIGURE;
@@ -395,7 +395,7 @@ impl Run {
 
     /// Answers questions: nobody is there, so the configuration speaks.
     async fn answer(&mut self, msg: &EventMsg) -> Result<(), Failure> {
-        match answers::headless(msg, self.approvals) {
+        match Headless::from(self.approvals).answer(msg) {
             Some(op) => self.submit(op).await,
             None => Ok(()),
         }

@@ -6,13 +6,15 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use troupe_config::{Config, Error, KeyPath};
 use troupe_protocol::policy::{ApprovalPolicy, SandboxMode, SandboxPolicy};
+use troupe_server::headless::Headless;
 use troupe_tools::EnvironmentPolicy;
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub struct RightsSettings {
     /// When a person is asked before something is done.
     pub approval_policy: ApprovalPolicy,
-    /// What `exec` answers to an approval request when nobody is there.
+    /// What is answered to an approval request when nobody can be asked: in `exec`, and for
+    /// clients of `mcp-server` that show no forms.
     pub headless_approvals: HeadlessApprovals,
     /// What commands may do.
     pub sandbox_mode: SandboxMode,
@@ -31,6 +33,15 @@ pub enum HeadlessApprovals {
     Refuse,
     /// Everything that is asked for is allowed. For machines that are a sandbox themselves.
     Approve,
+}
+
+impl From<HeadlessApprovals> for Headless {
+    fn from(approvals: HeadlessApprovals) -> Self {
+        match approvals {
+            HeadlessApprovals::Refuse => Self::Refuse,
+            HeadlessApprovals::Approve => Self::Approve,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]

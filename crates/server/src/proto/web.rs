@@ -45,7 +45,7 @@ pub(super) async fn serve(host: Host, protocol: Protocol, stream: NetStream) {
     serve_http(router, stream, &ending).await;
 }
 
-async fn serve_http(router: Router, stream: NetStream, ending: &CancellationToken) {
+pub(crate) async fn serve_http(router: Router, stream: NetStream, ending: &CancellationToken) {
     let builder = Builder::new(TokioExecutor::new());
     let service = TowerToHyperService::new(router);
     let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
@@ -61,7 +61,11 @@ async fn serve_http(router: Router, stream: NetStream, ending: &CancellationToke
 }
 
 /// Refuses requests that a page of somebody else's may have made.
-async fn check(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
+pub(crate) async fn check(
+    State(guard): State<Arc<Guard>>,
+    request: Request,
+    next: Next,
+) -> Response {
     match guard.check(request.uri(), request.headers()) {
         Ok(()) => next.run(request).await,
         Err(foreign) => (StatusCode::FORBIDDEN, format!("{foreign}\n")).into_response(),

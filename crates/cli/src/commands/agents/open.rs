@@ -8,12 +8,12 @@ use troupe_engine::{EventStream, SessionHandle, spawn};
 use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::session::SessionSource;
 use troupe_protocol::{EventMsg, Op, Submission, SubmissionId};
+use troupe_server::headless::Headless;
 
 use super::Site;
 use super::chronicle::Chronicle;
 use crate::control::act::act;
 use crate::control::{self, Answer, Request};
-use crate::exec::answers::headless;
 use crate::exec::print::Printer;
 use crate::exec::request::Output;
 use crate::exec::signals::StopRequests;
@@ -100,7 +100,7 @@ impl OpenTree {
                 event = self.events.next() => {
                     let event = event.ok_or_else(ended)?;
                     self.printer.show(&event).await;
-                    if let Some(op) = headless(&event.msg, self.approvals) {
+                    if let Some(op) = Headless::from(self.approvals).answer(&event.msg) {
                         self.submit(op).await?;
                     }
                 }

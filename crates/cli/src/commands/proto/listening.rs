@@ -1,24 +1,15 @@
-//! Where `troupe proto` listens, and for whom.
+//! Where `troupe proto` listens.
 
-use std::fs::{self, DirBuilder, Permissions};
-use std::io;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
-use std::path::{Path, PathBuf};
-
-use anyhow::Context as _;
 use clap::Args;
 use troupe_engine::{EventStream, SessionHandle};
-use troupe_server::tls::Tls;
-use troupe_server::token::Token;
-use troupe_server::{End, Options, Reach, Server, Stop};
+use troupe_server::{End, Server};
 use troupe_transport::Address;
 
+use crate::commands::door::{DoorArguments, Signals};
 use crate::commands::tell;
-use crate::exec::signals::{StopRequest, StopRequests};
+use crate::exec::signals::StopRequest;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::home::Home;
-
-const DIRECTORY_MODE: u32 = 0o700;
 
 #[derive(Debug, Args)]
 pub struct ListenArguments {
@@ -28,32 +19,8 @@ pub struct ListenArguments {
     #[arg(long, value_name = "ADDRESS")]
     listen: Vec<Address>,
 
-    /// The file with the token that network clients must show; yours alone (mode 600).
-    /// Without it: run/proto.token in the home, made if it is not there
-    #[arg(long, value_name = "FILE")]
-    token_file: Option<PathBuf>,
-
-    /// Listen also on addresses that other machines can reach
-    #[arg(long)]
-    allow_remote: bool,
-
-    /// A name of this machine that requests over HTTP may be addressed to (repeatable);
-    /// localhost and the addresses listened on are always allowed
-    #[arg(long, value_name = "NAME")]
-    allow_host: Vec<String>,
-
-    /// An origin whose pages may connect from a browser (repeatable), such as
-    /// https://example.org
-    #[arg(long, value_name = "ORIGIN")]
-    allow_origin: Vec<String>,
-
-    /// The certificates for TLS on network addresses, in PEM form
-    #[arg(long, value_name = "FILE", requires = "tls_key")]
-    tls_cert: Option<PathBuf>,
-
-    /// The key of the first certificate, in PEM form
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
-    tls_key: Option<PathBuf>,
+    #[command(flatten)]
+    door: DoorArguments,
 }
 
 impl ListenArguments {
@@ -76,37 +43,9 @@ impl ListenArguments {
 
     /// Binds every address. Signals count from before anybody is told where to connect.
     pub async fn bind(&self, home: &Home) -> Result<Listening, Failure> {
-        let requests = StopRequests::listen().map_err(Failure::not_started)?;
-        let in_network = self
-            .listen
-            .iter()
-            .any(|address| matches!(address, Address::Net(..)));
-        let (token, path) = if in_network {
-            let (token, path) = self.token(home)?;
-            (Some(token), Some(path))
-        } else {
-            (None, None)
-        };
-        let tls = match (&self.tls_cert, &self.tls_key) {
-            (Some(certificates), Some(key)) => {
-                Some(Tls::read(certificates, key).map_err(Failure::not_started)?)
-            }
-            _ => None,
-        };
-        let server = Server::bind(Options {
-            listen: self.listen.clone(),
-            token,
-            reach: if self.allow_remote {
-                Reach::Network
-            } else {
-                Reach::ThisMachine
-            },
-            hosts: self.allow_host.clone(),
-            origins: self.allow_origin.clone(),
-            tls,
-        })
-        .await
-        .map_err(Failure::not_started)?;
+        let signals = Signals::listen()?;
+        let (options, path) = self.door.options(&self.listen, home, "proto.token")?;
+        let server = Server::bind(options).await.map_err(Failure::not_started)?;
         for address in server.addresses() {
             tell(&format!("listening on {address}"));
         }
@@ -116,48 +55,7 @@ impl ListenArguments {
                 path.display()
             ));
         }
-        let signals = Signals {
-            requests,
-            asked: None,
-        };
         Ok(Listening { server, signals })
-    }
-
-    fn token(&self, home: &Home) -> Result<(Token, PathBuf), Failure> {
-        let named = |path: &Path| format!("cannot use the token file {}", path.display());
-        if let Some(path) = &self.token_file {
-            let token = Token::read(path).with_context(|| named(path));
-            return Ok((token.map_err(Failure::not_started)?, path.clone()));
-        }
-        let path = home.path().join("run/proto.token");
-        let made = private_directory(home.path())
-            .map_err(anyhow::Error::from)
-            .and_then(|()| Ok(Token::read_or_make(&path)?))
-            .with_context(|| named(&path));
-        Ok((made.map_err(Failure::not_started)?, path))
-    }
-}
-
-/// Makes the place for what a running process leaves for others to find.
-fn private_directory(home: &Path) -> io::Result<()> {
-    let directory = home.join("run");
-    DirBuilder::new()
-        .recursive(true)
-        .mode(DIRECTORY_MODE)
-        .create(&directory)?;
-    // It may have been made by other hands; nobody else has any business in it.
-    fs::set_permissions(&directory, Permissions::from_mode(DIRECTORY_MODE))
-}
-
-/// The signals of this process, and which one came.
-struct Signals {
-    requests: StopRequests,
-    asked: Option<StopRequest>,
-}
-
-impl Stop for &mut Signals {
-    async fn wanted(&mut self) {
-        self.asked = Some(self.requests.next().await);
     }
 }
 

@@ -1,0 +1,315 @@
+//! What a session asks of people, as forms of the protocol and back.
+
+use serde_json::{Map, Value, json};
+use troupe_mcp::serve::{Form, Reply};
+use troupe_protocol::approval::{
+    AgentLabel, Answer, ExecApprovalRequest, PatchApprovalRequest, Question, ReviewDecision,
+    UserInputRequest, UserInputResponse,
+};
+use troupe_protocol::mcp::ElicitationRequest;
+use troupe_protocol::op::ElicitationDecision;
+use troupe_protocol::rollout::RolloutRecord;
+use troupe_protocol::{CallId, EventMsg, Op, SessionId};
+use troupe_store::{Line, Position, Store};
+
+use super::trouble::Trouble;
+use crate::limits::MCP_LINE_HEAD_BYTES;
+
+/// The field of a form in which a person decides.
+const DECISION: &str = "decision";
+/// Added to the name of a question for the answer in one's own words.
+const OTHER: &str = "_other";
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Ask {
+    Exec(Box<ExecApprovalRequest>),
+    Patch(Box<PatchApprovalRequest>),
+    Questions(Box<UserInputRequest>),
+    Server(Box<ElicitationRequest>),
+}
+
+impl Ask {
+    pub(super) fn of(msg: &EventMsg) -> Option<Self> {
+        Some(match msg {
+            EventMsg::ExecApprovalRequest(request) => Self::Exec(Box::new(request.clone())),
+            EventMsg::ApplyPatchApprovalRequest(request) => Self::Patch(Box::new(request.clone())),
+            EventMsg::RequestUserInput(request) => Self::Questions(Box::new(request.clone())),
+            EventMsg::ElicitationRequest(request) => Self::Server(Box::new(request.clone())),
+            _ => return None,
+        })
+    }
+
+    pub(super) fn id(&self) -> &CallId {
+        match self {
+            Self::Exec(request) => &request.call_id,
+            Self::Patch(request) => &request.call_id,
+            Self::Questions(request) => &request.call_id,
+            Self::Server(request) => &request.id,
+        }
+    }
+
+    /// Returns the form to show; none for what is no form, such as a page to visit.
+    pub(super) fn form(&self) -> Option<Form> {
+        match self {
+            Self::Exec(request) => Some(Form {
+                message: exec_message(request),
+                schema: decision_schema(&request.available_decisions),
+            }),
+            Self::Patch(request) => Some(Form {
+                message: patch_message(request),
+                schema: decision_schema(&[
+                    ReviewDecision::Approved,
+                    ReviewDecision::ApprovedForSession,
+                    ReviewDecision::Denied,
+                    ReviewDecision::Abort,
+                ]),
+            }),
+            Self::Questions(request) => Some(Form {
+                message: questions_message(request),
+                schema: questions_schema(&request.questions),
+            }),
+            Self::Server(request) => {
+                let asked = &request.request;
+                if asked["mode"] != "form" {
+                    return None;
+                }
+                Some(Form {
+                    message: format!(
+                        "{}The server {} asks: {}",
+                        who(request.agent.as_ref()),
+                        request.server_name,
+                        asked["message"].as_str().unwrap_or_default()
+                    ),
+                    schema: asked["requestedSchema"].clone(),
+                })
+            }
+        }
+    }
+
+    /// Turns a reply into the answer. Who closes a form without a choice grants nothing.
+    pub(super) fn answer(&self, reply: Reply) -> Op {
+        match reply {
+            Reply::Filled(fields) => self.filled(fields),
+            Reply::Declined | Reply::Dismissed => self.declined(),
+        }
+    }
+
+    pub(super) fn declined(&self) -> Op {
+        match self {
+            Self::Exec(_) | Self::Patch(_) => self.decided(ReviewDecision::Denied),
+            Self::Questions(_) => self.answered(UserInputResponse::default()),
+            Self::Server(_) => self.resolved(ElicitationDecision::Decline, None),
+        }
+    }
+
+    fn filled(&self, fields: Map<String, Value>) -> Op {
+        match self {
+            Self::Exec(_) | Self::Patch(_) => {
+                let decision = fields.get(DECISION).cloned().unwrap_or_default();
+                // What is no decision grants nothing.
+                let decision = serde_json::from_value(decision).unwrap_or(ReviewDecision::Denied);
+                self.decided(decision)
+            }
+            Self::Questions(request) => self.answered(response(&request.questions, &fields)),
+            Self::Server(_) => {
+                self.resolved(ElicitationDecision::Accept, Some(Value::Object(fields)))
+            }
+        }
+    }
+
+    fn decided(&self, decision: ReviewDecision) -> Op {
+        let id = self.id().0.clone();
+        match self {
+            Self::Patch(_) => Op::PatchApproval { id, decision },
+            Self::Exec(_) | Self::Questions(_) | Self::Server(_) => {
+                Op::ExecApproval { id, decision }
+            }
+        }
+    }
+
+    fn answered(&self, response: UserInputResponse) -> Op {
+        Op::UserInputAnswer {
+            id: self.id().0.clone(),
+            response,
+        }
+    }
+
+    fn resolved(&self, decision: ElicitationDecision, content: Option<Value>) -> Op {
+        let server_name = match self {
+            Self::Server(request) => request.server_name.clone(),
+            Self::Exec(_) | Self::Patch(_) | Self::Questions(_) => String::new(),
+        };
+        Op::ResolveElicitation {
+            server_name,
+            request_id: self.id().0.clone(),
+            decision,
+            content,
+        }
+    }
+}
+
+/// Returns the id of a question that is over.
+pub(super) fn resolved(msg: &EventMsg) -> Option<&CallId> {
+    match msg {
+        EventMsg::ApprovalResolved { call_id, .. }
+        | EventMsg::UserInputResolved { call_id, .. } => Some(call_id),
+        EventMsg::ElicitationResolved { id, .. } => Some(id),
+        _ => None,
+    }
+}
+
+/// Reads what was asked at the root of a tree and is not over, oldest first.
+pub(super) async fn open(store: &dyn Store, root: SessionId) -> Result<Vec<Ask>, Trouble> {
+    let mut open: Vec<Ask> = Vec::new();
+    let mut from = Position::default();
+    loop {
+        let batch = store.read_all(root, from).await?;
+        for line in batch.lines.iter().filter(|line| may_ask(line)) {
+            // A line that cannot be read is reported by whoever resumes the session.
+            let Ok(stamped) = line.record() else { continue };
+            if let RolloutRecord::EventMsg(event) = stamped.record {
+                if let Some(id) = resolved(&event.msg) {
+                    open.retain(|ask| ask.id() != id);
+                }
+                open.extend(Ask::of(&event.msg));
+            }
+        }
+        if batch.at_end || batch.next == from {
+            return Ok(open);
+        }
+        from = batch.next;
+    }
+}
+
+/// Most of a log is about other things, which need not be read to be known.
+fn may_ask(line: &Line) -> bool {
+    const MARKS: [&[u8]; 3] = [b"_request\"", b"\"request_user_input\"", b"_resolved\""];
+    line.is("event_msg") && tells(line, &MARKS)
+}
+
+/// Tells whether one of these words stands at the beginning of a line, where the kind of an
+/// event does.
+pub(super) fn tells(line: &Line, words: &[&[u8]]) -> bool {
+    let head = &line.bytes[..line.bytes.len().min(MCP_LINE_HEAD_BYTES)];
+    let stands = |word: &&[u8]| head.windows(word.len()).any(|part| part == *word);
+    words.iter().any(stands)
+}
+
+fn who(agent: Option<&AgentLabel>) -> String {
+    agent.map_or_else(String::new, |agent| format!("[{}] ", agent.path))
+}
+
+fn exec_message(request: &ExecApprovalRequest) -> String {
+    let reason = request.reason.as_deref();
+    let reason = reason.map_or_else(String::new, |reason| format!("\nWhy: {reason}"));
+    format!(
+        "{}Run this command in {}?\n{}{reason}",
+        who(request.agent.as_ref()),
+        request.cwd.display(),
+        request.command.join(" "),
+    )
+}
+
+fn patch_message(request: &PatchApprovalRequest) -> String {
+    let paths = request.changes.keys();
+    let paths: Vec<String> = paths.map(|path| path.display().to_string()).collect();
+    let mut message = format!(
+        "{}Change these files?\n{}",
+        who(request.agent.as_ref()),
+        paths.join("\n")
+    );
+    if let Some(root) = &request.grant_root {
+        message += &format!("\nThis makes {} writable.", root.display());
+    }
+    if let Some(reason) = &request.reason {
+        message += &format!("\nWhy: {reason}");
+    }
+    message
+}
+
+fn decision_schema(decisions: &[ReviewDecision]) -> Value {
+    let choices: Vec<Value> = decisions.iter().map(|one| choice(*one)).collect();
+    json!({
+        "type": "object",
+        "properties": {
+            DECISION: { "type": "string", "title": "Decision", "oneOf": choices },
+        },
+        "required": [DECISION],
+    })
+}
+
+fn choice(decision: ReviewDecision) -> Value {
+    let title = match decision {
+        ReviewDecision::Approved => "Yes, this once",
+        ReviewDecision::ApprovedForSession => "Yes, and do not ask again in this session",
+        ReviewDecision::ApprovedAlways => "Yes, always",
+        ReviewDecision::Denied => "No, go on without it",
+        ReviewDecision::Abort => "No, and stop",
+    };
+    json!({ "const": decision, "title": title })
+}
+
+fn questions_message(request: &UserInputRequest) -> String {
+    let questions = request.questions.iter().map(|one| one.question.as_str());
+    let questions: Vec<&str> = questions.collect();
+    format!("{}{}", who(request.agent.as_ref()), questions.join("\n"))
+}
+
+/// A question is a field with its options, or free text; one that offers an answer in one's own
+/// words besides has a second field for it.
+fn questions_schema(questions: &[Question]) -> Value {
+    let mut properties = Map::new();
+    for question in questions {
+        let mut field = json!({
+            "type": "string",
+            "title": question.header,
+            "description": question.question,
+        });
+        if let Some(options) = &question.options {
+            let options = options
+                .iter()
+                .map(|option| json!({ "const": option.value, "title": option.label }));
+            field["oneOf"] = options.collect();
+        }
+        properties.insert(question.id.clone(), field);
+        if question.is_other && question.options.is_some() {
+            let title = format!("{} (other)", question.header);
+            let other = json!({ "type": "string", "title": title });
+            properties.insert(format!("{}{OTHER}", question.id), other);
+        }
+    }
+    json!({ "type": "object", "properties": properties })
+}
+
+fn response(questions: &[Question], fields: &Map<String, Value>) -> UserInputResponse {
+    let text = |name: &str| {
+        let said = fields.get(name).and_then(Value::as_str).map(str::trim);
+        said.filter(|said| !said.is_empty()).map(str::to_owned)
+    };
+    let mut response = UserInputResponse::default();
+    for question in questions {
+        let said = text(&question.id);
+        let other = text(&format!("{}{OTHER}", question.id));
+        let answer = match (&question.options, other) {
+            (None, _) => Answer {
+                selected: Vec::new(),
+                other: said,
+            },
+            (Some(_), Some(other)) => Answer {
+                selected: Vec::new(),
+                other: Some(other),
+            },
+            (Some(_), None) => Answer {
+                selected: said.into_iter().collect(),
+                other: None,
+            },
+        };
+        if answer.other.is_some() || !answer.selected.is_empty() {
+            response.answers.insert(question.id.clone(), answer);
+        }
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,130 @@
+use expect_test::{Expect, expect};
+use serde_json::{Map, Value, json};
+use troupe_mcp::serve::Reply;
+use troupe_protocol::EventMsg;
+
+use super::Ask;
+
+fn exec() -> EventMsg {
+    event(json!({
+        "type": "exec_approval_request", "call_id": "call-1", "turn_id": "t", "command": ["rm", "-r", "build"],
+        "cwd": "/work", "reason": "the sandbox stopped it", "parsed_cmd": [],
+        "available_decisions": ["approved", "denied"],
+        "agent": {"agent_id": 3, "path": "/root/cleaner", "session_id": "00000000-0000-4000-8000-000000000000"},
+    }))
+}
+
+fn questions() -> EventMsg {
+    event(json!({
+        "type": "request_user_input", "call_id": "call-2", "turn_id": "t",
+        "questions": [
+            {"id": "colour", "header": "Colour", "question": "Which colour?", "isOther": true,
+             "options": [{"value": "red", "label": "Red", "description": "like fire"}]},
+            {"id": "name", "header": "Name", "question": "Which name?"},
+        ],
+    }))
+}
+
+fn event(value: Value) -> EventMsg {
+    serde_json::from_value(value).expect("an event")
+}
+
+fn check_form(msg: &EventMsg, expected: Expect) {
+    let form = Ask::of(msg).expect("it asks").form().expect("it is a form");
+    expected.assert_eq(&format!("{}\n{}", form.message, form.schema));
+}
+
+fn check_answer(msg: &EventMsg, reply: Reply, expected: Expect) {
+    let op = Ask::of(msg).expect("it asks").answer(reply);
+    expected.assert_eq(&serde_json::to_string(&op).expect("an op is JSON"));
+}
+
+fn filled(fields: Value) -> Reply {
+    match fields {
+        Value::Object(fields) => Reply::Filled(fields),
+        _ => Reply::Filled(Map::new()),
+    }
+}
+
+#[test]
+fn a_command_is_shown_with_who_wants_it_and_why() {
+    check_form(
+        &exec(),
+        expect![[r#"
+        [/root/cleaner] Run this command in /work?
+        rm -r build
+        Why: the sandbox stopped it
+        {"properties":{"decision":{"oneOf":[{"const":"approved","title":"Yes, this once"},{"const":"denied","title":"No, go on without it"}],"title":"Decision","type":"string"}},"required":["decision"],"type":"object"}"#]],
+    );
+}
+
+#[test]
+fn only_a_decision_that_was_made_grants_anything() {
+    let allowed = filled(json!({"decision": "approved"}));
+    check_answer(
+        &exec(),
+        allowed,
+        expect![[r#"{"type":"exec_approval","id":"call-1","decision":"approved"}"#]],
+    );
+    let nonsense = filled(json!({"decision": "whatever"}));
+    check_answer(
+        &exec(),
+        nonsense,
+        expect![[r#"{"type":"exec_approval","id":"call-1","decision":"denied"}"#]],
+    );
+    check_answer(
+        &exec(),
+        filled(json!({})),
+        expect![[r#"{"type":"exec_approval","id":"call-1","decision":"denied"}"#]],
+    );
+    check_answer(
+        &exec(),
+        Reply::Dismissed,
+        expect![[r#"{"type":"exec_approval","id":"call-1","decision":"denied"}"#]],
+    );
+}
+
+#[test]
+fn questions_are_fields() {
+    check_form(
+        &questions(),
+        expect![[r#"
+        Which colour?
+        Which name?
+        {"properties":{"colour":{"description":"Which colour?","oneOf":[{"const":"red","title":"Red"}],"title":"Colour","type":"string"},"colour_other":{"title":"Colour (other)","type":"string"},"name":{"description":"Which name?","title":"Name","type":"string"}},"type":"object"}"#]],
+    );
+    let chosen = filled(json!({"colour": "red", "name": "Ada"}));
+    check_answer(
+        &questions(),
+        chosen,
+        expect![[
+            r#"{"type":"user_input_answer","id":"call-2","response":{"answers":{"colour":{"selected":["red"]},"name":{"selected":[],"other":"Ada"}}}}"#
+        ]],
+    );
+    let own_words = filled(json!({"colour_other": "teal", "name": " "}));
+    check_answer(
+        &questions(),
+        own_words,
+        expect![[
+            r#"{"type":"user_input_answer","id":"call-2","response":{"answers":{"colour":{"selected":[],"other":"teal"}}}}"#
+        ]],
+    );
+    check_answer(
+        &questions(),
+        Reply::Declined,
+        expect![[r#"{"type":"user_input_answer","id":"call-2","response":{"answers":{}}}"#]],
+    );
+}
+
+/// A page to visit cannot be shown as a form, and nobody visits it in a person's name.
+#[test]
+fn a_page_to_visit_is_declined() {
+    let msg = event(json!({
+        "type": "elicitation_request", "server_name": "shop", "id": "call-3",
+        "request": {"mode": "url", "message": "pay", "url": "https://example.org"},
+    }));
+    let ask = Ask::of(&msg).expect("it asks");
+    assert!(ask.form().is_none());
+    let op = serde_json::to_string(&ask.declined()).expect("an op is JSON");
+    expect![[r#"{"type":"resolve_elicitation","server_name":"shop","request_id":"call-3","decision":"decline"}"#]].assert_eq(&op);
+}

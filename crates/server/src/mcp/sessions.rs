@@ -1,0 +1,356 @@
+//! How sessions stand: `troupe_sessions_list`, `_get` and `_cancel`, and `troupe_agents_tree`.
+
+use std::collections::HashMap;
+
+use troupe_agents::desk::{AgentView, Scope, StopRequest};
+use troupe_agents::tree::Status;
+use troupe_agents::tree::command::{StopMode, Verb};
+use troupe_agents::tree::effect::SkipWhy;
+use troupe_agents::tree::status::WaitingOn;
+use troupe_engine::Doing;
+use troupe_protocol::tree::End;
+use troupe_protocol::{AgentId, SessionId};
+use troupe_store::{AgentRow, ArchivedFilter, ListQuery, SourceKind, Standing, Store, UnixMillis};
+
+use super::answers::{
+    AgentAnswer, Cancelled, Genealogy, OpenApproval, SessionAnswer, SessionList, SessionRow,
+    Skipped, Touched, TreeAnswer,
+};
+use super::arguments::{CancelArguments, GetArguments, ListArguments, TreeArguments};
+use super::directory::{Found, desk};
+use super::orchestra::Orchestra;
+use super::tasks;
+use super::trouble::Trouble;
+use crate::house::Thread;
+
+impl Orchestra {
+    pub(super) async fn list(&self, arguments: ListArguments) -> Result<SessionList, Trouble> {
+        let query = ListQuery {
+            cwd: arguments.working_directory,
+            archived: if arguments.archived {
+                ArchivedFilter::Archived
+            } else {
+                ArchivedFilter::Live
+            },
+            sources: if arguments.include_children {
+                SourceKind::ALL.to_vec()
+            } else {
+                Vec::new()
+            },
+            search: arguments.search,
+            cursor: arguments.cursor,
+            limit: arguments.limit,
+            ..ListQuery::default()
+        };
+        let page = self.store()?.list(&query).await?;
+        let loaded = self.house.loaded().await;
+        let idle: HashMap<SessionId, bool> = loaded
+            .iter()
+            .map(|thread| (thread.id(), thread.is_idle()))
+            .collect();
+        let rows = page.sessions.into_iter().map(|summary| SessionRow {
+            session_id: summary.id,
+            short_id: summary.id.short(),
+            title: summary.name,
+            preview: summary.preview,
+            note: summary.note,
+            source: SourceKind::from(&summary.source).as_str().to_owned(),
+            working_directory: summary.cwd.display().to_string(),
+            model: summary.model,
+            created_at: summary.created.to_string(),
+            updated_at: summary.updated.to_string(),
+            tokens: summary.tokens,
+            loaded: idle.contains_key(&summary.id),
+            running: idle.get(&summary.id).map(|idle| !idle),
+        });
+        Ok(SessionList {
+            sessions: rows.collect(),
+            next_cursor: page.next,
+        })
+    }
+
+    pub(super) async fn get(&self, arguments: &GetArguments) -> Result<SessionAnswer, Trouble> {
+        let found = self.find(&arguments.session_id).await?;
+        let mut session = match self.loaded(found).await {
+            Some(thread) => self.live(found, &thread).await?,
+            None => self.stored(found).await?,
+        };
+        let open = self.store()?.open_approvals(found.root).await?;
+        let of_it = open
+            .into_iter()
+            .filter(|row| found.is_root() || row.session == found.session);
+        session.open_approvals = of_it
+            .map(|row| OpenApproval {
+                session_id: row.session,
+                path: row.path,
+                kind: row.kind.as_str().to_owned(),
+                what: row.what,
+                asked_at: row.asked.to_string(),
+            })
+            .collect();
+        let asks_itself = |open: &OpenApproval| open.session_id == found.session;
+        if !session.ready_for_prompt && session.open_approvals.iter().any(asks_itself) {
+            session.waiting_on = Some("approval".to_owned());
+        }
+        if !arguments.include_last_message {
+            session.last_message = None;
+        }
+        Ok(session)
+    }
+
+    /// Tells how a session in memory stands.
+    pub(super) async fn live(
+        &self,
+        found: Found,
+        thread: &Thread,
+    ) -> Result<SessionAnswer, Trouble> {
+        let desk = desk(thread);
+        let view = desk.view(&found.address()).await?;
+        let others = desk.list(Scope::All, true).await?;
+        let children = others
+            .iter()
+            .filter(|other| other.parent == Some(view.agent))
+            .map(|other| other.session);
+        let last = tasks::read(&*self.store()?, found.session).await?.pop();
+        let context = &thread.configured().context;
+        let (cwd, model) = match &view.spec {
+            Some(spec) => (&spec.cwd, &spec.model),
+            None => (&context.cwd, &context.model),
+        };
+        Ok(SessionAnswer {
+            session_id: view.session,
+            short_id: view.session.short(),
+            status: view.status.row().agents.to_owned(),
+            ready_for_prompt: view.status.is_final() && view.pending.messages == 0,
+            loaded: true,
+            title: thread
+                .configured()
+                .thread_name
+                .clone()
+                .filter(|_| found.is_root()),
+            note: view.note.clone(),
+            path: Some(view.path.clone()),
+            genealogy: Genealogy {
+                root_session_id: Some(found.root),
+                parent_session_id: view.parent_session,
+                children: children.collect(),
+            },
+            waiting_on: waiting_on(&view),
+            current_tools: view.current_tools().to_vec(),
+            status_duration_sec: Some(view.status_duration_s()),
+            pending_messages: Some(view.pending.messages),
+            last_task_id: last.as_ref().map(|task| task.task_id.clone()),
+            error: last.as_ref().and_then(|task| task.error.clone()),
+            last_message: last.and_then(|task| task.last_message),
+            working_directory: Some(cwd.display().to_string()),
+            model: Some(model.clone()),
+            tokens: Some(view.subtree_usage.total_tokens),
+            open_approvals: Vec::new(),
+        })
+    }
+
+    /// Tells how a session that is not in memory stands, by what is written. It may be at work
+    /// in another process.
+    pub(super) async fn stored(&self, found: Found) -> Result<SessionAnswer, Trouble> {
+        let store = self.store()?;
+        let live = store.read_live(found.session).await?;
+        let rows = store.tree(found.root).await?;
+        let row = rows.iter().find(|row| row.session == found.session);
+        let last = tasks::read(&*store, found.session).await?.pop();
+        let status = match (row, &last) {
+            (Some(row), _) => standing(row.standing),
+            (None, Some(task)) => task.status.as_str(),
+            (None, None) => "idle",
+        };
+        let parent = row.and_then(|row| row.parent);
+        let session_of = |agent: AgentId| {
+            let row = rows.iter().find(|row| row.agent == agent);
+            row.map(|row| row.session)
+        };
+        let children = rows
+            .iter()
+            .filter(|other| row.is_some_and(|row| other.parent == Some(row.agent)))
+            .map(|row| row.session);
+        Ok(SessionAnswer {
+            session_id: found.session,
+            short_id: found.session.short(),
+            status: status.to_owned(),
+            ready_for_prompt: status != "running",
+            loaded: false,
+            title: None,
+            note: None,
+            path: row.map(|row| row.path.clone()),
+            genealogy: Genealogy {
+                root_session_id: Some(found.root),
+                parent_session_id: parent.and_then(session_of),
+                children: children.collect(),
+            },
+            waiting_on: None,
+            current_tools: Vec::new(),
+            status_duration_sec: None,
+            pending_messages: row.map(waiting),
+            last_task_id: last.as_ref().map(|task| task.task_id.clone()),
+            error: last.as_ref().and_then(|task| task.error.clone()),
+            last_message: last.and_then(|task| task.last_message),
+            working_directory: Some(live.meta.cwd.display().to_string()),
+            model: None,
+            tokens: None,
+            open_approvals: Vec::new(),
+        })
+    }
+
+    pub(super) async fn cancel(&self, arguments: CancelArguments) -> Result<Cancelled, Trouble> {
+        let found = self.find(&arguments.session_id).await?;
+        let thread = self.loaded(found).await;
+        let thread = thread.ok_or(Trouble::NotRunning(found.session))?;
+        let request = StopRequest {
+            verb: Verb::Cancel,
+            targets: vec![found.address()],
+            mode: if arguments.dry_run {
+                StopMode::DryRun
+            } else {
+                StopMode::Act
+            },
+            note: arguments.reason,
+        };
+        let stopped = desk(&thread).stop(request).await?;
+        let touched = stopped.touched.into_iter().map(|planned| Touched {
+            session_id: planned.view.session,
+            path: planned.view.path,
+            was: planned.view.status.row().agents.to_owned(),
+        });
+        let skipped = stopped.skipped.into_iter().map(|planned| Skipped {
+            session_id: planned.view.session,
+            path: planned.view.path,
+            why: why(planned.what).to_owned(),
+        });
+        Ok(Cancelled {
+            touched: touched.collect(),
+            skipped: skipped.collect(),
+            dry_run: arguments.dry_run,
+        })
+    }
+
+    pub(super) async fn tree(&self, arguments: &TreeArguments) -> Result<TreeAnswer, Trouble> {
+        let found = self.find(&arguments.session_id).await?;
+        let agents = match self.loaded(found).await {
+            Some(thread) => {
+                let desk = desk(&thread);
+                let root = desk.view(&AgentId::ROOT.to_string()).await?;
+                let others = desk.list(Scope::All, arguments.include_closed).await?;
+                let views = std::iter::once(&root).chain(&others);
+                views.map(live_agent).collect()
+            }
+            None => stored_agents(&*self.store()?, found, arguments.include_closed).await?,
+        };
+        Ok(TreeAnswer {
+            root_session_id: found.root,
+            agents,
+        })
+    }
+}
+
+fn live_agent(view: &AgentView) -> AgentAnswer {
+    AgentAnswer {
+        agent_id: view.agent.0,
+        session_id: view.session,
+        parent_agent_id: view.parent.map(|parent| parent.0),
+        path: view.path.clone(),
+        status: view.status.row().agents.to_owned(),
+        role: view.spec.as_ref().map(|spec| spec.agent_type.clone()),
+        note: view.note.clone(),
+        waiting_on: waiting_on(view),
+        current_tools: view.current_tools().to_vec(),
+        pending_messages: view.pending.messages,
+        last_task_id: view.last_task.as_ref().map(|task| task.0.clone()),
+        preview: view.preview.clone(),
+        tokens: Some(view.usage.total_tokens),
+        since: UnixMillis(view.since_ms).to_string(),
+    }
+}
+
+/// A session without children is a tree of one.
+async fn stored_agents(
+    store: &dyn Store,
+    found: Found,
+    closed: bool,
+) -> Result<Vec<AgentAnswer>, Trouble> {
+    let rows = store.tree(found.root).await?;
+    let shown = |row: &&AgentRow| closed || !(row.is_pruned || row.standing == Standing::Shutdown);
+    let agents = rows.iter().filter(shown).map(|row| AgentAnswer {
+        agent_id: row.agent.0,
+        session_id: row.session,
+        parent_agent_id: row.parent.map(|parent| parent.0),
+        path: row.path.clone(),
+        status: standing(row.standing).to_owned(),
+        role: row.role.clone(),
+        note: None,
+        waiting_on: None,
+        current_tools: Vec::new(),
+        pending_messages: waiting(row),
+        last_task_id: row.last_task.as_ref().map(|task| task.0.clone()),
+        preview: None,
+        tokens: None,
+        since: row.since.to_string(),
+    });
+    Ok(agents.collect())
+}
+
+fn waiting(row: &AgentRow) -> usize {
+    usize::try_from(row.pending_messages).unwrap_or(usize::MAX)
+}
+
+/// What an agent waits on: what the tree knows, else what its session does.
+fn waiting_on(view: &AgentView) -> Option<String> {
+    let on = match view.status {
+        Status::Waiting { on } => Some(on),
+        Status::Queued { .. } => Some(WaitingOn::Slot),
+        Status::Running => match view.pulse.as_ref().map(|pulse| &pulse.doing) {
+            Some(Doing::Model | Doing::Compacting) => Some(WaitingOn::Model),
+            Some(Doing::Tools(_)) => Some(WaitingOn::Tool),
+            Some(Doing::Idle) | None => None,
+        },
+        Status::PendingInit
+        | Status::Completed
+        | Status::Errored
+        | Status::Interrupted { .. }
+        | Status::Cancelled
+        | Status::BudgetExceeded
+        | Status::Shutdown
+        | Status::NotFound => None,
+    };
+    let name = match on? {
+        WaitingOn::Model => "model",
+        WaitingOn::Tool => "tool",
+        WaitingOn::RateLimit => "rate_limit",
+        WaitingOn::Approval => "approval",
+        WaitingOn::User => "user",
+        WaitingOn::Child => "child",
+        WaitingOn::Slot => "slot",
+    };
+    Some(name.to_owned())
+}
+
+fn standing(standing: Standing) -> &'static str {
+    match standing {
+        Standing::PendingInit => "pending_init",
+        Standing::Running => "running",
+        Standing::Ended(end) => match end {
+            End::Completed => "completed",
+            End::Errored | End::FailedToStart => "errored",
+            End::Interrupted { .. } | End::Replaced => "interrupted",
+            End::Cancelled { .. } => "cancelled",
+            End::BudgetExceeded => "budget_exceeded",
+        },
+        Standing::Shutdown => "shutdown",
+    }
+}
+
+fn why(why: SkipWhy) -> &'static str {
+    match why {
+        SkipWhy::Idle => "nothing runs",
+        SkipWhy::Active => "not finished",
+        SkipWhy::AlreadyDone => "done already",
+        SkipWhy::Unknown => "unknown",
+    }
+}

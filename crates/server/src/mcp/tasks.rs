@@ -1,0 +1,265 @@
+//! `troupe_tasks_get` and `troupe_tasks_list`: what the log of a session tells of its tasks.
+
+use troupe_agents::desk::Scope;
+use troupe_protocol::event::AbortReason;
+use troupe_protocol::input::UserInput;
+use troupe_protocol::item::TurnItem;
+use troupe_protocol::result::{Evidence, StopReason, StructuredOutput, TaskResult};
+use troupe_protocol::rollout::RolloutRecord;
+use troupe_protocol::tree::Fact;
+use troupe_protocol::{EventMsg, SessionId};
+use troupe_store::{Error, Line, Position, Store, UnixMillis};
+
+use super::answers::{CommandAnswer, EvidenceAnswer, FileAnswer, Output, TaskAnswer, TaskList};
+use super::arguments::{TaskArguments, TasksArguments};
+use super::asks::tells;
+use super::directory::desk;
+use super::orchestra::Orchestra;
+use super::trouble::Trouble;
+use crate::limits::{MCP_TASKS_DEFAULT, MCP_TASKS_MAX};
+
+impl Orchestra {
+    pub(super) async fn task(&self, arguments: &TaskArguments) -> Result<TaskAnswer, Trouble> {
+        let store = self.store()?;
+        let task = &arguments.task_id;
+        let sessions = match &arguments.session_id {
+            Some(session) => vec![self.find(session).await?.session],
+            None => self.sessions_in_memory().await,
+        };
+        for session in &sessions {
+            let mut tasks = read(&*store, *session).await?.into_iter();
+            if let Some(found) = tasks.find(|one| one.task_id == *task) {
+                return Ok(found);
+            }
+        }
+        Err(match (arguments.session_id.is_some(), sessions.first()) {
+            (true, Some(session)) => Trouble::NoTask {
+                session: *session,
+                task: task.clone(),
+            },
+            _ => Trouble::UnknownTask(task.clone()),
+        })
+    }
+
+    pub(super) async fn tasks(&self, arguments: &TasksArguments) -> Result<TaskList, Trouble> {
+        let found = self.find(&arguments.session_id).await?;
+        let mut tasks = read(&*self.store()?, found.session).await?;
+        let total = tasks.len();
+        tasks.reverse();
+        tasks.truncate(
+            arguments
+                .limit
+                .unwrap_or(MCP_TASKS_DEFAULT)
+                .min(MCP_TASKS_MAX),
+        );
+        for task in &mut tasks {
+            // The list is for finding; the details are for who asks for one.
+            task.evidence = None;
+        }
+        Ok(TaskList { tasks, total })
+    }
+
+    /// Returns the sessions of all trees in memory.
+    async fn sessions_in_memory(&self) -> Vec<SessionId> {
+        let mut sessions = Vec::new();
+        for thread in self.house.loaded().await {
+            sessions.push(thread.id());
+            // A tree that has just ended has its sessions in the store.
+            let agents = desk(&thread).list(Scope::All, true).await;
+            let agents = agents.unwrap_or_default();
+            sessions.extend(agents.iter().map(|view| view.session));
+        }
+        sessions
+    }
+}
+
+/// Reads the tasks of a session, oldest first. One that has no log yet has none.
+pub(super) async fn read(
+    store: &dyn Store,
+    session: SessionId,
+) -> Result<Vec<TaskAnswer>, Trouble> {
+    let mut tasks = Vec::new();
+    let mut from = Position::default();
+    loop {
+        let batch = match store.read_all(session, from).await {
+            Ok(batch) => batch,
+            Err(Error::NotFound { .. }) => return Ok(tasks),
+            Err(error) => return Err(error.into()),
+        };
+        for line in batch.lines.iter().filter(|line| may_tell(line)) {
+            // A line that cannot be read is reported by whoever resumes the session.
+            if let Ok(stamped) = line.record() {
+                take(&mut tasks, session, stamped.timestamp, stamped.record);
+            }
+        }
+        if batch.at_end || batch.next == from {
+            return Ok(tasks);
+        }
+        from = batch.next;
+    }
+}
+
+/// Most of a log is about other things, which need not be read to be known.
+fn may_tell(line: &Line) -> bool {
+    const MARKS: [&[u8]; 4] = [
+        b"\"task_started\"",
+        b"\"task_complete\"",
+        b"\"turn_aborted\"",
+        b"\"UserMessage\"",
+    ];
+    line.is("agent") || (line.is("event_msg") && tells(line, &MARKS))
+}
+
+fn take(tasks: &mut Vec<TaskAnswer>, session: SessionId, at: UnixMillis, record: RolloutRecord) {
+    match record {
+        RolloutRecord::EventMsg(event) => match event.msg {
+            EventMsg::TurnStarted(started) => {
+                let started_at = UnixMillis(started.started_at_ms);
+                tasks.push(begun(session, started.turn_id.0, started_at));
+            }
+            EventMsg::TurnComplete(complete) => {
+                if let Some(task) = named(tasks, &complete.turn_id.0) {
+                    end(task, "completed", at, complete.last_agent_message);
+                }
+            }
+            EventMsg::TurnAborted(aborted) => {
+                if let Some(task) = named(tasks, &aborted.turn_id.0) {
+                    end(task, abort(aborted.reason), at, aborted.last_agent_message);
+                }
+            }
+            EventMsg::ItemCompleted {
+                turn_id,
+                item: TurnItem::UserMessage(message),
+                ..
+            } => {
+                if let Some(task) = named(tasks, &turn_id.0) {
+                    task.prompt.get_or_insert_with(|| text(&message.content));
+                }
+            }
+            _ => {}
+        },
+        RolloutRecord::Agent(line) => {
+            if let (Fact::Ended { task, .. }, Some(result)) = (&line.record.fact, line.result)
+                && result.session_id == session
+                && let Some(entry) = named(tasks, &task.0)
+            {
+                add(entry, *result);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn begun(session: SessionId, task_id: String, started_at: UnixMillis) -> TaskAnswer {
+    TaskAnswer {
+        task_id,
+        session_id: session,
+        status: "running".to_owned(),
+        started_at: Some(started_at.to_string()),
+        completed_at: None,
+        prompt: None,
+        last_message: None,
+        error: None,
+        output: None,
+        evidence: None,
+    }
+}
+
+fn named<'a>(tasks: &'a mut [TaskAnswer], id: &str) -> Option<&'a mut TaskAnswer> {
+    tasks.iter_mut().rev().find(|task| task.task_id == id)
+}
+
+fn end(task: &mut TaskAnswer, status: &str, at: UnixMillis, last_message: Option<String>) {
+    // The result says more, and may stand before this line or behind it.
+    if task.evidence.is_none() {
+        status.clone_into(&mut task.status);
+        task.last_message = last_message;
+    }
+    task.completed_at = Some(at.to_string());
+}
+
+fn add(task: &mut TaskAnswer, result: TaskResult) {
+    let (status, error) = stop(&result.stop);
+    status.clone_into(&mut task.status);
+    task.error = error;
+    task.last_message = result.last_message;
+    task.output = result.output.map(output);
+    task.completed_at = Some(UnixMillis(result.evidence.ended_at_ms).to_string());
+    task.evidence = Some(evidence(result.evidence));
+}
+
+fn abort(reason: AbortReason) -> &'static str {
+    match reason {
+        AbortReason::Error => "errored",
+        AbortReason::Replaced => "replaced",
+        AbortReason::Crash => "crash",
+        AbortReason::BudgetLimited => "budget_exceeded",
+        // An end that this version does not know is one that somebody asked for.
+        _ => "interrupted",
+    }
+}
+
+/// Returns the status that a result means, and the error behind it.
+pub(super) fn stop(stop: &StopReason) -> (&'static str, Option<String>) {
+    match stop {
+        StopReason::Completed => ("completed", None),
+        StopReason::Errored { message, .. }
+        | StopReason::OutputInvalid { message }
+        | StopReason::FailedToStart { message } => ("errored", Some(message.clone())),
+        StopReason::Crash => ("crash", None),
+        StopReason::Cancelled { note } => ("cancelled", note.clone()),
+        StopReason::BudgetExceeded => ("budget_exceeded", None),
+        StopReason::Replaced => ("replaced", None),
+        // As above.
+        _ => ("interrupted", None),
+    }
+}
+
+fn output(output: StructuredOutput) -> Output {
+    match output {
+        StructuredOutput::Valid { value } => Output {
+            valid: true,
+            value: Some(value),
+            problems: Vec::new(),
+        },
+        StructuredOutput::Invalid { problems } => Output {
+            valid: false,
+            value: None,
+            problems,
+        },
+    }
+}
+
+fn evidence(evidence: Evidence) -> EvidenceAnswer {
+    EvidenceAnswer {
+        message_count: evidence.messages,
+        tool_use_count: evidence.tool_use_count(),
+        tokens: evidence.usage.total_tokens,
+        commands: evidence
+            .commands
+            .into_iter()
+            .map(|command| CommandAnswer {
+                command: command.command,
+                exit_code: command.exit_code,
+            })
+            .collect(),
+        files: evidence
+            .files
+            .into_iter()
+            .map(|file| FileAnswer {
+                path: file.path.display().to_string(),
+                before: file.before,
+                after: file.after,
+            })
+            .collect(),
+        children: evidence.children,
+    }
+}
+
+fn text(content: &[UserInput]) -> String {
+    let texts = content.iter().filter_map(|item| match item {
+        UserInput::Text { text, .. } => Some(text.as_str()),
+        _ => None,
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,39 @@
+use expect_test::{Expect, expect};
+
+use super::{Page, shortened};
+use crate::limits::MCP_OUTPUT_CHARS_MAX;
+
+fn check(uri: &str, expected: Expect) {
+    let told = match Page::parse(uri) {
+        Ok(page) => format!("{} after {}", page.session, page.after),
+        Err(error) => error.to_string(),
+    };
+    expected.assert_eq(&told);
+}
+
+#[test]
+fn addresses_of_transcripts() {
+    check(
+        "troupe://sessions/abcd1234/transcript",
+        expect!["abcd1234 after 0"],
+    );
+    check(
+        "troupe://sessions/abcd1234/transcript?after=512",
+        expect!["abcd1234 after 512"],
+    );
+    for wrong in [
+        "file:///etc/passwd",
+        "troupe://sessions/abcd1234",
+        "troupe://sessions/abcd1234/transcript?after=x",
+        "troupe://sessions/abcd1234/secrets",
+    ] {
+        assert!(Page::parse(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn long_outputs_say_what_is_left_out() {
+    assert_eq!(shortened("short"), "short");
+    let long = "é".repeat(MCP_OUTPUT_CHARS_MAX + 3);
+    assert!(shortened(&long).ends_with("\n… 3 more characters"));
+}

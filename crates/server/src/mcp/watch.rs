@@ -1,0 +1,206 @@
+//! While a call waits for a session: the client hears what happens, and is asked what only a
+//! person can decide.
+//!
+//! Events are read as they come, whatever the client does: one notification is on its way at a
+//! time and the newest waits behind it, and each question waits for its answer by itself. A
+//! question that somebody else answered is withdrawn.
+
+use std::collections::HashMap;
+use std::pin::pin;
+
+use futures_util::StreamExt;
+use futures_util::future::{BoxFuture, Fuse, FutureExt as _};
+use futures_util::stream::FuturesUnordered;
+use tokio_util::sync::CancellationToken;
+use troupe_engine::EventStream;
+use troupe_mcp::serve::Caller;
+use troupe_protocol::item::TurnItem;
+use troupe_protocol::{CallId, EventMsg, Op};
+use troupe_store::Store;
+
+use super::asks::{self, Ask};
+use super::trouble::Trouble;
+use crate::house::Thread;
+use crate::limits::MCP_PROGRESS_CHARS_MAX;
+
+/// One call's look at a tree.
+pub(super) struct Watch<'a> {
+    thread: &'a Thread,
+    caller: &'a Caller,
+    events: EventStream,
+    /// Asked before, and not answered yet.
+    earlier: Vec<Ask>,
+}
+
+impl<'a> Watch<'a> {
+    /// Looks at what happens after this number.
+    pub(super) fn new(thread: &'a Thread, caller: &'a Caller, seq: u64) -> Self {
+        Self {
+            thread,
+            caller,
+            events: thread.events_after(seq),
+            earlier: Vec::new(),
+        }
+    }
+
+    /// Looks at what happens from now on, and at what was asked before and is still open.
+    pub(super) async fn from_now(
+        store: &dyn Store,
+        thread: &'a Thread,
+        caller: &'a Caller,
+    ) -> Result<Self, Trouble> {
+        let mut watch = Self::new(thread, caller, thread.last_seq());
+        if caller.can_be_asked() {
+            watch.earlier = asks::open(store, thread.id()).await?;
+        }
+        Ok(watch)
+    }
+
+    /// Runs a wait, and all this beside it.
+    pub(super) async fn during<T>(mut self, until: impl Future<Output = T>) -> T {
+        let mut until = pin!(until);
+        let mut news = News::default();
+        let mut asking = Asking::default();
+        for ask in std::mem::take(&mut self.earlier) {
+            asking.put(self.caller, ask);
+        }
+        loop {
+            tokio::select! {
+                over = &mut until => return over,
+                op = asking.answered() => self.answer(op).await,
+                () = news.told(self.caller) => {}
+                event = self.events.next() => {
+                    let Some(event) = event else {
+                        // The session has ended, which the wait is told too.
+                        return until.await;
+                    };
+                    if let Some(id) = asks::resolved(&event.msg) {
+                        asking.withdraw(id);
+                    }
+                    if self.caller.can_be_asked() && let Some(ask) = Ask::of(&event.msg) {
+                        asking.put(self.caller, ask);
+                    }
+                    if self.caller.wants_progress() {
+                        news.add(in_words(&event.msg));
+                    }
+                }
+            }
+        }
+    }
+
+    async fn answer(&self, op: Option<Op>) {
+        if let Some(op) = op {
+            // A session that takes nothing more has nothing to ask.
+            self.thread.submit(op).await.ok();
+        }
+    }
+}
+
+/// The questions that a person has before them.
+#[derive(Default)]
+struct Asking<'a> {
+    waiting: FuturesUnordered<BoxFuture<'a, (CallId, Option<Op>)>>,
+    open: HashMap<CallId, CancellationToken>,
+}
+
+impl<'a> Asking<'a> {
+    fn put(&mut self, caller: &'a Caller, ask: Ask) {
+        let id = ask.id().clone();
+        if self.open.contains_key(&id) {
+            return;
+        }
+        let withdrawn = CancellationToken::new();
+        self.open.insert(id.clone(), withdrawn.clone());
+        let put = async move {
+            let Some(form) = ask.form() else {
+                return (id, Some(ask.declined()));
+            };
+            let reply = withdrawn.run_until_cancelled(caller.ask(form)).await;
+            (id, reply.map(|reply| ask.answer(reply)))
+        };
+        self.waiting.push(put.boxed());
+    }
+
+    fn withdraw(&mut self, id: &CallId) {
+        if let Some(withdrawn) = self.open.remove(id) {
+            withdrawn.cancel();
+        }
+    }
+
+    /// Returns what comes of the next question; never, if there is none. Safe to cancel.
+    async fn answered(&mut self) -> Option<Op> {
+        match self.waiting.next().await {
+            Some((id, op)) => {
+                self.open.remove(&id);
+                op
+            }
+            None => std::future::pending().await,
+        }
+    }
+}
+
+/// What the client has not heard yet.
+#[derive(Default)]
+struct News<'a> {
+    sending: Option<Fuse<BoxFuture<'a, ()>>>,
+    newest: Option<String>,
+}
+
+impl<'a> News<'a> {
+    fn add(&mut self, text: Option<String>) {
+        if text.is_some() {
+            self.newest = text;
+        }
+    }
+
+    /// Tells the newest. Returns when that is done; never, if there is nothing to tell.
+    async fn told(&mut self, caller: &'a Caller) {
+        if self.sending.is_none()
+            && let Some(text) = self.newest.take()
+        {
+            self.sending = Some(caller.progress(text).boxed().fuse());
+        }
+        match &mut self.sending {
+            Some(sending) => {
+                sending.await;
+                self.sending = None;
+            }
+            None => std::future::pending().await,
+        }
+    }
+}
+
+/// Says what happens, in one line; nothing for what is not worth one.
+fn in_words(msg: &EventMsg) -> Option<String> {
+    let line = match msg {
+        EventMsg::TurnStarted(_) => "started".to_owned(),
+        EventMsg::ItemStarted { item, .. } => match item {
+            TurnItem::CommandExecution(item) => format!("running {}", item.command.join(" ")),
+            TurnItem::FileChange(item) => {
+                let paths = item.changes.keys().map(|path| path.display().to_string());
+                format!("changing {}", paths.collect::<Vec<_>>().join(", "))
+            }
+            TurnItem::McpToolCall(item) => format!("calling {} of {}", item.tool, item.server),
+            TurnItem::ToolCall(item) => format!("calling {}", item.tool),
+            TurnItem::ContextCompaction(_) => "compacting the conversation".to_owned(),
+            _ => return None,
+        },
+        EventMsg::ItemCompleted { item, .. } => match item {
+            TurnItem::AgentMessage(item) => item.text.clone(),
+            TurnItem::Reasoning(item) => item.summary_text.first()?.clone(),
+            _ => return None,
+        },
+        EventMsg::ExecApprovalRequest(_) | EventMsg::ApplyPatchApprovalRequest(_) => {
+            "waiting for an approval".to_owned()
+        }
+        EventMsg::RequestUserInput(_) | EventMsg::ElicitationRequest(_) => {
+            "waiting for an answer".to_owned()
+        }
+        EventMsg::StreamError(error) => error.message.clone(),
+        EventMsg::BackgroundEvent(event) => event.message.clone(),
+        EventMsg::Warning { message } => message.clone(),
+        _ => return None,
+    };
+    let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+    Some(line.chars().take(MCP_PROGRESS_CHARS_MAX).collect())
+}
