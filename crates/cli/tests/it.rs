@@ -35,6 +35,8 @@ mod listen;
 mod machine;
 #[path = "it/mcp.rs"]
 mod mcp;
+#[path = "it/mcp_server.rs"]
+mod mcp_server;
 #[path = "it/models.rs"]
 mod models;
 #[path = "it/plan.rs"]

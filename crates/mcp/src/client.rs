@@ -7,7 +7,7 @@ use rmcp::handler::client::ClientHandler;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, CustomRequest, CustomResult, ElicitRequestParams,
     ElicitResult, ElicitationAction, ElicitationCapability, ErrorCode, FormElicitationCapability,
-    Implementation, ProgressNotificationParam, UrlElicitationCapability,
+    Implementation, ProgressNotificationParam, ProtocolVersion, UrlElicitationCapability,
 };
 use rmcp::service::{InboundStreamOrigin, NotificationContext, RequestContext, RoleClient};
 use serde_json::Value;
@@ -70,7 +70,10 @@ impl ClientHandler for Client {
         let mut capabilities = ClientCapabilities::default();
         capabilities.elicitation = Some(elicitation);
         let ourselves = Implementation::new("troupe", env!("CARGO_PKG_VERSION"));
+        // The newest revision has no greeting; asking for it in one is a mistake that strict
+        // servers point out.
         ClientConfig::new(capabilities, ourselves)
+            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }
 
     async fn create_elicitation(
