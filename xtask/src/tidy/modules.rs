@@ -57,6 +57,7 @@ fn is_root(path: &str) -> bool {
     is_bench
         || path.ends_with("/src/lib.rs")
         || path.ends_with("/src/main.rs")
+        || path.ends_with("/build.rs")
         || path.contains("/src/bin/")
         || ["tests", "benches", "examples", "fuzz_targets"].contains(&folder)
             && !path.contains("/src/")
