@@ -35,6 +35,7 @@ const USER_SHELL_OPEN: &str = "<user_shell_command>";
 const ENVIRONMENT_OPEN: &str = "<environment_context>";
 const PROJECT_DOC_OPEN: &str = "# AGENTS.md instructions for ";
 const PLAN_OPEN: &str = "<current_plan>";
+const PROPOSAL_OPEN: &str = "<latest_proposal>";
 const AGENTS_OPEN: &str = "<agents>";
 const HOOK_OPEN: &str = "<hook>";
 
@@ -51,6 +52,7 @@ pub(crate) fn project_doc_title(cwd: &Path) -> String {
 pub(crate) fn is_fragment(text: &str) -> bool {
     is_environment(text)
         || is_plan(text)
+        || is_proposal(text)
         || standing::is_note(text)
         || skills::is_fragment(text)
         || [
@@ -81,6 +83,16 @@ pub(crate) fn plan(steps: &[PlanStep]) -> String {
     }
     text.push_str("</current_plan>");
     text
+}
+
+pub(crate) fn is_proposal(text: &str) -> bool {
+    text.starts_with(PROPOSAL_OPEN)
+}
+
+/// Reminds the model of a plan that it proposed to the user.
+pub(crate) fn proposal(plan: &str) -> String {
+    let plan = plan.trim_end();
+    format!("{PROPOSAL_OPEN}\nThe plan that you proposed last:\n{plan}\n</latest_proposal>")
 }
 
 /// Tells the model why it is not done yet.

@@ -1,6 +1,6 @@
 //! Making the history smaller: the model writes a hand-over for itself, which takes the
-//! place of everything but the newest user messages. The plan and the agents that are at work
-//! are not left to its memory: they are told behind it.
+//! place of everything but the newest user messages. The plans, proposed and set, and the
+//! agents that are at work are not left to its memory: they are told behind it.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -22,6 +22,7 @@ use crate::emit::Emitter;
 use crate::host::{Doing, NotNow};
 use crate::limits::{COMPACTION_ATTEMPTS_MAX, COMPACTION_KEPT_PERCENT, COMPACTION_KEPT_TOKENS_MAX};
 use crate::output::Output;
+use crate::response::plans;
 use crate::task::{AfterCompaction, Compacting, Phase, Stop};
 
 const PROMPT: &str = include_str!("../prompts/compact.md");
@@ -183,6 +184,7 @@ impl Conversation {
             return self.stop(out, stop).await;
         }
         let mut replacement = self.replacement(&compacting.summary, compacting.then);
+        replacement.extend(self.proposal_kept(compacting.then));
         replacement.extend(self.plan_kept());
         let standing = self.standing().await;
         replacement.extend(standing.map(|text| ResponseItem::user_text(context::agents(&text))));
@@ -240,6 +242,19 @@ impl Conversation {
         None
     }
 
+    /// Returns the plan that was proposed last, whether or not it was agreed on yet: work may
+    /// go by it, and talk does.
+    fn proposal_kept(&self, then: AfterCompaction) -> Option<ResponseItem> {
+        self.history.responses().rev().find_map(|item| {
+            if context::text_of(item).is_some_and(context::is_proposal) {
+                return Some(item.clone());
+            }
+            let plan = plans::proposed_in(&item.assistant_message()?)?;
+            let plan = cut_text(&plan, self.kept_tokens_max(then), "plan");
+            Some(ResponseItem::user_text(context::proposal(&plan)))
+        })
+    }
+
     /// Returns how much of the user's messages is kept. In a small window the general bound
     /// would keep all that was too much.
     fn kept_tokens_max(&self, then: AfterCompaction) -> u64 {
@@ -294,12 +309,15 @@ fn newest_user_messages<'a>(
 /// Returns the beginning of a message that is too long to be kept whole.
 fn cut_to(message: &ResponseItem, tokens: u64) -> Option<ResponseItem> {
     let text = context::text_of(message)?;
+    (tokens > 0).then(|| ResponseItem::user_text(cut_text(text, tokens, "message")))
+}
+
+/// Returns the beginning of a text, and how much of it is left out.
+fn cut_text(text: &str, tokens: u64, what: &str) -> String {
     let bytes = usize::try_from(tokens * 4).unwrap_or(usize::MAX);
     let kept = &text[..text.floor_char_boundary(bytes)];
-    (!kept.is_empty()).then(|| {
-        ResponseItem::user_text(format!(
-            "{kept}\n[… {} more bytes of this message were left out]",
-            text.len() - kept.len()
-        ))
-    })
+    match text.len() - kept.len() {
+        0 => text.to_owned(),
+        more => format!("{kept}\n[… {more} more bytes of this {what} were left out]"),
+    }
 }

@@ -37,6 +37,17 @@ pub(crate) fn without_tags(text: &str) -> String {
     texts.collect()
 }
 
+/// Returns the plan that a message proposes.
+pub(crate) fn proposed_in(text: &str) -> Option<String> {
+    let mut segments = tags::read(TAGS, [text]).into_iter();
+    segments.find(|segment| matches!(segment, Segment::Open(ProposedPlan)))?;
+    let inner = segments.map_while(|segment| match segment {
+        Segment::Inner(ProposedPlan, text) => Some(text),
+        Segment::Open(_) | Segment::Close(_) | Segment::Text(_) => None,
+    });
+    Some(inner.collect())
+}
+
 /// What people are to be shown of a message next.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Piece {

@@ -4,7 +4,9 @@ use troupe_engine::WindowSettings;
 use troupe_model::WireApi;
 use troupe_protocol::EventMsg;
 use troupe_protocol::error::ErrorInfo;
-use troupe_protocol::op::Op;
+use troupe_protocol::op::{ConfigureSession, Op};
+use troupe_protocol::policy::CollaborationMode;
+use troupe_protocol::session::TurnOverrides;
 use troupe_testkit::Stage;
 
 fn small_window() -> WindowSettings {
@@ -282,4 +284,38 @@ steps = [{ say = "SUMMARY" }]
         };
         assert_eq!(bodies[2]["tool_choice"], choice);
     }
+}
+
+#[tokio::test]
+async fn a_proposed_plan_outlives_compactions() {
+    let proposal = "Look:\\n<proposed_plan>\\n1. Sand the door\\n</proposed_plan>\\nShall I?";
+    let says = [
+        "<proposed_plan>\\n1. Buy a door\\n</proposed_plan>",
+        proposal,
+        "SUMMARY one",
+        "SUMMARY two",
+        "painted",
+    ];
+    let turns = says.map(|text| format!("[[scene.turn]]\nsteps = [{{ say = \"{text}\" }}]\n"));
+    let stage = Stage::new(&format!("[[scene]]\n{}", turns.concat())).await;
+    let overrides = TurnOverrides {
+        collaboration_mode: Some(CollaborationMode::Plan.into()),
+        ..TurnOverrides::default()
+    };
+    let mut actor = stage
+        .start_with(ConfigureSession {
+            overrides,
+            ..ConfigureSession::default()
+        })
+        .await;
+    actor.turn("A plan for the door, please.").await;
+    actor.turn("Cheaper.").await;
+    for _ in 0..2 {
+        actor.submit(Op::Compact).await;
+        actor.until_task_ends().await;
+    }
+    actor.turn("Do it.").await;
+    let request = last_request(&stage);
+    assert_eq!(request.matches("1. Sand the door").count(), 1, "{request}");
+    assert!(!request.contains("1. Buy a door"), "{request}");
 }
