@@ -85,6 +85,9 @@ pub const CYCLES_MAX: u32 = 10_000;
 /// How often hooks may have one task go on that the model regards as done.
 pub const STOP_REFUSALS_MAX: u32 = 5;
 
+/// How often in a row a model that pauses is asked to go on. Then the task fails.
+pub const PAUSES_MAX: u32 = 8;
+
 /// Project instructions, all files together.
 pub const PROJECT_DOC_BYTES_MAX: usize = 32 * 1024;
 

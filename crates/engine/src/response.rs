@@ -45,6 +45,7 @@ pub(crate) struct Response {
     headline: Headline,
     /// How messages are read in plan mode.
     plans: Option<Plans>,
+    is_paused: bool,
 }
 
 #[derive(Debug, Default)]
@@ -80,7 +81,13 @@ impl Response {
                 CollaborationMode::Plan => Some(Plans::default()),
                 CollaborationMode::Default => None,
             },
+            is_paused: false,
         }
+    }
+
+    /// Tells whether the model wants to go on from here.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.is_paused
     }
 
     /// Returns a headline that was not there when this was asked before.
@@ -108,6 +115,7 @@ impl Response {
                 delta,
             } => self.reasoning(&item_id, Part::Raw, content_index, delta, said),
             ModelEvent::ItemDone { item_id, item } => self.finish_item(item_id, item, said),
+            ModelEvent::Paused => self.is_paused = true,
             ModelEvent::Created { .. }
             | ModelEvent::RateLimits(_)
             | ModelEvent::Retrying { .. }
@@ -121,6 +129,7 @@ impl Response {
         self.done.clear();
         self.attempt = Attempt::default();
         self.headline.restart();
+        self.is_paused = false;
         if let Some(plans) = &mut self.plans {
             *plans = Plans::default();
         }

@@ -56,6 +56,8 @@ pub(crate) struct Task {
     pub headline: Option<String>,
     /// How often hooks had the task go on.
     pub stops_refused: u32,
+    /// How many responses in a row the model has paused.
+    pub pauses: u32,
 }
 
 #[derive(Debug)]
@@ -203,6 +205,7 @@ impl Task {
             heard: HashSet::new(),
             headline: None,
             stops_refused: 0,
+            pauses: 0,
         }
     }
 

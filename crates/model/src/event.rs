@@ -41,6 +41,9 @@ pub enum ModelEvent {
         item: ResponseItem,
     },
     RateLimits(RateLimitSnapshot),
+    /// The model is not done: it wants to be asked again with what it has said. The end of the
+    /// response follows.
+    Paused,
     /// The attempt broke and another one follows after `delay_ms`. Everything of this
     /// response so far is void: the consumer discards it.
     Retrying {

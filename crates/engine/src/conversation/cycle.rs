@@ -17,6 +17,7 @@ use crate::calls::{self, CallSignal, Caller, Calls, Recordable, SessionChannel};
 use crate::emit::{Emitter, Line};
 use crate::history::{History, distinct_call_id};
 use crate::host::Receipt;
+use crate::limits::PAUSES_MAX;
 use crate::response::Response;
 use crate::task::{AfterCompaction, Phase, Stop, Task};
 
@@ -68,6 +69,11 @@ impl Conversation {
         }
         task.cycles += 1;
         task.just_compacted = false;
+        task.pauses = if response.is_paused() {
+            task.pauses + 1
+        } else {
+            0
+        };
         let finished = response.finish();
         let items = with_distinct_calls(finished.history, &self.history);
         let records = items
@@ -214,7 +220,14 @@ impl Conversation {
         };
         task.last_response = Some(response_id);
         task.phase = Phase::Starting;
-        if goes_on || self.deliver_steered(out).await? {
+        if task.pauses > PAUSES_MAX {
+            let message = format!(
+                "the model paused {PAUSES_MAX} times in a row and wants to go on; say so if it shall"
+            );
+            let stop = Stop::fatal(AbortReason::Error, message, ErrorInfo::Other);
+            return self.stop(out, stop).await;
+        }
+        if goes_on || task.pauses > 0 || self.deliver_steered(out).await? {
             return Box::pin(self.sample(out)).await;
         }
         self.conclude(out).await

@@ -161,10 +161,6 @@ pub(crate) fn incomplete(reason: &str) -> ModelError {
             "the model refused to answer; word the request differently, or take back the turns \
              that it objects to",
         ),
-        "pause_turn" => ModelError::new(
-            ModelErrorKind::Incomplete,
-            "the model paused for a tool of the provider's, which was not offered to it",
-        ),
         "model_context_window_exceeded" => ModelError::new(
             ModelErrorKind::ContextWindowExceeded,
             "the answer did not fit into what was left of the model's context window",

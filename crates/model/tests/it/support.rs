@@ -105,6 +105,7 @@ fn line(event: &ModelEvent) -> String {
             }
             other => format!("done {other:?}"),
         },
+        ModelEvent::Paused => "paused".into(),
         ModelEvent::RateLimits(snapshot) => serde_json::to_string(snapshot).unwrap(),
         ModelEvent::Retrying {
             attempt,

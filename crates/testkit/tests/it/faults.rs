@@ -1,5 +1,7 @@
 //! Servers and models that misbehave, over a real socket.
 
+use troupe_engine::limits::PAUSES_MAX;
+use troupe_model::WireApi;
 use troupe_protocol::EventMsg;
 use troupe_protocol::error::ErrorInfo;
 use troupe_testkit::Stage;
@@ -173,4 +175,33 @@ steps = [{ say = "done" }]
     };
     assert_eq!(ids("function_call"), ["same", "same_2"]);
     assert_eq!(ids("function_call_output"), ["same", "same_2"]);
+}
+
+/// A model that pauses so often, and then is done.
+async fn pausing(times: u32) -> (Stage, Vec<EventMsg>) {
+    let pause = "[[scene.turn]]\nsteps = [{ say = 'half ' }, { incomplete = 'pause_turn' }]\n";
+    let pauses = pause.repeat(usize::try_from(times).unwrap());
+    let done = "[[scene.turn]]\nsteps = [{ say = 'done' }]\n";
+    let stage = Stage::new(&format!("[[scene]]\n{pauses}{done}")).await;
+    let stage = stage.wire(WireApi::Messages);
+    let msgs = stage.start().await.turn("go").await;
+    (stage, msgs)
+}
+
+#[tokio::test]
+async fn a_model_that_pauses_goes_on_from_what_it_said() {
+    let (stage, msgs) = pausing(2).await;
+    assert_eq!(messages(&msgs), ["half ", "half ", "done"]);
+    assert!(matches!(msgs.last(), Some(EventMsg::TurnComplete(_))));
+    let body: serde_json::Value = serde_json::from_slice(&stage.requests()[1].body).unwrap();
+    let last = body["messages"].as_array().unwrap().last().unwrap();
+    assert_eq!(last["role"], "assistant");
+}
+
+#[tokio::test]
+async fn a_model_that_only_pauses_is_stopped() {
+    let (stage, msgs) = pausing(PAUSES_MAX + 1).await;
+    let told = |msg: &EventMsg| matches!(msg, EventMsg::Error(error) if error.fatal && error.message.contains("paused"));
+    assert!(msgs.iter().any(told), "{msgs:#?}");
+    assert_eq!(stage.requests().len(), PAUSES_MAX as usize + 1);
 }

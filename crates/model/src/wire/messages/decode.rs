@@ -237,6 +237,13 @@ impl Decoder {
                 self.state = State::Finished;
                 Ok(())
             }
+            // The provider runs tools of its own, and has worked on them long enough.
+            "pause_turn" => {
+                out.extend(self.call_done.take());
+                out.push(ModelEvent::Paused);
+                self.state = State::Finished;
+                Ok(())
+            }
             cut => Err(fault::incomplete(cut)),
         }
     }

@@ -195,13 +195,25 @@ fn bad_ends_keep_the_text_but_no_torn_call() {
         format!("{:?}: {error}", error.kind)
     };
     expect!["Refused: the model refused to answer; word the request differently, or take back the turns that it objects to"].assert_eq(&last_line("refusal"));
-    expect![
-        "Incomplete: the model paused for a tool of the provider's, which was not offered to it"
-    ]
-    .assert_eq(&last_line("pause_turn"));
     expect!["ContextWindowExceeded: the answer did not fit into what was left of the model's context window"].assert_eq(&last_line("model_context_window_exceeded"));
     expect!["StreamDisconnected: the response is incomplete: something_new"]
         .assert_eq(&last_line("something_new"));
+}
+
+#[test]
+fn a_pause_is_a_good_end() {
+    check(
+        r#"
+        {"type":"message_start","message":{"id":"msg_1"}}
+        {"type":"message_delta","delta":{"stop_reason":"pause_turn"}}
+        {"type":"message_stop"}
+        "#,
+        expect![[r#"
+            {"type":"created","response_id":"msg_1"}
+            {"type":"paused"}
+            {"type":"completed","response_id":"msg_1","usage":{"input_tokens":0,"cached_input_tokens":0,"output_tokens":0,"reasoning_output_tokens":0,"total_tokens":0}}
+        "#]],
+    );
 }
 
 #[test]
