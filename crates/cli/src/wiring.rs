@@ -148,7 +148,7 @@ impl Wiring {
             approval_policy: asked("approval_policy").then_some(context.approval_policy),
             sandbox_policy: sandbox.then_some(context.sandbox_policy),
             model: asked("model").then_some(context.model),
-            effort: context.effort.filter(|_| asked("model_reasoning_effort")),
+            effort: asked("model_reasoning_effort").then(|| context.effort.into()),
             summary: asked("model_reasoning_summary").then_some(context.summary),
             collaboration_mode: asked("collaboration_mode")
                 .then_some(context.collaboration_mode.into()),

@@ -151,7 +151,7 @@ impl Conversation {
         ConfigureSession {
             overrides: TurnOverrides {
                 collaboration_mode: Some(context.mode_choice()),
-                effort: models::sent_effort(&context),
+                effort: Some(models::sent_effort(&context).into()),
                 cwd: Some(context.cwd),
                 approval_policy: Some(context.approval_policy),
                 sandbox_policy: Some(context.sandbox_policy),

@@ -268,7 +268,11 @@ fork?: ForkPoint | null, source?: SessionSource | null,
 /**
  * Nothing is written to disk.
  */
-ephemeral?: boolean, cwd?: string | null, approval_policy?: ApprovalPolicy | null, sandbox_policy?: SandboxPolicy | null, model?: string | null, effort?: ReasoningEffort | null, summary?: ReasoningSummary | null, collaboration_mode?: ModeChoice | null, personality?: Personality | null, };
+ephemeral?: boolean, cwd?: string | null, approval_policy?: ApprovalPolicy | null, sandbox_policy?: SandboxPolicy | null, model?: string | null,
+/**
+ * `null` takes an effort back: the model does as it does by itself.
+ */
+effort?: EffortChoice | null, summary?: ReasoningSummary | null, collaboration_mode?: ModeChoice | null, personality?: Personality | null, };
 
 export type ContentItem = { "type": "input_text", text: string, }
   | { "type": "input_image", image_url: string, detail?: ImageDetail | null, }
@@ -276,6 +280,11 @@ export type ContentItem = { "type": "input_text", text: string, }
   | { "type": "refusal", refusal: string, };
 
 export type ContextCompactionItem = { id: ItemId, };
+
+/**
+ * An effort as a client chooses it: one of them, or `null` for what the model does by itself.
+ */
+export type EffortChoice = ReasoningEffort | null;
 
 export type ElicitationDecision = "accept" | "decline" | "cancel";
 
@@ -737,10 +746,18 @@ export type Op = { "type": "configure_session" } & ConfigureSession
  * Continue from this bookmark; what came after it is left out.
  */
 last_response_id?: ResponseId | null, }
-  | { "type": "user_turn", items: Array<UserInput>, final_output_json_schema?: JsonValue | null, last_response_id?: ResponseId | null, cwd?: string | null, approval_policy?: ApprovalPolicy | null, sandbox_policy?: SandboxPolicy | null, model?: string | null, effort?: ReasoningEffort | null, summary?: ReasoningSummary | null, collaboration_mode?: ModeChoice | null, personality?: Personality | null, }
+  | { "type": "user_turn", items: Array<UserInput>, final_output_json_schema?: JsonValue | null, last_response_id?: ResponseId | null, cwd?: string | null, approval_policy?: ApprovalPolicy | null, sandbox_policy?: SandboxPolicy | null, model?: string | null,
+/**
+ * `null` takes an effort back: the model does as it does by itself.
+ */
+effort?: EffortChoice | null, summary?: ReasoningSummary | null, collaboration_mode?: ModeChoice | null, personality?: Personality | null, }
   | { "type": "steer", items: Array<UserInput>, }
   | { "type": "interrupt" }
-  | { "type": "override_turn_context", cwd?: string | null, approval_policy?: ApprovalPolicy | null, sandbox_policy?: SandboxPolicy | null, model?: string | null, effort?: ReasoningEffort | null, summary?: ReasoningSummary | null, collaboration_mode?: ModeChoice | null, personality?: Personality | null, }
+  | { "type": "override_turn_context", cwd?: string | null, approval_policy?: ApprovalPolicy | null, sandbox_policy?: SandboxPolicy | null, model?: string | null,
+/**
+ * `null` takes an effort back: the model does as it does by itself.
+ */
+effort?: EffortChoice | null, summary?: ReasoningSummary | null, collaboration_mode?: ModeChoice | null, personality?: Personality | null, }
   | { "type": "exec_approval", id: string, decision: ReviewDecision, }
   | { "type": "patch_approval", id: string, decision: ReviewDecision, }
   | { "type": "user_input_answer", id: string, response: UserInputResponse, }

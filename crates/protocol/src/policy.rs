@@ -163,6 +163,31 @@ impl ReasoningEffort {
     }
 }
 
+/// An effort as a client chooses it: one of them, or `null` for what the model does by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Option<ReasoningEffort>", into = "Option<ReasoningEffort>")]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[cfg_attr(test, ts(type = "ReasoningEffort | null"))]
+pub enum EffortChoice {
+    ModelsOwn,
+    Level(ReasoningEffort),
+}
+
+impl From<Option<ReasoningEffort>> for EffortChoice {
+    fn from(effort: Option<ReasoningEffort>) -> Self {
+        effort.map_or(Self::ModelsOwn, Self::Level)
+    }
+}
+
+impl From<EffortChoice> for Option<ReasoningEffort> {
+    fn from(choice: EffortChoice) -> Self {
+        match choice {
+            EffortChoice::ModelsOwn => None,
+            EffortChoice::Level(effort) => Some(effort),
+        }
+    }
+}
+
 /// How much of its reasoning the model summarises for people.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::id::SessionId;
 use crate::policy::{
-    ApprovalPolicy, CollaborationMode, ModeChoice, ModeSettings, ModeWithSettings, Personality,
-    ReasoningEffort, ReasoningSummary, SandboxPolicy,
+    ApprovalPolicy, CollaborationMode, EffortChoice, ModeChoice, ModeSettings, ModeWithSettings,
+    Personality, ReasoningEffort, ReasoningSummary, SandboxPolicy,
 };
 
 /// Who opened a session.
@@ -76,14 +76,28 @@ pub struct TurnOverrides {
     pub sandbox_policy: Option<SandboxPolicy>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub effort: Option<ReasoningEffort>,
+    /// `null` takes an effort back: the model does as it does by itself.
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub effort: Option<EffortChoice>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<ReasoningSummary>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collaboration_mode: Option<ModeChoice>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub personality: Option<Personality>,
+}
+
+/// Reads a value that is there, `null` included.
+fn present<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    T::deserialize(deserializer).map(Some)
 }
 
 impl TurnContext {
@@ -107,7 +121,11 @@ impl TurnContext {
             approval_policy: overrides.approval_policy.unwrap_or(base.approval_policy),
             sandbox_policy: overrides.sandbox_policy.unwrap_or(base.sandbox_policy),
             model: chosen.model.or(overrides.model).unwrap_or(base.model),
-            effort: chosen.reasoning_effort.or(overrides.effort).or(base.effort),
+            effort: match (chosen.reasoning_effort, overrides.effort) {
+                (Some(effort), _) => Some(effort),
+                (None, Some(choice)) => choice.into(),
+                (None, None) => base.effort,
+            },
             summary: overrides.summary.unwrap_or(base.summary),
             collaboration_mode: mode,
             mode_instructions: instructions,

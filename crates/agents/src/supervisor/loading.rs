@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio_util::task::AbortOnDropHandle;
 use troupe_engine::{Deps, Opened, Order, Orders, spawn};
 use troupe_protocol::op::{ConfigureSession, ForkPoint};
-use troupe_protocol::policy::CollaborationMode;
+use troupe_protocol::policy::{CollaborationMode, EffortChoice};
 use troupe_protocol::session::{SessionSource, TurnOverrides};
 use troupe_protocol::spawn::{ChildInstructions, HistoryShare, SpawnSpec};
 use troupe_protocol::{AgentId, EventMsg, Op, SessionId, Submission, SubmissionId};
@@ -309,7 +309,7 @@ fn overrides(spec: &SpawnSpec) -> TurnOverrides {
         approval_policy: Some(spec.approval_policy),
         sandbox_policy: Some(spec.sandbox_policy.clone()),
         model: Some(spec.model.clone()),
-        effort: spec.reasoning_effort,
+        effort: spec.reasoning_effort.map(EffortChoice::Level),
         // A plan is agreed on with a person. A child does what it is asked to.
         collaboration_mode: Some(CollaborationMode::Default.into()),
         ..TurnOverrides::default()

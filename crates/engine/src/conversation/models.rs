@@ -152,10 +152,11 @@ pub(crate) fn check_model(
     let chosen = overrides.collaboration_mode.clone();
     let chosen = chosen.map(|choice| choice.into_parts().1);
     let chosen_effort = chosen.and_then(|settings| settings.reasoning_effort);
+    let effort = chosen_effort.or(overrides.effort.and_then(Into::into));
     let next = context.with(overrides.clone());
     let message = if next.model.trim().is_empty() {
         "the model's name is empty; list_models tells which there are".to_owned()
-    } else if chosen_effort.or(overrides.effort).is_some()
+    } else if effort.is_some()
         && let Some(unfit) = unfit_effort(&next)
     {
         unfit

@@ -7,8 +7,8 @@ use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::op::{ConfigureSession, Op};
 use troupe_protocol::policy::{
-    ApprovalPolicy, CollaborationMode, Personality, ReasoningEffort, ReasoningSummary,
-    SandboxPolicy,
+    ApprovalPolicy, CollaborationMode, EffortChoice, Personality, ReasoningEffort,
+    ReasoningSummary, SandboxPolicy,
 };
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::session::{TurnContext, TurnOverrides};
@@ -35,7 +35,7 @@ fn everything(stage: &Stage) -> TurnOverrides {
         approval_policy: Some(ApprovalPolicy::OnRequest),
         sandbox_policy: Some(SandboxPolicy::read_only()),
         model: Some("scripted-2".to_owned()),
-        effort: Some(ReasoningEffort::Low),
+        effort: Some(EffortChoice::Level(ReasoningEffort::Low)),
         summary: Some(ReasoningSummary::Detailed),
         collaboration_mode: Some(CollaborationMode::Plan.into()),
         personality: Some(Personality::Pragmatic),
@@ -74,7 +74,7 @@ fn overridden(context: &TurnContext) -> TurnOverrides {
         approval_policy: Some(context.approval_policy),
         sandbox_policy: Some(context.sandbox_policy.clone()),
         model: Some(context.model.clone()),
-        effort: context.effort,
+        effort: Some(context.effort.into()),
         summary: Some(context.summary),
         collaboration_mode: Some(context.mode_choice()),
         personality: context.personality,
@@ -167,7 +167,7 @@ async fn an_effort_that_the_model_does_not_take_is_refused_by_name() {
     let message = refusal(
         &mut actor,
         change(TurnOverrides {
-            effort: Some(ReasoningEffort::Xhigh),
+            effort: Some(EffortChoice::Level(ReasoningEffort::Xhigh)),
             ..TurnOverrides::default()
         }),
     )
@@ -178,7 +178,7 @@ async fn an_effort_that_the_model_does_not_take_is_refused_by_name() {
         &mut actor,
         change(TurnOverrides {
             model: Some("gpt-4.1".to_owned()),
-            effort: Some(ReasoningEffort::Low),
+            effort: Some(EffortChoice::Level(ReasoningEffort::Low)),
             ..TurnOverrides::default()
         }),
     )
@@ -207,7 +207,7 @@ async fn a_session_is_not_opened_with_an_effort_that_its_model_does_not_take() {
     let mut actor = stage.enter();
     let request = ConfigureSession {
         overrides: TurnOverrides {
-            effort: Some(ReasoningEffort::Ultra),
+            effort: Some(EffortChoice::Level(ReasoningEffort::Ultra)),
             ..TurnOverrides::default()
         },
         ..ConfigureSession::default()
@@ -241,4 +241,26 @@ async fn an_effort_from_before_a_change_of_the_model_is_left_out_and_told() {
     expect!["gpt-5 does not take the effort xhigh; it takes minimal, low, medium, high; the effort that this session has is not sent"]
         .assert_eq(warning.unwrap_or_default());
     assert_eq!(body(&stage, 0)["reasoning"]["effort"], Value::Null);
+}
+
+#[tokio::test]
+async fn an_effort_can_be_taken_back() {
+    let stage = Stage::new(LOOK).await;
+    let mut actor = stage.start().await;
+    let session = actor.session_id();
+    let effort = async |actor: &mut Actor, op: &str| {
+        actor.submit_json(op).await;
+        let is_it = |msg: &EventMsg| matches!(msg, EventMsg::TurnContextUpdated(_));
+        match actor.until(is_it).await.pop() {
+            Some(EventMsg::TurnContextUpdated(context)) => context.effort,
+            other => panic!("until returns what it waited for: {other:?}"),
+        }
+    };
+    let set = r#"{"type":"override_turn_context","effort":"low"}"#;
+    assert_eq!(effort(&mut actor, set).await, Some(ReasoningEffort::Low));
+    let other = r#"{"type":"override_turn_context","summary":"none"}"#;
+    assert_eq!(effort(&mut actor, other).await, Some(ReasoningEffort::Low));
+    let back = r#"{"type":"override_turn_context","effort":null}"#;
+    assert_eq!(effort(&mut actor, back).await, None);
+    assert_eq!(recorded(&stage, session).await.effort, None);
 }
