@@ -216,10 +216,6 @@ impl Driver {
         match notice {
             ServerNotice::Welcome(welcome) => {
                 self.hello.client = Some(welcome.client.clone());
-                // Another life of the server: all that it says is new.
-                if welcome.seq < self.hello.after {
-                    self.hello.after = 0;
-                }
                 self.link = Some(link);
                 Ok(welcome)
             }

@@ -22,8 +22,8 @@ use tokio::sync::watch;
 use troupe_protocol::rollout::EventRecord;
 use troupe_protocol::{Event, EventMsg, project};
 
-pub(crate) use replay::Followed;
 use replay::{Cursor, Piece, Replay};
+pub(crate) use replay::{Followed, Origin};
 use ring::{Next, Place, ReaderId, Ring};
 pub use tap::EventTap;
 
@@ -100,9 +100,10 @@ pub struct EventSource {
 
 impl EventSource {
     /// Returns a reader that goes on after `seq`: it misses and repeats nothing, but that it
-    /// may be told an open text again, whole.
+    /// may be told an open text again, whole. The number may be of an earlier run of a session
+    /// that is resumed, also if that is only about to happen. 0 is the beginning of this run.
     pub fn after(&self, seq: u64) -> EventStream {
-        EventStream::new(Arc::clone(&self.shared), seq, Place::Joined)
+        EventStream::joined(Arc::clone(&self.shared), seq)
     }
 
     /// Returns the number of the newest event.
@@ -135,6 +136,8 @@ pub struct EventStream {
     cursor: Option<Cursor>,
     /// Events fetched from the rollout that wait to be handed out.
     backlog: VecDeque<Arc<Event>>,
+    /// The number that the reader came with, as long as it may be of an earlier run.
+    came_with: Option<u64>,
 }
 
 /// What a reader is told.
@@ -161,12 +164,38 @@ impl EventStream {
             replay: None,
             cursor: None,
             backlog: VecDeque::new(),
+            came_with: None,
         }
+    }
+
+    /// Makes a reader that says how much it has seen.
+    fn joined(shared: Arc<Shared>, seq: u64) -> Self {
+        // A number that was never given is of another run: all of this one is new.
+        let is_known = seq <= shared.lock().last();
+        let mut stream = Self::new(shared, if is_known { seq } else { 0 }, Place::Joined);
+        stream.came_with = (seq > 0).then_some(seq);
+        stream
     }
 
     /// Tells whether the session has no task, and so nothing to be kept from.
     pub fn is_idle(&self) -> bool {
         self.shared.lock().is_idle()
+    }
+
+    /// Returns when the session has no task, or has ended.
+    pub async fn idle(&self) {
+        let mut published = self.published.clone();
+        published.mark_unchanged();
+        loop {
+            let is_over = {
+                let ring = self.shared.lock();
+                ring.is_idle() || ring.is_closed()
+            };
+            // The sender lives in `shared`.
+            if is_over || published.changed().await.is_err() {
+                return;
+            }
+        }
     }
 
     /// Gives up this reader for a source of readers.
@@ -200,13 +229,21 @@ impl EventStream {
             if let Some(replay) = &mut self.replay {
                 match replay.next(&mut self.cursor).await {
                     Piece::Events(events) => self.backlog.extend(events),
-                    Piece::End { snapshots, upto } => {
+                    Piece::End {
+                        snapshots,
+                        upto,
+                        place,
+                    } => {
                         self.backlog.extend(snapshots);
                         self.seen = upto;
                         self.replay = None;
-                        self.place = Place::Followed;
+                        self.place = place;
                     }
                 }
+                continue;
+            }
+            self.look_back();
+            if self.replay.is_some() {
                 continue;
             }
             let next = self
@@ -235,6 +272,17 @@ impl EventStream {
                     }
                 }
             }
+        }
+    }
+
+    /// Goes over to reading what an earlier run said, once it is known whether there was one.
+    fn look_back(&mut self) {
+        let Some(came_with) = self.came_with else {
+            return;
+        };
+        if let Some(first) = self.shared.lock().first_log() {
+            self.replay = first.since(came_with);
+            self.came_with = None;
         }
     }
 

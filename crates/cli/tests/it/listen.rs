@@ -1,20 +1,20 @@
 //! `troupe proto --listen`: the real binary, over every transport.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read as _};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::process::{Child, Stdio};
 use std::sync::mpsc::{self, Receiver};
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use troupe_client::{Client, Options, Told};
 use troupe_protocol::link::Secret;
-use troupe_protocol::op::{Op, Submission};
+use troupe_protocol::op::{ConfigureSession, Op, Submission};
+use troupe_protocol::{Event, EventMsg};
 use troupe_transport::Address;
 
 use crate::client::PATIENCE;
-use crate::machine::{Machine, Run};
+use crate::machine::Machine;
 
 const PLAY: &str = "[[scene]]\n[[scene.turn]]\nsteps = [{ say = 'Hello to you.' }]\n";
 
@@ -211,6 +211,68 @@ fn a_living_server_is_not_replaced_and_a_dead_one_is() {
     third.address();
 }
 
+/// Returns the events up to and including the first of this kind.
+async fn until(client: &mut Client, kind: &str) -> Vec<Event> {
+    let mut events = Vec::new();
+    while let Some(event) = client.next_event().await.unwrap() {
+        let value = serde_json::to_value(&event.msg).unwrap();
+        events.push(event);
+        if value["type"] == kind {
+            return events;
+        }
+    }
+    panic!("the session ended; these events came: {events:#?}");
+}
+
+#[test]
+fn after_a_crash_a_client_hears_what_it_had_missed() {
+    let machine = Machine::playing(PLAY);
+    let address = format!("unix:{}", machine.path("t.sock").display());
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let mut server = Listening::start(&machine, &["--listen", &address]);
+    let place = server.address();
+    let (configured, mut missed) = runtime.block_on(async {
+        let mut client = Client::connect(place, Options::default()).await.unwrap();
+        let op = Op::ConfigureSession(ConfigureSession::default());
+        client.submit("1", op).await.unwrap();
+        let configured = until(&mut client, "session_configured").await;
+        let Submission { id, op } = serde_json::from_str(CONVERSATION[1]).unwrap();
+        client.submit(id, op).await.unwrap();
+        (configured, until(&mut client, "task_complete").await)
+    });
+    server.signal("-KILL");
+    server.code();
+    let Some(EventMsg::SessionConfigured(session)) = configured.last().map(|event| &event.msg)
+    else {
+        panic!("it was waited for: {configured:?}");
+    };
+    missed.retain(|event| !event.msg.is_delta());
+
+    let server = Listening::start(&machine, &["--listen", &address]);
+    let options = Options {
+        after: configured.last().unwrap().seq,
+        ..Options::default()
+    };
+    let place = server.address();
+    let mut told = runtime.block_on(async {
+        let mut client = Client::connect(place, options).await.unwrap();
+        let resume = ConfigureSession {
+            resume: Some(session.session_id),
+            ..ConfigureSession::default()
+        };
+        client
+            .submit("1", Op::ConfigureSession(resume))
+            .await
+            .unwrap();
+        until(&mut client, "session_configured").await
+    });
+    told.pop();
+    assert_eq!(told, missed);
+}
+
 fn refused(arguments: &[&str], code: i32) -> String {
     let machine = Machine::playing(PLAY);
     let all: Vec<&str> = ["proto"]
@@ -218,15 +280,21 @@ fn refused(arguments: &[&str], code: i32) -> String {
         .chain(arguments.iter().copied())
         .collect();
     let mut child = machine.troupe(&all).spawn().unwrap();
-    // One that starts after all must not keep the test waiting.
-    let begun = std::time::Instant::now();
-    while child.try_wait().unwrap().is_none() && begun.elapsed() < PATIENCE {
-        std::thread::sleep(Duration::from_millis(10));
+    // It ends with its process; one that starts after all must not keep the test waiting.
+    let (sender, stderr) = mpsc::channel();
+    let mut pipe = child.stderr.take().unwrap();
+    std::thread::spawn(move || {
+        let mut text = String::new();
+        let read = pipe.read_to_string(&mut text);
+        // The test may have given up.
+        let _ = sender.send(read.map(|_| text));
+    });
+    let stderr = stderr.recv_timeout(PATIENCE);
+    if stderr.is_err() {
+        child.kill().unwrap();
     }
-    let _ = child.kill();
-    Run::of(&child.wait_with_output().unwrap())
-        .failed_with(code)
-        .stderr
+    assert_eq!(child.wait().unwrap().code(), Some(code), "{stderr:?}");
+    stderr.unwrap().unwrap()
 }
 
 #[test]

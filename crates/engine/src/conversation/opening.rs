@@ -13,7 +13,7 @@ use super::models::Models;
 use super::{Conversation, Usage, forking};
 use crate::deps::{Deps, Notice, Setup};
 use crate::emit::Emitter;
-use crate::events::Followed;
+use crate::events::{Followed, Origin};
 use crate::mailbox::Mailbox;
 use crate::resume::{Folded, Unfinished, fold};
 use crate::session::describe;
@@ -49,6 +49,10 @@ impl Conversation {
         setup: Setup,
     ) -> Result<Self, Error> {
         let notices = setup.notices.clone();
+        let origin = match request.resume {
+            Some(_) => Origin::Resumed,
+            None => Origin::New,
+        };
         let opened = match (&request.resume, &request.fork) {
             (Some(session), _) => resume(&*setup.store, *session).await?,
             (None, Some(point)) => forking::fork(&setup, deps, &request, point).await?,
@@ -86,6 +90,7 @@ impl Conversation {
             session: conversation.id(),
             from,
             after,
+            origin,
         });
         if let Some(old) = before.log
             && let Err(error) = old.close().await

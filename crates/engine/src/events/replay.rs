@@ -11,6 +11,7 @@ use troupe_protocol::{Event, EventMsg, SessionId, SubmissionId};
 use troupe_store::{Batch, Position, Store};
 
 use super::expand;
+use super::ring::Place;
 
 /// The part of a log that holds events of this queue. What lies before was told to others, or
 /// was copied from another session.
@@ -21,6 +22,32 @@ pub(crate) struct Followed {
     pub from: Position,
     /// The last event before those in this log.
     pub after: u64,
+    pub origin: Origin,
+}
+
+/// What a log holds before the part that is followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// Nothing that was said under these numbers.
+    New,
+    /// What an earlier run of the session said, up to `after`.
+    Resumed,
+}
+
+impl Followed {
+    /// Returns the way of a reader that an earlier run has told everything up to `seq`; none if
+    /// it was this run.
+    pub(super) fn since(&self, seq: u64) -> Option<Replay> {
+        let is_earlier = self.origin == Origin::Resumed && seq <= self.after;
+        is_earlier.then(|| {
+            let whole = Self {
+                from: Position::default(),
+                ..self.clone()
+            };
+            let (upto, logs) = (self.after, std::iter::once(whole));
+            Replay::new(seq, upto, logs, Vec::new(), Place::Joined)
+        })
+    }
 }
 
 /// The way of one reader back into the ring.
@@ -32,6 +59,8 @@ pub(super) struct Replay {
     /// What is left to read. The first was read up to its `from`.
     logs: VecDeque<Followed>,
     snapshots: Vec<Arc<Event>>,
+    /// How the reader stands to the ring at the end of it.
+    leads_to: Place,
 }
 
 /// Where a reader stopped reading, so that the next time it does not begin at the beginning.
@@ -48,6 +77,7 @@ pub(super) enum Piece {
     End {
         snapshots: Vec<Arc<Event>>,
         upto: u64,
+        place: Place,
     },
 }
 
@@ -57,6 +87,7 @@ impl Replay {
         upto: u64,
         logs: impl Iterator<Item = Followed>,
         snapshots: Vec<Arc<Event>>,
+        leads_to: Place,
     ) -> Self {
         let mut logs: VecDeque<Followed> = logs.collect();
         // Everything in a log lies before what the next one begins with.
@@ -68,6 +99,7 @@ impl Replay {
             upto,
             logs,
             snapshots,
+            leads_to,
         }
     }
 
@@ -88,8 +120,11 @@ impl Replay {
     pub(super) async fn next(&mut self, cursor: &mut Option<Cursor>) -> Piece {
         let Some(followed) = self.logs.front() else {
             let snapshots = std::mem::take(&mut self.snapshots);
-            let upto = self.upto;
-            return Piece::End { snapshots, upto };
+            return Piece::End {
+                snapshots,
+                upto: self.upto,
+                place: self.leads_to,
+            };
         };
         // The next log says where this one ends for us; others may have gone on writing it.
         let last = self.logs.get(1).map_or(self.upto, |next| next.after);

@@ -18,6 +18,8 @@ pub(super) struct Ring {
     open_texts: Vec<OpenText>,
     /// Where evicted events can be read again, oldest first.
     rollouts: VecDeque<Followed>,
+    /// The first of all logs, in which what an earlier run said may stand.
+    first_log: Option<Followed>,
     /// The newest event of all.
     last: u64,
     progress: Progress,
@@ -114,7 +116,13 @@ impl Ring {
         self.events.len()
     }
 
+    /// Returns the first log that was written to; none before the session is configured.
+    pub(super) fn first_log(&self) -> Option<&Followed> {
+        self.first_log.as_ref()
+    }
+
     pub(super) fn follow(&mut self, followed: Followed) {
+        self.first_log.get_or_insert_with(|| followed.clone());
         if self.rollouts.len() == FOLLOWED_LOGS_MAX {
             self.rollouts.pop_front();
         }
@@ -275,6 +283,7 @@ impl Ring {
             self.evicted,
             self.rollouts.iter().cloned(),
             snapshots.collect(),
+            Place::Followed,
         )
     }
 

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::ring::Place;
 use super::{EventStream, Shared};
 
 /// Where readers can be had at any time, at no cost while there are none: unlike for an
@@ -26,7 +25,7 @@ impl EventTap {
     ///
     /// [`EventSource::after`]: super::EventSource::after
     pub fn after(&self, seq: u64) -> EventStream {
-        EventStream::new(Arc::clone(&self.shared), seq, Place::Joined)
+        EventStream::joined(Arc::clone(&self.shared), seq)
     }
 
     /// Returns the number of the newest event.

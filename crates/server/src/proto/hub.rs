@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -30,6 +31,8 @@ pub(super) struct Hub {
     /// are bounded.
     asks: mpsc::UnboundedSender<Ask>,
     pub pace: Pace,
+    /// How often a client is asked for a sign of life.
+    pub keepalive: Duration,
 }
 
 /// One client's place. Dropping it gives the place up.
@@ -84,11 +87,13 @@ impl Hub {
     pub(super) fn new(
         handle: SessionHandle,
         source: Arc<EventSource>,
+        keepalive: Duration,
     ) -> (Self, impl Future<Output = ()> + Send) {
         let (sender, asks) = mpsc::unbounded_channel();
         let hub = Self {
             asks: sender,
             pace: Pace::new(),
+            keepalive,
         };
         let (seats, _) = watch::channel(Seats::default());
         let actor = Actor {
@@ -183,6 +188,7 @@ impl Actor {
                     reply,
                 } => {
                     let notice = self.say(from, message).await;
+                    // A client that went away meanwhile needs no answer.
                     let _ = reply.send(notice);
                 }
                 Ask::Shutdown => {
@@ -227,10 +233,7 @@ impl Actor {
                 seat,
                 seq,
             },
-            // A number that was never given is of another server's life: all of this one is new.
-            events: self
-                .source
-                .after(if hello.after > seq { 0 } else { hello.after }),
+            events: self.source.after(hello.after),
             seats,
             replaced,
             connection: self.connections,

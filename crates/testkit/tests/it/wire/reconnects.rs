@@ -4,7 +4,7 @@ use rand::rngs::SmallRng;
 use rand::{Rng as _, SeedableRng as _};
 use troupe_client::{Options, Told};
 use troupe_protocol::item::TurnItem;
-use troupe_protocol::op::Op;
+use troupe_protocol::op::{ConfigureSession, Op};
 use troupe_protocol::{Event, EventMsg};
 use troupe_testkit::Stage;
 
@@ -159,4 +159,49 @@ async fn a_client_from_another_life_of_the_server_is_told_everything() {
     driver.submit(Op::Interrupt).await;
     let told = driver.until(|msg| matches!(msg, EventMsg::Error(_))).await;
     assert_eq!(told[0].seq, 1);
+}
+
+/// What a server said while a client was away is in the rollout, also if the server is another.
+#[tokio::test]
+async fn a_client_of_an_earlier_run_is_told_what_it_missed_of_it() {
+    let stage = Stage::new(TALK).await;
+    let house = House::open(&stage).await;
+    let mut driver = house.drive("unix").await;
+    let mut steady = house.follow("unix").await;
+    let seen = driver
+        .until(|msg| matches!(msg, EventMsg::SessionConfigured(_)))
+        .await;
+    let configured = seen.last().expect("it was waited for");
+    let EventMsg::SessionConfigured(session) = &configured.msg else {
+        unreachable!("it was waited for");
+    };
+    driver.say("talk").await;
+    driver.until_task_ends().await;
+    driver.shut_down().await;
+    let is_end = |msg: &EventMsg| matches!(msg, EventMsg::ShutdownComplete);
+    let mut expected = steady.until(is_end).await;
+    expected.retain(|event| event.seq > configured.seq && !event.msg.is_delta());
+    house.ended().await;
+
+    let house = House::open(&stage).await;
+    // One is there before the session is, the other comes after it.
+    let mut early = house.join("tcp", following(configured.seq)).await.unwrap();
+    let mut driver = house.join("unix", Options::default()).await.unwrap();
+    let resume = ConfigureSession {
+        resume: Some(session.session_id),
+        ..ConfigureSession::default()
+    };
+    driver.submit(Op::ConfigureSession(resume)).await;
+    let is_configured = |msg: &EventMsg| matches!(msg, EventMsg::SessionConfigured(_));
+    let news = driver.until(is_configured).await;
+    expected.extend(news.clone());
+    let mut late = house.join("http", following(configured.seq)).await.unwrap();
+    for guest in [&mut early, &mut late] {
+        assert_eq!(guest.until(is_configured).await, expected);
+    }
+    assert_eq!(
+        news.len(),
+        1,
+        "one who came with nothing hears of this run alone"
+    );
 }
