@@ -5,6 +5,7 @@
 //! so ratios within one run count and single numbers do not.
 
 mod followers;
+mod grounds;
 mod measure;
 mod play;
 mod report;
@@ -35,7 +36,7 @@ pub struct BenchArguments {
     beside: Vec<String>,
 
     /// Only these workloads (repeatable): version, turn, call, shell, sandbox, deltas, resume,
-    /// reindex; of agent trees child, spawn (up to the child's first request), children (16 at work), wait (10 s for one that is
+    /// reindex, search, undo; of agent trees child, spawn (up to the child's first request), children (16 at work), wait (10 s for one that is
     /// silent), fanout (250 to 1,000 children and callbacks), crowd (memory of 1,000 children
     /// with 20 turns each); followers (a driver over a socket, alone and with 100 who follow; the
     /// wall time is the driver's). CPU and memory are of everything but the scripted model

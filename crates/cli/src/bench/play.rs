@@ -22,6 +22,8 @@ const WORDS_OF_THE_CROWD: usize = 40;
 
 const CALL: &str =
     "[[scene.turn]]\nsteps = [{ call = \"exec_command\", arguments = { cmd = \"true\" } }]\n";
+const TOUCH: &str =
+    "[[scene.turn]]\nsteps = [{ call = \"exec_command\", arguments = { cmd = \"touch made\" } }]\n";
 const HELLO: &str = "[[scene.turn]]\nsteps = [{ say = \"hello\" }]\n";
 
 /// Returns the prompt that makes so many children.
@@ -51,6 +53,7 @@ pub fn screenplay() -> String {
     let mut play = format!(
         "[[scene]]\nwhen = \"run commands\"\n{calls}{HELLO}\
          [[scene]]\nwhen = \"run one command\"\n{CALL}{HELLO}\
+         [[scene]]\nwhen = \"write one file\"\n{TOUCH}{HELLO}\
          [[scene]]\nwhen = \"talk at length\"\n[[scene.turn]]\n\
          steps = [{{ say = \"word \", deltas = {DELTAS} }}]\n"
     );

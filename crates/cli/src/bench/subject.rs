@@ -59,6 +59,14 @@ impl Subject {
         command
     }
 
+    pub fn search(&self, home: &Path, words: &str) -> Command {
+        let mut command = Command::new(&self.path);
+        command
+            .args(["sessions", "search", words])
+            .env(self.home_variable, home);
+        command
+    }
+
     /// A headless run against the scripted model. The same words work for all subjects.
     pub fn exec(&self, base_url: &str, home: &Path, cwd: &Path, rights: Rights) -> Command {
         let mut command = Command::new(&self.path);

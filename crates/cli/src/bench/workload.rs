@@ -5,15 +5,10 @@ use std::path::PathBuf;
 
 use tempfile::TempDir;
 use troupe_model::scripted::{MockServer, Screenplay};
-use troupe_protocol::history::ResponseItem;
-use troupe_protocol::policy::{ApprovalPolicy, SandboxPolicy};
-use troupe_protocol::rollout::{CarriedState, Compacted, RolloutRecord, SessionMeta};
-use troupe_protocol::session::{SessionSource, TurnContext};
-use troupe_protocol::usage::TokenUsage;
-use troupe_protocol::{SessionId, rollout};
-use troupe_store::{EmbeddedStore, Store as _};
+use troupe_protocol::SessionId;
 
 use super::followers::conduct;
+use super::grounds;
 use super::measure::{Cost, measure, measure_until};
 use super::play::{
     ANSWER, BIRTHS, CHILDREN, DELTAS, FEW_CHILDREN, KEEP_SILENT, PLAN_AGAIN_AND_AGAIN, REMEMBER,
@@ -22,7 +17,6 @@ use super::play::{
 use super::subject::{Rights, Subject};
 
 pub const ROLLOUT_MEGABYTES: u32 = 60;
-const TURNS_AFTER_COMPACTION: usize = 50;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Workload {
@@ -34,6 +28,10 @@ pub enum Workload {
     Deltas,
     Resume,
     Reindex,
+    /// Words that are looked for in the logs of all sessions.
+    Search,
+    /// A command in a large work tree, which is looked at before it runs.
+    Snapshot,
     /// A child that answers at once, and its parent waits for it.
     Child,
     /// Calls that do nothing, one after the other.
@@ -60,7 +58,7 @@ pub struct Stage {
 }
 
 impl Workload {
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 23] = [
         Self::Version,
         Self::Turn,
         Self::FirstCall,
@@ -69,6 +67,8 @@ impl Workload {
         Self::Deltas,
         Self::Resume,
         Self::Reindex,
+        Self::Search,
+        Self::Snapshot,
         Self::Child,
         Self::Plans,
         Self::Births,
@@ -94,6 +94,8 @@ impl Workload {
             Self::Deltas => "deltas",
             Self::Resume => "resume",
             Self::Reindex => "reindex",
+            Self::Search => "search",
+            Self::Snapshot => "undo",
             Self::Child => "child",
             Self::Plans | Self::Births => "spawn",
             Self::Children => "children",
@@ -114,6 +116,8 @@ impl Workload {
             Self::Deltas => "20,000 text deltas",
             Self::Resume => "resume of a 60 MB rollout",
             Self::Reindex => "index of 60 MB rebuilt",
+            Self::Search => "search of 200 MB of rollouts",
+            Self::Snapshot => "a call that writes, 20,000 files",
             Self::Child => "a turn with one child",
             Self::Plans => "100 calls that do nothing",
             Self::Births => "100 spawns to the child's request",
@@ -146,6 +150,7 @@ impl Workload {
             Self::Child => Some((1, "child", Self::Turn)),
             Self::Births => Some((BIRTHS, "spawn", Self::Plans)),
             Self::Children => Some((CHILDREN, "child", Self::Turn)),
+            Self::Snapshot => Some((1, "first look", Self::FirstCall)),
             Self::Waiting => Some((SILENT_SECONDS, "second", Self::Child)),
             Self::FanOut(children) => Some((children, "child", Self::Turn)),
             Self::Version
@@ -153,6 +158,7 @@ impl Workload {
             | Self::FirstCall
             | Self::Resume
             | Self::Reindex
+            | Self::Search
             | Self::Plans
             | Self::Crowd(..)
             | Self::Followers(_) => None,
@@ -162,9 +168,10 @@ impl Workload {
     /// Returns why another program cannot be measured with this.
     pub fn not_for(self, subject: &Subject) -> Option<&'static str> {
         match self {
-            Self::Resume | Self::Reindex if !subject.is_troupe() => {
+            Self::Resume | Self::Reindex | Self::Search if !subject.is_troupe() => {
                 Some("the stored session is one of ours")
             }
+            Self::Snapshot if !subject.is_troupe() => Some("it takes no snapshots of files"),
             Self::Plans
             | Self::Births
             | Self::Child
@@ -198,6 +205,11 @@ impl Workload {
             Self::Deltas => stage.exec(subject, "talk at length", Rights::Everything),
             Self::Resume => stage.resume(subject),
             Self::Reindex => stage.reindex(subject),
+            Self::Search => {
+                let library = runtime.block_on(grounds::library(stage.dir.path()));
+                measure(&mut subject.search(&library?, grounds::NEEDLE), "")
+            }
+            Self::Snapshot => stage.snapshot(subject),
             Self::Child => stage.spawn(subject, 1, ANSWER, 64),
             Self::Plans => stage.one_by_one(subject, PLAN_AGAIN_AND_AGAIN, BIRTHS + 1),
             Self::Births => stage.one_by_one(subject, SPAWN_ONE_BY_ONE, 2 * BIRTHS + 1),
@@ -216,7 +228,8 @@ impl Stage {
         let server = MockServer::start(screenplay, ([127, 0, 0, 1], 0).into()).await?;
         let dir = TempDir::new()?;
         std::fs::create_dir(dir.path().join("work"))?;
-        let long_session = long_session(&dir.path().join("long")).await?;
+        let home = dir.path().join("long");
+        let long_session = grounds::long_session(&home, ROLLOUT_MEGABYTES).await?;
         Ok(Self {
             server,
             dir,
@@ -305,68 +318,16 @@ impl Stage {
         measure(&mut command, "say hello")
     }
 
+    /// Each run has a home of its own, so each takes its first look at the tree.
+    fn snapshot(&self, subject: &Subject) -> io::Result<Cost> {
+        let home = TempDir::new_in(self.dir.path())?;
+        let forest = grounds::forest(self.dir.path())?;
+        let url = self.server.base_url();
+        let mut command = subject.exec(&url, home.path(), &forest, Rights::Everything);
+        measure(&mut command, "write one file")
+    }
+
     fn reindex(&self, subject: &Subject) -> io::Result<Cost> {
         measure(&mut subject.reindex(&self.dir.path().join("long")), "")
     }
-}
-
-/// Writes a session of 60 MB whose last compaction lies 50 turns before its end.
-async fn long_session(home: &std::path::Path) -> Result<SessionId, Box<dyn std::error::Error>> {
-    let store = EmbeddedStore::open(home)?;
-    let context = TurnContext {
-        cwd: home.to_owned(),
-        approval_policy: ApprovalPolicy::Never,
-        sandbox_policy: SandboxPolicy::DangerFullAccess,
-        model: "bench-model".to_owned(),
-        effort: None,
-        summary: troupe_protocol::policy::ReasoningSummary::default(),
-        collaboration_mode: troupe_protocol::policy::CollaborationMode::default(),
-        mode_instructions: None,
-        personality: None,
-    };
-    let meta = SessionMeta {
-        id: SessionId::random(),
-        timestamp: "2026-01-01T00:00:00.000Z".to_owned(),
-        cwd: home.to_owned(),
-        originator: "bench".to_owned(),
-        cli_version: env!("CARGO_PKG_VERSION").to_owned(),
-        source: SessionSource::Exec,
-        model_provider: "bench".to_owned(),
-        forked_from_id: None,
-        base_instructions: None,
-        personality: None,
-        git: None,
-    };
-    let mut log = store.create(&meta).await?;
-    let turn = |words: usize| {
-        [
-            RolloutRecord::ResponseItem(ResponseItem::user_text("please go on")),
-            RolloutRecord::ResponseItem(ResponseItem::assistant_text("many words ".repeat(words))),
-        ]
-    };
-    let old = turn(1_000);
-    while log.position().0 < u64::from(ROLLOUT_MEGABYTES) * 1024 * 1024 {
-        log.append(&old)?;
-    }
-    log.append(&[
-        RolloutRecord::Compacted(Box::new(Compacted {
-            message: "what happened before".to_owned(),
-            replacement_history: vec![ResponseItem::user_text("what happened before")],
-            carried: CarriedState {
-                turn_context: context.clone(),
-                total_token_usage: TokenUsage::default(),
-                seq_reserved_until: 0,
-                thread_name: None,
-                thread_note: None,
-                last_response_id: None,
-                has_agents: false,
-            },
-        })),
-        rollout::RolloutRecord::TurnContext(context),
-    ])?;
-    for _ in 0..TURNS_AFTER_COMPACTION {
-        log.append(&turn(100))?;
-    }
-    log.close().await?;
-    Ok(meta.id)
 }

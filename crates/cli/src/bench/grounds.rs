@@ -1,0 +1,125 @@
+//! What the large workloads are played on. It is made once, when it is first needed.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use troupe_protocol::SessionId;
+use troupe_protocol::history::ResponseItem;
+use troupe_protocol::policy::{ApprovalPolicy, CollaborationMode, ReasoningSummary, SandboxPolicy};
+use troupe_protocol::rollout::{CarriedState, Compacted, RolloutRecord, SessionMeta};
+use troupe_protocol::session::{SessionSource, TurnContext};
+use troupe_protocol::usage::TokenUsage;
+use troupe_store::{EmbeddedStore, Store as _};
+
+/// Words that each long session holds once.
+pub const NEEDLE: &str = "where is the needle";
+
+const TURNS_AFTER_COMPACTION: usize = 50;
+
+const LIBRARY_SESSIONS: u32 = 4;
+const LIBRARY_SESSION_MEGABYTES: u32 = 50;
+
+const FOREST_DIRECTORIES: u32 = 200;
+const FOREST_FILES_EACH: u32 = 100;
+
+/// Returns a home with 200 MB of rollouts.
+pub async fn library(dir: &Path) -> io::Result<PathBuf> {
+    let home = dir.join("library");
+    if !home.exists() {
+        for _ in 0..LIBRARY_SESSIONS {
+            long_session(&home, LIBRARY_SESSION_MEGABYTES)
+                .await
+                .map_err(io::Error::other)?;
+        }
+    }
+    Ok(home)
+}
+
+/// Returns a repository of 20,000 files.
+pub fn forest(dir: &Path) -> io::Result<PathBuf> {
+    let root = dir.join("forest");
+    if root.exists() {
+        return Ok(root);
+    }
+    for directory in 0..FOREST_DIRECTORIES {
+        let directory = root.join(format!("d{directory}"));
+        fs::create_dir_all(&directory)?;
+        for file in 0..FOREST_FILES_EACH {
+            let text = format!("{}\n", "some line of code ".repeat(20));
+            fs::write(directory.join(format!("f{file}.txt")), text)?;
+        }
+    }
+    let made = Command::new("git")
+        .args(["init", "--quiet"])
+        .current_dir(&root)
+        .status()?;
+    if made.success() {
+        Ok(root)
+    } else {
+        Err(io::Error::other("git init failed"))
+    }
+}
+
+/// Writes a session whose last compaction lies 50 turns before its end.
+pub async fn long_session(home: &Path, megabytes: u32) -> Result<SessionId, troupe_store::Error> {
+    let store = EmbeddedStore::open(home)?;
+    let context = TurnContext {
+        cwd: home.to_owned(),
+        approval_policy: ApprovalPolicy::Never,
+        sandbox_policy: SandboxPolicy::DangerFullAccess,
+        model: "bench-model".to_owned(),
+        effort: None,
+        summary: ReasoningSummary::default(),
+        collaboration_mode: CollaborationMode::default(),
+        mode_instructions: None,
+        personality: None,
+    };
+    let meta = SessionMeta {
+        id: SessionId::random(),
+        timestamp: "2026-01-01T00:00:00.000Z".to_owned(),
+        cwd: home.to_owned(),
+        originator: "bench".to_owned(),
+        cli_version: env!("CARGO_PKG_VERSION").to_owned(),
+        source: SessionSource::Exec,
+        model_provider: "bench".to_owned(),
+        forked_from_id: None,
+        base_instructions: None,
+        personality: None,
+        git: None,
+    };
+    let mut log = store.create(&meta).await?;
+    let turn = |words: usize| {
+        [
+            RolloutRecord::ResponseItem(ResponseItem::user_text("please go on")),
+            RolloutRecord::ResponseItem(ResponseItem::assistant_text("many words ".repeat(words))),
+        ]
+    };
+    log.append(&[RolloutRecord::ResponseItem(ResponseItem::user_text(NEEDLE))])?;
+    let old = turn(1_000);
+    while log.position().0 < u64::from(megabytes) * 1024 * 1024 {
+        log.append(&old)?;
+    }
+    log.append(&[
+        RolloutRecord::Compacted(Box::new(Compacted {
+            message: "what happened before".to_owned(),
+            replacement_history: vec![ResponseItem::user_text("what happened before")],
+            carried: CarriedState {
+                turn_context: context.clone(),
+                total_token_usage: TokenUsage::default(),
+                seq_reserved_until: 0,
+                thread_name: None,
+                thread_note: None,
+                last_response_id: None,
+                has_agents: false,
+            },
+        })),
+        RolloutRecord::TurnContext(context),
+    ])?;
+    for _ in 0..TURNS_AFTER_COMPACTION {
+        log.append(&turn(100))?;
+    }
+    log.close().await?;
+    Ok(meta.id)
+}
