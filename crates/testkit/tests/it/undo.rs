@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use expect_test::{Expect, expect};
+use troupe_agents::Family;
 use troupe_protocol::EventMsg;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::op::Op;
@@ -482,4 +483,34 @@ async fn a_link_that_leads_out_is_not_followed() {
     let completed = undo(&mut actor, last()).await;
     assert!(!completed.success, "{completed:?}");
     assert_eq!(files(&outside), "a=one");
+}
+
+#[tokio::test]
+async fn what_a_child_did_is_taken_back_in_its_own_session() {
+    let deed = patch("*** Add File: made\n+by a child\n");
+    let child = screenplay(&[&deed]).replace("[[scene]]\n", "[[scene]]\nwhen = 'errand'\n");
+    let root = "[[scene]]\n\
+        [[scene.turn]]\nsteps = [{ call = 'spawn_agent', arguments = { message = 'errand' } }]\n\
+        [[scene.turn]]\nsteps = [{ call = 'wait', arguments = { ids = ['1'] } }]\n\
+        [[scene.turn]]\nsteps = [{ say = 'done' }]\n";
+    let stage = Stage::new(&(child + root)).await;
+    let stage = stage.with_agents(&[Family::Agents]);
+    let mut actor = stage.start().await;
+    let msgs = actor.turn("go").await;
+    let spawned = msgs.iter().find_map(|msg| match msg {
+        EventMsg::CollabAgentSpawnEnd(spawned) => spawned.new_thread_id,
+        _ => None,
+    });
+    assert_eq!(stage.read("made"), "by a child\n");
+    let nothing = undo(&mut actor, last()).await;
+    assert!(!nothing.success, "the root did nothing: {nothing:?}");
+    actor.agents().quiet().await;
+    actor.shut_down().await;
+
+    let mut actor = stage.resume(spawned.expect("a child was made")).await;
+    let completed = undo(&mut actor, last()).await;
+    assert!(completed.success, "{completed:?}");
+    assert!(!stage.cwd().join("made").exists());
+    undo(&mut actor, redo()).await;
+    assert_eq!(stage.read("made"), "by a child\n");
 }
