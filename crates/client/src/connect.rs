@@ -1,20 +1,21 @@
 //! Makes connections to one address.
 
 use std::io;
-use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::time::Duration;
 
 use rustls::pki_types::ServerName;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
+use tokio_util::either::Either;
 use troupe_protocol::link::{ClientRequest, Hello};
 use troupe_transport::{Address, HostPort, Protocol, ToServer};
 
 use crate::error::Error;
 use crate::grpc::GrpcLink;
 use crate::http::HttpLink;
+use crate::limits::{KEEPALIVE_MS, SIGNS_MISSED_MAX};
 use crate::lines::LineLink;
 use crate::link::Link;
 use crate::ws::WsLink;
@@ -31,13 +32,8 @@ impl std::fmt::Debug for Connector {
     }
 }
 
-/// A byte stream to the server.
-#[derive(Debug)]
-pub(crate) enum Stream {
-    Tcp(TcpStream),
-    Tls(Box<TlsStream<TcpStream>>),
-    Unix(UnixStream),
-}
+/// A byte stream to the server: on this machine, or over the network without TLS or with it.
+pub(crate) type Stream = Either<UnixStream, Either<TcpStream, Box<TlsStream<TcpStream>>>>;
 
 /// Where requests go, as HTTP writes it.
 #[derive(Debug, Clone)]
@@ -80,7 +76,7 @@ impl Connector {
         let (protocol, place) = match &self.address {
             Address::Stdio => return Err(io::ErrorKind::Unsupported.into()),
             Address::Unix(path) => {
-                let stream = Stream::Unix(UnixStream::connect(path).await?);
+                let stream = Either::Left(UnixStream::connect(path).await?);
                 return introduced(Link::Lines(LineLink::new(stream)), hello).await;
             }
             Address::Net(protocol, place) => (protocol, place),
@@ -106,11 +102,18 @@ impl Connector {
     async fn reach(&self, place: &HostPort) -> io::Result<Stream> {
         let stream = TcpStream::connect((place.host.as_str(), place.port)).await?;
         stream.set_nodelay(true)?;
+        let keepalive = Duration::from_millis(KEEPALIVE_MS);
+        let probes = TcpKeepalive::new()
+            .with_time(keepalive)
+            .with_interval(keepalive)
+            .with_retries(SIGNS_MISSED_MAX);
+        SockRef::from(&stream).set_tcp_keepalive(&probes)?;
         let Some(tls) = &self.tls else {
-            return Ok(Stream::Tcp(stream));
+            return Ok(Either::Right(Either::Left(stream)));
         };
         let name = ServerName::try_from(place.host.clone()).map_err(io::Error::other)?;
-        Ok(Stream::Tls(Box::new(tls.connect(name, stream).await?)))
+        let stream = tls.connect(name, stream).await?;
+        Ok(Either::Right(Either::Right(Box::new(stream))))
     }
 }
 
@@ -118,48 +121,4 @@ async fn introduced(mut link: Link, hello: &Hello) -> io::Result<Link> {
     let hello = ToServer::Request(ClientRequest::Hello(hello.clone()));
     link.send(&hello).await?;
     Ok(link)
-}
-
-impl AsyncRead for Stream {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Tcp(stream) => Pin::new(stream).poll_read(context, buffer),
-            Self::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
-            Self::Unix(stream) => Pin::new(stream).poll_read(context, buffer),
-        }
-    }
-}
-
-impl AsyncWrite for Stream {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Self::Tcp(stream) => Pin::new(stream).poll_write(context, bytes),
-            Self::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
-            Self::Unix(stream) => Pin::new(stream).poll_write(context, bytes),
-        }
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Tcp(stream) => Pin::new(stream).poll_flush(context),
-            Self::Tls(stream) => Pin::new(stream).poll_flush(context),
-            Self::Unix(stream) => Pin::new(stream).poll_flush(context),
-        }
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Tcp(stream) => Pin::new(stream).poll_shutdown(context),
-            Self::Tls(stream) => Pin::new(stream).poll_shutdown(context),
-            Self::Unix(stream) => Pin::new(stream).poll_shutdown(context),
-        }
-    }
 }

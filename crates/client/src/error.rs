@@ -4,6 +4,7 @@ use std::io;
 
 use troupe_protocol::link::Goodbye;
 use troupe_transport::Address;
+use troupe_transport::limits::LINE_BYTES_MAX;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -17,6 +18,10 @@ pub enum Error {
     Trust { path: String, problem: String },
     #[error("stdio is not an address to connect to; start `troupe proto` and use its pipes")]
     Stdio,
+    #[error("a submission of {bytes} bytes is not sent; the most is {LINE_BYTES_MAX}")]
+    TooLong { bytes: usize },
+    #[error("a submission cannot be written as JSON: {0}")]
+    Unwritable(#[from] serde_json::Error),
     #[error("the session has ended")]
     Ended,
 }

@@ -3,16 +3,18 @@
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
 use hyper::body::{Body, Incoming};
-use hyper::client::conn::http2::{SendRequest, handshake};
-use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper::client::conn::http2::{Builder, SendRequest};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio_util::task::AbortOnDropHandle;
 use tower_service::Service;
 
 use crate::connect::Stream;
+use crate::limits::{KEEPALIVE_MS, SIGNS_MISSED_MAX};
 
 /// A connection over which requests with bodies of the type `B` are sent.
 #[derive(Debug)]
@@ -27,8 +29,12 @@ where
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     pub(crate) async fn new(stream: Stream) -> io::Result<Self> {
-        let executor = TokioExecutor::new();
-        let (sender, connection) = handshake(executor, TokioIo::new(stream))
+        let keepalive = Duration::from_millis(KEEPALIVE_MS);
+        let (sender, connection) = Builder::new(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .keep_alive_interval(keepalive)
+            .keep_alive_timeout(keepalive * SIGNS_MISSED_MAX)
+            .handshake(TokioIo::new(stream))
             .await
             .map_err(io::Error::other)?;
         let connection = tokio::spawn(async move {

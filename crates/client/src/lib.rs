@@ -48,6 +48,7 @@ use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
 use troupe_protocol::link::{ClientRequest, ClientRole, Secret, ServerNotice, Welcome};
 use troupe_protocol::{ClientId, Event, Op, Submission, SubmissionId};
+use troupe_transport::limits::LINE_BYTES_MAX;
 use troupe_transport::{Address, ToServer};
 
 use crate::connect::Connector;
@@ -164,10 +165,14 @@ pub struct Submitter {
 
 impl Submitter {
     /// Submits, as soon as there is a connection. That the session has it is told by
-    /// `accepted`; waits while too much is on the way.
+    /// `accepted`; waits while too much is on the way. What no server would take is not sent.
     pub async fn submit(&self, id: impl Into<SubmissionId>, op: Op) -> Result<(), Error> {
         let id = id.into();
         let submission = Box::new(Submission { id, op });
+        let bytes = serde_json::to_vec(&submission)?.len();
+        if bytes > LINE_BYTES_MAX {
+            return Err(Error::TooLong { bytes });
+        }
         self.send(ToServer::Submission(submission)).await
     }
 

@@ -19,3 +19,9 @@ pub const PAUSE_MS_MAX: u64 = 2_000;
 
 /// How long connecting and the answer to hello may take.
 pub const CONNECT_MS_MAX: u64 = 10_000;
+
+/// How often a quiet server is asked for a sign of life.
+pub const KEEPALIVE_MS: u64 = 30_000;
+
+/// Signs of life that may be missed. Then the connection counts as lost, and is made again.
+pub const SIGNS_MISSED_MAX: u32 = 3;

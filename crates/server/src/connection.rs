@@ -1,21 +1,20 @@
 //! Accepting connections, within a bound, and what they are made of.
 
 use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
+use tokio_util::either::Either;
 use tokio_util::sync::CancellationToken;
 
-use crate::limits::{ACCEPT_PAUSE_MS, HELLO_MS_MAX};
+use crate::limits::{ACCEPT_PAUSE_MS, HELLO_MS_MAX, SIGNS_MISSED_MAX};
 use crate::unix_socket::{UnixSocket, is_own_user};
 
 /// The places for connections of one server.
@@ -33,12 +32,8 @@ impl Places {
     }
 }
 
-/// A network connection, with TLS or without.
-#[derive(Debug)]
-pub(crate) enum NetStream {
-    Plain(TcpStream),
-    Tls(Box<TlsStream<TcpStream>>),
-}
+/// A network connection, without TLS or with it.
+pub(crate) type NetStream = Either<TcpStream, Box<TlsStream<TcpStream>>>;
 
 /// A place where connections arrive.
 trait Entrance: Send + Sync {
@@ -47,13 +42,26 @@ trait Entrance: Send + Sync {
     fn accept(&self) -> impl Future<Output = io::Result<Self::Stream>> + Send;
 }
 
-impl Entrance for TcpListener {
+/// A listener on the network, and how often its quiet clients are asked for a sign of life.
+struct NetEntrance {
+    listener: TcpListener,
+    keepalive: Duration,
+}
+
+impl Entrance for NetEntrance {
     type Stream = TcpStream;
 
     async fn accept(&self) -> io::Result<TcpStream> {
-        let (stream, _) = Self::accept(self).await?;
+        let (stream, _) = self.listener.accept().await?;
         // Events are small and each matters now; the writer already gathers them.
         stream.set_nodelay(true)?;
+        // The kernel counts in seconds.
+        let pause = self.keepalive.max(Duration::from_secs(1));
+        let probes = TcpKeepalive::new()
+            .with_time(pause)
+            .with_interval(pause)
+            .with_retries(SIGNS_MISSED_MAX);
+        SockRef::from(&stream).set_tcp_keepalive(&probes)?;
         Ok(stream)
     }
 }
@@ -71,6 +79,7 @@ impl Entrance for UnixSocket {
 /// those that are open.
 pub(crate) async fn accept_net<F>(
     listener: TcpListener,
+    keepalive: Duration,
     tls: Option<TlsAcceptor>,
     places: Places,
     ending: CancellationToken,
@@ -78,7 +87,11 @@ pub(crate) async fn accept_net<F>(
 ) where
     F: Future<Output = ()> + Send + 'static,
 {
-    accept_all(listener, places, ending, move |stream| {
+    let entrance = NetEntrance {
+        listener,
+        keepalive,
+    };
+    accept_all(entrance, places, ending, move |stream| {
         let (tls, serve) = (tls.clone(), serve.clone());
         async move {
             if let Some(stream) = secure(stream, tls).await {
@@ -92,11 +105,11 @@ pub(crate) async fn accept_net<F>(
 /// Sets TLS up, if it is asked for. A client that cannot has nobody to be told by.
 async fn secure(stream: TcpStream, tls: Option<TlsAcceptor>) -> Option<NetStream> {
     let Some(tls) = tls else {
-        return Some(NetStream::Plain(stream));
+        return Some(Either::Left(stream));
     };
     let time = Duration::from_millis(HELLO_MS_MAX);
     let stream = timeout(time, tls.accept(stream)).await.ok()?.ok()?;
-    Some(NetStream::Tls(Box::new(stream)))
+    Some(Either::Right(Box::new(stream)))
 }
 
 /// As [`accept_net`], for processes of the same user.
@@ -148,44 +161,4 @@ async fn accept_all<E: Entrance, F>(
     }
     drop(entrance);
     while open.join_next().await.is_some() {}
-}
-
-impl AsyncRead for NetStream {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
-            Self::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
-        }
-    }
-}
-
-impl AsyncWrite for NetStream {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
-            Self::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
-        }
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_flush(context),
-            Self::Tls(stream) => Pin::new(stream).poll_flush(context),
-        }
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_shutdown(context),
-            Self::Tls(stream) => Pin::new(stream).poll_shutdown(context),
-        }
-    }
 }

@@ -55,6 +55,8 @@ pub struct Options {
     /// Origins whose pages may come.
     pub origins: Vec<String>,
     pub tls: Option<Tls>,
+    /// How often network clients are asked for a sign of life.
+    pub keepalive: Duration,
 }
 
 /// How far away clients may be.
@@ -87,6 +89,7 @@ pub struct Server {
     guard: Guard,
     tls: Option<Tls>,
     token: Option<Token>,
+    keepalive: Duration,
 }
 
 #[derive(Debug)]
@@ -152,6 +155,7 @@ impl Server {
             guard,
             tls: options.tls,
             token: options.token,
+            keepalive: options.keepalive,
         })
     }
 
@@ -167,7 +171,7 @@ impl Server {
     /// session is asked to end; the second time nothing is waited for.
     pub async fn run(self, handle: SessionHandle, events: EventStream, mut stop: impl Stop) -> End {
         let source = Arc::new(events.into_source());
-        let (hub, working) = Hub::new(handle, Arc::clone(&source));
+        let (hub, working) = Hub::new(handle, Arc::clone(&source), self.keepalive);
         let ending = CancellationToken::new();
         let mut tasks = JoinSet::new();
         let hub_task = tasks.spawn(working);
@@ -226,9 +230,9 @@ impl Server {
                         guard: Arc::clone(&guard),
                         ending: ending.clone(),
                     };
-                    accepting.spawn(accept_net(listener, tls, places, ending, move |stream| {
-                        web::serve(host.clone(), protocol, stream)
-                    }));
+                    let served = move |stream| web::serve(host.clone(), protocol, stream);
+                    let keepalive = self.keepalive;
+                    accepting.spawn(accept_net(listener, keepalive, tls, places, ending, served));
                 }
             }
         }

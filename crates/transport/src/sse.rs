@@ -27,6 +27,11 @@ pub fn push_notice(stream: &mut Vec<u8>, notice: &ServerNotice) {
     stream.extend_from_slice(b"\n\n");
 }
 
+/// Adds what keeps a quiet stream open; readers pass over it.
+pub fn push_comment(stream: &mut Vec<u8>) {
+    stream.extend_from_slice(b":\n\n");
+}
+
 /// Finds the data in a stream that comes in pieces.
 #[derive(Debug, Default)]
 pub struct SseReader {

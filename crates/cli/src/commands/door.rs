@@ -4,9 +4,11 @@ use std::fs::{self, DirBuilder, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
+use troupe_server::limits::KEEPALIVE_MS;
 use troupe_server::tls::Tls;
 use troupe_server::token::Token;
 use troupe_server::{Options, Reach, Stop};
@@ -83,6 +85,7 @@ impl DoorArguments {
             hosts: self.allow_host.clone(),
             origins: self.allow_origin.clone(),
             tls,
+            keepalive: Duration::from_millis(KEEPALIVE_MS),
         };
         Ok((options, path))
     }

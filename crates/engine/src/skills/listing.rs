@@ -75,8 +75,8 @@ fn broken(catalogue: &Catalogue) -> Vec<String> {
         .collect();
     let more = catalogue.errors.len().saturating_sub(SKILL_WARNINGS_MAX);
     if let (1.., Some(last)) = (more, warnings.last_mut()) {
-        // Writing to a string does not fail.
-        let _ = write!(last, " (and {more} more problems; list_skills tells them)");
+        write!(last, " (and {more} more problems; list_skills tells them)")
+            .expect("writing to a string does not fail");
     }
     warnings
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use tokio::sync::mpsc;
-use tokio::time::timeout;
+use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use troupe_engine::Told;
 use troupe_protocol::ClientId;
 use troupe_protocol::link::{ClientRequest, ClientRole, Goodbye, Hello, ServerNotice};
@@ -26,6 +26,10 @@ pub(super) trait Inlet: Send {
 pub(super) trait Outlet: Send {
     /// Adds a message to those that are sent next.
     fn add(&mut self, message: Outgoing<'_>);
+
+    /// Adds what shows that somebody is there, or asks for it, to those. Where lower layers see
+    /// to that it is nothing.
+    fn add_sign(&mut self) {}
 
     /// Tells whether so much has gathered that it should be sent.
     fn is_full(&self) -> bool;
@@ -192,6 +196,8 @@ async fn speak(
     let welcome = ServerNotice::Welcome(member.welcome.clone());
     outlet.add(Outgoing::Notice(&welcome));
     deliver(outlet, None).await.ok()?;
+    let mut signs = interval_at(Instant::now() + hub.keepalive, hub.keepalive);
+    signs.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         let told = tokio::select! {
             biased;
@@ -205,6 +211,10 @@ async fn speak(
                 outlet.add(Outgoing::Notice(&ServerNotice::Seat(seat)));
                 None
             }
+            _ = signs.tick() => {
+                outlet.add_sign();
+                None
+            }
             told = member.events.next_or_lag() => match told {
                 Some(told) => Some(told),
                 None => return Some(session_ended()),
@@ -214,7 +224,7 @@ async fn speak(
         if let Some(told) = told {
             let role = member.seats.borrow().seen_by(member.client()).role;
             if role == ClientRole::Follow {
-                turn = hub.pace.turn(|| member.events.is_idle()).await;
+                turn = hub.pace.turn(&member.events).await;
             }
             add(outlet, &told);
             gather(&mut member, outlet);

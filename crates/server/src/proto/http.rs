@@ -129,6 +129,10 @@ impl Outlet for Streamed {
         }
     }
 
+    fn add_sign(&mut self) {
+        sse::push_comment(&mut self.batch);
+    }
+
     fn is_full(&self) -> bool {
         self.batch.len() >= BATCH_BYTES_MAX
     }

@@ -2,13 +2,14 @@
 //! the look at each request before it is served.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, StatusCode, header};
-use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
 use tokio_util::sync::CancellationToken;
@@ -19,6 +20,7 @@ use super::hub::Hub;
 use super::{grpc, http as rest, lines, ws};
 use crate::connection::NetStream;
 use crate::guard::Guard;
+use crate::limits::SIGNS_MISSED_MAX;
 
 /// Who serves the connections of a listener.
 #[derive(Debug, Clone)]
@@ -40,13 +42,23 @@ pub(super) async fn serve(host: Host, protocol: Protocol, stream: NetStream) {
         Protocol::Grpc => grpc::router(&host),
     };
     let checked = middleware::from_fn_with_state(Arc::clone(&host.guard), check);
-    let ending = host.ending.clone();
+    let (ending, keepalive) = (host.ending.clone(), host.hub.keepalive);
     let router = router.layer(checked).with_state(host);
-    serve_http(router, stream, &ending).await;
+    serve_http(router, stream, keepalive, &ending).await;
 }
 
-pub(crate) async fn serve_http(router: Router, stream: NetStream, ending: &CancellationToken) {
-    let builder = Builder::new(TokioExecutor::new());
+pub(crate) async fn serve_http(
+    router: Router,
+    stream: NetStream,
+    keepalive: Duration,
+    ending: &CancellationToken,
+) {
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(keepalive)
+        .keep_alive_timeout(keepalive * SIGNS_MISSED_MAX);
     let service = TowerToHyperService::new(router);
     let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
     let mut connection = std::pin::pin!(connection);

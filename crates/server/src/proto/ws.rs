@@ -1,6 +1,9 @@
 //! WebSocket: one JSON object per text message, both ways, at any path.
 
+use std::time::Duration;
+
 use axum::Router;
+use axum::body::Bytes;
 use axum::extract::State;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
 use axum::response::{IntoResponse, Response};
@@ -8,12 +11,14 @@ use axum::routing::any;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
 use http::{HeaderMap, StatusCode};
+use tokio::time::timeout;
 use troupe_protocol::Json;
 use troupe_transport::limits::{BATCH_BYTES_MAX, LINE_BYTES_MAX};
 use troupe_transport::{FromClient, event_json};
 
 use super::converse::{Door, Gone, Inlet, Outgoing, Outlet, converse};
 use super::web::{Host, Shown};
+use crate::limits::SIGNS_MISSED_MAX;
 
 pub(super) fn router() -> Router<Host> {
     Router::new().fallback(any(upgrade))
@@ -41,16 +46,25 @@ async fn upgrade(
                 queue: Vec::new(),
                 bytes: 0,
             };
-            converse(&host.hub, &door, Received(stream), outlet).await;
+            let inlet = Received {
+                stream,
+                silence_max: host.hub.keepalive * (SIGNS_MISSED_MAX + 1),
+            };
+            converse(&host.hub, &door, inlet, outlet).await;
         })
 }
 
-struct Received(SplitStream<WebSocket>);
+struct Received {
+    stream: SplitStream<WebSocket>,
+    /// How long nothing may come, not even the answer to a ping.
+    silence_max: Duration,
+}
 
 impl Inlet for Received {
     async fn next(&mut self) -> Option<FromClient> {
         loop {
-            match self.0.next().await?.ok()? {
+            let message = timeout(self.silence_max, self.stream.next()).await.ok()?;
+            match message?.ok()? {
                 Message::Text(text) => return Some(decode(text.as_bytes())),
                 Message::Binary(bytes) => return Some(decode(&bytes)),
                 // The library answers a ping.
@@ -82,6 +96,10 @@ impl Outlet for Sent {
         };
         self.bytes += text.len();
         self.queue.push(Message::Text(text.into()));
+    }
+
+    fn add_sign(&mut self) {
+        self.queue.push(Message::Ping(Bytes::new()));
     }
 
     fn is_full(&self) -> bool {

@@ -13,7 +13,7 @@ use troupe_server::{Reach, Server};
 use troupe_testkit::Stage;
 use troupe_transport::{Address, HostPort};
 
-use super::house::{Bell, TOKEN, token_in};
+use super::house::{Bell, KEEPALIVE, TOKEN, token_in};
 
 const PLAY: &str = "[[scene]]\n[[scene.turn]]\nsteps = [{ say = 'ok' }]\n";
 const KINDS: [&str; 4] = ["tcp", "ws", "http", "grpc"];
@@ -34,6 +34,7 @@ async fn open(stage: &Stage, token: Token) -> Vec<Address> {
         hosts: Vec::new(),
         origins: Vec::new(),
         tls: Some(Tls::read(&fixture("cert.pem"), &fixture("key.pem")).unwrap()),
+        keepalive: KEEPALIVE,
     })
     .await
     .unwrap();

@@ -11,7 +11,7 @@ use troupe_server::{Reach, Server};
 use troupe_testkit::Stage;
 use troupe_transport::limits::LINE_BYTES_MAX;
 
-use super::house::{House, PATIENCE, TOKEN};
+use super::house::{House, KEEPALIVE, PATIENCE, TOKEN};
 
 const PLAY: &str = "[[scene]]\n[[scene.turn]]\nsteps = [{ say = 'ok' }]\n";
 
@@ -119,6 +119,7 @@ async fn other_machines_come_in_only_if_that_is_wanted() {
         hosts: Vec::new(),
         origins: Vec::new(),
         tls: None,
+        keepalive: KEEPALIVE,
     };
     let error = Server::bind(options.clone()).await.unwrap_err();
     assert!(error.to_string().contains("--allow-remote"), "{error}");

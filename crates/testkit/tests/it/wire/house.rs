@@ -12,6 +12,7 @@ use troupe_protocol::input::UserInput;
 use troupe_protocol::link::{ClientRole, Secret, ServerNotice};
 use troupe_protocol::op::{ConfigureSession, Op};
 use troupe_protocol::{ClientId, Event, EventMsg};
+use troupe_server::limits::KEEPALIVE_MS;
 use troupe_server::token::Token;
 use troupe_server::{End, Reach, Server, Stop};
 use troupe_testkit::Stage;
@@ -19,6 +20,9 @@ use troupe_transport::Address;
 
 /// Long, because it is only met when something is broken.
 pub const PATIENCE: Duration = Duration::from_mins(1);
+
+/// As in the program.
+pub const KEEPALIVE: Duration = Duration::from_millis(KEEPALIVE_MS);
 
 pub const TOKEN: &str = "a token for this test alone";
 
@@ -35,6 +39,11 @@ pub struct House {
 impl House {
     /// Opens a session to clients, everywhere.
     pub async fn open(stage: &Stage) -> Self {
+        Self::open_asking(stage, KEEPALIVE).await
+    }
+
+    /// As [`Self::open`], and asks clients for a sign of life so often.
+    pub async fn open_asking(stage: &Stage, keepalive: Duration) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let place = |kind: &str| match kind {
             "unix" => format!("unix:{}", directory.path().join("t.sock").display()),
@@ -47,6 +56,7 @@ impl House {
             hosts: Vec::new(),
             origins: vec!["https://ui.example".to_owned()],
             tls: None,
+            keepalive,
         })
         .await
         .unwrap();
