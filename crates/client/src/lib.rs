@@ -47,7 +47,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
 use troupe_protocol::link::{ClientRequest, ClientRole, Secret, ServerNotice, Welcome};
-use troupe_protocol::{ClientId, Event, Op, Submission, SubmissionId};
+use troupe_protocol::{ClientId, Event, Json as _, Op, Submission, SubmissionId};
 use troupe_transport::limits::LINE_BYTES_MAX;
 use troupe_transport::{Address, ToServer};
 
@@ -169,7 +169,7 @@ impl Submitter {
     pub async fn submit(&self, id: impl Into<SubmissionId>, op: Op) -> Result<(), Error> {
         let id = id.into();
         let submission = Box::new(Submission { id, op });
-        let bytes = serde_json::to_vec(&submission)?.len();
+        let bytes = submission.to_json()?.len();
         if bytes > LINE_BYTES_MAX {
             return Err(Error::TooLong { bytes });
         }

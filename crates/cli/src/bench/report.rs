@@ -223,8 +223,12 @@ fn goal(workload: Workload) -> Option<&'static str> {
         Workload::Version => Some("3 ms CPU"),
         Workload::Turn => Some("29 ms CPU, 20 MB"),
         // Holds the start of a login shell, which is captured once per session.
-        Workload::FirstCall | Workload::Child | Workload::Plans | Workload::Followers(0) => None,
-        Workload::Search | Workload::Snapshot => None,
+        Workload::FirstCall
+        | Workload::Child
+        | Workload::Plans
+        | Workload::Followers(0)
+        | Workload::Search
+        | Workload::Snapshot => None,
         Workload::Births => Some("1 ms CPU per spawn"),
         Workload::Shell => Some("3 ms per call, the command included"),
         Workload::Sandboxed => Some("1.5 x CPU and wall of unsandboxed"),

@@ -63,14 +63,12 @@ pub fn run(arguments: ProtoArguments, overrides: Overrides, layers: Layers) -> O
         let Grove { deps, configurator } = wiring.with_agents(None);
         let _control = control::serve(&configurator, home.path());
         let (handle, events) = spawn(deps);
-        match server {
-            Some(listening) => listening.serve(handle, events).await,
-            None => {
-                let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
-                let served = pipe::serve(handle, events, input, output).await;
-                served.map_err(Failure::failed)?;
-                Ok(Exit::Success)
-            }
+        if let Some(listening) = server {
+            return listening.serve(handle, events).await;
         }
+        let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
+        let served = pipe::serve(handle, events, input, output).await;
+        served.map_err(Failure::failed)?;
+        Ok(Exit::Success)
     })
 }

@@ -211,7 +211,7 @@ fn a_pause_is_a_good_end() {
         expect![[r#"
             {"type":"created","response_id":"msg_1"}
             {"type":"paused"}
-            {"type":"completed","response_id":"msg_1","usage":{"input_tokens":0,"cached_input_tokens":0,"output_tokens":0,"reasoning_output_tokens":0,"total_tokens":0}}
+            {"type":"completed","response_id":"msg_1","usage":{"input_tokens":0,"cached_input_tokens":0,"cache_write_input_tokens":0,"output_tokens":0,"reasoning_output_tokens":0,"total_tokens":0}}
         "#]],
     );
 }
