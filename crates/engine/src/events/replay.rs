@@ -38,7 +38,7 @@ impl Followed {
     /// Returns the way of a reader that an earlier run has told everything up to `seq`; none if
     /// it was this run.
     pub(super) fn since(&self, seq: u64) -> Option<Replay> {
-        let is_earlier = self.origin == Origin::Resumed && seq <= self.after;
+        let is_earlier = self.origin == Origin::Resumed && seq < self.after;
         is_earlier.then(|| {
             let whole = Self {
                 from: Position::default(),
