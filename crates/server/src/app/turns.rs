@@ -1,6 +1,7 @@
 //! `turn/*`: what a thread is asked to do.
 
 use troupe_protocol::input::UserInput;
+use troupe_protocol::policy::EffortChoice;
 use troupe_protocol::session::TurnOverrides;
 
 use super::call::{Call, Handling, Reply, thread_id};
@@ -19,7 +20,7 @@ pub(super) fn start(call: Call) -> Handling {
                 approval_policy: params.approval_policy.map(Into::into),
                 sandbox_policy: params.sandbox_policy.map(Into::into),
                 model: params.model,
-                effort: params.effort.map(|effort| effort.0),
+                effort: params.effort.map(|effort| EffortChoice::Level(effort.0)),
                 summary: params.summary.map(|summary| summary.0),
                 collaboration_mode: params.collaboration_mode.map(|mode| mode.0),
                 personality: params.personality.map(|personality| personality.0),

@@ -3,7 +3,7 @@
 use troupe_protocol::SessionId;
 use troupe_protocol::op::{ConfigureSession, ForkPoint};
 use troupe_protocol::policy::{
-    CollaborationMode, ModeChoice, ModeSettings, ModeWithSettings, ReasoningEffort,
+    CollaborationMode, EffortChoice, ModeChoice, ModeSettings, ModeWithSettings, ReasoningEffort,
     ReasoningSummary,
 };
 use troupe_protocol::session::{SessionSource, TurnOverrides};
@@ -283,7 +283,7 @@ fn wishes(settings: ThreadSettings) -> Result<(ConfigureSession, Vec<String>), R
         match key.as_str() {
             "model_reasoning_effort" => {
                 let effort: ReasoningEffort = serde_json::from_value(value).map_err(wrong)?;
-                overrides.effort = Some(effort);
+                overrides.effort = Some(EffortChoice::Level(effort));
             }
             "model_reasoning_summary" => {
                 let summary: ReasoningSummary = serde_json::from_value(value).map_err(wrong)?;
