@@ -9,6 +9,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
@@ -16,6 +17,7 @@ use troupe_mcp::serve::{
     Answer, Caller, Form, Hints, Introduction, NoSuchTool, Offer, ReadError, Reply, ResourceCard,
     ResourcePage, ResourceText, TemplateCard, ToolCard,
 };
+use troupe_server::limits::KEEPALIVE_MS;
 use troupe_server::mcp::McpListener;
 use troupe_server::token::Token;
 use troupe_server::{Options, Reach, Stop};
@@ -32,6 +34,7 @@ async fn main() {
         hosts: Vec::new(),
         origins: Vec::new(),
         tls: None,
+        keepalive: Duration::from_millis(KEEPALIVE_MS),
     })
     .await
     .unwrap();

@@ -36,6 +36,8 @@ pub struct McpListener {
     guard: Guard,
     token: Token,
     tls: Option<Tls>,
+    /// How often clients are asked for a sign of life.
+    keepalive: Duration,
 }
 
 impl McpListener {
@@ -73,6 +75,7 @@ impl McpListener {
             // Nobody comes where nothing listens.
             token: token.unwrap_or_else(Token::random),
             tls: options.tls,
+            keepalive: options.keepalive,
         })
     }
 
@@ -97,14 +100,16 @@ impl McpListener {
                 .as_ref()
                 .map(|tls| tls.acceptor(&[b"h2", b"http/1.1"]));
             let (router, until) = (router.clone(), ending.clone());
+            let keepalive = self.keepalive;
             let accepted = accept_net(
                 listener,
+                keepalive,
                 tls,
                 places.clone(),
                 ending.clone(),
                 move |stream| {
                     let (router, until) = (router.clone(), until.clone());
-                    async move { serve_http(router, stream, &until).await }
+                    async move { serve_http(router, stream, keepalive, &until).await }
                 },
             );
             accepting.spawn(accepted);
