@@ -6,6 +6,7 @@ use troupe_protocol::Op;
 use troupe_protocol::agent::AgentOrigin;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::op::ConfigureSession;
+use troupe_protocol::policy::EffortChoice;
 use troupe_protocol::policy::{SandboxMode, SandboxPolicy};
 use troupe_protocol::session::TurnOverrides;
 use troupe_protocol::spawn::{CallbackConfig, HistoryShare};
@@ -54,7 +55,7 @@ impl Orchestra {
             overrides: TurnOverrides {
                 cwd: arguments.working_directory,
                 model: arguments.model,
-                effort: arguments.reasoning_effort,
+                effort: arguments.reasoning_effort.map(EffortChoice::Level),
                 ..TurnOverrides::default()
             },
             ..ConfigureSession::default()
