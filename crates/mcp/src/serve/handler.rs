@@ -15,8 +15,7 @@ use rmcp::service::{RequestContext, RoleServer};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
-    Answer, Caller, Hints, Introduction, NoSuchTool, Offer, ReadError, ResourceCard, TemplateCard,
-    ToolCard,
+    Answer, Caller, Hints, Introduction, Offer, ReadError, ResourceCard, TemplateCard, ToolCard,
 };
 
 /// One client's end of the SDK.
@@ -86,19 +85,16 @@ impl ServerHandler for Handler {
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = request.arguments.unwrap_or_default();
         let caller = Caller::new(context);
-        let answer = self.offer.call(&request.name, arguments, &caller).await;
-        match answer {
-            Ok(answer) => Ok(result(answer).into()),
-            Err(NoSuchTool) => {
-                let known: Vec<&str> = self.offer.tools().iter().map(|card| card.name).collect();
-                let message = format!(
-                    "there is no tool {}; there are {}",
-                    request.name,
-                    known.join(", ")
-                );
-                Err(ErrorData::invalid_params(message, None))
-            }
-        }
+        let Ok(answer) = self.offer.call(&request.name, arguments, &caller).await else {
+            let known: Vec<&str> = self.offer.tools().iter().map(|card| card.name).collect();
+            let message = format!(
+                "there is no tool {}; there are {}",
+                request.name,
+                known.join(", ")
+            );
+            return Err(ErrorData::invalid_params(message, None));
+        };
+        Ok(result(answer).into())
     }
 
     async fn list_resources(

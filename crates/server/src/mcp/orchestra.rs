@@ -40,7 +40,7 @@ impl Orchestra {
     }
 
     async fn run(&self, call: Call, caller: &Caller) -> Result<Answer, Trouble> {
-        match call {
+        Ok(match call {
             Call::Spawn(arguments) => told(self.spawn(*arguments, caller).await?),
             Call::Prompt(arguments) => told(self.prompt(arguments, caller).await?),
             Call::Wait(arguments) => told(self.wait(arguments, caller).await?),
@@ -50,17 +50,17 @@ impl Orchestra {
             Call::Task(arguments) => told(self.task(&arguments).await?),
             Call::Tasks(arguments) => told(self.tasks(&arguments).await?),
             Call::Tree(arguments) => told(self.tree(&arguments).await?),
-        }
+        })
     }
 }
 
-fn told(answer: impl Serialize + InWords) -> Result<Answer, Trouble> {
+fn told(answer: impl Serialize + InWords) -> Answer {
     let text = answer.in_words();
     let value = serde_json::to_value(answer).expect("answers have no keys that are not text");
-    Ok(Answer::Done {
+    Answer::Done {
         value: Some(value),
         text,
-    })
+    }
 }
 
 #[async_trait]

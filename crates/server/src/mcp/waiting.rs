@@ -123,9 +123,10 @@ impl Orchestra {
             if !arguments.include_last_message {
                 session.last_message = None;
             }
-            let list = match session.ready_for_prompt {
-                true => &mut waited.finished,
-                false => &mut waited.running,
+            let list = if session.ready_for_prompt {
+                &mut waited.finished
+            } else {
+                &mut waited.running
             };
             list.push(session);
         }
