@@ -2,6 +2,7 @@
 //! and the home.
 
 mod ground;
+mod office;
 mod prepared;
 mod servers;
 mod surroundings;
@@ -202,16 +203,19 @@ impl Wiring {
     fn tools(&self, prepared: &Prepared, trace: Trace) -> Registry {
         let surroundings = self.surroundings();
         let mut tools = prepared.tools(trace, &self.source, &self.launcher, surroundings);
-        let hub = self.hub.get_or_init(|| {
-            Arc::new(Hub::new(HubDeps {
-                launcher: self.launcher.clone(),
-                environment: surroundings.variables.clone(),
-                cwd: self.here.cwd.clone(),
-            }))
-        });
-        let roster = prepared.roster(hub, &self.source);
+        let roster = prepared.roster(self.hub(), &self.source);
         tools.set_source(Arc::new(roster.servers()));
         tools
+    }
+
+    fn hub(&self) -> &Arc<Hub> {
+        self.hub.get_or_init(|| {
+            Arc::new(Hub::new(HubDeps {
+                launcher: self.launcher.clone(),
+                environment: self.surroundings().variables.clone(),
+                cwd: self.here.cwd.clone(),
+            }))
+        })
     }
 
     /// Returns what is known about the directory that a session is to work in.

@@ -1,10 +1,152 @@
 // Generated from the Rust types; do not edit.
 
+export type Account = { "type": "apiKey" };
+
+export type AccountReadResponse = { account: Account | null, requiresOpenaiAuth: boolean, };
+
 export type ActiveFlag = "waitingOnApproval" | "waitingOnUserInput";
+
+/**
+ * How an agent stands.
+ */
+export type Agent = { agentId: string, threadId: string,
+/**
+ * Null for the root and for the released.
+ */
+parentThreadId: string | null, path: string, depth: number, role: string | null, model: string | null, note: string | null, status: AgentStanding,
+/**
+ * The beginning of the last message or the error.
+ */
+preview: string | null,
+/**
+ * The tools that run now.
+ */
+currentTools: Array<string>, inbox: InboxDepth, lastTaskId: string | null, bornAtMs: number,
+/**
+ * When the status changed last.
+ */
+sinceMs: number, totalTokens: number,
+/**
+ * With everybody below.
+ */
+subtreeTokens: number,
+/**
+ * Only its results are left.
+ */
+pruned: boolean, };
+
+export type AgentNoteSetParams = { rootThreadId: string, agent: string,
+/**
+ * An empty one clears it.
+ */
+note: string, };
+
+/**
+ * What a task came to.
+ */
+export type AgentResult = { threadId: string, taskId: string, completed: boolean,
+/**
+ * The last message, or what went wrong.
+ */
+text: string | null,
+/**
+ * The answer under the schema that was asked for, if it fits.
+ */
+output: JsonValue | null, evidence: Evidence, };
+
+export type AgentResultParams = { rootThreadId: string, agent: string,
+/**
+ * Its last task if absent.
+ */
+taskId: string | null, };
+
+export type AgentResultResponse = { result: AgentResult, };
+
+export type AgentSendParams = { rootThreadId: string, agent: string, input: Array<UserInput>,
+/**
+ * Takes the place of the running task.
+ */
+interrupt: boolean, };
+
+export type AgentSendResponse = { messageId: string, receipt: Receipt,
+/**
+ * The recipient, afterwards.
+ */
+agent: Agent, };
+
+/**
+ * A child of the root. What is absent is the role's, or the root's.
+ */
+export type AgentSpawnParams = { rootThreadId: string, input: Array<UserInput>,
+/**
+ * `default` if absent.
+ */
+role: string | null,
+/**
+ * A wish for the last part of the path.
+ */
+name: string | null, model: string | null, effort: ReasoningEffort | null,
+/**
+ * At most what the root may.
+ */
+sandbox: SandboxMode | null,
+/**
+ * The JSON Schema that the answer must fit.
+ */
+outputSchema: JsonValue | null, note: string | null,
+/**
+ * Whether the root is told when the child has ended.
+ */
+callBack: boolean, };
+
+export type AgentSpawnResponse = { agent: Agent,
+/**
+ * One sentence for each wish that was not granted as it was.
+ */
+why: Array<string>, };
+
+export type AgentStanding = { "type": "pendingInit" }
+  | { "type": "queued", position: number, }
+  | { "type": "running" }
+  | { "type": "completed" }
+  | { "type": "errored" }
+  | { "type": "interrupted" }
+  | { "type": "cancelled" }
+  | { "type": "budgetExceeded" }
+  | { "type": "shutdown" }
+  | { "type": "notFound" };
 
 export type AgentState = { status: AgentStatus, message: string | null, };
 
 export type AgentStatus = "pendingInit" | "running" | "interrupted" | "completed" | "errored" | "shutdown" | "notFound";
+
+export type AgentStopParams = { rootThreadId: string, agents: Array<string>, verb: StopVerb,
+/**
+ * Only tell what would be touched.
+ */
+dryRun: boolean,
+/**
+ * Why, for the record.
+ */
+note: string | null, };
+
+export type AgentStopResponse = { touched: Array<TouchedAgent>, skipped: Array<SkippedAgent>,
+/**
+ * Addresses that mean nobody.
+ */
+unknown: Array<string>, };
+
+export type AgentWaitParams = { rootThreadId: string,
+/**
+ * Any of these; any child of the root if there is none.
+ */
+agents: Array<string>, timeoutMs: number | null, };
+
+export type AgentWaitResponse = { timedOut: boolean,
+/**
+ * Who had ended at that moment.
+ */
+finished: Array<FinishedAgent>, unfinished: Array<Agent>, };
 
 export type ApprovalDecision = "accept" | "acceptForSession"
   | { "acceptWithExecpolicyAmendment": JsonValue } | "decline" | "cancel";
@@ -20,6 +162,14 @@ export type ApprovalResponse = { decision: ApprovalDecision, };
 export type ApprovalsReviewer = "user" | "auto_review" | "guardian_subagent";
 
 export type AskForApproval = "untrusted" | "on-failure" | "on-request" | "never";
+
+export type AuthMethod = "apikey";
+
+export type AuthStatusResponse = { authMethod: AuthMethod | null,
+/**
+ * Never given: a key is not handed to clients.
+ */
+authToken: string | null, requiresOpenaiAuth: boolean | null, };
 
 export type ByteRange = { start: number, end: number, };
 
@@ -49,6 +199,13 @@ export type CollabTool = "spawnAgent" | "sendInput" | "resumeAgent" | "wait" | "
 export type CollaborationMode = JsonValue;
 
 /**
+ * A way of working together. What is null stays as it is when the mode is chosen.
+ */
+export type CollaborationModeEntry = { name: string, mode: string, model: string | null, reasoning_effort: ReasoningEffort | null, };
+
+export type CollaborationModeListResponse = { data: Array<CollaborationModeEntry>, };
+
+/**
  * What a command does, as far as its words tell.
  */
 export type CommandAction = { "type": "read", command: string, name: string, path: string, }
@@ -62,7 +219,38 @@ export type CommandApprovalParams = { threadId: string, turnId: string, itemId: 
  */
 agentPath: string | null, };
 
+export type CommandEvidence = { command: string, exitCode: number | null, };
+
 export type CommandSource = "agent" | "userShell" | "unifiedExecStartup" | "unifiedExecInteraction";
+
+export type ConfigLayer = { name: ConfigLayerSource, config: JsonValue, };
+
+export type ConfigLayerSource = { "type": "user", file: string, }
+  | { "type": "project", dotCodexFolder: string, }
+  | { "type": "profile", file: string, }
+  | { "type": "sessionFlags" };
+
+export type ConfigOrigin = { name: ConfigLayerSource, };
+
+export type ConfigReadParams = { includeLayers: boolean,
+/**
+ * The server's own directory if absent.
+ */
+cwd: string | null, };
+
+export type ConfigReadResponse = {
+/**
+ * Every effective value, by the names of `config.toml`. Secrets are blotted out.
+ */
+config: JsonValue,
+/**
+ * Who decided a value, by its dotted key. What is built in has no origin.
+ */
+origins: { [key in string]: ConfigOrigin },
+/**
+ * What each layer decided, the strongest first.
+ */
+layers: Array<ConfigLayer> | null, };
 
 export type ContentDeltaNotification = { threadId: string, turnId: string, itemId: string, delta: string, contentIndex: number, };
 
@@ -74,6 +262,8 @@ export type ContentItem = { "type": "inputText", text: string, };
 export type CwdFilter = string | Array<string>;
 
 export type DeprecationNotification = { summary: string, details: string | null, };
+
+export type EffortOption = { reasoningEffort: ReasoningEffort, description: string, };
 
 export type ElicitationAction = "accept" | "decline" | "cancel";
 
@@ -96,17 +286,84 @@ export type Empty = Record<symbol, never>;
 
 export type ErrorNotification = { threadId: string, turnId: string, error: TurnError, willRetry: boolean, };
 
+/**
+ * What the engine saw, whatever the model says.
+ */
+export type Evidence = { startedAtMs: number, endedAtMs: number, totalTokens: number, toolCalls: { [key in string]: number }, commands: Array<CommandEvidence>, files: Array<FileEvidence>,
+/**
+ * Entries left out of the two lists.
+ */
+omitted: number,
+/**
+ * Threads of children that the task made.
+ */
+children: Array<string>, };
+
 export type FileChangeApprovalParams = { threadId: string, turnId: string, itemId: string, startedAtMs: number, reason: string | null, grantRoot: string | null,
 /**
  * The agent that asks, by its place in the tree, if it is not the root. Ours.
  */
 agentPath: string | null, };
 
+/**
+ * A file that the task changed, by SHA-256; null where there was or is none.
+ */
+export type FileEvidence = { path: string, before: string | null, after: string | null, };
+
 export type FileUpdateChange = { path: string, kind: PatchChangeKind,
 /**
  * Of an added or deleted file its contents.
  */
 diff: string, };
+
+export type FinishedAgent = {
+/**
+ * As it was asked for.
+ */
+asked: string,
+/**
+ * Null for one that never was.
+ */
+agent: Agent | null, result: AgentResult | null, };
+
+export type FsCreateDirectoryParams = { path: string,
+/**
+ * With those above it; that is so if absent.
+ */
+recursive: boolean | null, };
+
+export type FsDirectoryEntry = { fileName: string, isDirectory: boolean, isFile: boolean, };
+
+/**
+ * What a path leads to; of a link, what the link leads to.
+ */
+export type FsGetMetadataResponse = { isDirectory: boolean, isFile: boolean, isSymlink: boolean,
+/**
+ * 0 where the file system does not know it.
+ */
+createdAtMs: number, modifiedAtMs: number, };
+
+export type FsPathParams = { path: string, };
+
+export type FsReadDirectoryResponse = {
+/**
+ * By name.
+ */
+entries: Array<FsDirectoryEntry>, };
+
+export type FsReadFileResponse = { dataBase64: string, };
+
+export type FsRemoveParams = { path: string,
+/**
+ * A directory with all that is in it; that is so if absent.
+ */
+recursive: boolean | null,
+/**
+ * What is not there is removed already; that is so if absent.
+ */
+force: boolean | null, };
+
+export type FsWriteFileParams = { path: string, dataBase64: string, };
 
 export type GitInfo = { sha: string | null, branch: string | null, originUrl: string | null, };
 
@@ -115,6 +372,11 @@ export type GitInfo = { sha: string | null, branch: string | null, originUrl: st
  */
 export type ImageDetail = string;
 
+/**
+ * What waits to be read.
+ */
+export type InboxDepth = { messages: number, interrupts: number, };
+
 export type InitializeParams = { clientInfo: ClientInfo, capabilities: ClientCapabilities | null, };
 
 export type InitializeResponse = { userAgent: string,
@@ -122,6 +384,8 @@ export type InitializeResponse = { userAgent: string,
  * The directory that everything is kept in.
  */
 codexHome: string, platformFamily: string, platformOs: string, };
+
+export type InputModality = "text" | "image";
 
 export type ItemCompletedNotification = { threadId: string, turnId: string, item: ThreadItem, completedAtMs: number, };
 
@@ -137,7 +401,42 @@ export type JsonValue = number | string | boolean | Array<JsonValue>
 
 export type McpServerStatus = "starting" | "ready" | "failed" | "cancelled";
 
+export type McpServerStatusListParams = {
+/**
+ * `nextCursor` of the part before.
+ */
+cursor: string | null, limit: number | null,
+/**
+ * The servers of this thread; those of the server's own directory if absent.
+ */
+threadId: string | null, };
+
+export type McpServerStatusListResponse = { data: Array<McpServerStatus>, nextCursor: string | null, };
+
 export type McpServerStatusNotification = { threadId: string | null, name: string, status: McpServerStatus, error: string | null, };
+
+export type Model = { id: string,
+/**
+ * As `model` of a turn takes it.
+ */
+model: string, displayName: string, description: string, hidden: boolean, supportedReasoningEfforts: Array<EffortOption>, defaultReasoningEffort: ReasoningEffort, inputModalities: Array<InputModality>, supportsPersonality: boolean,
+/**
+ * Turns use it unless they say otherwise.
+ */
+isDefault: boolean, };
+
+/**
+ * Part of a list.
+ */
+export type ModelListParams = {
+/**
+ * `nextCursor` of the part before.
+ */
+cursor: string | null, limit: number | null, };
+
+export type ModelListResponse = { data: Array<Model>, nextCursor: string | null, };
+
+export type ModelProviderCapabilitiesResponse = { namespaceTools: boolean, imageGeneration: boolean, webSearch: boolean, };
 
 export type PatchChangeKind = { "type": "add" }
   | { "type": "delete" }
@@ -154,6 +453,19 @@ export type Question = { id: string, header: string, question: string, isOther: 
 
 export type QuestionOption = { label: string, description: string, };
 
+export type RateLimitWindow = { usedPercent: number, windowDurationMins: number | null,
+/**
+ * Unix seconds.
+ */
+resetsAt: number | null, };
+
+/**
+ * The limits of an account. Those of a key are known per response only, so all is null.
+ */
+export type RateLimits = { limitId: string | null, limitName: string | null, primary: RateLimitWindow | null, secondary: RateLimitWindow | null, };
+
+export type RateLimitsResponse = { rateLimits: RateLimits, };
+
 /**
  * How hard the model thinks: `none`, `minimal`, `low`, `medium`, `high`, `xhigh`, `max` or
  * `ultra`, as far as the model takes it.
@@ -164,6 +476,14 @@ export type ReasoningEffort = string;
  * `auto`, `concise`, `detailed` or `none`.
  */
 export type ReasoningSummary = string;
+
+/**
+ * What became of a message.
+ */
+export type Receipt = { "type": "delivered" }
+  | { "type": "queued", position: number, }
+  | { "type": "held" }
+  | { "type": "dead" };
 
 /**
  * A request of the server needs no answer any more.
@@ -204,7 +524,45 @@ export type ServerNotification = { "method": "error", "params": ErrorNotificatio
   | { "method": "mcpServer/startupStatus/updated", "params": McpServerStatusNotification }
   | { "method": "serverRequest/resolved", "params": ResolvedNotification };
 
+export type SkillErrorInfo = { path: string, message: string, };
+
+export type SkillMetadata = { name: string, description: string, shortDescription: string | null,
+/**
+ * Its `SKILL.md`.
+ */
+path: string,
+/**
+ * `repo`, `user` or `system`.
+ */
+scope: SkillScope, enabled: boolean, };
+
+export type SkillScope = "repo" | "user" | "system";
+
+export type SkillsListEntry = { cwd: string, skills: Array<SkillMetadata>,
+/**
+ * What is there and cannot be used.
+ */
+errors: Array<SkillErrorInfo>, };
+
+export type SkillsListParams = {
+/**
+ * The server's own directory if there is none.
+ */
+cwds: Array<string>, forceReload: boolean, };
+
+export type SkillsListResponse = {
+/**
+ * One entry per directory.
+ */
+data: Array<SkillsListEntry>, };
+
+export type SkipReason = "idle" | "active" | "alreadyDone" | "unknown";
+
+export type SkippedAgent = { agent: Agent, why: SkipReason, };
+
 export type SortDirection = "asc" | "desc";
+
+export type StopVerb = "interrupt" | "cancel" | "close" | "release" | "prune";
 
 export type SubAgentSource = { thread_spawn: ThreadSpawn, };
 
@@ -373,6 +731,35 @@ export type TokenUsageUpdatedNotification = { threadId: string, turnId: string, 
 export type ToolError = { message: string, };
 
 export type ToolStatus = "inProgress" | "completed" | "failed";
+
+export type TouchedAgent = {
+/**
+ * As it was before.
+ */
+agent: Agent, action: StopVerb, };
+
+/**
+ * The trees that are in memory.
+ */
+export type TreeListResponse = { data: Array<TreeSummary>, };
+
+export type TreeReadParams = { rootThreadId: string,
+/**
+ * Closed and pruned agents too.
+ */
+includeClosed: boolean, };
+
+export type TreeReadResponse = {
+/**
+ * The root first, then by number.
+ */
+agents: Array<Agent>, };
+
+export type TreeSummary = { rootThreadId: string,
+/**
+ * Agents below the root that were not closed.
+ */
+agents: number, };
 
 export type Turn = { id: string, items: Array<ThreadItem>, itemsView: ItemsView, status: TurnStatus, error: TurnError | null,
 /**

@@ -2,7 +2,7 @@
 //! family speak.
 //!
 //! ```text
-//!  bytes ─► connection ─► methods (a table) ─► threads, turns, … ─► House, Store
+//!  bytes ─► connection ─► methods (a table) ─► threads, turns, … ─► House, Store, Office
 //!              ▲                                    │ starts
 //!           outbox ◄── subscription (one task per client and thread): events → notifications,
 //!                      questions → requests, answers in their place among the events
@@ -15,16 +15,23 @@
 //! Deliberately absent: decisions. What a request means is decided by the session, the tree or
 //! the store; here it is only said in other words.
 
+mod absent;
+mod account;
 mod call;
+mod catalogue;
 mod connection;
+mod files;
 mod history;
 mod lanes;
 mod methods;
+mod office;
 mod questions;
 pub mod schema;
+mod settings;
 mod subscription;
 mod threads;
 mod translate;
+mod trees;
 mod turns;
 mod wire;
 
@@ -43,6 +50,7 @@ use crate::limits::MESSAGE_BYTES_MAX;
 use crate::rpc::write_lines;
 use connection::Connection;
 use lanes::Lanes;
+pub use office::{KeyStatus, Office, Setting, SettingSource};
 use wire::notification::ServerNotification;
 
 /// What all connections share. Cheap to clone.
@@ -52,6 +60,7 @@ pub struct App(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     house: House,
+    office: Arc<dyn Office>,
     home: PathBuf,
     lanes: Lanes,
     numbers: AtomicU64,
@@ -61,9 +70,10 @@ struct Shared {
 
 impl App {
     /// `home` is what clients are told that everything is kept in.
-    pub fn new(house: House, home: PathBuf) -> Self {
+    pub fn new(house: House, office: Arc<dyn Office>, home: PathBuf) -> Self {
         Self(Arc::new(Shared {
             house,
+            office,
             home,
             lanes: Lanes::default(),
             numbers: AtomicU64::new(1),
@@ -114,6 +124,10 @@ impl App {
 
     fn house(&self) -> &House {
         &self.0.house
+    }
+
+    fn office(&self) -> &dyn Office {
+        &*self.0.office
     }
 
     fn home(&self) -> &Path {

@@ -92,6 +92,15 @@ pub const MESSAGE_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// next one waits.
 pub const SUBSCRIPTION_REQUESTS_QUEUED_MAX: usize = 32;
 
+/// How long a wait for agents takes that does not say it.
+pub const AGENT_WAIT_MS_DEFAULT: u64 = 10 * 60 * 1_000;
+
+/// A file that a client reads. In base64 it fits into one message.
+pub const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// Entries of a directory that a client reads. Over it there is an error.
+pub const DIRECTORY_ENTRIES_MAX: usize = 50_000;
+
 /// Rows of a list that asks for no number.
 pub const LIST_ROWS_DEFAULT: usize = 25;
 

@@ -4,6 +4,7 @@ mod generate;
 
 use std::env;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use clap::Args;
 use tokio_util::sync::CancellationToken;
@@ -74,7 +75,8 @@ pub fn run(arguments: AppServerArguments, overrides: Overrides, layers: Layers) 
     let Listen::Stdio = arguments.listen;
     block_on(async {
         let mut stops = StopRequests::listen().map_err(Failure::not_started)?;
-        let app = App::new(House::new(wiring.into_ground()), home);
+        let ground = wiring.into_ground();
+        let app = App::new(House::new(Arc::clone(&ground) as _), ground, home);
         let ending = CancellationToken::new();
         let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
         let serve = async {

@@ -118,7 +118,7 @@ fn as_json(settings: &[(KeyPath, &Entry)]) -> String {
 }
 
 /// Stands for a value that is nobody's business.
-const HIDDEN: &str = "…";
+pub const HIDDEN: &str = "…";
 
 fn value(key: &KeyPath, entry: &Entry) -> String {
     if is_secret(key) {
@@ -136,7 +136,7 @@ fn origin(key: &KeyPath, entry: &Entry) -> String {
 }
 
 /// Headers and environments are where people put tokens.
-fn is_secret(key: &KeyPath) -> bool {
+pub fn is_secret(key: &KeyPath) -> bool {
     let parts = key.parts();
     let named = |name: &str| parts.iter().any(|part| part == name);
     named("http_headers") || named("env") || (named("shell_environment_policy") && named("set"))

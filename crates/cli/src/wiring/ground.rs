@@ -11,14 +11,14 @@ use super::Wiring;
 
 /// One wiring for all roots: they share store, launcher, servers, models, skills and roles.
 #[derive(Debug)]
-struct SharedGround {
-    wiring: Arc<Wiring>,
+pub struct SharedGround {
+    pub(super) wiring: Arc<Wiring>,
     options: Options,
 }
 
 impl Wiring {
     /// Goes over to many trees of sessions.
-    pub fn into_ground(self) -> Arc<dyn Ground> {
+    pub fn into_ground(self) -> Arc<SharedGround> {
         let options = self.tree_options(None);
         let wiring = Arc::new(self);
         Arc::new(SharedGround { wiring, options })

@@ -9,6 +9,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use troupe_protocol::SessionId;
 
+use super::absent;
 use super::call::{Call, Reply, parse};
 use super::methods::{self, Method, Stability};
 use super::subscription::Subscription;
@@ -179,7 +180,10 @@ impl Connection {
             return Err(RpcError::invalid_request("Not initialized"));
         };
         let method = methods::find(name).ok_or_else(|| {
-            let message = format!("unknown method: {name}");
+            let message = match absent::why(name) {
+                Some(why) => format!("{name} is not supported: {why}"),
+                None => format!("unknown method: {name}"),
+            };
             RpcError::new(codes::METHOD_NOT_FOUND, message)
         })?;
         if client.experimental {

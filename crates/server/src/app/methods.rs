@@ -4,7 +4,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::call::{Call, Handling};
-use super::{threads, turns};
+use super::{account, catalogue, files, settings, threads, trees, turns};
 
 pub(super) struct Method {
     name: &'static str,
@@ -68,6 +68,32 @@ const METHODS: &[Method] = &[
     ]),
     stable("turn/steer", turns::steer).but(&["additionalContext", "responsesapiClientMetadata"]),
     stable("turn/interrupt", turns::interrupt),
+    stable("model/list", catalogue::models),
+    stable(
+        "modelProvider/capabilities/read",
+        catalogue::provider_capabilities,
+    ),
+    stable("skills/list", catalogue::skills),
+    stable("mcpServerStatus/list", catalogue::servers),
+    experimental("collaborationMode/list", catalogue::collaboration_modes),
+    stable("config/read", settings::read),
+    stable("account/read", account::read),
+    stable("account/rateLimits/read", account::rate_limits),
+    stable("getAuthStatus", account::auth_status),
+    stable("fs/readFile", files::read),
+    stable("fs/writeFile", files::write),
+    stable("fs/createDirectory", files::create_directory),
+    stable("fs/getMetadata", files::metadata),
+    stable("fs/readDirectory", files::read_directory),
+    stable("fs/remove", files::remove),
+    stable("tree/list", trees::list),
+    stable("tree/read", trees::read),
+    stable("agent/spawn", trees::spawn),
+    stable("agent/send", trees::send),
+    stable("agent/wait", trees::wait),
+    stable("agent/result", trees::result),
+    stable("agent/note/set", trees::set_note),
+    stable("agent/stop", trees::stop),
 ];
 
 pub(super) fn find(name: &str) -> Option<&'static Method> {
@@ -80,6 +106,13 @@ const fn stable(name: &'static str, handle: fn(Call) -> Handling) -> Method {
         stability: Stability::Stable,
         experimental_fields: &[],
         handle,
+    }
+}
+
+const fn experimental(name: &'static str, handle: fn(Call) -> Handling) -> Method {
+    Method {
+        stability: Stability::Experimental,
+        ..stable(name, handle)
     }
 }
 

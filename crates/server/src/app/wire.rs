@@ -4,13 +4,18 @@
 //! The files in `schema/` are generated from these types; a test fails when they are stale.
 //! Fields of parameters that are not here are ignored.
 
+pub mod account;
 pub mod approval;
+pub mod catalogue;
+pub mod config;
+pub mod files;
 pub mod initialize;
 pub mod input;
 pub mod item;
 pub mod notification;
 pub mod policy;
 pub mod thread;
+pub mod tree;
 pub mod turn;
 
 use serde::{Deserialize, Serialize};

@@ -2,7 +2,10 @@
 
 mod children;
 mod client;
+mod files;
 mod handshake;
+mod office;
 mod questions;
 mod threads;
+mod trees;
 mod turns;

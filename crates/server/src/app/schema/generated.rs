@@ -9,7 +9,10 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 use ts_rs::{Config, TS, TypeVisitor};
 
-use crate::app::wire::{Empty, approval, initialize, notification, thread, turn};
+use crate::app::wire::{
+    Empty, account, approval, catalogue, config, files, initialize, notification, thread, tree,
+    turn,
+};
 
 /// Does something with every type that crosses the wire by itself; those that they are made of
 /// come along.
@@ -47,6 +50,40 @@ macro_rules! for_each_type {
             approval::ElicitationParams,
             approval::ElicitationResponse,
             notification::ServerNotification,
+            catalogue::ModelListParams,
+            catalogue::ModelListResponse,
+            catalogue::ModelProviderCapabilitiesResponse,
+            catalogue::CollaborationModeListResponse,
+            catalogue::SkillsListParams,
+            catalogue::SkillsListResponse,
+            catalogue::McpServerStatusListParams,
+            catalogue::McpServerStatusListResponse,
+            config::ConfigReadParams,
+            config::ConfigReadResponse,
+            account::AccountReadResponse,
+            account::AuthStatusResponse,
+            account::RateLimitsResponse,
+            files::FsPathParams,
+            files::FsReadFileResponse,
+            files::FsWriteFileParams,
+            files::FsCreateDirectoryParams,
+            files::FsGetMetadataResponse,
+            files::FsReadDirectoryResponse,
+            files::FsRemoveParams,
+            tree::TreeListResponse,
+            tree::TreeReadParams,
+            tree::TreeReadResponse,
+            tree::AgentSpawnParams,
+            tree::AgentSpawnResponse,
+            tree::AgentSendParams,
+            tree::AgentSendResponse,
+            tree::AgentWaitParams,
+            tree::AgentWaitResponse,
+            tree::AgentResultParams,
+            tree::AgentResultResponse,
+            tree::AgentNoteSetParams,
+            tree::AgentStopParams,
+            tree::AgentStopResponse,
         )
     };
 }

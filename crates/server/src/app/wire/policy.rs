@@ -56,6 +56,16 @@ pub enum SandboxMode {
     DangerFullAccess,
 }
 
+impl From<SandboxMode> for core::SandboxMode {
+    fn from(mode: SandboxMode) -> Self {
+        match mode {
+            SandboxMode::ReadOnly => Self::ReadOnly,
+            SandboxMode::WorkspaceWrite => Self::WorkspaceWrite,
+            SandboxMode::DangerFullAccess => Self::DangerFullAccess,
+        }
+    }
+}
+
 impl From<SandboxMode> for core::SandboxPolicy {
     fn from(mode: SandboxMode) -> Self {
         match mode {

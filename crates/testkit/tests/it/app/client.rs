@@ -1,6 +1,7 @@
 //! A client that speaks in lines.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -13,13 +14,16 @@ use troupe_server::House;
 use troupe_server::app::App;
 use troupe_testkit::Stage;
 
+use super::office::PlainOffice;
+
 /// Long, because it is only met when something is broken.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 const PIPE_BYTES: usize = 1024 * 1024;
 
 pub fn app(stage: &Stage) -> App {
-    App::new(House::new(stage.ground()), stage.home())
+    let house = House::new(stage.ground());
+    App::new(house, Arc::new(PlainOffice), stage.home())
 }
 
 pub struct Client {

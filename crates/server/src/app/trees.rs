@@ -1,0 +1,224 @@
+//! `tree/*` and `agent/*`, which are ours: the agents below a thread, at the user's desk.
+//!
+//! The root is named by `rootThreadId`, so that a wait is not in the way of other requests
+//! about the thread.
+
+mod show;
+
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use troupe_agents::desk::{
+    CallbackChoice, Scope, SpawnRequest, StopRequest, Targets, Trouble, Turn,
+};
+use troupe_agents::tree::command::{StopMode, Urgency};
+use troupe_agents::tree::effect::WaitEnd;
+use troupe_protocol::agent::AgentOrigin;
+use troupe_protocol::spawn::HistoryShare;
+use troupe_protocol::tree::{AgentMessage, CallbackMode, OnParentInterrupt};
+use troupe_protocol::{AgentId, SubmissionId};
+use uuid::Uuid;
+
+use super::call::{Call, Handling};
+use super::connection::Connection;
+use super::threads::open_thread;
+use super::wire::Empty;
+use super::wire::tree::{
+    AgentNoteSetParams, AgentResultParams, AgentResultResponse, AgentSendParams, AgentSendResponse,
+    AgentSpawnParams, AgentSpawnResponse, AgentStopParams, AgentStopResponse, AgentWaitParams,
+    AgentWaitResponse, TreeListResponse, TreeReadParams, TreeReadResponse, TreeSummary,
+};
+use crate::house::Thread;
+use crate::limits::AGENT_WAIT_MS_DEFAULT;
+use crate::rpc::RpcError;
+
+/// What a spawn is recorded as.
+const TOOL: &str = "agent/spawn";
+
+pub(super) fn list(call: Call) -> Handling {
+    call.answer(|client: Connection, _: Empty| async move {
+        let mut data = Vec::new();
+        for thread in client.app().house().loaded().await {
+            let agents = thread.agents();
+            if agents.is_planted() {
+                let below = agents.user().list(Scope::All, false).await;
+                data.push(TreeSummary {
+                    root_thread_id: thread.id().to_string(),
+                    agents: below.map_err(refused)?.len(),
+                });
+            }
+        }
+        Ok(TreeListResponse { data })
+    })
+}
+
+pub(super) fn read(call: Call) -> Handling {
+    call.answer(|client: Connection, params: TreeReadParams| async move {
+        let thread = open_thread(&client, &params.root_thread_id).await?;
+        let desk = thread.agents().user();
+        let root = desk.view(&AgentId::ROOT.to_string()).await;
+        let others = desk.list(Scope::All, params.include_closed).await;
+        let (root, others) = (root.map_err(refused)?, others.map_err(refused)?);
+        let others = others.iter().filter(|view| view.agent != AgentId::ROOT);
+        let agents = std::iter::once(&root).chain(others);
+        Ok(TreeReadResponse {
+            agents: agents.map(show::agent).collect(),
+        })
+    })
+}
+
+pub(super) fn spawn(call: Call) -> Handling {
+    call.answer(|client: Connection, params: AgentSpawnParams| async move {
+        let thread = open_thread(&client, &params.root_thread_id).await?;
+        let request = spawn_request(&thread, params);
+        let spawned = thread.agents().user().spawn(request).await;
+        let spawned = spawned.map_err(refused)?;
+        Ok(AgentSpawnResponse {
+            agent: show::agent(&spawned.view),
+            why: spawned.why,
+        })
+    })
+}
+
+fn spawn_request(thread: &Thread, params: AgentSpawnParams) -> SpawnRequest {
+    let context = &thread.configured().context;
+    SpawnRequest {
+        tool: TOOL,
+        origin: AgentOrigin::Spawn,
+        items: params.input.into_iter().map(Into::into).collect(),
+        agent_type: params.role,
+        agent_name: None,
+        name: params.name,
+        label: None,
+        working_directory: None,
+        model: params.model,
+        reasoning_effort: params.effort.map(|effort| effort.0),
+        sandbox: params.sandbox.map(Into::into),
+        history: HistoryShare::None,
+        fork_answer: None,
+        output_schema: params.output_schema,
+        approvals: None,
+        on_parent_interrupt: OnParentInterrupt::KeepRunning,
+        callback: CallbackChoice {
+            mode: if params.call_back {
+                CallbackMode::Persistent
+            } else {
+                CallbackMode::Off
+            },
+            config: None,
+        },
+        thread_note: params.note,
+        turn: Turn {
+            task: SubmissionId(Uuid::now_v7().to_string()),
+            call: None,
+            message_index: 0,
+            cwd: context.cwd.clone(),
+            model: context.model.clone(),
+            reasoning_effort: context.effort,
+            approval_policy: context.approval_policy,
+            sandbox_policy: context.sandbox_policy.clone(),
+        },
+    }
+}
+
+pub(super) fn send(call: Call) -> Handling {
+    call.answer(|client: Connection, params: AgentSendParams| async move {
+        if params.input.is_empty() {
+            return Err(RpcError::invalid_request("input must not be empty"));
+        }
+        let thread = open_thread(&client, &params.root_thread_id).await?;
+        let message = AgentMessage {
+            items: params.input.into_iter().map(Into::into).collect(),
+            metadata: None,
+        };
+        let urgency = if params.interrupt {
+            Urgency::Interrupt
+        } else {
+            Urgency::Regular
+        };
+        let desk = thread.agents().user();
+        let sent = desk.send(&params.agent, message, urgency).await;
+        let sent = sent.map_err(refused)?;
+        Ok(AgentSendResponse {
+            message_id: sent.message.to_string(),
+            receipt: show::receipt(sent.receipt),
+            agent: show::agent(&sent.view),
+        })
+    })
+}
+
+/// Ends with the client, as every request does.
+pub(super) fn wait(call: Call) -> Handling {
+    call.answer(|client: Connection, params: AgentWaitParams| async move {
+        let thread = open_thread(&client, &params.root_thread_id).await?;
+        let on = match params.agents {
+            agents if agents.is_empty() => Targets::AnyChild,
+            agents => Targets::Addresses(agents),
+        };
+        let time = params.timeout_ms.unwrap_or(AGENT_WAIT_MS_DEFAULT);
+        let left = CancellationToken::new();
+        let _left = left.clone().drop_guard();
+        let desk = thread.agents().user();
+        let waited = desk.wait(on, Duration::from_millis(time), &left).await;
+        let waited = waited.map_err(refused)?;
+        Ok(AgentWaitResponse {
+            timed_out: waited.end == WaitEnd::TimedOut,
+            finished: waited.finished.iter().map(show::finished).collect(),
+            unfinished: waited.unfinished.iter().map(show::agent).collect(),
+        })
+    })
+}
+
+pub(super) fn result(call: Call) -> Handling {
+    call.answer(|client: Connection, params: AgentResultParams| async move {
+        let thread = open_thread(&client, &params.root_thread_id).await?;
+        let desk = thread.agents().user();
+        let task = params.task_id.map(SubmissionId);
+        let result = desk.result(&params.agent, task).await.map_err(refused)?;
+        Ok(AgentResultResponse {
+            result: show::result(&result),
+        })
+    })
+}
+
+pub(super) fn set_note(call: Call) -> Handling {
+    call.answer(
+        |client: Connection, params: AgentNoteSetParams| async move {
+            let thread = open_thread(&client, &params.root_thread_id).await?;
+            let desk = thread.agents().user();
+            let set = desk.set_note(&params.agent, &params.note).await;
+            set.map_err(refused)?;
+            Ok(Empty {})
+        },
+    )
+}
+
+pub(super) fn stop(call: Call) -> Handling {
+    call.answer(|client: Connection, params: AgentStopParams| async move {
+        let thread = open_thread(&client, &params.root_thread_id).await?;
+        let request = StopRequest {
+            verb: show::verb(params.verb),
+            targets: params.agents,
+            mode: if params.dry_run {
+                StopMode::DryRun
+            } else {
+                StopMode::Act
+            },
+            note: params.note,
+        };
+        let stopped = thread.agents().user().stop(request).await;
+        let stopped = stopped.map_err(refused)?;
+        Ok(AgentStopResponse {
+            touched: stopped.touched.iter().map(show::touched).collect(),
+            skipped: stopped.skipped.iter().map(show::skipped).collect(),
+            unknown: stopped.unknown,
+        })
+    })
+}
+
+fn refused(trouble: Trouble) -> RpcError {
+    match trouble {
+        Trouble::Storage(_) => RpcError::internal(trouble.to_string()),
+        trouble => RpcError::invalid_request(trouble.to_string()),
+    }
+}

@@ -1,0 +1,145 @@
+//! What a tree answers, as clients read it.
+
+use troupe_agents::desk::{AgentView, Finished, Planned};
+use troupe_agents::tree::Status;
+use troupe_agents::tree::command::Verb;
+use troupe_agents::tree::effect::{self, Action, SkipWhy};
+use troupe_protocol::result::{self as core, StopReason, StructuredOutput, TaskResult};
+
+use crate::app::wire::tree::{
+    Agent, AgentResult, AgentStanding, CommandEvidence, Evidence, FileEvidence, FinishedAgent,
+    InboxDepth, Receipt, SkipReason, SkippedAgent, StopVerb, TouchedAgent,
+};
+
+pub(super) fn agent(view: &AgentView) -> Agent {
+    let spec = view.spec.as_ref();
+    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    Agent {
+        agent_id: view.agent.to_string(),
+        thread_id: view.session.to_string(),
+        parent_thread_id: view.parent_session.map(|id| id.to_string()),
+        path: view.path.clone(),
+        depth: view.depth,
+        role: spec.map(|spec| spec.agent_type.clone()),
+        model: spec.map(|spec| spec.model.clone()),
+        note: view.note.clone(),
+        status: standing(view.status),
+        preview: view.preview.clone(),
+        current_tools: view.current_tools().to_vec(),
+        inbox: InboxDepth {
+            messages: count(view.pending.messages),
+            interrupts: count(view.pending.interrupts),
+        },
+        last_task_id: view.last_task.as_ref().map(|task| task.0.clone()),
+        born_at_ms: view.born_at_ms,
+        since_ms: view.since_ms,
+        total_tokens: view.usage.total_tokens,
+        subtree_tokens: view.subtree_usage.total_tokens,
+        pruned: view.pruned,
+    }
+}
+
+fn standing(status: Status) -> AgentStanding {
+    match status {
+        Status::PendingInit => AgentStanding::PendingInit,
+        Status::Queued { position } => AgentStanding::Queued {
+            position: u32::try_from(position).unwrap_or(u32::MAX),
+        },
+        Status::Running | Status::Waiting { .. } => AgentStanding::Running,
+        Status::Completed => AgentStanding::Completed,
+        Status::Errored => AgentStanding::Errored,
+        Status::Interrupted { .. } => AgentStanding::Interrupted,
+        Status::Cancelled => AgentStanding::Cancelled,
+        Status::BudgetExceeded => AgentStanding::BudgetExceeded,
+        Status::Shutdown => AgentStanding::Shutdown,
+        Status::NotFound => AgentStanding::NotFound,
+    }
+}
+
+pub(super) fn receipt(receipt: effect::Receipt) -> Receipt {
+    match receipt {
+        effect::Receipt::Delivered => Receipt::Delivered,
+        effect::Receipt::Queued { position } => Receipt::Queued { position },
+        effect::Receipt::Held { .. } => Receipt::Held,
+        effect::Receipt::Dead { .. } => Receipt::Dead,
+    }
+}
+
+pub(super) fn finished(finished: &Finished) -> FinishedAgent {
+    FinishedAgent {
+        asked: finished.asked.clone(),
+        agent: finished.view.as_ref().map(agent),
+        result: finished.result.as_deref().map(result),
+    }
+}
+
+pub(super) fn result(result: &TaskResult) -> AgentResult {
+    AgentResult {
+        thread_id: result.session_id.to_string(),
+        task_id: result.task_id.0.clone(),
+        completed: result.stop == StopReason::Completed,
+        text: result.text(),
+        output: match &result.output {
+            Some(StructuredOutput::Valid { value }) => Some(value.clone()),
+            Some(StructuredOutput::Invalid { .. }) | None => None,
+        },
+        evidence: evidence(&result.evidence),
+    }
+}
+
+fn evidence(seen: &core::Evidence) -> Evidence {
+    let command = |seen: &core::CommandEvidence| CommandEvidence {
+        command: seen.command.clone(),
+        exit_code: seen.exit_code,
+    };
+    let file = |seen: &core::FileEvidence| FileEvidence {
+        path: seen.path.clone(),
+        before: seen.before.clone(),
+        after: seen.after.clone(),
+    };
+    Evidence {
+        started_at_ms: seen.started_at_ms,
+        ended_at_ms: seen.ended_at_ms,
+        total_tokens: seen.usage.total_tokens,
+        tool_calls: seen.tool_calls.clone(),
+        commands: seen.commands.iter().map(command).collect(),
+        files: seen.files.iter().map(file).collect(),
+        omitted: seen.omitted,
+        children: seen.children.iter().map(ToString::to_string).collect(),
+    }
+}
+
+pub(super) fn verb(verb: StopVerb) -> Verb {
+    match verb {
+        StopVerb::Interrupt => Verb::Interrupt,
+        StopVerb::Cancel => Verb::Cancel,
+        StopVerb::Close => Verb::Close,
+        StopVerb::Release => Verb::Release,
+        StopVerb::Prune => Verb::Prune,
+    }
+}
+
+pub(super) fn touched(planned: &Planned<Action>) -> TouchedAgent {
+    TouchedAgent {
+        agent: agent(&planned.view),
+        action: match planned.what {
+            Action::Interrupt => StopVerb::Interrupt,
+            Action::Cancel => StopVerb::Cancel,
+            Action::Close => StopVerb::Close,
+            Action::Release => StopVerb::Release,
+            Action::Prune => StopVerb::Prune,
+        },
+    }
+}
+
+pub(super) fn skipped(planned: &Planned<SkipWhy>) -> SkippedAgent {
+    SkippedAgent {
+        agent: agent(&planned.view),
+        why: match planned.what {
+            SkipWhy::Idle => SkipReason::Idle,
+            SkipWhy::Active => SkipReason::Active,
+            SkipWhy::AlreadyDone => SkipReason::AlreadyDone,
+            SkipWhy::Unknown => SkipReason::Unknown,
+        },
+    }
+}
