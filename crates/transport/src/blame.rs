@@ -47,12 +47,26 @@ fn culprit<T: Json>(
 ) -> Option<Step> {
     let steps = suspects(at(message, path), before, *probes_left);
     *probes_left -= steps.len();
-    steps.into_iter().find(|step| {
-        let taken = take(at(message, path), step);
+    let mut missed = None;
+    for step in steps {
+        let taken = take(at(message, path), &step);
         let after = complaint::<T>(message);
-        put_back(at(message, path), step, taken);
-        after.as_deref() != Some(before)
-    })
+        put_back(at(message, path), &step, taken);
+        match after.as_deref() {
+            Some(after) if after == before => {}
+            // A field that must be there is missed when it is taken away, guilty or not.
+            Some(after) if is_missed(&step, after) => missed = missed.or(Some(step)),
+            _ => return Some(step),
+        }
+    }
+    missed
+}
+
+fn is_missed(step: &Step, complaint: &str) -> bool {
+    match step {
+        Step::Key(key) => complaint.starts_with(&format!("missing field `{key}`")),
+        Step::Index(_) => false,
+    }
 }
 
 fn complaint<T: Json>(message: &Value) -> Option<String> {

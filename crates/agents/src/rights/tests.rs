@@ -17,19 +17,19 @@ fn without_a_wish_everything_is_inherited() {
         &role(),
         &request(),
         expect![[r#"
-        {
-          "effective": {
-            "agent_type": "worker",
-            "approval_policy": "on-request",
-            "approvals": "route",
-            "model": "deep",
-            "network_access": false,
-            "sandbox_mode": "workspace-write",
-            "working_directory": "/srv/work"
-          },
-          "requested": {},
-          "why": []
-        }"#]],
+            {
+              "requested": {},
+              "effective": {
+                "agent_type": "worker",
+                "model": "deep",
+                "working_directory": "/srv/work",
+                "sandbox_mode": "workspace-write",
+                "network_access": false,
+                "approval_policy": "on-request",
+                "approvals": "route"
+              },
+              "why": []
+            }"#]],
     );
 }
 

@@ -153,8 +153,8 @@ mod tests {
             &says("", Some(High)),
             &says("deep", Some(Low)),
             expect![[r#"
-                {"source":"call","value":"fast"}
-                {"source":"persona","value":"high"}
+                {"value":"fast","source":"call"}
+                {"value":"high","source":"persona"}
             "#]],
         );
         check(
@@ -162,8 +162,8 @@ mod tests {
             &nothing,
             &nothing,
             expect![[r#"
-                {"source":"inherited","value":"parent"}
-                {"source":"inherited","value":null}
+                {"value":"parent","source":"inherited"}
+                {"value":null,"source":"inherited"}
             "#]],
         );
     }

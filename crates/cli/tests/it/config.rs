@@ -35,7 +35,7 @@ fn effective_values_have_origins() {
         ])
         .succeeded();
     expect![[r#"
-        {"file":null,"key":"model","layer":"argument","line":null,"value":"typed"}
+        {"key":"model","value":"typed","layer":"argument","file":null,"line":null}
     "#]]
     .assert_eq(&run.stdout);
 

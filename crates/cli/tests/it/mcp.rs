@@ -103,7 +103,7 @@ fn a_test_starts_a_server_and_lists_its_tools() {
         .run(&[&server[..], &["--json"]].concat())
         .succeeded();
     expect![[r#"
-        {"error":null,"name":"ore","ready":true,"resources":false,"tools":["dig"]}
+        {"name":"ore","ready":true,"tools":["dig"],"resources":false,"error":null}
     "#]]
     .assert_eq(&run.stdout);
     let broken = "mcp_servers.coal={command='sh', args=['-c', 'echo no coal >&2; exit 3']}";
@@ -111,7 +111,7 @@ fn a_test_starts_a_server_and_lists_its_tools() {
         .run(&["mcp", "-c", broken, "test", "--json"])
         .failed_with(1);
     expect![[r#"
-        {"error":"it exited with code 3; it wrote: no coal","name":"coal","ready":false,"resources":false,"tools":null}
+        {"name":"coal","ready":false,"tools":null,"resources":false,"error":"it exited with code 3; it wrote: no coal"}
     "#]]
     .assert_eq(&run.stdout);
     let run = machine.run(&["mcp", "test", "salt"]).failed_with(2);
@@ -138,7 +138,7 @@ fn exec_calls_a_tool_of_a_server() {
         .lines()
         .filter(|line| line.contains("item.completed") && line.contains("mcp_tool_call"))
         .collect();
-    expect![[r#"{"type":"item.completed","item":{"id":"item_0","type":"mcp_tool_call","server":"ore","tool":"dig","arguments":{},"result":{"content":[{"text":"gold","type":"text"}],"structured_content":null},"status":"completed"}}"#]]
+    expect![[r#"{"type":"item.completed","item":{"id":"item_0","type":"mcp_tool_call","server":"ore","tool":"dig","arguments":{},"result":{"content":[{"type":"text","text":"gold"}],"structured_content":null},"status":"completed"}}"#]]
         .assert_eq(&calls.join("\n"));
     assert!(run.stdout.contains("found gold"), "{}", run.stdout);
 }

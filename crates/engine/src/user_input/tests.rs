@@ -35,7 +35,7 @@ async fn elements_of_a_text_are_for_people_and_must_be_parts_of_it() {
     check(
         cwd,
         text("häh", json!({"start": 0, "end": 3})),
-        expect![[r#"[{"text":"häh","type":"input_text"}]"#]],
+        expect![[r#"[{"type":"input_text","text":"häh"}]"#]],
     )
     .await;
     check(cwd, text("häh", json!({"start": 0, "end": 2})), expect!["refused: text_elements[0] is no part of its text: bytes 0..2 of 4, which must lie between characters"]).await;
@@ -48,8 +48,8 @@ async fn a_mention_is_a_name_with_where_it_leads() {
     let dir = TempDir::new().unwrap();
     std::fs::write(dir.path().join("plan.md"), "x").unwrap();
     let mention = |name: &str, path: &str| json!([{"type": "text", "text": "see"}, {"type": "mention", "name": name, "path": path}]);
-    check(dir.path(), mention("Mail", "app://mail_1"), expect![[r#"[{"text":"see","type":"input_text"},{"text":"<mention name=\"Mail\">app://mail_1</mention>","type":"input_text"}]"#]]).await;
-    check(dir.path(), mention("plan", "plan.md"), expect![[r#"[{"text":"see","type":"input_text"},{"text":"<mention name=\"plan\">{cwd}/plan.md</mention>","type":"input_text"}]"#]]).await;
+    check(dir.path(), mention("Mail", "app://mail_1"), expect![[r#"[{"type":"input_text","text":"see"},{"type":"input_text","text":"<mention name=\"Mail\">app://mail_1</mention>"}]"#]]).await;
+    check(dir.path(), mention("plan", "plan.md"), expect![[r#"[{"type":"input_text","text":"see"},{"type":"input_text","text":"<mention name=\"plan\">{cwd}/plan.md</mention>"}]"#]]).await;
     check(dir.path(), mention("plan", "nowhere.md"), expect!["refused: the mention plan leads to {cwd}/nowhere.md, which is not there: No such file or directory (os error 2)"]).await;
     check(dir.path(), mention("plan", ""), expect!["refused: the mention plan leads nowhere: give it the path of a file, or an address such as app://ID, of at most 4096 bytes"]).await;
     check(dir.path(), mention("a\nb", "app://x"), expect!["refused: a mention has no usable name: give it one of at most 256 characters, in one line"]).await;
@@ -65,7 +65,7 @@ async fn a_picture_that_cannot_be_sent_is_refused() {
     check(
         dir.path(),
         image("https://example.org/a.png"),
-        expect![[r#"[{"image_url":"https://example.org/a.png","type":"input_image"}]"#]],
+        expect![[r#"[{"type":"input_image","image_url":"https://example.org/a.png"}]"#]],
     )
     .await;
     check(dir.path(), image("file:///a.png"), expect!["refused: image_url begins with neither https:, http: nor data:; send a file as local_image"]).await;

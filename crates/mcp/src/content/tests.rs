@@ -92,7 +92,7 @@ fn resources_say_where_they_are_from() {
 fn what_nobody_knows_is_told_as_it_is() {
     check(
         json!({"content": [{"type": "smell", "of": "roses"}]}),
-        expect![[r#"{"of":"roses","type":"smell"}"#]],
+        expect![[r#"{"type":"smell","of":"roses"}"#]],
     );
     check(json!(7), expect!["the answer is empty"]);
 }

@@ -73,13 +73,13 @@ fn an_item_of_an_unknown_kind_is_kept_as_it_came() {
     check_item(
         r#"{"type":"web_search_call","id":"ws_1","n":1.5}"#,
         expect![[
-            r#"Other(Object {"id": String("ws_1"), "n": Number(1.5), "type": String("web_search_call")})"#
+            r#"Other(Object {"type": String("web_search_call"), "id": String("ws_1"), "n": Number(1.5)})"#
         ]],
     );
     check_item(
         r#"{"type":"message","role":"tool","content":[]}"#,
         expect![[
-            r#"Other(Object {"content": Array [], "role": String("tool"), "type": String("message")})"#
+            r#"Other(Object {"type": String("message"), "role": String("tool"), "content": Array []})"#
         ]],
     );
     example::round_trip::<ResponseItem>(

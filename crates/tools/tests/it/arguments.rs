@@ -39,7 +39,7 @@ async fn shell_command() {
         r#"{"command": ["ls"]}"#,
         r#"{"command": "ls", "cmd": "ls"}"#,
         expect![[r#"
-            {command: string, justification?: string, sandbox_permissions?: "use_default" | "require_escalated", timeout_ms?: integer, workdir?: string}
+            {command: string, workdir?: string, timeout_ms?: integer, sandbox_permissions?: "use_default" | "require_escalated", justification?: string}
             shell_command: field "command": invalid type: sequence, expected a string
             shell_command: field "cmd": unknown field `cmd`, expected one of `command`, `workdir`, `timeout_ms`, `sandbox_permissions`, `justification`
             shell_command: the arguments are not a JSON object
@@ -56,7 +56,7 @@ async fn exec_command() {
         r#"{"cmd": "ls", "tty": "yes"}"#,
         r#"{"command": "ls"}"#,
         expect![[r#"
-            {cmd: string, justification?: string, max_output_tokens?: integer, sandbox_permissions?: "use_default" | "require_escalated", tty?: boolean, workdir?: string, yield_time_ms?: integer}
+            {cmd: string, workdir?: string, tty?: boolean, yield_time_ms?: integer, max_output_tokens?: integer, sandbox_permissions?: "use_default" | "require_escalated", justification?: string}
             exec_command: field "tty": invalid type: string "yes", expected a boolean
             exec_command: field "command": unknown field `command`, expected one of `cmd`, `workdir`, `tty`, `yield_time_ms`, `max_output_tokens`, `sandbox_permissions`, `justification`
             exec_command: the arguments are not a JSON object
@@ -73,7 +73,7 @@ async fn write_stdin() {
         r#"{"session_id": "one"}"#,
         r#"{"session_id": 1, "text": "x"}"#,
         expect![[r#"
-            {session_id: integer, chars?: string, max_output_tokens?: integer, yield_time_ms?: integer}
+            {session_id: integer, chars?: string, yield_time_ms?: integer, max_output_tokens?: integer}
             write_stdin: field "session_id": invalid type: string "one", expected a whole number, 0 or more
             write_stdin: field "text": unknown field `text`, expected one of `session_id`, `chars`, `yield_time_ms`, `max_output_tokens`
             write_stdin: the arguments are not a JSON object
@@ -107,7 +107,7 @@ async fn read_file() {
         "{}",
         r#"{"file": "x"}"#,
         expect![[r#"
-            {path: string, limit?: integer, offset?: integer}
+            {path: string, offset?: integer, limit?: integer}
             read_file: missing field `path`
             read_file: field "file": unknown field `file`, expected one of `path`, `offset`, `limit`
             read_file: the arguments are not a JSON object
@@ -124,7 +124,7 @@ async fn list_dir() {
         r#"{"depth": -1}"#,
         r#"{"recursive": true}"#,
         expect![[r#"
-            {depth?: integer, limit?: integer, path?: string}
+            {path?: string, depth?: integer, limit?: integer}
             list_dir: field "depth": invalid value: integer `-1`, expected a whole number, 0 or more
             list_dir: field "recursive": unknown field `recursive`, expected one of `path`, `depth`, `limit`
             list_dir: the arguments are not a JSON object
@@ -141,7 +141,7 @@ async fn grep_files() {
         r#"{"path": "."}"#,
         r#"{"pattern": "x", "glob": "*"}"#,
         expect![[r#"
-            {pattern: string, context?: integer, include?: string, limit?: integer, path?: string}
+            {pattern: string, path?: string, include?: string, limit?: integer, context?: integer}
             grep_files: missing field `pattern`
             grep_files: field "glob": unknown field `glob`, expected one of `pattern`, `path`, `include`, `limit`, `context`
             grep_files: the arguments are not a JSON object
@@ -158,7 +158,7 @@ async fn find_files() {
         r#"{"pattern": 1}"#,
         r#"{"pattern": "x", "name": "y"}"#,
         expect![[r#"
-            {pattern: string, limit?: integer, path?: string}
+            {pattern: string, path?: string, limit?: integer}
             find_files: field "pattern": invalid type: integer `1`, expected a string
             find_files: field "name": unknown field `name`, expected one of `pattern`, `path`, `limit`
             find_files: the arguments are not a JSON object
@@ -192,7 +192,7 @@ async fn request_user_input() {
         r#"{"questions": [{"id": "a", "header": "H"}]}"#,
         r#"{"questions": [{"id": "a", "header": "H", "question": "Q?", "isSecret": true}]}"#,
         expect![[r#"
-            {questions: [{id: string, header: string, question: string, isOther?: boolean, options?: [{value: string, label: string, description: string}]}]}
+            {questions: [{id: string, header: string, question: string, options?: [{value: string, label: string, description: string}], isOther?: boolean}]}
             request_user_input: field "questions[0]": missing field `question`
             request_user_input: field "questions[0].isSecret": unknown field `isSecret`, expected one of `id`, `header`, `question`, `options`, `isOther`
             request_user_input: the arguments are not a JSON object

@@ -48,7 +48,7 @@ matcher = "read_file"
     assert_eq!(before["session_id"], json!(bench.context.session_id));
     before["session_id"] = "ID".into();
     before["cwd"] = "CWD".into();
-    expect![[r#"{"cwd":"CWD","event":"before_tool","model":"model","session_id":"ID","tool":{"call_id":"call","input":{"command":"echo hi"},"name":"shell_command"},"turn_id":"turn","version":1}"#]].assert_eq(&before.to_string());
+    expect![[r#"{"version":1,"session_id":"ID","turn_id":"turn","cwd":"CWD","model":"model","event":"before_tool","tool":{"name":"shell_command","call_id":"call","input":{"command":"echo hi"}}}"#]].assert_eq(&before.to_string());
     let after: Value = serde_json::from_str(&bench.read("after.json")).unwrap();
     assert_eq!(after["event"], "after_tool");
     assert_eq!(after["output"]["success"], true);

@@ -179,7 +179,7 @@ fn a_large_bad_submission_is_refused_without_looking_closer() {
     let fields: Vec<String> = (0..2000).map(|n| format!(r#""f{n:04}":1"#)).collect();
     check(
         format!(
-            r#"{{"id":"1","op":{{"type":"set_thread_name","name":5,{}}}}}"#,
+            r#"{{"id":"1","op":{{"type":"set_thread_name",{},"name":5}}}}"#,
             fields.join(",")
         ),
         expect!["1 | submission field `op`: invalid type: integer `5`, expected a string"],

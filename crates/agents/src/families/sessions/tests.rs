@@ -148,8 +148,8 @@ fn a_session_that_is_not_done_tells_what_it_does() {
     check(
         not_done(WaitEnd::TimedOut, vec![busy.clone()]),
         expect![[r#"
-        failed: session 00000000-0000-4000-8000-000000000001 did not complete within 250ms
-        {"current_tool":"shell_command","last_progress_sec":7,"pending_messages":0,"status":"running","status_duration_sec":60,"waiting_on":"tool"}"#]],
+            failed: session 00000000-0000-4000-8000-000000000001 did not complete within 250ms
+            {"status":"running","status_duration_sec":60,"waiting_on":"tool","current_tool":"shell_command","last_progress_sec":7,"pending_messages":0}"#]],
     );
     check(
         not_done(WaitEnd::Stopped, vec![busy]),
@@ -164,7 +164,7 @@ fn a_session_that_is_not_done_tells_what_it_does() {
     let output = wait_session::answered(&example::view(1, Status::Running), &looked, 0);
     expect![[r#"
         session 00000000-0000-4000-8000-000000000001 is still running
-        {"pending_messages":0,"status":{"queued":{"position":2}},"status_duration_sec":60,"waiting_on":"slot"}"#]].assert_eq(output.text().unwrap());
+        {"status":{"queued":{"position":2}},"status_duration_sec":60,"waiting_on":"slot","pending_messages":0}"#]].assert_eq(output.text().unwrap());
 }
 
 fn check_arguments(arguments: Value, expected: Expect) {
@@ -245,11 +245,11 @@ fn a_new_session_is_told_by_its_id_and_by_what_it_did_not_get() {
         create_session::described(&spawned(&["the role reviewer is read-only"])),
         expect![[r#"
             {
+              "session_id": "00000000-0000-4000-8000-000000000001",
               "effective": {
                 "agent_type": "tester",
                 "sandbox_mode": "read-only"
               },
-              "session_id": "00000000-0000-4000-8000-000000000001",
               "why": [
                 "the role reviewer is read-only"
               ]

@@ -17,12 +17,12 @@ fn a_running_agent_tells_what_it_does() {
         standing(&running),
         expect![[r#"
             {
-              "current_tool": "shell_command, read_file",
-              "last_progress_sec": 7,
-              "pending_messages": 0,
               "status": "running",
               "status_duration_sec": 60,
-              "waiting_on": "tool"
+              "waiting_on": "tool",
+              "current_tool": "shell_command, read_file",
+              "last_progress_sec": 7,
+              "pending_messages": 0
             }"#]],
     );
     running.pulse = Some(pulse(Doing::Model));
@@ -32,12 +32,12 @@ fn a_running_agent_tells_what_it_does() {
         standing(&running),
         expect![[r#"
             {
-              "last_progress_sec": 7,
-              "pending_messages": 2,
-              "reasoning_header": "Reading the parser",
               "status": "running",
               "status_duration_sec": 60,
-              "waiting_on": "model"
+              "waiting_on": "model",
+              "last_progress_sec": 7,
+              "reasoning_header": "Reading the parser",
+              "pending_messages": 2
             }"#]],
     );
 }
@@ -55,26 +55,26 @@ fn what_the_tree_knows_beats_what_the_session_does() {
         standing(&waiting),
         expect![[r#"
             {
-              "current_tool": "wait",
-              "last_progress_sec": 7,
-              "pending_messages": 0,
               "status": "running",
               "status_duration_sec": 60,
-              "waiting_on": "child"
+              "waiting_on": "child",
+              "current_tool": "wait",
+              "last_progress_sec": 7,
+              "pending_messages": 0
             }"#]],
     );
     check(
         standing(&view(3, Status::Queued { position: 2 })),
         expect![[r#"
             {
-              "pending_messages": 0,
               "status": {
                 "queued": {
                   "position": 2
                 }
               },
               "status_duration_sec": 60,
-              "waiting_on": "slot"
+              "waiting_on": "slot",
+              "pending_messages": 0
             }"#]],
     );
 }
@@ -89,11 +89,11 @@ fn a_finished_agent_does_nothing() {
         standing(&done),
         expect![[r#"
             {
-              "pending_messages": 0,
               "status": {
                 "completed": "all tests pass"
               },
-              "status_duration_sec": 60
+              "status_duration_sec": 60,
+              "pending_messages": 0
             }"#]],
     );
     let why = Interruption::Crash;
@@ -101,10 +101,10 @@ fn a_finished_agent_does_nothing() {
         standing(&view(3, Status::Interrupted { why })),
         expect![[r#"
             {
-              "pending_messages": 0,
-              "reason": "crash",
               "status": "interrupted",
-              "status_duration_sec": 60
+              "reason": "crash",
+              "status_duration_sec": 60,
+              "pending_messages": 0
             }"#]],
     );
 }
@@ -117,7 +117,7 @@ fn receipts_say_what_to_do() {
     check(Receipt::Delivered, expect![[r#"{"status":"delivered"}"#]]);
     check(
         Receipt::Queued { position: 2 },
-        expect![[r#"{"position":2,"status":"queued"}"#]],
+        expect![[r#"{"status":"queued","position":2}"#]],
     );
     check(
         Receipt::Held {
@@ -173,26 +173,26 @@ fn a_stop_names_everyone_it_touches() {
     check(
         stopped(&plan),
         expect![[r#"
-        {
-          "skipped": [
             {
-              "agent_id": "00000000-0000-4000-8000-000000000004",
-              "agent_number": 4,
-              "path": "/root/worker_4",
-              "status": "shutdown",
-              "why": "already_done"
-            }
-          ],
-          "touched": [
-            {
-              "action": "close",
-              "agent_id": "00000000-0000-4000-8000-000000000003",
-              "agent_number": 3,
-              "path": "/root/worker_3",
-              "status": "running"
-            }
-          ]
-        }"#]],
+              "touched": [
+                {
+                  "agent_id": "00000000-0000-4000-8000-000000000003",
+                  "agent_number": 3,
+                  "path": "/root/worker_3",
+                  "action": "close",
+                  "status": "running"
+                }
+              ],
+              "skipped": [
+                {
+                  "agent_id": "00000000-0000-4000-8000-000000000004",
+                  "agent_number": 4,
+                  "path": "/root/worker_4",
+                  "why": "already_done",
+                  "status": "shutdown"
+                }
+              ]
+            }"#]],
     );
 }
 

@@ -83,7 +83,7 @@ mod tests {
         let ToolSpec::Function { parameters, .. } = &*SPEC else {
             panic!("the tool takes JSON");
         };
-        expect![[r#"{"additionalProperties":false,"properties":{},"type":"object"}"#]]
+        expect![[r#"{"type":"object","additionalProperties":false,"properties":{}}"#]]
             .assert_eq(&parameters.to_string());
     }
 }

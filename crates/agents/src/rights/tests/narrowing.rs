@@ -33,24 +33,24 @@ fn a_read_only_role_reads_only() {
         &role,
         &request,
         expect![[r#"
-        {
-          "effective": {
-            "agent_type": "worker",
-            "approval_policy": "on-request",
-            "approvals": "route",
-            "model": "deep",
-            "network_access": false,
-            "sandbox_mode": "read-only",
-            "working_directory": "/srv/work"
-          },
-          "requested": {
-            "sandbox_mode": "workspace-write"
-          },
-          "why": [
-            "sandbox read-only: the role worker may not write",
-            "no network: sandbox read-only is without it"
-          ]
-        }"#]],
+            {
+              "requested": {
+                "sandbox_mode": "workspace-write"
+              },
+              "effective": {
+                "agent_type": "worker",
+                "model": "deep",
+                "working_directory": "/srv/work",
+                "sandbox_mode": "read-only",
+                "network_access": false,
+                "approval_policy": "on-request",
+                "approvals": "route"
+              },
+              "why": [
+                "sandbox read-only: the role worker may not write",
+                "no network: sandbox read-only is without it"
+              ]
+            }"#]],
     );
 }
 
@@ -72,23 +72,23 @@ fn less_than_the_parent_has_can_be_asked_for() {
         &role(),
         &request,
         expect![[r#"
-        {
-          "effective": {
-            "agent_type": "worker",
-            "approval_policy": "on-request",
-            "approvals": "route",
-            "model": "deep",
-            "network_access": false,
-            "sandbox_mode": "workspace-write",
-            "working_directory": "/srv/work"
-          },
-          "requested": {
-            "sandbox_mode": "workspace-write"
-          },
-          "why": [
-            "no network: sandbox workspace-write is without it"
-          ]
-        }"#]],
+            {
+              "requested": {
+                "sandbox_mode": "workspace-write"
+              },
+              "effective": {
+                "agent_type": "worker",
+                "model": "deep",
+                "working_directory": "/srv/work",
+                "sandbox_mode": "workspace-write",
+                "network_access": false,
+                "approval_policy": "on-request",
+                "approvals": "route"
+              },
+              "why": [
+                "no network: sandbox workspace-write is without it"
+              ]
+            }"#]],
     );
 }
 
@@ -123,29 +123,29 @@ fn a_granted_directory_is_added_and_relative_roots_stay_where_they_are() {
         &role(),
         &request,
         expect![[r#"
-        {
-          "effective": {
-            "agent_type": "worker",
-            "approval_policy": "on-request",
-            "approvals": "route",
-            "model": "deep",
-            "network_access": false,
-            "sandbox_mode": "workspace-write",
-            "working_directory": "/srv/other",
-            "writable_roots": [
-              "/srv/other",
-              "/srv/work",
-              "/srv/work/cache",
-              "/var/lib"
-            ]
-          },
-          "requested": {
-            "working_directory": "/srv/other"
-          },
-          "why": [
-            "may write in /srv/other: granted"
-          ]
-        }"#]],
+            {
+              "requested": {
+                "working_directory": "/srv/other"
+              },
+              "effective": {
+                "agent_type": "worker",
+                "model": "deep",
+                "working_directory": "/srv/other",
+                "sandbox_mode": "workspace-write",
+                "writable_roots": [
+                  "/srv/other",
+                  "/srv/work",
+                  "/srv/work/cache",
+                  "/var/lib"
+                ],
+                "network_access": false,
+                "approval_policy": "on-request",
+                "approvals": "route"
+              },
+              "why": [
+                "may write in /srv/other: granted"
+              ]
+            }"#]],
     );
 }
 
@@ -159,24 +159,24 @@ fn a_granted_directory_does_not_let_a_reader_write() {
         &role,
         &request,
         expect![[r#"
-        {
-          "effective": {
-            "agent_type": "worker",
-            "approval_policy": "on-request",
-            "approvals": "route",
-            "model": "deep",
-            "network_access": false,
-            "sandbox_mode": "read-only",
-            "working_directory": "/srv/other"
-          },
-          "requested": {
-            "working_directory": "/srv/other"
-          },
-          "why": [
-            "sandbox read-only: the role worker may not write",
-            "/srv/other is only read: sandbox read-only"
-          ]
-        }"#]],
+            {
+              "requested": {
+                "working_directory": "/srv/other"
+              },
+              "effective": {
+                "agent_type": "worker",
+                "model": "deep",
+                "working_directory": "/srv/other",
+                "sandbox_mode": "read-only",
+                "network_access": false,
+                "approval_policy": "on-request",
+                "approvals": "route"
+              },
+              "why": [
+                "sandbox read-only: the role worker may not write",
+                "/srv/other is only read: sandbox read-only"
+              ]
+            }"#]],
     );
 }
 

@@ -135,7 +135,7 @@ Read it twice.
               deny: ["spawn_agent","subagent_*"]
               approvals: Route
               isolation: Worktree
-              schema: {"properties":{"answer":{"type":"string"}},"type":"object"}
+              schema: {"type":"object","properties":{"answer":{"type":"string"}}}
               budget: Budget { tokens: Some(200000), money_micro_usd: Some(1500000), wall_time_s: Some(900), agents: Some(0) }
               servers: ["papers"]
               prompt: "Read the paper."

@@ -169,7 +169,7 @@ fn other_tools() {
         expect![[r#"
             {"type":"item.started","item":{"id":"item_0","type":"tool_call","tool":"read_file","arguments":{"path":"a"},"status":"in_progress"}}
             {"type":"item.completed","item":{"id":"item_0","type":"tool_call","tool":"read_file","arguments":{"path":"a"},"status":"completed"}}
-            {"type":"item.completed","item":{"id":"item_1","type":"mcp_tool_call","server":"s","tool":"t","arguments":{},"result":{"content":[{"text":"x","type":"text"}],"structured_content":{"a":1}},"status":"completed"}}
+            {"type":"item.completed","item":{"id":"item_1","type":"mcp_tool_call","server":"s","tool":"t","arguments":{},"result":{"content":[{"type":"text","text":"x"}],"structured_content":{"a":1}},"status":"completed"}}
             {"type":"item.completed","item":{"id":"item_2","type":"mcp_tool_call","server":"s","tool":"t","arguments":{},"error":{"message":"gone"},"status":"failed"}}
         "#]],
     );

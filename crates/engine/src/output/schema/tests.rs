@@ -241,8 +241,8 @@ fn objects_have_the_keys_that_were_asked_for() {
         json!({"name": 1, "born": 1815}),
         expect![[r#"
             at the top: the key "age" is missing
-            at the top: the key "born" is not allowed; expected only "age", "name"
-            at /name: expected a string, found 1"#]],
+            at /name: expected a string, found 1
+            at the top: the key "born" is not allowed; expected only "age", "name""#]],
     );
     check(
         json!({"additionalProperties": {"type": "integer"}}),

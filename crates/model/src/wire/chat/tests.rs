@@ -85,13 +85,13 @@ fn a_message_and_its_calls_are_one() {
             ResponseItem::user_text("thanks"),
         ],
         expect![[r#"
-            {"content":"Be brief.","role":"system"}
-            {"content":"go","role":"user"}
-            {"content":"looking","role":"assistant","tool_calls":[{"function":{"arguments":"{}","name":"shell"},"id":"1","type":"function"},{"function":{"arguments":"{}","name":"shell"},"id":"2","type":"function"}]}
-            {"content":"one","role":"tool","tool_call_id":"1"}
-            {"content":"two","role":"tool","tool_call_id":"2"}
-            {"content":"done","role":"assistant"}
-            {"content":"thanks","role":"user"}
+            {"role":"system","content":"Be brief."}
+            {"role":"user","content":"go"}
+            {"role":"assistant","content":"looking","tool_calls":[{"id":"1","type":"function","function":{"name":"shell","arguments":"{}"}},{"id":"2","type":"function","function":{"name":"shell","arguments":"{}"}}]}
+            {"role":"tool","tool_call_id":"1","content":"one"}
+            {"role":"tool","tool_call_id":"2","content":"two"}
+            {"role":"assistant","content":"done"}
+            {"role":"user","content":"thanks"}
         "#]],
     );
 }
@@ -101,11 +101,11 @@ fn calls_without_a_message_and_one_after_the_other() {
     check(
         vec![call("1"), output("1", "one"), call("2"), output("2", "two")],
         expect![[r#"
-            {"content":"Be brief.","role":"system"}
-            {"content":null,"role":"assistant","tool_calls":[{"function":{"arguments":"{}","name":"shell"},"id":"1","type":"function"}]}
-            {"content":"one","role":"tool","tool_call_id":"1"}
-            {"content":null,"role":"assistant","tool_calls":[{"function":{"arguments":"{}","name":"shell"},"id":"2","type":"function"}]}
-            {"content":"two","role":"tool","tool_call_id":"2"}
+            {"role":"system","content":"Be brief."}
+            {"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"shell","arguments":"{}"}}]}
+            {"role":"tool","tool_call_id":"1","content":"one"}
+            {"role":"assistant","content":null,"tool_calls":[{"id":"2","type":"function","function":{"name":"shell","arguments":"{}"}}]}
+            {"role":"tool","tool_call_id":"2","content":"two"}
         "#]],
     );
 }
@@ -128,13 +128,13 @@ fn images_and_late_words_wait_for_the_answers() {
             ResponseItem::user_text("and?"),
         ],
         expect![[r#"
-            {"content":"Be brief.","role":"system"}
-            {"content":null,"role":"assistant","tool_calls":[{"function":{"arguments":"{}","name":"shell"},"id":"1","type":"function"},{"function":{"arguments":"{}","name":"shell"},"id":"2","type":"function"}]}
-            {"content":"seen\n[image: see the message below]","role":"tool","tool_call_id":"1"}
-            {"content":"two","role":"tool","tool_call_id":"2"}
-            {"content":"meanwhile","role":"assistant"}
-            {"content":[{"image_url":{"url":"data:image/png;base64,AAAA"},"type":"image_url"}],"role":"user"}
-            {"content":"and?","role":"user"}
+            {"role":"system","content":"Be brief."}
+            {"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"shell","arguments":"{}"}},{"id":"2","type":"function","function":{"name":"shell","arguments":"{}"}}]}
+            {"role":"tool","tool_call_id":"1","content":"seen\n[image: see the message below]"}
+            {"role":"tool","tool_call_id":"2","content":"two"}
+            {"role":"assistant","content":"meanwhile"}
+            {"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}
+            {"role":"user","content":"and?"}
         "#]],
     );
 }
@@ -148,9 +148,9 @@ fn developer_messages_join_the_instructions_or_speak_as_the_user() {
             developer("Later rule."),
         ],
         expect![[r#"
-            {"content":"Be brief.\n\nFirst rule.","role":"system"}
-            {"content":"go","role":"user"}
-            {"content":"Later rule.","role":"user"}
+            {"role":"system","content":"Be brief.\n\nFirst rule."}
+            {"role":"user","content":"go"}
+            {"role":"user","content":"Later rule."}
         "#]],
     );
 }
@@ -178,9 +178,9 @@ fn free_text_calls_are_functions_and_reasoning_stays_here() {
             ResponseItem::Other(json!({ "type": "web_search_call" })),
         ],
         expect![[r#"
-            {"content":"Be brief.","role":"system"}
-            {"content":null,"role":"assistant","tool_calls":[{"function":{"arguments":"{\"input\":\"*** Begin\"}","name":"apply_patch"},"id":"1","type":"function"}]}
-            {"content":"ok","role":"tool","tool_call_id":"1"}
+            {"role":"system","content":"Be brief."}
+            {"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"apply_patch","arguments":"{\"input\":\"*** Begin\"}"}}]}
+            {"role":"tool","tool_call_id":"1","content":"ok"}
         "#]],
     );
 }
@@ -199,8 +199,8 @@ fn pictures_of_the_user() {
             ],
         }],
         expect![[r#"
-            {"content":"Be brief.","role":"system"}
-            {"content":[{"text":"what?","type":"text"},{"image_url":{"url":"data:image/png;base64,AAAA"},"type":"image_url"}],"role":"user"}
+            {"role":"system","content":"Be brief."}
+            {"role":"user","content":[{"type":"text","text":"what?"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}
         "#]],
     );
 }
@@ -230,23 +230,23 @@ fn settings_and_tools() {
     expect![[r#"
         {"model":"m",
         "messages":[],
-        "tools":[{"function":{"description":"Runs.",
-        "name":"shell",
-        "parameters":{"type":"object"}},
-        "type":"function"},{"function":{"description":"Edits.",
-        "name":"apply_patch",
-        "parameters":{"additionalProperties":false,
+        "tools":[{"type":"function",
+        "function":{"name":"shell",
+        "description":"Runs.",
+        "parameters":{"type":"object"}}},{"type":"function",
+        "function":{"name":"apply_patch",
+        "description":"Edits.",
+        "parameters":{"type":"object",
         "properties":{"input":{"type":"string"}},
         "required":["input"],
-        "type":"object"}},
-        "type":"function"}],
+        "additionalProperties":false}}}],
         "tool_choice":"auto",
         "parallel_tool_calls":false,
         "reasoning_effort":"low",
-        "response_format":{"json_schema":{"name":"output",
-        "schema":{"type":"object"},
-        "strict":true},
-        "type":"json_schema"},
+        "response_format":{"type":"json_schema",
+        "json_schema":{"name":"output",
+        "strict":true,
+        "schema":{"type":"object"}}},
         "stream":true,
         "stream_options":{"include_usage":true}}"#]]
     .assert_eq(&body(&request).to_text().replace(",\"", ",\n\""));

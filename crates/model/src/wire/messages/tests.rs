@@ -107,19 +107,19 @@ fn neighbours_of_one_side_are_one_message() {
         ],
         expect![[r#"
             user
-              {"text":"where","type":"text"}
-              {"text":"go","type":"text"}
+              {"type":"text","text":"where"}
+              {"type":"text","text":"go"}
             assistant
-              {"text":"looking","type":"text"}
-              {"id":"1","input":{"a":2,"b":1},"name":"shell","type":"tool_use"}
-              {"id":"2","input":{},"name":"shell","type":"tool_use"}
+              {"type":"text","text":"looking"}
+              {"type":"tool_use","id":"1","name":"shell","input":{"b":1,"a":2}}
+              {"type":"tool_use","id":"2","name":"shell","input":{}}
             user
-              {"content":"one","tool_use_id":"1","type":"tool_result"}
-              ◆ {"content":"two","tool_use_id":"2","type":"tool_result"}
+              {"type":"tool_result","tool_use_id":"1","content":"one"}
+              ◆ {"type":"tool_result","tool_use_id":"2","content":"two"}
             assistant
-              {"text":"done","type":"text"}
+              {"type":"text","text":"done"}
             user
-              ◆ {"text":"thanks","type":"text"}
+              ◆ {"type":"text","text":"thanks"}
         "#]],
     );
 }
@@ -137,14 +137,14 @@ fn answers_come_before_what_else_the_user_says() {
         ],
         expect![[r#"
             user
-              ◆ {"text":"go","type":"text"}
+              ◆ {"type":"text","text":"go"}
             assistant
-              {"id":"1","input":{},"name":"shell","type":"tool_use"}
-              {"id":"2","input":{},"name":"shell","type":"tool_use"}
+              {"type":"tool_use","id":"1","name":"shell","input":{}}
+              {"type":"tool_use","id":"2","name":"shell","input":{}}
             user
-              {"content":"one","tool_use_id":"1","type":"tool_result"}
-              {"content":"two","tool_use_id":"2","type":"tool_result"}
-              ◆ {"text":"hurry","type":"text"}
+              {"type":"tool_result","tool_use_id":"1","content":"one"}
+              {"type":"tool_result","tool_use_id":"2","content":"two"}
+              ◆ {"type":"text","text":"hurry"}
         "#]],
     );
 }
@@ -163,13 +163,13 @@ fn reasoning_goes_back_with_its_seal_or_not_at_all() {
         ],
         expect![[r#"
             user
-              ◆ {"text":"go","type":"text"}
+              ◆ {"type":"text","text":"go"}
             assistant
-              {"signature":"sig","thinking":"hm","type":"thinking"}
-              {"data":"xyz","type":"redacted_thinking"}
-              {"id":"1","input":{},"name":"shell","type":"tool_use"}
+              {"type":"thinking","thinking":"hm","signature":"sig"}
+              {"type":"redacted_thinking","data":"xyz"}
+              {"type":"tool_use","id":"1","name":"shell","input":{}}
             user
-              ◆ {"content":"one","tool_use_id":"1","type":"tool_result"}
+              ◆ {"type":"tool_result","tool_use_id":"1","content":"one"}
         "#]],
     );
 }
@@ -194,11 +194,11 @@ fn images_of_the_user_and_of_tools() {
         ],
         expect![[r#"
             user
-              ◆ {"source":{"type":"url","url":"https://example.com/a.png"},"type":"image"}
+              ◆ {"type":"image","source":{"type":"url","url":"https://example.com/a.png"}}
             assistant
-              {"id":"1","input":{},"name":"shell","type":"tool_use"}
+              {"type":"tool_use","id":"1","name":"shell","input":{}}
             user
-              ◆ {"content":[{"text":"seen","type":"text"},{"source":{"data":"AAAA","media_type":"image/png","type":"base64"},"type":"image"}],"tool_use_id":"1","type":"tool_result"}
+              ◆ {"type":"tool_result","tool_use_id":"1","content":[{"type":"text","text":"seen"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}]}
         "#]],
     );
 }
@@ -224,16 +224,16 @@ fn what_the_server_would_refuse_is_put_differently() {
         ],
         expect![[r#"
             user
-              ◆ {"text":"(What was said before is left out.)","type":"text"}
+              ◆ {"type":"text","text":"(What was said before is left out.)"}
             assistant
-              {"text":"earlier","type":"text"}
-              {"id":"functions_apply_0","input":{"input":"*** Begin"},"name":"apply_patch","type":"tool_use"}
-              {"id":"2","input":{"arguments":"{not json"},"name":"shell","type":"tool_use"}
-              {"id":"3","input":{"arguments":"[1]"},"name":"shell","type":"tool_use"}
+              {"type":"text","text":"earlier"}
+              {"type":"tool_use","id":"functions_apply_0","name":"apply_patch","input":{"input":"*** Begin"}}
+              {"type":"tool_use","id":"2","name":"shell","input":{"arguments":"{not json"}}
+              {"type":"tool_use","id":"3","name":"shell","input":{"arguments":"[1]"}}
             user
-              {"content":"","tool_use_id":"functions_apply_0","type":"tool_result"}
-              {"content":"no","tool_use_id":"2","type":"tool_result"}
-              ◆ {"content":"no","tool_use_id":"3","type":"tool_result"}
+              {"type":"tool_result","tool_use_id":"functions_apply_0","content":""}
+              {"type":"tool_result","tool_use_id":"2","content":"no"}
+              ◆ {"type":"tool_result","tool_use_id":"3","content":"no"}
         "#]],
     );
 }
@@ -246,7 +246,7 @@ fn developer_messages_join_the_instructions_or_speak_as_the_user() {
         developer("Later rule."),
     ]);
     let body = json_of(&request);
-    expect![[r#"[{"cache_control":{"type":"ephemeral"},"text":"Be brief.\n\nFirst rule.","type":"text"}]"#]].assert_eq(&body["system"].to_string());
+    expect![[r#"[{"type":"text","text":"Be brief.\n\nFirst rule.","cache_control":{"type":"ephemeral"}}]"#]].assert_eq(&body["system"].to_string());
     let said = &body["messages"][0]["content"];
     assert_eq!(said[0]["text"], "go");
     assert_eq!(said[1]["text"], "Later rule.");
@@ -276,19 +276,19 @@ fn settings_and_tools() {
     expect![[r#"
         {"model":"m",
         "max_tokens":500,
-        "tools":[{"description":"Runs.",
-        "input_schema":{"type":"object"},
-        "name":"shell"},{"cache_control":{"type":"ephemeral"},
+        "tools":[{"name":"shell",
+        "description":"Runs.",
+        "input_schema":{"type":"object"}},{"name":"apply_patch",
         "description":"Edits.",
-        "input_schema":{"additionalProperties":false,
+        "input_schema":{"type":"object",
         "properties":{"input":{"type":"string"}},
         "required":["input"],
-        "type":"object"},
-        "name":"apply_patch"}],
-        "tool_choice":{"disable_parallel_tool_use":true,
-        "type":"auto"},
-        "system":[{"text":"Your final answer must be one JSON value that follows this JSON Schema, with nothing before or after it:\n{\"type\":\"object\"}",
-        "type":"text"}],
+        "additionalProperties":false},
+        "cache_control":{"type":"ephemeral"}}],
+        "tool_choice":{"type":"auto",
+        "disable_parallel_tool_use":true},
+        "system":[{"type":"text",
+        "text":"Your final answer must be one JSON value that follows this JSON Schema, with nothing before or after it:\n{\"type\":\"object\"}"}],
         "messages":[],
         "stream":true}"#]].assert_eq(&body(&request, Some(500)).to_text().replace(",\"", ",\n\""));
 }
@@ -314,71 +314,71 @@ fn each_generation_is_told_in_its_own_words() {
         "claude-opus-5-5",
         None,
         expect![[
-            r#"128000 {"display":"summarized","type":"adaptive"} {"format":{"schema":{},"type":"json_schema"}}"#
+            r#"128000 {"type":"adaptive","display":"summarized"} {"format":{"type":"json_schema","schema":{}}}"#
         ]],
     );
     check_thinking(
         "claude-opus-5-5",
         Some(Medium),
         expect![[
-            r#"128000 {"display":"summarized","type":"adaptive"} {"effort":"medium","format":{"schema":{},"type":"json_schema"}}"#
+            r#"128000 {"type":"adaptive","display":"summarized"} {"effort":"medium","format":{"type":"json_schema","schema":{}}}"#
         ]],
     );
     check_thinking(
         "claude-opus-5-5",
         Some(Minimal),
         expect![[
-            r#"128000 {"display":"summarized","type":"adaptive"} {"effort":"low","format":{"schema":{},"type":"json_schema"}}"#
+            r#"128000 {"type":"adaptive","display":"summarized"} {"effort":"low","format":{"type":"json_schema","schema":{}}}"#
         ]],
     );
     check_thinking(
         "claude-opus-5-5",
         Some(Off),
         expect![[
-            r#"128000 {"display":"summarized","type":"adaptive"} {"effort":"low","format":{"schema":{},"type":"json_schema"}}"#
+            r#"128000 {"type":"adaptive","display":"summarized"} {"effort":"low","format":{"type":"json_schema","schema":{}}}"#
         ]],
     );
     check_thinking(
         "claude-sonnet-5",
         Some(Off),
-        expect![[r#"128000 {"type":"disabled"} {"format":{"schema":{},"type":"json_schema"}}"#]],
+        expect![[r#"128000 {"type":"disabled"} {"format":{"type":"json_schema","schema":{}}}"#]],
     );
     check_thinking(
         "claude-opus-4-6",
         Some(Xhigh),
         expect![[
-            r#"128000 {"display":"summarized","type":"adaptive"} {"effort":"high","format":{"schema":{},"type":"json_schema"}}"#
+            r#"128000 {"type":"adaptive","display":"summarized"} {"effort":"high","format":{"type":"json_schema","schema":{}}}"#
         ]],
     );
     check_thinking(
         "claude-opus-4-6",
         Some(Ultra),
         expect![[
-            r#"128000 {"display":"summarized","type":"adaptive"} {"effort":"max","format":{"schema":{},"type":"json_schema"}}"#
+            r#"128000 {"type":"adaptive","display":"summarized"} {"effort":"max","format":{"type":"json_schema","schema":{}}}"#
         ]],
     );
     check_thinking(
         "claude-haiku-4-5-20251001",
         None,
-        expect![[r#"64000 null {"format":{"schema":{},"type":"json_schema"}}"#]],
+        expect![[r#"64000 null {"format":{"type":"json_schema","schema":{}}}"#]],
     );
     check_thinking(
         "claude-haiku-4-5",
         Some(High),
         expect![[
-            r#"64000 {"budget_tokens":20480,"type":"enabled"} {"format":{"schema":{},"type":"json_schema"}}"#
+            r#"64000 {"type":"enabled","budget_tokens":20480} {"format":{"type":"json_schema","schema":{}}}"#
         ]],
     );
     check_thinking(
         "claude-next",
         None,
-        expect![[r#"32000 null {"format":{"schema":{},"type":"json_schema"}}"#]],
+        expect![[r#"32000 null {"format":{"type":"json_schema","schema":{}}}"#]],
     );
     check_thinking(
         "claude-next",
         Some(Max),
         expect![[
-            r#"32000 {"display":"summarized","type":"adaptive"} {"effort":"max","format":{"schema":{},"type":"json_schema"}}"#
+            r#"32000 {"type":"adaptive","display":"summarized"} {"effort":"max","format":{"type":"json_schema","schema":{}}}"#
         ]],
     );
     check_thinking("qwen", Some(Off), expect!["32000 null null"]);

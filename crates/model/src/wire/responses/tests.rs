@@ -97,7 +97,8 @@ fn a_conversation_without_the_servers_ids() {
             {"type":"function_call","name":"shell","arguments":"{broken","call_id":"c1"},
             {"type":"function_call_output","call_id":"c1","output":"not JSON"},
             {"type":"custom_tool_call","name":"apply_patch","input":"*** Begin","call_id":"c2"},
-            {"type":"custom_tool_call_output","call_id":"c2","output":[{"type":"input_text","text":"ok"}]},{"id":"ws_1","type":"web_search_call"}],"store":false,"stream":true}"#]],
+            {"type":"custom_tool_call_output","call_id":"c2","output":[{"type":"input_text","text":"ok"}]},
+            {"type":"web_search_call","id":"ws_1"}],"store":false,"stream":true}"#]],
     );
 }
 
@@ -113,7 +114,8 @@ fn a_server_without_free_text_tools_sees_functions() {
             {"type":"function_call","name":"shell","arguments":"{broken","call_id":"c1"},
             {"type":"function_call_output","call_id":"c1","output":"not JSON"},
             {"type":"function_call","name":"apply_patch","arguments":"{\"input\":\"*** Begin\"}","call_id":"c2"},
-            {"type":"function_call_output","call_id":"c2","output":[{"type":"input_text","text":"ok"}]},{"id":"ws_1","type":"web_search_call"}],"store":false,"stream":true}"#]],
+            {"type":"function_call_output","call_id":"c2","output":[{"type":"input_text","text":"ok"}]},
+            {"type":"web_search_call","id":"ws_1"}],"store":false,"stream":true}"#]],
     );
 }
 
@@ -129,7 +131,7 @@ fn only_a_stateful_server_is_spared_the_history() {
         Freeform::Native,
         true,
         expect![[
-            r#"{"model":"m","instructions":"Be \"brief\".","input":[{"id":"ws_1","type":"web_search_call"}],"previous_response_id":"resp_1","store":true,"stream":true}"#
+            r#"{"model":"m","instructions":"Be \"brief\".","input":[{"type":"web_search_call","id":"ws_1"}],"previous_response_id":"resp_1","store":true,"stream":true}"#
         ]],
     );
     let stateless = body(&request, Freeform::Native, false).to_text();
@@ -161,7 +163,7 @@ fn settings_are_sent_when_they_are_set() {
         Freeform::Native,
         false,
         expect![[
-            r#"{"model":"m","instructions":"Be \"brief\".","input":[],"reasoning":{"effort":"high","summary":"auto"},"include":["reasoning.encrypted_content"],"text":{"format":{"name":"output","schema":{"type":"object"},"strict":true,"type":"json_schema"}},"prompt_cache_key":"session","store":false,"stream":true}"#
+            r#"{"model":"m","instructions":"Be \"brief\".","input":[],"reasoning":{"effort":"high","summary":"auto"},"include":["reasoning.encrypted_content"],"text":{"format":{"type":"json_schema","name":"output","strict":true,"schema":{"type":"object"}}},"prompt_cache_key":"session","store":false,"stream":true}"#
         ]],
     );
 }
@@ -208,17 +210,17 @@ fn tools_of_both_kinds() {
         &request,
         Freeform::Native,
         false,
-        expect![[
-            r#"{"model":"m","instructions":"Be \"brief\".","input":[],"tools":[{"description":"Runs.","name":"shell","parameters":{"type":"object"},"strict":false,"type":"function"},{"description":"Edits.","format":{"definition":"start: \"x\"","syntax":"lark","type":"grammar"},"name":"apply_patch","type":"custom"}],"tool_choice":"auto","parallel_tool_calls":true,"store":false,"stream":true}"#
-        ]],
+        expect![[r#"
+            {"model":"m","instructions":"Be \"brief\".","input":[],"tools":[{"type":"function","name":"shell","description":"Runs.","parameters":{"type":"object"},"strict":false},
+            {"type":"custom","name":"apply_patch","description":"Edits.","format":{"type":"grammar","syntax":"lark","definition":"start: \"x\""}}],"tool_choice":"auto","parallel_tool_calls":true,"store":false,"stream":true}"#]],
     );
     check(
         &request,
         Freeform::AsFunction,
         false,
-        expect![[
-            r#"{"model":"m","instructions":"Be \"brief\".","input":[],"tools":[{"description":"Runs.","name":"shell","parameters":{"type":"object"},"strict":false,"type":"function"},{"description":"Edits.","name":"apply_patch","parameters":{"additionalProperties":false,"properties":{"input":{"type":"string"}},"required":["input"],"type":"object"},"strict":false,"type":"function"}],"tool_choice":"auto","parallel_tool_calls":true,"store":false,"stream":true}"#
-        ]],
+        expect![[r#"
+            {"model":"m","instructions":"Be \"brief\".","input":[],"tools":[{"type":"function","name":"shell","description":"Runs.","parameters":{"type":"object"},"strict":false},
+            {"type":"function","name":"apply_patch","description":"Edits.","parameters":{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],"additionalProperties":false},"strict":false}],"tool_choice":"auto","parallel_tool_calls":true,"store":false,"stream":true}"#]],
     );
 }
 

@@ -52,36 +52,36 @@ async fn an_outcome_is_described_in_full() {
     let waited = told(&stage, &actor, 1).await;
     expect![[r#"
         {
+          "session_id": "/root/kid",
           "agent_id": 1,
+          "completion_status": "completed",
+          "lifecycle_status": "idle",
+          "started_at_ms": 0,
+          "timed_out": false,
+          "messages": [],
           "completion": {
             "Completed": {
               "last_message": "ok"
             }
           },
-          "completion_status": "completed",
-          "injected": false,
-          "lifecycle_status": "idle",
-          "messages": [],
           "metadata": {
+            "status": "idle",
+            "status_duration_sec": 0,
+            "pending_messages": 0,
+            "session_id": "/root/kid",
             "agent_id": 1,
-            "initial_message_count": 0,
-            "label": "kid",
-            "model": "scripted-1",
-            "origin": "spawn",
             "parent_agent_id": 0,
             "parent_session_id": "/root",
             "path": "/root/kid",
-            "pending_interrupts": 0,
-            "pending_messages": 0,
-            "session_id": "/root/kid",
+            "origin": "spawn",
+            "model": "scripted-1",
+            "label": "kid",
+            "summary": "work",
             "started_at_ms": 0,
-            "status": "idle",
-            "status_duration_sec": 0,
-            "summary": "work"
+            "initial_message_count": 0,
+            "pending_interrupts": 0
           },
-          "session_id": "/root/kid",
-          "started_at_ms": 0,
-          "timed_out": false
+          "injected": false
         }"#]]
     .assert_eq(&format!("{waited:#}"));
     end(actor).await;
@@ -372,16 +372,6 @@ async fn finished_children_leave_the_list_and_keep_their_results() {
     let pruned = answer(&stage, &actor, 5).await;
     expect![[r#"
         {
-          "counts": {
-            "errors": 0,
-            "pruned": 1,
-            "skipped_active": 1,
-            "unknown": 1
-          },
-          "errors": [],
-          "pruned": [
-            1
-          ],
           "request": {
             "agent_ids": [
               "1",
@@ -391,12 +381,22 @@ async fn finished_children_leave_the_list_and_keep_their_results() {
             "all": false,
             "completed_only": true
           },
+          "pruned": [
+            1
+          ],
           "skipped_active": [
             2
           ],
           "unknown": [
             "9"
-          ]
+          ],
+          "errors": [],
+          "counts": {
+            "pruned": 1,
+            "skipped_active": 1,
+            "unknown": 1,
+            "errors": 0
+          }
         }"#]]
     .assert_eq(&format!("{pruned:#}"));
     let listed = answer(&stage, &actor, 6).await;
@@ -421,22 +421,22 @@ async fn finished_children_leave_the_list_and_keep_their_results() {
     let pruned = answer(&stage, &actor, 10).await;
     expect![[r#"
         {
-          "counts": {
-            "errors": 0,
-            "pruned": 1,
-            "skipped_active": 0,
-            "unknown": 0
-          },
-          "errors": [],
-          "pruned": [
-            2
-          ],
           "request": {
             "all": true,
             "completed_only": false
           },
+          "pruned": [
+            2
+          ],
           "skipped_active": [],
-          "unknown": []
+          "unknown": [],
+          "errors": [],
+          "counts": {
+            "pruned": 1,
+            "skipped_active": 0,
+            "unknown": 0,
+            "errors": 0
+          }
         }"#]]
     .assert_eq(&format!("{pruned:#}"));
     assert_eq!(answer(&stage, &actor, 11).await["agent_id"], 3);

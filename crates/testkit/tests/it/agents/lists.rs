@@ -44,8 +44,8 @@ async fn roles_are_listed_with_their_tools_and_personas() {
     role(&stage, "aide", AIDE);
     let actor = play(&stage).await;
     expect![[r#"
-        {"agents":[{"agent_names":[{"description":"is fast","name":"quick"}],"agent_type":"aide","allow_list":["shell_command","read*"],"deny_list":["apply_patch"],"description":"helps"}]}
-        {"agents":[{"agent_names":[{"description":"is fast","model":"scripted-1","name":"quick","prompt":"You help quickly.","reasoning_effort":"high"}],"agent_type":"aide","allow_list":["shell_command","read*"],"default_prompt":"You help slowly.","deny_list":["apply_patch"],"description":"helps","model":"scripted-2","reasoning_effort":"low"}]}
+        {"agents":[{"agent_type":"aide","description":"helps","allow_list":["shell_command","read*"],"deny_list":["apply_patch"],"agent_names":[{"name":"quick","description":"is fast"}]}]}
+        {"agents":[{"agent_type":"aide","description":"helps","allow_list":["shell_command","read*"],"deny_list":["apply_patch"],"agent_names":[{"name":"quick","description":"is fast","model":"scripted-1","reasoning_effort":"high","prompt":"You help quickly."}],"model":"scripted-2","reasoning_effort":"low","default_prompt":"You help slowly."}]}
         unknown role nobody; there are aide, architect, default, explorer, linter_fixer, mathematician, orchestrator, reviewer, tester, worker"#]].assert_eq(&answers(&stage, &actor).await.join("\n"));
     end(actor).await;
 }
@@ -186,24 +186,24 @@ async fn an_agent_is_listed_with_what_there_is_to_know() {
     );
     expect![[r#"
         {
+          "thread_id": "/root/kid",
           "agent_number": 1,
+          "path": "/root/kid",
+          "thread_name": "kid",
+          "thread_note": "looks",
           "agent_type": "explorer",
           "model": "scripted-1",
-          "path": "/root/kid",
-          "pending_messages": 0,
           "reasoning_effort": "low",
           "status": {
             "completed": "ok"
           },
           "status_duration_sec": null,
-          "thread_id": "/root/kid",
-          "thread_name": "kid",
-          "thread_note": "looks",
+          "pending_messages": 0,
+          "updated_at": null,
           "tokens": {
             "own": 120,
             "subtree": 120
-          },
-          "updated_at": null
+          }
         }"#]]
     .assert_eq(&serde_json::to_string_pretty(line).unwrap());
     end(actor).await;

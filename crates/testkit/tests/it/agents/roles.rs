@@ -238,14 +238,14 @@ async fn an_answer_that_never_fits_is_a_typed_failure() {
     expect![[r#"
         [
           {
-            "message": "the answer does not fit its output schema, also not after it was asked for again: at /count: expected an integer, found \"three\"",
-            "reason": "output_invalid"
+            "reason": "output_invalid",
+            "message": "the answer does not fit its output schema, also not after it was asked for again: at /count: expected an integer, found \"three\""
           },
           {
+            "verdict": "invalid",
             "problems": [
               "at /count: expected an integer, found \"three\""
-            ],
-            "verdict": "invalid"
+            ]
           }
         ]"#]]
         .assert_eq(&serde_json::to_string_pretty(&[&result["stop"], &result["output"]]).unwrap());

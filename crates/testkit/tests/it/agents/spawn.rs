@@ -280,13 +280,21 @@ async fn the_result_shows_what_was_asked_what_was_got_and_why_they_differ() {
         {
           "agent_id": "/root/kid",
           "agent_number": 1,
+          "path": "/root/kid",
+          "status": null,
+          "thread_note": "looks around",
+          "requested": {
+            "agent_type": "explorer",
+            "approvals": "route"
+          },
           "effective": {
             "agent_type": "explorer",
+            "model": "scripted-1",
+            "working_directory": "CWD",
+            "sandbox_mode": "read-only",
+            "network_access": false,
             "approval_policy": "never",
             "approvals": "route",
-            "model": "scripted-1",
-            "network_access": false,
-            "sandbox_mode": "read-only",
             "tools": [
               {
                 "deny": [
@@ -297,16 +305,8 @@ async fn the_result_shows_what_was_asked_what_was_got_and_why_they_differ() {
                   "subagent_fork"
                 ]
               }
-            ],
-            "working_directory": "CWD"
+            ]
           },
-          "path": "/root/kid",
-          "requested": {
-            "agent_type": "explorer",
-            "approvals": "route"
-          },
-          "status": null,
-          "thread_note": "looks around",
           "why": [
             "sandbox read-only: the role explorer may not write",
             "nobody is asked for approval: the policy of this turn is never",

@@ -313,7 +313,7 @@ async fn a_stop_that_finds_nothing_to_stop_says_so() {
     let told = answers(&stage, &actor).await;
     let text = |at: usize| named(&stage, &views, &told[at]);
     expect![[r#"
-        {"agent_id":"/root/work","agent_number":1,"path":"/root/work","skipped":[{"agent_id":"/root/work","agent_number":1,"path":"/root/work","status":{"completed":"ok"},"why":"idle"}],"status":{"completed":"ok"},"touched":[]}
+        {"agent_id":"/root/work","agent_number":1,"path":"/root/work","status":{"completed":"ok"},"touched":[],"skipped":[{"agent_id":"/root/work","agent_number":1,"path":"/root/work","why":"idle","status":{"completed":"ok"}}]}
         no agent "9"; give an agent number, a path such as /root/name, a session id, "parent" or "root""#]].assert_eq(&format!("{}\n{}", text(2), text(3)));
     let result = actor.agents().result(views[0].session, None).await.unwrap();
     assert_eq!(result.stop, StopReason::Completed);

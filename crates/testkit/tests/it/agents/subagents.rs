@@ -29,32 +29,32 @@ async fn a_spawned_child_is_described_in_full() {
     let spawned = told(&stage, &actor, 0).await;
     expect![[r#"
         {
+          "session_id": "/root/first_child",
           "agent_id": 1,
-          "effective": {
-            "agent_type": "default",
-            "approval_policy": "never",
-            "approvals": "route",
-            "model": "scripted-2",
-            "network_access": true,
-            "sandbox_mode": "danger-full-access",
-            "working_directory": "CWD"
-          },
-          "initial_message_count": 0,
-          "label": "first child",
-          "model": "scripted-2",
-          "origin": "spawn",
           "parent_agent_id": 0,
           "parent_session_id": "/root",
           "path": "/root/first_child",
-          "pending_interrupts": 0,
+          "origin": "spawn",
+          "status": "queued",
+          "model": "scripted-2",
+          "label": "first child",
+          "summary": "look at the files xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…",
+          "started_at_ms": 0,
+          "initial_message_count": 0,
           "pending_messages": 1,
+          "pending_interrupts": 0,
           "requested": {
             "model": "scripted-2"
           },
-          "session_id": "/root/first_child",
-          "started_at_ms": 0,
-          "status": "queued",
-          "summary": "look at the files xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…",
+          "effective": {
+            "agent_type": "default",
+            "model": "scripted-2",
+            "working_directory": "CWD",
+            "sandbox_mode": "danger-full-access",
+            "network_access": true,
+            "approval_policy": "never",
+            "approvals": "route"
+          },
           "why": []
         }"#]].assert_eq(&format!("{spawned:#}"));
     end(actor).await;
@@ -86,7 +86,7 @@ async fn a_spawn_that_makes_no_sense_says_what_to_do() {
         Unknown model `gpt-9` for subagent_spawn. Available models: scripted-1, scripted-2
         unknown sandbox_mode none; use read-only, workspace-write or danger-full-access
         sandbox_mode danger-full-access is more than this agent has (read-only); ask for read-only or less
-        subagent_spawn: field "colour": unknown field `colour`, expected one of `prompt`, `model`, `label`, `sandbox_mode`. Call it again with: {prompt: string, label?: string, model?: string, sandbox_mode?: string}
+        subagent_spawn: field "colour": unknown field `colour`, expected one of `prompt`, `model`, `label`, `sandbox_mode`. Call it again with: {prompt: string, model?: string, label?: string, sandbox_mode?: string}
         {"sessions":[]}"#]].assert_eq(&answers(&stage, &actor).await.join("\n"));
     end(actor).await;
 }
@@ -421,19 +421,6 @@ async fn a_child_writes_to_its_parent_and_siblings_but_interrupts_none_of_them()
     let pruned: Value = serde_json::from_str(&told[6]).unwrap();
     expect![[r#"
         {
-          "counts": {
-            "errors": 1,
-            "pruned": 0,
-            "skipped_active": 0,
-            "unknown": 0
-          },
-          "errors": [
-            {
-              "agent_id": "1",
-              "error": "Not permitted to prune agents outside your subtree."
-            }
-          ],
-          "pruned": [],
           "request": {
             "agent_ids": [
               "1"
@@ -441,8 +428,21 @@ async fn a_child_writes_to_its_parent_and_siblings_but_interrupts_none_of_them()
             "all": false,
             "completed_only": true
           },
+          "pruned": [],
           "skipped_active": [],
-          "unknown": []
+          "unknown": [],
+          "errors": [
+            {
+              "agent_id": "1",
+              "error": "Not permitted to prune agents outside your subtree."
+            }
+          ],
+          "counts": {
+            "pruned": 0,
+            "skipped_active": 0,
+            "unknown": 0,
+            "errors": 1
+          }
         }"#]]
     .assert_eq(&format!("{pruned:#}"));
     actor.agents().quiet().await;

@@ -45,11 +45,11 @@ async fn times_outside_the_bounds_are_clamped_and_none_is_an_error() {
     let stage = stage("", &cues).await;
     let actor = play(&stage).await;
     expect![[r#"
-        {"note":"timeout_ms 1 was changed to 10000; it must lie between 10000 and 1800000","status":{"/root/kid":{"completed":"ok"}},"timed_out":false}
-        {"note":"timeout_ms 9999 was changed to 10000; it must lie between 10000 and 1800000","status":{"/root/kid":{"completed":"ok"}},"timed_out":false}
+        {"status":{"/root/kid":{"completed":"ok"}},"timed_out":false,"note":"timeout_ms 1 was changed to 10000; it must lie between 10000 and 1800000"}
+        {"status":{"/root/kid":{"completed":"ok"}},"timed_out":false,"note":"timeout_ms 9999 was changed to 10000; it must lie between 10000 and 1800000"}
         {"status":{"/root/kid":{"completed":"ok"}},"timed_out":false}
         {"status":{"/root/kid":{"completed":"ok"}},"timed_out":false}
-        {"note":"timeout_ms 1800001 was changed to 1800000; it must lie between 10000 and 1800000","status":{"/root/kid":{"completed":"ok"}},"timed_out":false}
+        {"status":{"/root/kid":{"completed":"ok"}},"timed_out":false,"note":"timeout_ms 1800001 was changed to 1800000; it must lie between 10000 and 1800000"}
         timeout_ms must be greater than zero
         timeout_ms must be greater than zero
         ids must not be empty"#]].assert_eq(&answers(&stage, &actor).await[1..].join("\n"));

@@ -72,10 +72,10 @@ async fn a_watchdog_says_what_became_of_it() {
     expect![[r#"
         interval_s must be between 30 and 86400 seconds; got 29
         interval_s must be between 30 and 86400 seconds; got 86401
-        {"action":"started","agent_id":1,"interval_s":30,"message":"well?"}
-        {"action":"replaced","agent_id":1,"interval_s":300,"message":"This is a scheduled check by the agent you work for. Say in a few lines what is done, what you do next, and whether something blocks you; then go on with your task."}
-        {"action":"canceled","agent_id":1}
-        {"action":"not_found","agent_id":1}
+        {"agent_id":1,"interval_s":30,"message":"well?","action":"started"}
+        {"agent_id":1,"interval_s":300,"message":"This is a scheduled check by the agent you work for. Say in a few lines what is done, what you do next, and whether something blocks you; then go on with your task.","action":"replaced"}
+        {"agent_id":1,"action":"canceled"}
+        {"agent_id":1,"action":"not_found"}
         no agent "7"; give an agent number, a path such as /root/name, a session id, "parent" or "root"
         Not permitted to watch agents outside your subtree."#]].assert_eq(&told[2..].join("\n"));
     end(actor).await;

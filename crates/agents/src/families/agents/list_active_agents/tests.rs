@@ -17,25 +17,25 @@ fn a_line_has_the_agent_and_how_it_gets_on() {
         line(&busy, TreePlace::Left),
         expect![[r#"
             {
+              "thread_id": "00000000-0000-4000-8000-000000000002",
               "agent_number": 2,
-              "agent_type": "worker",
-              "current_tool": "shell_command",
-              "last_progress_sec": 7,
-              "model": "deep",
               "path": "/root/worker_2",
-              "pending_messages": 0,
+              "thread_name": "worker_2",
+              "thread_note": "counts",
+              "agent_type": "worker",
+              "model": "deep",
               "reasoning_effort": "high",
               "status": "running",
               "status_duration_sec": 60,
-              "thread_id": "00000000-0000-4000-8000-000000000002",
-              "thread_name": "worker_2",
-              "thread_note": "counts",
+              "waiting_on": "tool",
+              "current_tool": "shell_command",
+              "last_progress_sec": 7,
+              "pending_messages": 0,
+              "updated_at": "2026-11-16T09:59:53.000Z",
               "tokens": {
                 "own": 1000,
                 "subtree": 3000
-              },
-              "updated_at": "2026-11-16T09:59:53.000Z",
-              "waiting_on": "tool"
+              }
             }"#]],
     );
 }
@@ -47,25 +47,25 @@ fn the_place_in_the_tree_is_told_on_request() {
         line(&done, TreePlace::Told),
         expect![[r#"
             {
+              "thread_id": "00000000-0000-4000-8000-000000000002",
               "agent_number": 2,
-              "agent_type": "worker",
-              "depth": 1,
-              "model": "deep",
-              "parent_thread_id": "00000000-0000-4000-8000-000000000000",
               "path": "/root/worker_2",
-              "pending_messages": 0,
+              "thread_name": "worker_2",
+              "agent_type": "worker",
+              "model": "deep",
               "reasoning_effort": "high",
               "status": {
                 "completed": null
               },
               "status_duration_sec": 60,
-              "thread_id": "00000000-0000-4000-8000-000000000002",
-              "thread_name": "worker_2",
+              "pending_messages": 0,
+              "updated_at": "2026-11-16T09:59:00.000Z",
               "tokens": {
                 "own": 1000,
                 "subtree": 3000
               },
-              "updated_at": "2026-11-16T09:59:00.000Z"
+              "parent_thread_id": "00000000-0000-4000-8000-000000000000",
+              "depth": 1
             }"#]],
     );
 }

@@ -49,59 +49,59 @@ fn a_role_is_told_in_brief_or_whole() {
     check(
         listed(&roles, directory.path(), &only("miner", false)).unwrap(),
         expect![[r#"
-        {
-          "agents": [
             {
-              "agent_names": [
+              "agents": [
                 {
-                  "description": "Says little.",
-                  "name": "brief"
+                  "agent_type": "miner",
+                  "description": "Digs.",
+                  "allow_list": [
+                    "read_file",
+                    "grep_*"
+                  ],
+                  "deny_list": [
+                    "spawn_agent"
+                  ],
+                  "read_only": true,
+                  "agent_names": [
+                    {
+                      "name": "brief",
+                      "description": "Says little."
+                    }
+                  ]
                 }
-              ],
-              "agent_type": "miner",
-              "allow_list": [
-                "read_file",
-                "grep_*"
-              ],
-              "deny_list": [
-                "spawn_agent"
-              ],
-              "description": "Digs.",
-              "read_only": true
-            }
-          ]
-        }"#]],
+              ]
+            }"#]],
     );
     check(
         listed(&roles, directory.path(), &only("miner", true)).unwrap(),
         expect![[r#"
-        {
-          "agents": [
             {
-              "agent_names": [
+              "agents": [
                 {
-                  "description": "Says little.",
-                  "model": "fast",
-                  "name": "brief",
-                  "prompt": "Dig, and say little."
+                  "agent_type": "miner",
+                  "description": "Digs.",
+                  "allow_list": [
+                    "read_file",
+                    "grep_*"
+                  ],
+                  "deny_list": [
+                    "spawn_agent"
+                  ],
+                  "read_only": true,
+                  "agent_names": [
+                    {
+                      "name": "brief",
+                      "description": "Says little.",
+                      "model": "fast",
+                      "prompt": "Dig, and say little."
+                    }
+                  ],
+                  "model": "deep",
+                  "reasoning_effort": "high",
+                  "default_prompt": "Dig."
                 }
-              ],
-              "agent_type": "miner",
-              "allow_list": [
-                "read_file",
-                "grep_*"
-              ],
-              "default_prompt": "Dig.",
-              "deny_list": [
-                "spawn_agent"
-              ],
-              "description": "Digs.",
-              "model": "deep",
-              "read_only": true,
-              "reasoning_effort": "high"
-            }
-          ]
-        }"#]],
+              ]
+            }"#]],
     );
 }
 
@@ -121,7 +121,7 @@ fn a_broken_file_spoils_only_itself() {
     expect![[r#"["architect","default","explorer","linter_fixer","mathematician","miner","orchestrator","reviewer","tester","worker"]"#]].assert_eq(&json!(names).to_string());
     let errors = catalogue["errors"].to_string();
     let errors = errors.replace(&directory.path().display().to_string(), "<project>");
-    expect![[r#"[{"error":"<project>/.troupe/agents/thief.md:2:12: expected `true` or `false`","path":"<project>/.troupe/agents/thief.md"}]"#]].assert_eq(&errors);
+    expect![[r#"[{"path":"<project>/.troupe/agents/thief.md","error":"<project>/.troupe/agents/thief.md:2:12: expected `true` or `false`"}]"#]].assert_eq(&errors);
 }
 
 #[test]

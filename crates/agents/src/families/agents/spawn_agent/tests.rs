@@ -339,26 +339,26 @@ fn the_answer_has_the_id_the_rights_and_the_reasons() {
     example::check(
         described(&spawned),
         expect![[r#"
-        {
-          "agent_id": "00000000-0000-4000-8000-000000000003",
-          "agent_number": 3,
-          "effective": {
-            "sandbox_mode": "read-only"
-          },
-          "path": "/root/worker_3",
-          "queue_position": 2,
-          "requested": {
-            "sandbox_mode": "workspace-write"
-          },
-          "status": {
-            "queued": {
-              "position": 2
-            }
-          },
-          "thread_note": "agent_type=worker",
-          "why": [
-            "sandbox read-only: the role explorer may not write"
-          ]
-        }"#]],
+            {
+              "agent_id": "00000000-0000-4000-8000-000000000003",
+              "agent_number": 3,
+              "path": "/root/worker_3",
+              "status": {
+                "queued": {
+                  "position": 2
+                }
+              },
+              "queue_position": 2,
+              "thread_note": "agent_type=worker",
+              "requested": {
+                "sandbox_mode": "workspace-write"
+              },
+              "effective": {
+                "sandbox_mode": "read-only"
+              },
+              "why": [
+                "sandbox read-only: the role explorer may not write"
+              ]
+            }"#]],
     );
 }

@@ -94,26 +94,26 @@ fn the_first_to_end_is_told_by_session_and_the_others_with_what_they_do() {
         described_for(&waited),
         expect![[r#"
             {
-              "pending": [
-                {
-                  "agent_id": "00000000-0000-4000-8000-000000000002",
-                  "agent_number": 2,
-                  "current_tool": "shell_command",
-                  "last_progress_sec": 7,
-                  "path": "/root/worker_2",
-                  "pending_messages": 0,
-                  "status": "running",
-                  "status_duration_sec": 60,
-                  "waiting_on": "tool"
-                }
-              ],
               "status": {
                 "00000000-0000-4000-8000-000000000001": {
                   "completed": "42 words"
                 },
                 "nobody": "not_found"
               },
-              "timed_out": false
+              "timed_out": false,
+              "pending": [
+                {
+                  "agent_id": "00000000-0000-4000-8000-000000000002",
+                  "agent_number": 2,
+                  "path": "/root/worker_2",
+                  "status": "running",
+                  "status_duration_sec": 60,
+                  "waiting_on": "tool",
+                  "current_tool": "shell_command",
+                  "last_progress_sec": 7,
+                  "pending_messages": 0
+                }
+              ]
             }"#]],
     );
 }
@@ -147,10 +147,10 @@ fn a_wait_that_was_stopped_says_so() {
     example::check(
         described_for(&waited),
         expect![[r#"
-        {
-          "status": {},
-          "stopped": true,
-          "timed_out": false
-        }"#]],
+            {
+              "status": {},
+              "timed_out": false,
+              "stopped": true
+            }"#]],
     );
 }

@@ -137,14 +137,14 @@ fn an_end_is_a_message_too() {
     example::check(
         message(&done, AgentId::ROOT).unwrap(),
         expect![[r#"
-        {
-          "completion_status": "completed",
-          "interrupt": false,
-          "prompt": "42 words",
-          "recipient_agent_id": 0,
-          "sender_agent_id": 1,
-          "session_id": "00000000-0000-4000-8000-000000000001",
-          "timestamp_ms": 1794823100000
-        }"#]],
+            {
+              "sender_agent_id": 1,
+              "recipient_agent_id": 0,
+              "session_id": "00000000-0000-4000-8000-000000000001",
+              "interrupt": false,
+              "prompt": "42 words",
+              "completion_status": "completed",
+              "timestamp_ms": 1794823100000
+            }"#]],
     );
 }

@@ -55,8 +55,8 @@ fn both_sides_are_told_which_they_are() {
         expect![[r#"
             Fork All Some(ReadOnly): count
             the  words
-            {"payload":{"child_session_id":"00000000-0000-4000-8000-000000000001","label":"counter","parent_session_id":"00000000-0000-4000-8000-000000000000","prompt":"count\nthe  words","role":"child","summary":"count the words"}}
-            {"child_session_id":"00000000-0000-4000-8000-000000000001","label":"counter","parent_session_id":"00000000-0000-4000-8000-000000000000","prompt":"count\nthe  words","role":"parent","summary":"count the words"}"#]],
+            {"payload":{"role":"child","child_session_id":"00000000-0000-4000-8000-000000000001","parent_session_id":"00000000-0000-4000-8000-000000000000","label":"counter","summary":"count the words","prompt":"count\nthe  words"}}
+            {"role":"parent","child_session_id":"00000000-0000-4000-8000-000000000001","parent_session_id":"00000000-0000-4000-8000-000000000000","label":"counter","summary":"count the words","prompt":"count\nthe  words"}"#]],
     );
 }
 
@@ -65,16 +65,16 @@ fn a_fork_needs_no_prompt() {
     check(
         json!({}),
         expect![[r#"
-        Fork All None: You are the forked child. Do the part of the work that was meant for you, and report it in your last message; leave the rest to your parent.
-        {"payload":{"child_session_id":"00000000-0000-4000-8000-000000000001","label":null,"parent_session_id":"00000000-0000-4000-8000-000000000000","prompt":null,"role":"child","summary":null}}
-        {"child_session_id":"00000000-0000-4000-8000-000000000001","label":null,"parent_session_id":"00000000-0000-4000-8000-000000000000","prompt":null,"role":"parent","summary":null}"#]],
+            Fork All None: You are the forked child. Do the part of the work that was meant for you, and report it in your last message; leave the rest to your parent.
+            {"payload":{"role":"child","child_session_id":"00000000-0000-4000-8000-000000000001","parent_session_id":"00000000-0000-4000-8000-000000000000","label":null,"summary":null,"prompt":null}}
+            {"role":"parent","child_session_id":"00000000-0000-4000-8000-000000000001","parent_session_id":"00000000-0000-4000-8000-000000000000","label":null,"summary":null,"prompt":null}"#]],
     );
     check(
         json!({"prompt": " ", "label": ""}),
         expect![[r#"
-        Fork All None: You are the forked child. Do the part of the work that was meant for you, and report it in your last message; leave the rest to your parent.
-        {"payload":{"child_session_id":"00000000-0000-4000-8000-000000000001","label":null,"parent_session_id":"00000000-0000-4000-8000-000000000000","prompt":null,"role":"child","summary":null}}
-        {"child_session_id":"00000000-0000-4000-8000-000000000001","label":null,"parent_session_id":"00000000-0000-4000-8000-000000000000","prompt":null,"role":"parent","summary":null}"#]],
+            Fork All None: You are the forked child. Do the part of the work that was meant for you, and report it in your last message; leave the rest to your parent.
+            {"payload":{"role":"child","child_session_id":"00000000-0000-4000-8000-000000000001","parent_session_id":"00000000-0000-4000-8000-000000000000","label":null,"summary":null,"prompt":null}}
+            {"role":"parent","child_session_id":"00000000-0000-4000-8000-000000000001","parent_session_id":"00000000-0000-4000-8000-000000000000","label":null,"summary":null,"prompt":null}"#]],
     );
 }
 

@@ -57,43 +57,43 @@ fn events_come_with_their_span_and_what_is_left() {
     example::check(
         described(some),
         expect![[r#"
-        {
-          "earliest_ms": 5,
-          "events": [
             {
-              "event": {
-                "message": "first",
-                "type": "warning"
-              },
-              "timestamp_ms": 5
-            },
-            {
-              "event": {
-                "message": "second",
-                "type": "warning"
-              },
-              "timestamp_ms": 9
-            }
-          ],
-          "latest_ms": 9,
-          "more_available": true,
-          "returned": 2,
-          "session_id": "00000000-0000-4000-8000-000000000003",
-          "total_available": 7
-        }"#]],
+              "session_id": "00000000-0000-4000-8000-000000000003",
+              "returned": 2,
+              "total_available": 7,
+              "more_available": true,
+              "earliest_ms": 5,
+              "latest_ms": 9,
+              "events": [
+                {
+                  "timestamp_ms": 5,
+                  "event": {
+                    "type": "warning",
+                    "message": "first"
+                  }
+                },
+                {
+                  "timestamp_ms": 9,
+                  "event": {
+                    "type": "warning",
+                    "message": "second"
+                  }
+                }
+              ]
+            }"#]],
     );
     example::check(
         described(logs(Vec::new(), 0)),
         expect![[r#"
-        {
-          "earliest_ms": null,
-          "events": [],
-          "latest_ms": null,
-          "more_available": false,
-          "returned": 0,
-          "session_id": "00000000-0000-4000-8000-000000000003",
-          "total_available": 0
-        }"#]],
+            {
+              "session_id": "00000000-0000-4000-8000-000000000003",
+              "returned": 0,
+              "total_available": 0,
+              "more_available": false,
+              "earliest_ms": null,
+              "latest_ms": null,
+              "events": []
+            }"#]],
     );
 }
 

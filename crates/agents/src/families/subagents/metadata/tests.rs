@@ -21,23 +21,23 @@ fn an_agent_has_all_its_names() {
     example::check(
         metadata(&view),
         expect![[r#"
-        {
-          "agent_id": 3,
-          "initial_message_count": 0,
-          "label": "word counter",
-          "model": "deep",
-          "origin": "spawn",
-          "parent_agent_id": 0,
-          "parent_session_id": "00000000-0000-4000-8000-000000000000",
-          "path": "/root/worker_3",
-          "pending_interrupts": 0,
-          "pending_messages": 1,
-          "queue_position": 2,
-          "session_id": "00000000-0000-4000-8000-000000000003",
-          "started_at_ms": 1794823110000,
-          "status": "queued",
-          "summary": "count the words"
-        }"#]],
+            {
+              "session_id": "00000000-0000-4000-8000-000000000003",
+              "agent_id": 3,
+              "parent_agent_id": 0,
+              "parent_session_id": "00000000-0000-4000-8000-000000000000",
+              "path": "/root/worker_3",
+              "origin": "spawn",
+              "status": "queued",
+              "queue_position": 2,
+              "model": "deep",
+              "label": "word counter",
+              "summary": "count the words",
+              "started_at_ms": 1794823110000,
+              "initial_message_count": 0,
+              "pending_messages": 1,
+              "pending_interrupts": 0
+            }"#]],
     );
 }
 
@@ -55,14 +55,14 @@ fn an_active_agent_tells_what_it_does() {
     example::check(
         object,
         expect![[r#"
-        {
-          "current_tool": "shell_command",
-          "last_progress_sec": 7,
-          "reasoning_header": "Counting",
-          "status": "running",
-          "status_duration_sec": 60,
-          "waiting_on": "tool"
-        }"#]],
+            {
+              "status": "running",
+              "status_duration_sec": 60,
+              "waiting_on": "tool",
+              "current_tool": "shell_command",
+              "last_progress_sec": 7,
+              "reasoning_header": "Counting"
+            }"#]],
     );
 }
 
@@ -79,17 +79,17 @@ fn a_newborn_is_told_with_its_rights() {
     example::check(
         object,
         expect![[r#"
-        {
-          "effective": {
-            "sandbox_mode": "read-only"
-          },
-          "requested": {
-            "sandbox_mode": "workspace-write"
-          },
-          "why": [
-            "the turn is read-only"
-          ]
-        }"#]],
+            {
+              "requested": {
+                "sandbox_mode": "workspace-write"
+              },
+              "effective": {
+                "sandbox_mode": "read-only"
+              },
+              "why": [
+                "the turn is read-only"
+              ]
+            }"#]],
     );
 }
 

@@ -84,44 +84,44 @@ fn each_target_is_accounted_for() {
     example::check(
         described(&arguments, &outcome),
         expect![[r#"
-        {
-          "counts": {
-            "errors": 2,
-            "pruned": 2,
-            "skipped_active": 1,
-            "unknown": 1
-          },
-          "errors": [
             {
-              "agent_id": "4",
-              "error": "it was pruned before"
-            },
-            {
-              "agent_id": "0",
-              "error": "Not permitted to prune agents outside your subtree."
-            }
-          ],
-          "pruned": [
-            1,
-            2
-          ],
-          "request": {
-            "agent_ids": [
-              "1",
-              "3",
-              "4",
-              "nobody",
-              "0"
-            ],
-            "all": false,
-            "completed_only": true
-          },
-          "skipped_active": [
-            3
-          ],
-          "unknown": [
-            "nobody"
-          ]
-        }"#]],
+              "request": {
+                "agent_ids": [
+                  "1",
+                  "3",
+                  "4",
+                  "nobody",
+                  "0"
+                ],
+                "all": false,
+                "completed_only": true
+              },
+              "pruned": [
+                1,
+                2
+              ],
+              "skipped_active": [
+                3
+              ],
+              "unknown": [
+                "nobody"
+              ],
+              "errors": [
+                {
+                  "agent_id": "4",
+                  "error": "it was pruned before"
+                },
+                {
+                  "agent_id": "0",
+                  "error": "Not permitted to prune agents outside your subtree."
+                }
+              ],
+              "counts": {
+                "pruned": 2,
+                "skipped_active": 1,
+                "unknown": 1,
+                "errors": 2
+              }
+            }"#]],
     );
 }

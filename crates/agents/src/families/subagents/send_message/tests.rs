@@ -75,17 +75,17 @@ fn a_child_is_described_and_the_root_is_named() {
     example::check(
         root,
         expect![[r#"
-        {
-          "agent_id": 0,
-          "label": "news",
-          "message_id": "00000000-0000-0000-0000-000000000000",
-          "receipt": {
-            "position": 1,
-            "status": "queued"
-          },
-          "session_id": "00000000-0000-4000-8000-000000000000",
-          "summary": "done"
-        }"#]],
+            {
+              "session_id": "00000000-0000-4000-8000-000000000000",
+              "agent_id": 0,
+              "label": "news",
+              "summary": "done",
+              "message_id": "00000000-0000-0000-0000-000000000000",
+              "receipt": {
+                "status": "queued",
+                "position": 1
+              }
+            }"#]],
     );
 }
 

@@ -93,41 +93,41 @@ fn the_first_that_ended_is_the_answer_and_none_is_left_out() {
     example::check(
         told(&waited, Whose::AnyChild),
         expect![[r#"
-        {
-          "agent_id": 1,
-          "completion": {
-            "Completed": {
-              "last_message": "one"
-            }
-          },
-          "completion_status": "completed",
-          "injected": false,
-          "lifecycle_status": "idle",
-          "messages": [
             {
+              "session_id": "00000000-0000-4000-8000-000000000001",
+              "agent_id": 1,
               "completion_status": "completed",
-              "interrupt": false,
-              "prompt": "two",
-              "recipient_agent_id": 0,
-              "sender_agent_id": 2,
-              "session_id": "00000000-0000-4000-8000-000000000002",
-              "timestamp_ms": 0
-            }
-          ],
-          "metadata": {
-            "agent_id": 1,
-            "status": "idle"
-          },
-          "pending": [
-            {
-              "agent_id": 3,
-              "status": "running"
-            }
-          ],
-          "session_id": "00000000-0000-4000-8000-000000000001",
-          "started_at_ms": 1794823110000,
-          "timed_out": false
-        }"#]],
+              "lifecycle_status": "idle",
+              "started_at_ms": 1794823110000,
+              "timed_out": false,
+              "messages": [
+                {
+                  "sender_agent_id": 2,
+                  "recipient_agent_id": 0,
+                  "session_id": "00000000-0000-4000-8000-000000000002",
+                  "interrupt": false,
+                  "prompt": "two",
+                  "completion_status": "completed",
+                  "timestamp_ms": 0
+                }
+              ],
+              "completion": {
+                "Completed": {
+                  "last_message": "one"
+                }
+              },
+              "metadata": {
+                "status": "idle",
+                "agent_id": 1
+              },
+              "injected": false,
+              "pending": [
+                {
+                  "status": "running",
+                  "agent_id": 3
+                }
+              ]
+            }"#]],
     );
 }
 
@@ -146,42 +146,42 @@ fn a_timeout_tells_what_the_children_do() {
         told(&waited(vec![running.clone(), stranger]), Whose::AnyChild),
         expect![[r#"
             {
+              "session_id": null,
               "agent_id": null,
-              "completion": null,
               "completion_status": null,
-              "injected": false,
               "lifecycle_status": null,
+              "started_at_ms": null,
+              "timed_out": true,
               "messages": [],
+              "completion": null,
               "metadata": null,
+              "injected": false,
               "pending": [
                 {
-                  "agent_id": 3,
-                  "status": "running"
+                  "status": "running",
+                  "agent_id": 3
                 }
-              ],
-              "session_id": null,
-              "started_at_ms": null,
-              "timed_out": true
+              ]
             }"#]],
     );
     example::check(
         told(&waited(vec![running]), Whose::One),
         expect![[r#"
-        {
-          "agent_id": 3,
-          "completion": null,
-          "completion_status": null,
-          "injected": false,
-          "lifecycle_status": "running",
-          "messages": [],
-          "metadata": {
-            "agent_id": 3,
-            "status": "running"
-          },
-          "session_id": "00000000-0000-4000-8000-000000000003",
-          "started_at_ms": 1794823110000,
-          "timed_out": true
-        }"#]],
+            {
+              "session_id": "00000000-0000-4000-8000-000000000003",
+              "agent_id": 3,
+              "completion_status": null,
+              "lifecycle_status": "running",
+              "started_at_ms": 1794823110000,
+              "timed_out": true,
+              "messages": [],
+              "completion": null,
+              "metadata": {
+                "status": "running",
+                "agent_id": 3
+              },
+              "injected": false
+            }"#]],
     );
 }
 

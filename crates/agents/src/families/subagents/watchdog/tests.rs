@@ -54,21 +54,21 @@ fn the_action_says_what_became_of_it() {
     example::check(
         watched(WatchdogAction::Started),
         expect![[r#"
-        {
-          "action": "started",
-          "agent_id": 3,
-          "interval_s": 300,
-          "message": "how far?"
-        }"#]],
+            {
+              "agent_id": 3,
+              "interval_s": 300,
+              "message": "how far?",
+              "action": "started"
+            }"#]],
     );
     assert_eq!(watched(WatchdogAction::Replaced)["action"], "replaced");
     assert_eq!(watched(WatchdogAction::Canceled)["action"], "canceled");
     example::check(
         watched(WatchdogAction::NotFound),
         expect![[r#"
-        {
-          "action": "not_found",
-          "agent_id": 3
-        }"#]],
+            {
+              "agent_id": 3,
+              "action": "not_found"
+            }"#]],
     );
 }

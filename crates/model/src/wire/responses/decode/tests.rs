@@ -106,7 +106,7 @@ fn reasoning_and_calls() {
             {"type":"item_started","item_id":"ctc_1","kind":{"kind":"custom_tool_call","name":"apply_patch"}}
             {"type":"item_done","item_id":"ctc_1","item":{"type":"custom_tool_call","id":"ctc_1","name":"apply_patch","input":"***","call_id":"c2"}}
             {"type":"item_started","item_id":"ws_1","kind":{"kind":"other"}}
-            {"type":"item_done","item_id":"ws_1","item":{"id":"ws_1","status":"completed","type":"web_search_call"}}
+            {"type":"item_done","item_id":"ws_1","item":{"id":"ws_1","type":"web_search_call","status":"completed"}}
         "#]],
     );
 }
