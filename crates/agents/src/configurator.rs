@@ -90,7 +90,7 @@ impl Configurator for AgentsConfigurator {
     async fn configure(&self, request: &ConfigureSession) -> Result<Setup, ConfigureError> {
         let mut setup = self.inner.configure(request).await?;
         let (agents, membership) = self.tree_for(request);
-        agents.keep_in(&setup.store, request.ephemeral);
+        agents.keep_in(&setup.store, request);
         add_tools(&mut setup, &agents, AgentId::ROOT);
         setup.host = Some(membership as Arc<dyn Host>);
         Ok(setup)
@@ -118,24 +118,37 @@ impl Configurator for ChildConfigurator {
         if let Ok(store) = self.agents.store() {
             setup.store = store;
         }
-        add_tools(&mut setup, &self.agents, self.agent);
-        let policies = policies(&self.spec.tools)?;
-        setup.tools = setup
-            .tools
-            .narrow(move |tool| policies.iter().all(|policy| policy.allows(tool)));
-        for servers in self
-            .spec
-            .tools
-            .iter()
-            .filter_map(|list| list.mcp_servers.as_deref())
-        {
-            setup.tools = setup.tools.narrow_source(servers);
+        // A program has tools of its own; the kernel holds them to its rights.
+        if !self.is_backend() {
+            setup = self.equip(setup)?;
         }
         setup.instructions.role.clone_from(&self.role);
         setup.session_id = self.session;
         setup.prompt_cache_key = self.cache_key.map(|session| session.to_string());
         setup.open_call_answer.clone_from(&self.spec.fork_answer);
         setup.host = Some(Arc::clone(&self.membership) as Arc<dyn Host>);
+        Ok(setup)
+    }
+}
+
+impl ChildConfigurator {
+    fn is_backend(&self) -> bool {
+        let backends = || self.agents.options().catalogue.backends();
+        let provider = self.spec.model_provider.as_ref();
+        provider.is_some_and(|provider| backends().contains(provider))
+    }
+
+    /// Adds the tools of the tree, and takes away what the roles do not allow.
+    fn equip(&self, mut setup: Setup) -> Result<Setup, ConfigureError> {
+        add_tools(&mut setup, &self.agents, self.agent);
+        let lists = &self.spec.tools;
+        let policies = policies(lists)?;
+        setup.tools = setup
+            .tools
+            .narrow(move |tool| policies.iter().all(|policy| policy.allows(tool)));
+        for servers in lists.iter().filter_map(|list| list.mcp_servers.as_deref()) {
+            setup.tools = setup.tools.narrow_source(servers);
+        }
         Ok(setup)
     }
 }

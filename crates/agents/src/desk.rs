@@ -66,6 +66,7 @@ impl Desk {
         if let Some(schema) = &request.output_schema {
             Schema::compile(schema)?;
         }
+        self.check_backend(request.backend.as_ref().or(role.backend.as_ref()))?;
         let request = Box::new(request);
         self.ask(|caller, reply| Request::Spawn {
             caller,
@@ -74,6 +75,23 @@ impl Desk {
             reply,
         })
         .await
+    }
+
+    fn check_backend(&self, wanted: Option<&String>) -> Result<(), Trouble> {
+        let Some(wanted) = wanted else {
+            return Ok(());
+        };
+        let known = self.agents.options().catalogue.backends();
+        if known.contains(wanted) {
+            return Ok(());
+        }
+        Err(Trouble::Invalid(match known.as_slice() {
+            [] => format!("there is no backend {wanted}; none is configured"),
+            known => format!(
+                "there is no backend {wanted}; there are {}",
+                known.join(", ")
+            ),
+        }))
     }
 
     pub async fn send(
@@ -254,6 +272,11 @@ impl Desk {
 pub trait Catalogue: Send + Sync + std::fmt::Debug {
     /// Returns the models that a spawn may name; `None` while the list is being loaded.
     fn models(&self) -> Option<Vec<ModelChoice>>;
+
+    /// Returns the programs that a spawn may name in the place of a model.
+    fn backends(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// A model that a child can be given.

@@ -70,10 +70,10 @@ pub(crate) fn settle(
         instructions: instructions(role, persona, request),
         cwd: cwd.unwrap_or(&request.turn.cwd).clone(),
         model: chosen.model,
-        model_provider: parent
-            .spec
-            .as_ref()
-            .and_then(|spec| spec.model_provider.clone()),
+        model_provider: backend(role, request)?.or_else(|| {
+            let spec = parent.spec.as_ref();
+            spec.and_then(|spec| spec.model_provider.clone())
+        }),
         reasoning_effort: chosen.reasoning_effort,
         approval_policy,
         approvals,
@@ -96,6 +96,20 @@ pub(crate) fn settle(
         spec,
         why,
     })
+}
+
+/// Returns the program that is to be the child. It knows nothing of the conversation.
+fn backend(role: &Role, request: &SpawnRequest) -> Result<Option<String>, Trouble> {
+    let backend = request.backend.as_ref().or(role.backend.as_ref());
+    if let Some(name) = backend
+        && request.history != HistoryShare::None
+    {
+        return Err(Trouble::Invalid(format!(
+            "backend {name} cannot begin with your conversation; leave history out and write what \
+             it must know into the message"
+        )));
+    }
+    Ok(backend.cloned())
 }
 
 /// `never` asks nothing; otherwise the child asks whenever its parent would have.

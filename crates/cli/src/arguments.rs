@@ -4,7 +4,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::bench;
 use crate::commands::{
-    agents, app_server, apply_patch, completion, config, demo, doctor, exec, mcp, mcp_server,
+    acp, agents, app_server, apply_patch, completion, config, demo, doctor, exec, mcp, mcp_server,
     mock_model, models, proto, review, roles, rules, sessions, skills, undo,
 };
 
@@ -46,6 +46,8 @@ pub enum Command {
     AppServer(app_server::AppServerArguments),
     /// Offer sessions to other agents as tools, over the Model Context Protocol.
     McpServer(Box<mcp_server::McpServerArguments>),
+    /// Be the agent of an editor that speaks the Agent Client Protocol.
+    Acp(acp::AcpArguments),
     /// List, show, export and archive sessions.
     Sessions(sessions::SessionsArguments),
     /// Bring files back to what they were before a session's last turns.

@@ -1,5 +1,6 @@
 //! The commands, one file each, and what all of them share.
 
+pub mod acp;
 pub mod agents;
 pub mod app_server;
 pub mod apply_patch;
@@ -51,6 +52,7 @@ pub fn run(cli: Cli) -> Outcome {
         Some(Command::Proto(arguments)) => proto::run(arguments, overrides, layers),
         Some(Command::AppServer(arguments)) => app_server::run(arguments, overrides, layers),
         Some(Command::McpServer(arguments)) => mcp_server::run(*arguments, overrides, layers),
+        Some(Command::Acp(arguments)) => acp::run(arguments, overrides, layers),
         Some(Command::Sessions(arguments)) => sessions::run(arguments, overrides, layers),
         Some(Command::Undo(arguments)) => undo::run(arguments, overrides, layers),
         Some(Command::Agents(arguments)) => agents::run(arguments, overrides, layers),
@@ -80,6 +82,7 @@ fn needs_no_configuration(command: &Command) -> bool {
         | Command::Proto(_)
         | Command::AppServer(_)
         | Command::McpServer(_)
+        | Command::Acp(_)
         | Command::Undo(_)
         | Command::Agents(_)
         | Command::Models(_)

@@ -1,6 +1,7 @@
 //! Builds what a session runs on: the one place that knows every crate, the environment
 //! and the home.
 
+mod backends;
 mod ground;
 mod office;
 mod prepared;
@@ -8,6 +9,7 @@ mod servers;
 mod surroundings;
 mod tree;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -15,6 +17,7 @@ use std::{fs, io};
 
 use anyhow::Context as _;
 use async_trait::async_trait;
+use serde_json::Value;
 use troupe_engine::skills::Skills;
 use troupe_engine::{
     Configurator, ConfigureError, Instructions, Notice, Origin, ProjectDocSettings, Setup,
@@ -158,7 +161,8 @@ impl Wiring {
     }
 
     fn setup(&self, request: &ConfigureSession) -> Result<Setup, Failure> {
-        let prepared = self.prepared(request.overrides.cwd.as_deref())?;
+        let source = self.source_for(request)?;
+        let prepared = self.prepared(&source, request.overrides.cwd.as_deref())?;
         let settings = &prepared.settings;
         let provider_id = provider_id(settings, request).to_owned();
         let surroundings = self.surroundings();
@@ -167,18 +171,25 @@ impl Wiring {
         } else {
             Trace::Kept
         };
-        Ok(Setup {
+        let program = self.backend(settings, &provider_id);
+        let is_program = program.is_some();
+        let (model, tools) = match program {
+            Some(backend) => backend.attach(),
+            None => {
+                let model = self.models.get(settings, &provider_id);
+                let model = model.map_err(Failure::not_started)?;
+                (model, self.tools(&prepared, &source, trace))
+            }
+        };
+        let setup = Setup {
             store: if request.ephemeral {
                 Arc::new(MemoryStore::new())
             } else {
                 self.store()?
             },
-            model: self
-                .models
-                .get(settings, &provider_id)
-                .map_err(Failure::not_started)?,
+            model,
             provider_id,
-            tools: self.tools(&prepared, trace),
+            tools,
             context: prepared.context(&self.add_dirs)?,
             instructions: self.instructions(settings, request)?,
             window: WindowSettings {
@@ -196,14 +207,19 @@ impl Wiring {
             session_id: None,
             prompt_cache_key: None,
             open_call_answer: None,
+        };
+        Ok(if is_program {
+            backends::speak_for_itself(setup)
+        } else {
+            setup
         })
     }
 
     /// Makes the tools of one session. Servers are not started before it needs them.
-    fn tools(&self, prepared: &Prepared, trace: Trace) -> Registry {
+    fn tools(&self, prepared: &Prepared, source: &ConfigSource, trace: Trace) -> Registry {
         let surroundings = self.surroundings();
-        let mut tools = prepared.tools(trace, &self.source, &self.launcher, surroundings);
-        let roster = prepared.roster(self.hub(), &self.source);
+        let mut tools = prepared.tools(trace, source, &self.launcher, surroundings);
+        let roster = prepared.roster(self.hub(), source);
         tools.set_source(Arc::new(roster.servers()));
         tools
     }
@@ -218,8 +234,30 @@ impl Wiring {
         })
     }
 
+    /// Returns where the settings of a session come from.
+    fn source_for(&self, request: &ConfigureSession) -> Result<Cow<'_, ConfigSource>, Failure> {
+        if request.config.is_empty() {
+            return Ok(Cow::Borrowed(&self.source));
+        }
+        let mut source = self.source.clone();
+        for (key, value) in &request.config {
+            source.overrides.config.push(argument(key, value)?);
+        }
+        Ok(Cow::Owned(source))
+    }
+
     /// Returns what is known about the directory that a session is to work in.
-    fn prepared(&self, cwd: Option<&Path>) -> Result<Arc<Prepared>, Failure> {
+    fn prepared(
+        &self,
+        source: &Cow<'_, ConfigSource>,
+        cwd: Option<&Path>,
+    ) -> Result<Arc<Prepared>, Failure> {
+        if let Cow::Owned(source) = source {
+            // Settings of one session are nothing for others.
+            let cwd = cwd.unwrap_or(&self.here.cwd);
+            check_directory(cwd)?;
+            return Ok(Arc::new(Prepared::read(source, cwd)?));
+        }
         let Some(cwd) = cwd.filter(|cwd| *cwd != self.here.cwd) else {
             return Ok(Arc::clone(&self.here));
         };
@@ -323,6 +361,13 @@ impl Configurator for Wiring {
 fn provider_id<'a>(settings: &'a Settings, request: &'a ConfigureSession) -> &'a str {
     let requested = request.model_provider.as_deref();
     requested.unwrap_or(&settings.model.model_provider)
+}
+
+/// Writes a setting as an argument of the command line would.
+fn argument(key: &str, value: &Value) -> Result<String, Failure> {
+    let value = toml::Value::try_from(value)
+        .map_err(|error| Failure::usage(format!("config {key} has no form in TOML: {error}")))?;
+    Ok(format!("{key}={value}"))
 }
 
 /// A relative directory would be relative to wherever this program was started.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::approval::{ReviewDecision, UserInputResponse};
 use crate::id::{ResponseId, SessionId, SubmissionId};
@@ -139,6 +139,10 @@ pub struct ConfigureSession {
     /// Nothing is written to disk.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ephemeral: bool,
+    /// Settings for this session and its children, by their keys in the configuration, whose
+    /// place they take.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub config: Map<String, Value>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

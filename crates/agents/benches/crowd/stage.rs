@@ -157,6 +157,7 @@ fn child(cwd: PathBuf) -> SpawnRequest {
         label: None,
         working_directory: None,
         model: None,
+        backend: None,
         reasoning_effort: None,
         sandbox: None,
         history: HistoryShare::None,

@@ -32,6 +32,8 @@ pub struct SpawnRequest {
     /// Absolute, and granted by a person if it is not the caller's own.
     pub working_directory: Option<PathBuf>,
     pub model: Option<String>,
+    /// Another program in the place of a model: a name in `[backends]`.
+    pub backend: Option<String>,
     pub reasoning_effort: Option<ReasoningEffort>,
     pub sandbox: Option<SandboxMode>,
     pub history: HistoryShare,

@@ -20,6 +20,8 @@ struct Requested<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    backend: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_effort: Option<ReasoningEffort>,
     #[serde(skip_serializing_if = "Option::is_none")]
     working_directory: Option<Cow<'a, str>>,
@@ -36,6 +38,9 @@ struct Effective<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     agent_name: Option<&'a str>,
     model: &'a str,
+    /// A backend, or a provider that is not the root's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model_provider: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_effort: Option<ReasoningEffort>,
     working_directory: Cow<'a, str>,
@@ -54,6 +59,7 @@ pub(super) fn requested(request: &SpawnRequest) -> Value {
         agent_type: request.agent_type.as_deref(),
         agent_name: request.agent_name.as_deref(),
         model: request.model.as_deref(),
+        backend: request.backend.as_deref(),
         reasoning_effort: request.reasoning_effort,
         working_directory: request
             .working_directory
@@ -77,6 +83,7 @@ pub(super) fn effective(spec: &SpawnSpec) -> Value {
         agent_type: &spec.agent_type,
         agent_name: spec.agent_name.as_deref(),
         model: &spec.model,
+        model_provider: spec.model_provider.as_deref(),
         reasoning_effort: spec.reasoning_effort,
         working_directory: spec.cwd.to_string_lossy(),
         sandbox_mode: policy.mode(),

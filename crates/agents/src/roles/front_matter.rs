@@ -42,6 +42,8 @@ pub(super) struct FrontMatter {
     pub budget: Option<BudgetEntry>,
     #[serde(default, deserialize_with = "given")]
     pub mcp_servers: Option<Vec<Spanned<String>>>,
+    #[serde(default, deserialize_with = "given")]
+    pub backend: Option<Spanned<String>>,
 }
 
 /// An entry of `agent_names`.

@@ -47,6 +47,7 @@ pub(super) fn parse(
         output_schema,
         budget,
         mcp_servers,
+        backend,
     } = front_matter;
     if prompt.is_empty() {
         return Err(Fault::at_line(prompt_line, Problem::NoPrompt));
@@ -73,6 +74,7 @@ pub(super) fn parse(
         mcp_servers: mcp_servers
             .map(|servers| each(servers, filled))
             .transpose()?,
+        backend: backend.map(filled).transpose()?,
         prompt: prompt.into(),
         personas: personas(agent_names.unwrap_or_default(), blocks)?,
     })

@@ -32,6 +32,8 @@ pub struct Role {
     pub budget: Budget,
     /// The MCP servers that a child may use, by name; `None` for all of its parent's.
     pub mcp_servers: Option<Vec<String>>,
+    /// Another program that is the child, by its name in the configuration.
+    pub backend: Option<String>,
     /// Shared with every child of the role.
     pub prompt: Arc<str>,
     pub personas: Vec<Persona>,

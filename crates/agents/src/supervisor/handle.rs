@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 use troupe_engine::{Clock, Configurator, ConfigureError, Ids, Opened, Setup};
 use troupe_protocol::op::ConfigureSession;
@@ -60,6 +61,8 @@ pub(crate) struct Shared {
     pub ids: Ids,
     announcer: Announcer,
     store: OnceLock<Arc<dyn Store>>,
+    /// The settings that the root was opened with; its children have them too.
+    config: OnceLock<Map<String, Value>>,
     ephemeral: AtomicBool,
     has_history: AtomicBool,
     mailbox: mpsc::UnboundedSender<Input>,
@@ -91,6 +94,7 @@ impl Agents {
             ids,
             announcer,
             store: OnceLock::new(),
+            config: OnceLock::new(),
             ephemeral: AtomicBool::new(false),
             has_history: AtomicBool::new(false),
             mailbox,
@@ -179,17 +183,28 @@ impl Agents {
         &self,
         request: &ConfigureSession,
     ) -> Result<Setup, ConfigureError> {
-        self.0.configurator.configure(request).await
+        match self.0.config.get() {
+            Some(config) if !config.is_empty() => {
+                let request = ConfigureSession {
+                    config: config.clone(),
+                    ..request.clone()
+                };
+                self.0.configurator.configure(&request).await
+            }
+            _ => self.0.configurator.configure(request).await,
+        }
     }
 
     pub(crate) fn store(&self) -> Result<Arc<dyn Store>, Trouble> {
         self.0.store().ok_or(Trouble::Ended)
     }
 
-    pub(crate) fn keep_in(&self, store: &Arc<dyn Store>, ephemeral: bool) {
-        self.0.ephemeral.store(ephemeral, Ordering::Relaxed);
-        // A second configuration of the same session keeps the store.
+    /// Notes what the root was opened with.
+    pub(crate) fn keep_in(&self, store: &Arc<dyn Store>, request: &ConfigureSession) {
+        self.0.ephemeral.store(request.ephemeral, Ordering::Relaxed);
+        // A second configuration of the same session keeps the store and the settings.
         self.0.store.set(Arc::clone(store)).ok();
+        self.0.config.set(request.config.clone()).ok();
     }
 
     /// Hands a request over, and begins to run the tree if it did not yet. A tree without a

@@ -112,6 +112,7 @@ impl Supervisor {
             label: None,
             working_directory: None,
             model: None,
+            backend: None,
             reasoning_effort: None,
             sandbox: None,
             history: HistoryShare::None,

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
+use troupe_acp::backend::BackendConfig;
 use troupe_agents::Family;
 use troupe_agents::roles::{Catalogue, Roles};
 use troupe_process::{EnforcementState, Launcher, LauncherOptions};
@@ -69,6 +70,7 @@ pub fn run(arguments: DoctorArguments, overrides: Overrides, layers: Layers) -> 
     if let Some(settings) = settings {
         checks.extend(check_model(&settings, arguments.offline));
         checks.push(check_agents(&settings, &home, &cwd));
+        checks.extend(check_backends(&settings));
     }
     checks.extend(check_sandbox(&home));
     checks.push(check_repository(&cwd));
@@ -82,6 +84,41 @@ pub fn run(arguments: DoctorArguments, overrides: Overrides, layers: Layers) -> 
     )?;
     let bad = checks.iter().any(|check| check.state == State::Bad);
     Ok(if bad { Exit::Failed } else { Exit::Success })
+}
+
+/// Looks for the programs of other agents where they would be looked for when they start.
+fn check_backends(settings: &Settings) -> Vec<Check> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let is_there = |command: &str| {
+        let is_program = |file: &Path| {
+            let found = fs::metadata(file);
+            found.is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
+        };
+        if command.contains('/') {
+            is_program(Path::new(command))
+        } else {
+            env::split_paths(&path).any(|directory| is_program(&directory.join(command)))
+        }
+    };
+    let backends = settings.integrations.backends.iter();
+    let check = |(name, backend): (&String, &BackendConfig)| {
+        let command = &backend.command;
+        let (state, text) = if is_there(command) {
+            (State::Good, format!("{name}: {command} is there"))
+        } else {
+            let advice = "install it, or correct `command`";
+            (
+                State::Notice,
+                format!("{name}: {command} was not found; {advice}"),
+            )
+        };
+        Check {
+            name: "backend",
+            state,
+            text,
+        }
+    };
+    backends.map(check).collect()
 }
 
 fn row(check: &Check, style: Style) -> String {

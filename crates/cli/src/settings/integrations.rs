@@ -1,4 +1,5 @@
-//! What is brought in from outside: servers of the Model Context Protocol. Besides, keys of
+//! What is brought in from outside: servers of the Model Context Protocol, and programs that
+//! are agents themselves. Besides, keys of
 //! the Codex family that this version does not act upon: setting them is answered by a warning,
 //! never by silence.
 
@@ -6,6 +7,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use troupe_acp::backend::BackendConfig;
 use troupe_mcp::ServerConfig;
 
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -13,6 +15,9 @@ pub struct IntegrationSettings {
     /// Servers of the Model Context Protocol, by name.
     #[serde(default)]
     pub mcp_servers: BTreeMap<String, ServerConfig>,
+    /// Other agents that can be children, by name.
+    #[serde(default)]
+    pub backends: BTreeMap<String, BackendConfig>,
     pub web_search: Option<WebSearch>,
 }
 

@@ -33,9 +33,12 @@ impl Wiring {
     }
 }
 
-/// The models that a child can be given by name.
+/// The models, and the programs in their place, that a child can be given by name.
 #[derive(Debug)]
-struct Models(Vec<ModelChoice>);
+struct Models {
+    choices: Vec<ModelChoice>,
+    backends: Vec<String>,
+}
 
 impl Models {
     /// A server whose model we do not know hardly has the ones that we know; naming them
@@ -57,7 +60,10 @@ impl Models {
                 efforts: catalogue::lookup(own).map_or_else(Vec::new, efforts),
             });
         }
-        Self(choices)
+        Self {
+            choices,
+            backends: settings.integrations.backends.keys().cloned().collect(),
+        }
     }
 }
 
@@ -72,6 +78,10 @@ fn efforts(model: &ModelInfo) -> Vec<ReasoningEffort> {
 
 impl Catalogue for Models {
     fn models(&self) -> Option<Vec<ModelChoice>> {
-        Some(self.0.clone())
+        Some(self.choices.clone())
+    }
+
+    fn backends(&self) -> Vec<String> {
+        self.backends.clone()
     }
 }

@@ -177,6 +177,7 @@ fn child(thread: &Thread, arguments: SpawnArguments, callback: CallbackChoice) -
         label: arguments.title,
         working_directory: None,
         model: arguments.model,
+        backend: None,
         reasoning_effort: arguments.reasoning_effort,
         sandbox: arguments.sandbox_mode,
         history: HistoryShare::None,

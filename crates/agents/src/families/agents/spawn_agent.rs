@@ -62,6 +62,9 @@ struct Arguments {
     working_directory: Option<String>,
     /// Only if the task needs another model than the role's or your own.
     model: Option<String>,
+    /// Another agent program that does it, by its name in the configuration.
+    #[serde(alias = "agenticTool")]
+    backend: Option<String>,
     /// Only if the task needs more or less thought than usual.
     reasoning_effort: Option<ReasoningEffort>,
     /// A line that lists show for this agent.
@@ -218,6 +221,7 @@ fn request(
         label: None,
         working_directory: None,
         model: said(arguments.model),
+        backend: said(arguments.backend),
         reasoning_effort: arguments.reasoning_effort,
         sandbox: None,
         history,

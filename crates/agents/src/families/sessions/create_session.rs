@@ -41,6 +41,9 @@ struct Arguments {
     session_type: String,
     /// The task: the first message of the child.
     prompt: String,
+    /// Another agent program that does it, by its name in the configuration.
+    #[serde(alias = "agenticTool")]
+    backend: Option<String>,
 }
 
 #[derive(Debug)]
@@ -120,6 +123,7 @@ fn request(context: &CallContext, arguments: Arguments) -> Result<SpawnRequest, 
         label: None,
         working_directory: None,
         model: None,
+        backend: arguments.backend,
         reasoning_effort: None,
         sandbox: None,
         history: HistoryShare::None,

@@ -14,6 +14,7 @@ use crate::desk::{CallbackChoice, SpawnRequest, Trouble, Turn};
 pub(super) struct Wish {
     pub prompt: String,
     pub model: Option<String>,
+    pub backend: Option<String>,
     pub label: Option<String>,
     pub sandbox: Option<SandboxMode>,
 }
@@ -30,6 +31,7 @@ pub(super) fn request(tool: &'static str, context: &CallContext, wish: Wish) -> 
         label: wish.label,
         working_directory: None,
         model: wish.model,
+        backend: wish.backend,
         reasoning_effort: None,
         sandbox: wish.sandbox,
         history: HistoryShare::None,

@@ -111,6 +111,7 @@ fn request(
     let wish = Wish {
         prompt: prompt.unwrap_or_else(|| PROMPT_DEFAULT.to_owned()),
         model: arguments.model,
+        backend: None,
         label,
         sandbox: birth::sandbox(arguments.sandbox_mode.as_deref())?,
     };

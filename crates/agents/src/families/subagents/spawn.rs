@@ -38,6 +38,9 @@ struct Arguments {
     model: Option<String>,
     /// A short name for lists.
     label: Option<String>,
+    /// Another agent program that does it, by its name in the configuration.
+    #[serde(alias = "agenticTool")]
+    backend: Option<String>,
     /// `read-only`, `workspace-write` or `danger-full-access`; never more than you have.
     sandbox_mode: Option<String>,
 }
@@ -94,6 +97,7 @@ fn wish(arguments: Arguments) -> Result<Wish, Trouble> {
     Ok(Wish {
         prompt: arguments.prompt,
         model: arguments.model,
+        backend: arguments.backend,
         label: metadata::label(arguments.label),
         sandbox: birth::sandbox(arguments.sandbox_mode.as_deref())?,
     })

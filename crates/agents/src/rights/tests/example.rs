@@ -33,6 +33,7 @@ pub(super) fn role() -> Role {
         output_schema: None,
         budget: Budget::default(),
         mcp_servers: None,
+        backend: None,
         prompt: "Work.".into(),
         personas: Vec::new(),
     }
@@ -58,6 +59,7 @@ pub(super) fn request() -> SpawnRequest {
         label: None,
         working_directory: None,
         model: None,
+        backend: None,
         reasoning_effort: None,
         sandbox: None,
         history: HistoryShare::None,

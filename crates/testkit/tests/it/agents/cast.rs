@@ -243,6 +243,7 @@ pub fn wish(stage: &Stage, prompt: &str, callback: CallbackChoice) -> SpawnReque
         label: None,
         working_directory: None,
         model: None,
+        backend: None,
         reasoning_effort: None,
         sandbox: None,
         history: HistoryShare::None,

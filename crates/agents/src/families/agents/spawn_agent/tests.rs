@@ -62,6 +62,7 @@ fn everything_but_the_message_may_be_left_out() {
                     label: None,
                     working_directory: None,
                     model: None,
+                    backend: None,
                     reasoning_effort: None,
                     sandbox: None,
                     history: None,
@@ -138,6 +139,7 @@ fn everything_can_be_said() {
                     model: Some(
                         "fast",
                     ),
+                    backend: None,
                     reasoning_effort: Some(
                         Low,
                     ),
@@ -270,7 +272,7 @@ fn what_is_not_understood_is_refused_by_name() {
     check_refused(
         json!({"message": "go", "agent": "worker"}),
         expect![
-            "unknown field `agent`, expected one of `message`, `items`, `agent_type`, `agent_name`, `working_directory`, `model`, `reasoning_effort`, `thread_note`, `history`, `output_schema`, `approvals`, `on_parent_interrupt`, `task_name`, `enable_callback`, `include_last_message`, `include_original_prompt`"
+            "unknown field `agent`, expected one of `message`, `items`, `agent_type`, `agent_name`, `working_directory`, `model`, `agenticTool`, `backend`, `reasoning_effort`, `thread_note`, `history`, `output_schema`, `approvals`, `on_parent_interrupt`, `task_name`, `enable_callback`, `include_last_message`, `include_original_prompt`"
         ],
     );
     check_refused(

@@ -1,0 +1,286 @@
+//! What a session asks a person, put to the client as requests for permission.
+
+use agent_client_protocol_schema::v1::{
+    CLIENT_METHOD_NAMES, PermissionOption, PermissionOptionKind, RequestPermissionOutcome,
+    RequestPermissionRequest, RequestPermissionResponse, SessionId, ToolCall, ToolCallUpdate,
+};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+use troupe_protocol::approval::{
+    AgentLabel, Answer, ExecApprovalRequest, PatchApprovalRequest, Question as Asked,
+    ReviewDecision, UserInputRequest, UserInputResponse,
+};
+use troupe_protocol::mcp::ElicitationRequest;
+use troupe_protocol::op::ElicitationDecision;
+use troupe_protocol::{CallId, EventMsg, Op};
+
+use super::peer::Peer;
+use super::tool_call;
+use crate::text::one_line;
+
+/// A question that only a person can answer.
+#[derive(Debug, Clone)]
+pub(super) enum Question {
+    Exec(ExecApprovalRequest),
+    Patch(PatchApprovalRequest),
+    Input(UserInputRequest),
+    Elicitation(ElicitationRequest),
+}
+
+/// What the client said to one request.
+enum Said {
+    Option(String),
+    /// The turn is being cancelled.
+    Cancelled,
+    /// It cannot ask.
+    Nothing,
+}
+
+const SKIP: &str = "skip";
+const ACCEPT: &str = "accept";
+
+impl Question {
+    pub(super) fn of(msg: &EventMsg) -> Option<Self> {
+        Some(match msg {
+            EventMsg::ExecApprovalRequest(request) => Self::Exec(request.clone()),
+            EventMsg::ApplyPatchApprovalRequest(request) => Self::Patch(request.clone()),
+            EventMsg::RequestUserInput(request) => Self::Input(request.clone()),
+            EventMsg::ElicitationRequest(request) => Self::Elicitation(request.clone()),
+            _ => return None,
+        })
+    }
+
+    /// Returns the id of the question that this event settles.
+    pub(super) fn settled_by(msg: &EventMsg) -> Option<&CallId> {
+        match msg {
+            EventMsg::ApprovalResolved { call_id, .. }
+            | EventMsg::UserInputResolved { call_id, .. } => Some(call_id),
+            EventMsg::ElicitationResolved { id, .. } => Some(id),
+            _ => None,
+        }
+    }
+
+    pub(super) fn id(&self) -> &CallId {
+        match self {
+            Self::Exec(request) => &request.call_id,
+            Self::Patch(request) => &request.call_id,
+            Self::Input(request) => &request.call_id,
+            Self::Elicitation(request) => &request.id,
+        }
+    }
+
+    /// Asks the client. Returns what the session is to be told; nothing if the question was
+    /// settled meanwhile.
+    pub(super) async fn put(
+        self,
+        peer: &Peer,
+        session: &SessionId,
+        settled: &CancellationToken,
+    ) -> Option<Op> {
+        let asking = Asking {
+            peer,
+            session,
+            settled,
+        };
+        match self {
+            Self::Exec(request) => asking.exec(request).await,
+            Self::Patch(request) => asking.patch(request).await,
+            Self::Input(request) => asking.input(request).await,
+            Self::Elicitation(request) => asking.elicitation(request).await,
+        }
+    }
+}
+
+struct Asking<'a> {
+    peer: &'a Peer,
+    session: &'a SessionId,
+    settled: &'a CancellationToken,
+}
+
+impl Asking<'_> {
+    async fn exec(&self, request: ExecApprovalRequest) -> Option<Op> {
+        let id = request.call_id.0.clone();
+        let call = tool_call::of_command(
+            id.clone(),
+            &request.command,
+            &request.parsed_cmd,
+            request.cwd.clone(),
+        );
+        let call = labelled(call, request.agent.as_ref(), request.reason.as_deref());
+        let options = decisions(&request.available_decisions);
+        let decision = decision(self.ask(call, options).await?);
+        Some(Op::ExecApproval { id, decision })
+    }
+
+    async fn patch(&self, request: PatchApprovalRequest) -> Option<Op> {
+        let id = request.call_id.0.clone();
+        let call = tool_call::of_changes(id.clone(), &request.changes);
+        let call = labelled(call, request.agent.as_ref(), request.reason.as_deref());
+        let options = decisions(&[
+            ReviewDecision::Approved,
+            ReviewDecision::ApprovedForSession,
+            ReviewDecision::Denied,
+        ]);
+        let decision = decision(self.ask(call, options).await?);
+        Some(Op::PatchApproval { id, decision })
+    }
+
+    /// One request for each question. One that asks for a text of the user's own cannot be
+    /// put, and is left out of the answers.
+    async fn input(&self, request: UserInputRequest) -> Option<Op> {
+        let mut response = UserInputResponse::default();
+        for (index, question) in request.questions.iter().enumerate() {
+            let Some(options) = choices(question) else {
+                continue;
+            };
+            let id = format!("{}-{index}", request.call_id);
+            let call = ToolCall::new(id, one_line(&question.question));
+            let call = labelled(call, request.agent.as_ref(), Some(&question.header));
+            match self.ask(call, options).await? {
+                Said::Option(chosen) if chosen != SKIP => {
+                    let answer = Answer {
+                        selected: vec![chosen],
+                        other: None,
+                    };
+                    response.answers.insert(question.id.clone(), answer);
+                }
+                Said::Option(_) => {}
+                Said::Cancelled | Said::Nothing => break,
+            }
+        }
+        Some(Op::UserInputAnswer {
+            id: request.call_id.0,
+            response,
+        })
+    }
+
+    /// A form with something to fill in cannot be shown, and is declined.
+    async fn elicitation(&self, request: ElicitationRequest) -> Option<Op> {
+        let decision = if has_fields(&request.request) {
+            ElicitationDecision::Decline
+        } else {
+            let message = request.request["message"].as_str().unwrap_or_default();
+            let title = format!("{}: {message}", request.server_name);
+            let call = ToolCall::new(request.id.0.clone(), one_line(&title));
+            let call = labelled(call, request.agent.as_ref(), None);
+            let options = vec![
+                PermissionOption::new(ACCEPT, "Accept", PermissionOptionKind::AllowOnce),
+                PermissionOption::new(SKIP, "Decline", PermissionOptionKind::RejectOnce),
+            ];
+            match self.ask(call, options).await? {
+                Said::Option(chosen) if chosen == ACCEPT => ElicitationDecision::Accept,
+                Said::Option(_) | Said::Nothing => ElicitationDecision::Decline,
+                Said::Cancelled => ElicitationDecision::Cancel,
+            }
+        };
+        let content = (decision == ElicitationDecision::Accept).then(|| serde_json::json!({}));
+        Some(Op::ResolveElicitation {
+            server_name: request.server_name,
+            request_id: request.id.0,
+            decision,
+            content,
+        })
+    }
+
+    async fn ask(&self, call: ToolCall, options: Vec<PermissionOption>) -> Option<Said> {
+        let call = ToolCallUpdate::from(call);
+        let request = RequestPermissionRequest::new(self.session.clone(), call, options);
+        let method = CLIENT_METHOD_NAMES.session_request_permission;
+        let answer = self
+            .peer
+            .ask::<RequestPermissionResponse>(method, &request, self.settled)
+            .await?;
+        Some(match answer {
+            Ok(response) => match response.outcome {
+                RequestPermissionOutcome::Selected(selected) => {
+                    Said::Option(selected.option_id.to_string())
+                }
+                RequestPermissionOutcome::Cancelled => Said::Cancelled,
+                _ => Said::Nothing,
+            },
+            Err(_) => Said::Nothing,
+        })
+    }
+}
+
+/// Says who asks, if it is another agent than the one that the client speaks to, and why.
+fn labelled(call: ToolCall, agent: Option<&AgentLabel>, reason: Option<&str>) -> ToolCall {
+    let mut call = call;
+    if let Some(agent) = agent {
+        call.title = format!("{}: {}", agent.path, call.title);
+    }
+    if let Some(reason) = reason {
+        call.content.insert(0, tool_call::text(reason));
+    }
+    call
+}
+
+fn decisions(available: &[ReviewDecision]) -> Vec<PermissionOption> {
+    available.iter().filter_map(|it| option(*it)).collect()
+}
+
+/// To stop everything, clients have a button of their own.
+fn option(decision: ReviewDecision) -> Option<PermissionOption> {
+    let (name, kind) = match decision {
+        ReviewDecision::Approved => ("Allow once", PermissionOptionKind::AllowOnce),
+        ReviewDecision::ApprovedForSession => {
+            ("Allow for this session", PermissionOptionKind::AllowAlways)
+        }
+        ReviewDecision::ApprovedAlways => ("Always allow", PermissionOptionKind::AllowAlways),
+        ReviewDecision::Denied => ("Reject", PermissionOptionKind::RejectOnce),
+        ReviewDecision::Abort => return None,
+    };
+    Some(PermissionOption::new(decision_id(decision), name, kind))
+}
+
+fn decision_id(decision: ReviewDecision) -> &'static str {
+    match decision {
+        ReviewDecision::Approved => "approved",
+        ReviewDecision::ApprovedForSession => "approved_for_session",
+        ReviewDecision::ApprovedAlways => "approved_always",
+        ReviewDecision::Denied => "denied",
+        ReviewDecision::Abort => "abort",
+    }
+}
+
+/// An option that was never offered refuses.
+fn decision(said: Said) -> ReviewDecision {
+    let offered = [
+        ReviewDecision::Approved,
+        ReviewDecision::ApprovedForSession,
+        ReviewDecision::ApprovedAlways,
+    ];
+    match said {
+        Said::Option(chosen) => {
+            let mut offered = offered.into_iter();
+            let chosen = offered.find(|decision| decision_id(*decision) == chosen);
+            chosen.unwrap_or(ReviewDecision::Denied)
+        }
+        Said::Cancelled => ReviewDecision::Abort,
+        Said::Nothing => ReviewDecision::Denied,
+    }
+}
+
+/// Returns the options of a question, and one to leave it unanswered.
+fn choices(question: &Asked) -> Option<Vec<PermissionOption>> {
+    let options = question.options.as_ref().filter(|it| !it.is_empty())?;
+    let choice = |option: &troupe_protocol::approval::QuestionOption| {
+        let name = if option.description.is_empty() {
+            option.label.clone()
+        } else {
+            format!("{}: {}", option.label, option.description)
+        };
+        PermissionOption::new(
+            option.value.clone(),
+            one_line(&name),
+            PermissionOptionKind::AllowOnce,
+        )
+    };
+    let skip = PermissionOption::new(SKIP, "No answer", PermissionOptionKind::RejectOnce);
+    Some(options.iter().map(choice).chain([skip]).collect())
+}
+
+fn has_fields(request: &Value) -> bool {
+    let fields = request["requestedSchema"]["properties"].as_object();
+    request["mode"] == "url" || fields.is_some_and(|fields| !fields.is_empty())
+}

@@ -1,0 +1,396 @@
+//! One conversation: what the client asks of it, what the session says, what children do.
+//!
+//! ```text
+//! prompt ─► Running ── the task is over ─► Resting ── nothing runs below ─► answered
+//!              └────────── cancel ────────────┘   (then the answer is `cancelled`)
+//! ```
+//!
+//! The answer to a prompt goes out behind every update that belongs to it: one task sends
+//! both.
+
+use std::collections::HashMap;
+
+use agent_client_protocol_schema::v1::{
+    PromptResponse, SessionId, SetSessionModeResponse, StopReason,
+};
+use serde::Serialize;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use troupe_agents::Agents;
+use troupe_engine::EventStream;
+use troupe_protocol::event::{AbortReason, ErrorEvent};
+use troupe_protocol::input::UserInput;
+use troupe_protocol::policy::CollaborationMode;
+use troupe_protocol::session::TurnOverrides;
+use troupe_protocol::{CallId, Event, EventMsg, Op, SubmissionId};
+use troupe_server::Thread;
+use troupe_server::rpc::{Gone, RequestId, RpcError};
+
+use super::children::Children;
+use super::failure;
+use super::peer::Peer;
+use super::question::Question;
+use super::updates::{Notices, Telling, Updates};
+use crate::limits::COMMANDS_QUEUED_MAX;
+
+/// What a client asks of one session.
+#[derive(Debug)]
+pub(super) enum Command {
+    Prompt {
+        request: RequestId,
+        items: Vec<UserInput>,
+    },
+    Cancel,
+    SetMode {
+        request: RequestId,
+        mode: CollaborationMode,
+    },
+}
+
+/// The way to a session. Dropping it ends the following, not the session.
+#[derive(Debug)]
+pub(super) struct Handle {
+    commands: mpsc::Sender<Command>,
+    thread: Thread,
+}
+
+impl Handle {
+    pub(super) fn thread(&self) -> &Thread {
+        &self.thread
+    }
+
+    /// Hands a command over, in the order in which the client sent them. Waits while the
+    /// session is behind. One that has ended takes none.
+    pub(super) async fn give(&self, command: Command) -> Result<(), Command> {
+        let given = self.commands.send(command).await;
+        given.map_err(|mpsc::error::SendError(command)| command)
+    }
+}
+
+/// Begins to follow a session. It ends with the session, and when the client is gone.
+pub(super) fn follow(
+    thread: Thread,
+    peer: Peer,
+    notices: Notices,
+    tasks: &mut JoinSet<()>,
+) -> Handle {
+    let (commands, inbox) = mpsc::channel(COMMANDS_QUEUED_MAX);
+    let mode = thread.configured().context.collaboration_mode;
+    let session = Session {
+        id: SessionId::new(thread.id().to_string()),
+        events: thread.events(),
+        thread: thread.clone(),
+        peer,
+        updates: Updates::new(Telling::Live, notices, mode),
+        children: Children::new(),
+        turn: Turn::None,
+        questions: HashMap::new(),
+        jobs: JoinSet::new(),
+        last_error: None,
+    };
+    tasks.spawn(session.run(inbox));
+    Handle { commands, thread }
+}
+
+struct Session {
+    id: SessionId,
+    thread: Thread,
+    events: EventStream,
+    peer: Peer,
+    updates: Updates,
+    children: Children,
+    turn: Turn,
+    /// Open ones, and how each is withdrawn.
+    questions: HashMap<CallId, CancellationToken>,
+    jobs: JoinSet<Outcome>,
+    last_error: Option<ErrorEvent>,
+}
+
+/// The prompt that waits for its answer.
+enum Turn {
+    None,
+    Running(Prompt),
+    /// Its task is over, and agents below are still at work.
+    Resting(Prompt, End),
+}
+
+struct Prompt {
+    request: RequestId,
+    submission: SubmissionId,
+    /// The client wants it to end.
+    cancelled: bool,
+}
+
+/// How a task ended.
+#[derive(Debug, Clone)]
+enum End {
+    Stopped(StopReason),
+    Failed(RpcError),
+}
+
+/// What something beside the loop came to.
+enum Outcome {
+    /// A person's answer.
+    Answer(Option<Op>),
+    ModeSet(RequestId, Result<(), RpcError>),
+    /// Nothing runs in the tree.
+    Quiet,
+    Nothing,
+}
+
+impl Session {
+    async fn run(mut self, mut commands: mpsc::Receiver<Command>) {
+        // A client that is gone ends it like a session that is: nobody is left to be told.
+        let mut open = true;
+        while open {
+            let step = tokio::select! {
+                biased;
+                command = commands.recv() => match command {
+                    Some(command) => self.command(command).await,
+                    None => return,
+                },
+                event = self.events.next() => match event {
+                    Some(event) => self.event(&event).await,
+                    None => {
+                        open = false;
+                        self.ended().await
+                    }
+                },
+                Some(done) = self.jobs.join_next() => match done {
+                    Ok(outcome) => self.done(outcome).await,
+                    // A job that panicked is a defect; whoever waits for it cancels.
+                    Err(_) => Ok(()),
+                },
+                update = self.children.next() => self.peer.update(&self.id, update).await,
+            };
+            if step.is_err() {
+                return;
+            }
+        }
+    }
+
+    async fn command(&mut self, command: Command) -> Result<(), Gone> {
+        match command {
+            Command::Prompt { request, items } => self.prompt(request, items).await,
+            Command::Cancel => {
+                self.cancel().await;
+                Ok(())
+            }
+            Command::SetMode { request, mode } => {
+                self.set_mode(request, mode);
+                Ok(())
+            }
+        }
+    }
+
+    async fn prompt(&mut self, request: RequestId, items: Vec<UserInput>) -> Result<(), Gone> {
+        if !matches!(self.turn, Turn::None) {
+            let busy = "a prompt of this session is being worked on; cancel it, or wait for it";
+            return self.refuse(&request, RpcError::invalid_request(busy)).await;
+        }
+        let op = Op::UserInput {
+            items,
+            final_output_json_schema: None,
+            last_response_id: None,
+        };
+        match self.thread.submit(op).await {
+            Ok(submission) => {
+                self.last_error = None;
+                self.turn = Turn::Running(Prompt {
+                    request,
+                    submission,
+                    cancelled: false,
+                });
+                Ok(())
+            }
+            Err(closed) => {
+                let error = RpcError::internal(closed.to_string());
+                self.refuse(&request, error).await
+            }
+        }
+    }
+
+    /// Stops everything that runs, here and below.
+    async fn cancel(&mut self) {
+        match &mut self.turn {
+            Turn::None => {}
+            Turn::Running(prompt) | Turn::Resting(prompt, _) => prompt.cancelled = true,
+        }
+        let agents = self.thread.agents().clone();
+        if agents.is_planted() {
+            self.jobs.spawn(async move {
+                // What is not there any more need not be stopped.
+                let why = Some("the client cancelled".to_owned());
+                agents.user().cancel("root", why).await.ok();
+                Outcome::Nothing
+            });
+        }
+        // A session that has ended has nothing to interrupt.
+        if !self.thread.is_idle() {
+            self.thread.submit(Op::Interrupt).await.ok();
+        }
+    }
+
+    fn set_mode(&mut self, request: RequestId, mode: CollaborationMode) {
+        let thread = self.thread.clone();
+        self.jobs.spawn(async move {
+            let overrides = TurnOverrides {
+                collaboration_mode: Some(mode.into()),
+                ..TurnOverrides::default()
+            };
+            let is_answer =
+                |msg: &EventMsg| matches!(msg, EventMsg::TurnContextUpdated(_)).then_some(());
+            let set = thread
+                .ask(Op::OverrideTurnContext { overrides }, is_answer)
+                .await;
+            let set = set.map_err(|refused| RpcError::invalid_request(refused.message));
+            Outcome::ModeSet(request, set)
+        });
+    }
+
+    async fn event(&mut self, event: &Event) -> Result<(), Gone> {
+        for update in self.updates.of(&event.msg) {
+            self.peer.update(&self.id, update).await?;
+        }
+        if let Some(question) = Question::of(&event.msg) {
+            self.ask(question);
+        }
+        if let Some(settled) = Question::settled_by(&event.msg)
+            && let Some(question) = self.questions.remove(settled)
+        {
+            question.cancel();
+        }
+        match &event.msg {
+            EventMsg::SubagentLifecycle(change) => {
+                let update = self.children.change(change, self.thread.agents()).await;
+                match update {
+                    Some(update) => self.peer.update(&self.id, update).await,
+                    None => Ok(()),
+                }
+            }
+            EventMsg::Error(error) => {
+                self.last_error = Some(error.clone());
+                // What is refused never starts, so it has no other end.
+                if !error.fatal && self.is_ours(&event.id) {
+                    let error = failure::of(error);
+                    return self.task_ended(End::Failed(error)).await;
+                }
+                Ok(())
+            }
+            EventMsg::TurnComplete(complete) if self.is_ours(&complete.turn_id) => {
+                self.task_ended(End::Stopped(StopReason::EndTurn)).await
+            }
+            EventMsg::TurnAborted(aborted) if self.is_ours(&aborted.turn_id) => {
+                let end = self.aborted(aborted.reason);
+                self.task_ended(end).await
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn is_ours(&self, task: &SubmissionId) -> bool {
+        matches!(&self.turn, Turn::Running(prompt) if prompt.submission == *task)
+    }
+
+    fn ask(&mut self, question: Question) {
+        let settled = CancellationToken::new();
+        self.questions
+            .insert(question.id().clone(), settled.clone());
+        let (peer, session) = (self.peer.clone(), self.id.clone());
+        self.jobs
+            .spawn(async move { Outcome::Answer(question.put(&peer, &session, &settled).await) });
+    }
+
+    fn aborted(&mut self, reason: AbortReason) -> End {
+        match reason {
+            AbortReason::Interrupted | AbortReason::Replaced | AbortReason::Shutdown => {
+                End::Stopped(StopReason::Cancelled)
+            }
+            AbortReason::BudgetLimited => End::Stopped(StopReason::MaxTurnRequests),
+            _ => End::Failed(match self.last_error.take() {
+                Some(error) => failure::of(&error),
+                None => RpcError::internal(format!("the task was aborted: {reason:?}")),
+            }),
+        }
+    }
+
+    /// Our task is over; the answer waits until nothing runs below.
+    async fn task_ended(&mut self, end: End) -> Result<(), Gone> {
+        let Turn::Running(prompt) = std::mem::replace(&mut self.turn, Turn::None) else {
+            return Ok(());
+        };
+        let agents: Agents = self.thread.agents().clone();
+        self.turn = Turn::Resting(prompt, end);
+        if !agents.is_planted() {
+            return self.answer().await;
+        }
+        self.jobs.spawn(async move {
+            agents.quiet().await;
+            Outcome::Quiet
+        });
+        Ok(())
+    }
+
+    async fn done(&mut self, outcome: Outcome) -> Result<(), Gone> {
+        match outcome {
+            Outcome::Answer(Some(op)) => {
+                // A session that has ended asks nothing any more.
+                self.thread.submit(op).await.ok();
+                Ok(())
+            }
+            Outcome::Answer(None) | Outcome::Nothing => Ok(()),
+            Outcome::ModeSet(request, set) => {
+                let answer = set.map(|()| SetSessionModeResponse::new());
+                self.reply(&request, answer).await
+            }
+            Outcome::Quiet => self.answer().await,
+        }
+    }
+
+    /// Answers the prompt whose work is done.
+    async fn answer(&mut self) -> Result<(), Gone> {
+        let Turn::Resting(prompt, end) = std::mem::replace(&mut self.turn, Turn::None) else {
+            return Ok(());
+        };
+        let answer = match end {
+            _ if prompt.cancelled => Ok(PromptResponse::new(StopReason::Cancelled)),
+            End::Stopped(reason) => Ok(PromptResponse::new(reason)),
+            End::Failed(error) => Err(error),
+        };
+        self.reply(&prompt.request, answer).await
+    }
+
+    /// The session is over; so is what it was asked.
+    async fn ended(&mut self) -> Result<(), Gone> {
+        match std::mem::replace(&mut self.turn, Turn::None) {
+            Turn::None => Ok(()),
+            Turn::Running(prompt) => {
+                self.turn = Turn::Resting(prompt, End::Stopped(StopReason::Cancelled));
+                self.answer().await
+            }
+            resting @ Turn::Resting(..) => {
+                self.turn = resting;
+                self.answer().await
+            }
+        }
+    }
+
+    async fn reply<T: Serialize>(
+        &self,
+        request: &RequestId,
+        outcome: Result<T, RpcError>,
+    ) -> Result<(), Gone> {
+        self.peer.answer(request, outcome).await
+    }
+
+    async fn refuse(&self, request: &RequestId, error: RpcError) -> Result<(), Gone> {
+        self.peer.outbox().refuse(Some(request), &error).await
+    }
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session").field("id", &self.id).finish()
+    }
+}

@@ -1,0 +1,255 @@
+//! Carries lines between the program and its companion, and owns the process. When either end
+//! is gone, so is the process, and everything that it had started.
+
+use std::sync::Arc;
+
+use agent_client_protocol_schema::v1::{
+    AGENT_METHOD_NAMES as AGENT, CLIENT_METHOD_NAMES as CLIENT, CancelNotification, ContentBlock,
+    ContentChunk, RequestPermissionRequest, SessionId, SessionNotification, SessionUpdate,
+};
+use serde::de::DeserializeOwned;
+use serde_json::json;
+use serde_json::value::RawValue;
+use tokio::sync::{Notify, mpsc, watch};
+use troupe_process::{Exit, Process, ProcessEvent};
+use troupe_protocol::command::OutputStream;
+use troupe_server::rpc::{Incoming, Outbox, RequestId, RpcError, codes, decode};
+
+use super::companion::{Permission, Said, Words};
+use crate::limits::BACKEND_MESSAGE_BYTES_MAX;
+use crate::text::Tail;
+
+pub(super) struct Carrier {
+    pub process: Process,
+    pub to_write: mpsc::Receiver<Vec<u8>>,
+    pub outbox: Outbox,
+    pub said: mpsc::Sender<Said>,
+    pub cancel: Arc<Notify>,
+    /// The conversation, once it has begun.
+    pub session: watch::Receiver<Option<SessionId>>,
+    pub lines: Lines,
+    pub complaint: Tail,
+    pub obituary: watch::Sender<Option<String>>,
+}
+
+/// Why nothing is carried any more.
+enum End {
+    Exited(Exit),
+    NotNeeded,
+    TooLong,
+}
+
+impl Carrier {
+    pub(super) async fn run(mut self) {
+        let mut end = self.carry().await;
+        self.process.kill().await;
+        if let End::NotNeeded = end {
+            // A program that exits before it has read its first line is left, too. Then its own
+            // end is the reason.
+            while let Some(event) = self.process.next().await {
+                match event {
+                    ProcessEvent::Output { stream, bytes } => self.note(stream, &bytes),
+                    ProcessEvent::Exited(exit) => end = End::Exited(exit),
+                }
+            }
+        }
+        let end = match end {
+            End::Exited(exit) => describe(&exit),
+            End::NotNeeded => "it was no longer needed".to_owned(),
+            End::TooLong => format!(
+                "it sent a message of more than {BACKEND_MESSAGE_BYTES_MAX} bytes and was ended"
+            ),
+        };
+        let complaint = self.complaint.as_str().trim();
+        self.obituary.send_replace(Some(if complaint.is_empty() {
+            end
+        } else {
+            format!("{end}; it wrote: {complaint}")
+        }));
+    }
+
+    async fn carry(&mut self) -> End {
+        loop {
+            tokio::select! {
+                event = self.process.next() => match event {
+                    Some(ProcessEvent::Output { stream: OutputStream::Stdout, bytes }) => {
+                        self.lines.push(&bytes);
+                        if let Err(end) = self.read().await {
+                            return end;
+                        }
+                    }
+                    Some(ProcessEvent::Output { stream, bytes }) => self.note(stream, &bytes),
+                    Some(ProcessEvent::Exited(exit)) => return End::Exited(exit),
+                    None => return End::NotNeeded,
+                },
+                message = self.to_write.recv() => match message {
+                    Some(message) => self.write(message).await,
+                    None => return End::NotNeeded,
+                },
+                () = self.cancel.notified() => self.write_cancel().await,
+                () = self.said.closed() => return End::NotNeeded,
+            }
+        }
+    }
+
+    fn note(&mut self, stream: OutputStream, bytes: &[u8]) {
+        if stream == OutputStream::Stderr {
+            self.complaint.push(&String::from_utf8_lossy(bytes));
+        }
+    }
+
+    /// A program that reads no more has ended, or will be ended; its exit says so.
+    async fn write(&mut self, mut message: Vec<u8>) {
+        message.push(b'\n');
+        self.process.write_stdin(&message).await.ok();
+    }
+
+    async fn write_cancel(&mut self) {
+        let Some(session) = self.session.borrow().clone() else {
+            return;
+        };
+        let message = json!({
+            "jsonrpc": "2.0",
+            "method": AGENT.session_cancel,
+            "params": CancelNotification::new(session),
+        });
+        self.write(message.to_string().into_bytes()).await;
+    }
+
+    /// Takes the lines that are whole.
+    async fn read(&mut self) -> Result<(), End> {
+        while let Some(line) = self.lines.next() {
+            match decode(&line) {
+                Ok(Incoming::Response(response)) => self.outbox.answered(response),
+                Ok(Incoming::Notification { method, params })
+                    if method == CLIENT.session_update =>
+                {
+                    let told = read::<SessionNotification>(params.as_deref());
+                    if let Some(said) = told.ok().and_then(|told| said(told.update)) {
+                        self.say(said).await?;
+                    }
+                }
+                Ok(Incoming::Request { id, method, params }) => {
+                    self.asked(id, &method, params.as_deref()).await?;
+                }
+                // Programs that print to stdout are common, and other notifications are allowed.
+                Ok(Incoming::Notification { .. }) | Err(_) => {}
+            }
+        }
+        match self.lines.is_too_long() {
+            true => Err(End::TooLong),
+            false => Ok(()),
+        }
+    }
+
+    async fn say(&self, said: Said) -> Result<(), End> {
+        self.said.send(said).await.map_err(|_| End::NotNeeded)
+    }
+
+    async fn asked(
+        &mut self,
+        id: RequestId,
+        method: &str,
+        params: Option<&RawValue>,
+    ) -> Result<(), End> {
+        let refusal = if method == CLIENT.session_request_permission {
+            match read::<RequestPermissionRequest>(params) {
+                Ok(request) => {
+                    let permission = Permission { request, id };
+                    return self.say(Said::Permission(Box::new(permission))).await;
+                }
+                Err(problem) => RpcError::invalid_params(problem),
+            }
+        } else {
+            let message = format!("{method} is not offered; the capabilities say so");
+            RpcError::new(codes::METHOD_NOT_FOUND, message)
+        };
+        // Never from here through the queue that only we empty: it may be full.
+        let answer = json!({"jsonrpc": "2.0", "id": id, "error": refusal});
+        self.write(answer.to_string().into_bytes()).await;
+        Ok(())
+    }
+}
+
+fn read<T: DeserializeOwned>(params: Option<&RawValue>) -> Result<T, String> {
+    let text = params.map_or("{}", RawValue::get);
+    serde_json::from_str(text).map_err(|error| error.to_string())
+}
+
+/// Returns what an update says to us; none for what has no place in a child.
+fn said(update: SessionUpdate) -> Option<Said> {
+    Some(match update {
+        SessionUpdate::AgentMessageChunk(chunk) => Said::Text(words(chunk)?),
+        SessionUpdate::AgentThoughtChunk(chunk) => Said::Thought(words(chunk)?),
+        SessionUpdate::ToolCall(call) => Said::Call(Box::new(call)),
+        SessionUpdate::ToolCallUpdate(update) => Said::CallChanged(Box::new(update)),
+        SessionUpdate::Plan(plan) => Said::Plan(plan),
+        _ => return None,
+    })
+}
+
+fn words(chunk: ContentChunk) -> Option<Words> {
+    match chunk.content {
+        ContentBlock::Text(text) => Some(Words {
+            message: chunk.message_id.map(|id| id.to_string()),
+            text: text.text,
+        }),
+        _ => None,
+    }
+}
+
+fn describe(exit: &Exit) -> String {
+    match (exit.code, exit.signal) {
+        (Some(code), _) => format!("it exited with code {code}"),
+        (None, Some(signal)) => format!("it was ended by signal {signal}"),
+        (None, None) => "it ended".to_owned(),
+    }
+}
+
+/// Bytes, cut into lines.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    bytes: Vec<u8>,
+    /// There is no line break before this.
+    searched: usize,
+}
+
+impl Lines {
+    fn push(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Takes the next whole line out.
+    fn next(&mut self) -> Option<Vec<u8>> {
+        let unseen = &self.bytes[self.searched..];
+        let Some(at) = unseen.iter().position(|byte| *byte == b'\n') else {
+            self.searched = self.bytes.len();
+            return None;
+        };
+        let rest = self.bytes.split_off(self.searched + at + 1);
+        let mut line = std::mem::replace(&mut self.bytes, rest);
+        line.pop();
+        self.searched = 0;
+        Some(line)
+    }
+
+    fn is_too_long(&self) -> bool {
+        self.bytes.len() > BACKEND_MESSAGE_BYTES_MAX
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Lines;
+
+    #[test]
+    fn lines_come_whole_however_they_arrive() {
+        let mut lines = Lines::default();
+        let mut seen = Vec::new();
+        for piece in ["a", "b\nc", "\n\nd"] {
+            lines.push(piece.as_bytes());
+            seen.extend(std::iter::from_fn(|| lines.next()));
+        }
+        assert_eq!(seen, [b"ab".to_vec(), b"c".to_vec(), Vec::new()]);
+    }
+}

@@ -1,0 +1,267 @@
+//! The program, and one conversation with it.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use agent_client_protocol_schema::ProtocolVersion;
+use agent_client_protocol_schema::v1::{
+    AGENT_METHOD_NAMES as AGENT, ContentBlock, Implementation, InitializeRequest,
+    InitializeResponse, NewSessionRequest, NewSessionResponse, Plan, PromptRequest, PromptResponse,
+    RequestPermissionOutcome, RequestPermissionRequest, RequestPermissionResponse, SessionId,
+    StopReason, ToolCall, ToolCallUpdate,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::sync::{Notify, mpsc, watch};
+use troupe_process::{CommandSpec, Launcher, SpawnError};
+use troupe_server::rpc::{Dialect, Outbox, RequestId, RpcError};
+
+use super::carrier::{Carrier, Lines};
+use crate::limits::{
+    BACKEND_COMPLAINT_BYTES_MAX, BACKEND_OBITUARY_MS_MAX, BACKEND_SAID_QUEUED_MAX,
+    BACKEND_START_MS_MAX,
+};
+use crate::text::Tail;
+
+/// What the program says.
+#[derive(Debug)]
+pub(super) enum Said {
+    Text(Words),
+    Thought(Words),
+    Call(Box<ToolCall>),
+    CallChanged(Box<ToolCallUpdate>),
+    Permission(Box<Permission>),
+    Plan(Plan),
+    /// The prompt is answered.
+    Ended(StopReason),
+    /// The prompt is not answered.
+    Failed(String),
+}
+
+/// A piece of a text.
+#[derive(Debug)]
+pub(super) struct Words {
+    /// Which text it belongs to, where the program tells them apart.
+    pub message: Option<String>,
+    pub text: String,
+}
+
+/// The program wants a person's word.
+#[derive(Debug)]
+pub(super) struct Permission {
+    pub request: RequestPermissionRequest,
+    pub(super) id: RequestId,
+}
+
+type Answer = Pin<Box<dyn Future<Output = Result<PromptResponse, RpcError>> + Send>>;
+
+/// A program that runs, in the middle of one conversation.
+pub(super) struct Companion {
+    outbox: Outbox,
+    session: SessionId,
+    said: mpsc::Receiver<Said>,
+    /// Heard and not taken.
+    put_back: VecDeque<Said>,
+    /// Of the prompt that is being worked on.
+    answer: Option<Answer>,
+    /// Nobody waits for that answer any more.
+    is_cancelled: bool,
+    cancel: Arc<Notify>,
+    obituary: watch::Receiver<Option<String>>,
+}
+
+impl Companion {
+    /// Starts the program and a conversation, or says what is in the way.
+    pub(super) async fn start(
+        launcher: &Launcher,
+        spec: CommandSpec,
+        version: &str,
+    ) -> Result<Self, String> {
+        let cwd = spec.cwd.clone();
+        let process = launcher.spawn(spec).await.map_err(|error| match error {
+            SpawnError::NotFound { program } => format!(
+                "the program `{program}` was not found; install it, or correct its `command`"
+            ),
+            other => other.to_string(),
+        })?;
+        let (outbox, to_write) = Outbox::new(Dialect::Tagged);
+        let (sender, said) = mpsc::channel(BACKEND_SAID_QUEUED_MAX);
+        let (obituary, reader) = watch::channel(None);
+        let cancel = Arc::new(Notify::new());
+        let (session, its_session) = watch::channel(None);
+        let carrier = Carrier {
+            process,
+            to_write,
+            outbox: outbox.clone(),
+            said: sender,
+            cancel: Arc::clone(&cancel),
+            session: its_session,
+            lines: Lines::default(),
+            complaint: Tail::new(BACKEND_COMPLAINT_BYTES_MAX),
+            obituary,
+        };
+        // It ends with the process, and when the companion is dropped.
+        tokio::spawn(carrier.run());
+        let mut companion = Self {
+            outbox,
+            session: SessionId::new(""),
+            said,
+            put_back: VecDeque::new(),
+            answer: None,
+            is_cancelled: false,
+            cancel,
+            obituary: reader,
+        };
+        let time = Duration::from_millis(BACKEND_START_MS_MAX);
+        let greeted = tokio::time::timeout(time, companion.greet(&cwd, version)).await;
+        companion.session =
+            greeted.map_err(|_| format!("it did not greet within {} s", time.as_secs()))??;
+        session.send_replace(Some(companion.session.clone()));
+        Ok(companion)
+    }
+
+    async fn greet(&mut self, cwd: &Path, version: &str) -> Result<SessionId, String> {
+        let us = Implementation::new("troupe", version).title("Troupe");
+        let hello = InitializeRequest::new(ProtocolVersion::V1).client_info(us);
+        let told: InitializeResponse = self.ask(AGENT.initialize, &hello).await?;
+        if told.protocol_version != ProtocolVersion::V1 {
+            return Err(format!(
+                "it speaks version {} of the protocol, and we speak 1",
+                told.protocol_version
+            ));
+        }
+        let new = NewSessionRequest::new(cwd);
+        let opened: NewSessionResponse = self.ask(AGENT.session_new, &new).await?;
+        Ok(opened.session_id)
+    }
+
+    async fn ask<T: DeserializeOwned>(
+        &mut self,
+        method: &str,
+        params: &impl Serialize,
+    ) -> Result<T, String> {
+        let Ok(request) = self.outbox.ask(method, params).await else {
+            return Err(self.end().await);
+        };
+        let answered = tokio::select! {
+            answer = request.answer() => Some(answer),
+            _ = self.obituary.wait_for(Option::is_some) => None,
+        };
+        match answered {
+            Some(answer) => answer.map_err(|error| format!("it refused {method}: {error}")),
+            None => Err(self.end().await),
+        }
+    }
+
+    /// Returns why the process is gone. Who met its end may be earlier than the news of it.
+    async fn end(&mut self) -> String {
+        let time = Duration::from_millis(BACKEND_OBITUARY_MS_MAX);
+        let written = tokio::time::timeout(time, self.obituary.wait_for(Option::is_some)).await;
+        let text = written.ok().and_then(Result::ok).and_then(|it| it.clone());
+        text.unwrap_or_else(|| "it ended".to_owned())
+    }
+
+    /// Tells whether a prompt is being worked on.
+    pub(super) fn is_at_work(&self) -> bool {
+        self.answer.is_some()
+    }
+
+    /// Says something to the program, which then works until [`Said::Ended`].
+    pub(super) async fn prompt(&mut self, prompt: Vec<ContentBlock>) -> Result<(), String> {
+        let params = PromptRequest::new(self.session.clone(), prompt);
+        match self.outbox.ask(AGENT.session_prompt, &params).await {
+            Ok(request) => {
+                self.answer = Some(Box::pin(request.answer()));
+                Ok(())
+            }
+            Err(_) => Err(self.end().await),
+        }
+    }
+
+    /// Has the program stop what it does. Its answer still comes.
+    pub(super) fn cancel(&mut self) {
+        if self.is_at_work() {
+            self.is_cancelled = true;
+            self.cancel.notify_one();
+        }
+    }
+
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.is_cancelled
+    }
+
+    /// Hears a cancelled prompt out.
+    pub(super) async fn come_to_rest(&mut self) -> Result<(), String> {
+        self.put_back.clear();
+        while self.is_at_work() {
+            if let Said::Permission(permission) = self.next().await? {
+                let outcome = RequestPermissionOutcome::Cancelled;
+                self.permit(&permission, outcome).await;
+            }
+        }
+        self.is_cancelled = false;
+        Ok(())
+    }
+
+    pub(super) async fn permit(
+        &mut self,
+        permission: &Permission,
+        outcome: RequestPermissionOutcome,
+    ) {
+        let answer = RequestPermissionResponse::new(outcome);
+        // A program that is gone is noticed where it is heard.
+        self.outbox
+            .answer(Some(&permission.id), Ok(&answer))
+            .await
+            .ok();
+    }
+
+    /// Returns the next thing that it says. `Err` says why it is gone. Safe to cancel.
+    pub(super) async fn next(&mut self) -> Result<Said, String> {
+        if let Some(said) = self.put_back.pop_front() {
+            return Ok(said);
+        }
+        let answer = async {
+            match &mut self.answer {
+                Some(answer) => answer.await,
+                None => std::future::pending().await,
+            }
+        };
+        let answered = tokio::select! {
+            // What was said before the answer comes before it.
+            biased;
+            Some(said) = self.said.recv() => return Ok(said),
+            answer = answer => Some(answer),
+            _ = self.obituary.wait_for(Option::is_some) => None,
+        };
+        match answered {
+            Some(answer) => {
+                self.answer = None;
+                Ok(match answer {
+                    Ok(response) => Said::Ended(response.stop_reason),
+                    Err(error) => Said::Failed(error.to_string()),
+                })
+            }
+            None => Err(self.end().await),
+        }
+    }
+
+    /// Puts back what is for somebody else, in front of what comes.
+    pub(super) fn put_back(&mut self, said: impl IntoIterator<Item = Said>) {
+        let mut said: VecDeque<Said> = said.into_iter().collect();
+        said.append(&mut self.put_back);
+        self.put_back = said;
+    }
+}
+
+impl fmt::Debug for Companion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Companion")
+            .field("session", &self.session)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,77 @@
+//! How another agent is configured: `[backends.NAME]`.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use troupe_protocol::policy::SandboxPolicy;
+
+/// A program that can be a child.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[schemars(rename = "Backend")]
+pub struct BackendConfig {
+    /// What it speaks.
+    #[serde(rename = "type", default)]
+    pub kind: Kind,
+    /// The program to start.
+    pub command: String,
+    #[serde(default)]
+    pub args: Vec<String>,
+    /// Variables that the program gets. Besides these and `env_vars` it gets only the likes of
+    /// PATH and HOME.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// Names of variables that the program gets from the environment, such as the one with its
+    /// key.
+    #[serde(default)]
+    pub env_vars: Vec<String>,
+    /// Where it works; the child's directory if absent.
+    pub cwd: Option<PathBuf>,
+    /// Whether it may use the network, which programs with a model elsewhere need; true if
+    /// absent. A child whose own sandbox allows it may in any case.
+    #[serde(default = "yes")]
+    pub network: bool,
+    /// Directories that it may write besides those of the child, such as its own settings.
+    #[serde(default)]
+    pub writable: Vec<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// The Agent Client Protocol, on stdin and stdout.
+    #[default]
+    Acp,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl BackendConfig {
+    /// Returns what the program may do: what its child may, and what the configuration adds.
+    pub(super) fn sandbox(&self, child: &SandboxPolicy) -> SandboxPolicy {
+        let network_access = self.network || child.network_access();
+        match child {
+            SandboxPolicy::DangerFullAccess => SandboxPolicy::DangerFullAccess,
+            // A reader writes nowhere, whatever the program would like to.
+            SandboxPolicy::ReadOnly { .. } => SandboxPolicy::ReadOnly { network_access },
+            SandboxPolicy::WorkspaceWrite {
+                writable_roots,
+                exclude_tmpdir_env_var,
+                exclude_slash_tmp,
+                ..
+            } => SandboxPolicy::WorkspaceWrite {
+                writable_roots: writable_roots
+                    .iter()
+                    .chain(&self.writable)
+                    .cloned()
+                    .collect(),
+                network_access,
+                exclude_tmpdir_env_var: *exclude_tmpdir_env_var,
+                exclude_slash_tmp: *exclude_slash_tmp,
+            },
+        }
+    }
+}

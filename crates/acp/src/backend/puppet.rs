@@ -1,0 +1,229 @@
+//! The program's words, as the answers of a model.
+
+use std::sync::Arc;
+
+use agent_client_protocol_schema::v1::StopReason;
+use futures_util::stream;
+use troupe_model::{
+    ItemKind, Model, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream,
+};
+use troupe_protocol::history::SummaryPart;
+use troupe_protocol::usage::TokenUsage;
+use troupe_protocol::{CallId, ResponseId, ResponseItem};
+use uuid::Uuid;
+
+use super::companion::{Companion, Said, Words};
+use super::link::Link;
+use super::strings;
+
+#[derive(Debug)]
+pub(super) struct Puppet {
+    link: Arc<Link>,
+}
+
+impl Puppet {
+    pub(super) fn new(link: Arc<Link>) -> Self {
+        Self { link }
+    }
+}
+
+impl Model for Puppet {
+    fn provider_id(&self) -> &str {
+        self.link.name()
+    }
+
+    fn open(&self, request: ModelRequest) -> ModelStream {
+        if let Some(why) = self.link.take_failure() {
+            return ModelStream::failed(ModelError::new(ModelErrorKind::ServerError, why));
+        }
+        self.link.note_news(&request);
+        match self.link.take() {
+            Some(companion) if companion.is_at_work() && !companion.is_cancelled() => {
+                ModelStream::new(stream::unfold(
+                    Listening::new(Arc::clone(&self.link), companion),
+                    Listening::next,
+                ))
+            }
+            // A new turn begins with a call, which has the rights to begin it.
+            resting => {
+                if let Some(companion) = resting {
+                    self.link.give_back(companion);
+                }
+                ModelStream::new(stream::iter([response(vec![call()])]))
+            }
+        }
+    }
+}
+
+/// A response on its way. Dropped before its end, it stops the program.
+struct Listening {
+    link: Arc<Link>,
+    /// Until the response is complete.
+    companion: Option<Box<Companion>>,
+    open: Option<Open>,
+    begun: bool,
+}
+
+/// An item that is being said.
+struct Open {
+    id: String,
+    voice: Voice,
+    /// The program's name for it.
+    message: Option<String>,
+    text: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Voice {
+    Message,
+    Thought,
+}
+
+impl Listening {
+    fn new(link: Arc<Link>, companion: Box<Companion>) -> Self {
+        Self {
+            link,
+            companion: Some(companion),
+            open: None,
+            begun: false,
+        }
+    }
+
+    async fn next(mut self) -> Option<(Vec<ModelEvent>, Self)> {
+        let companion = self.companion.as_mut()?;
+        let said = companion.next().await;
+        let mut events = Vec::new();
+        if !self.begun {
+            self.begun = true;
+            events.push(ModelEvent::Created { response_id: None });
+        }
+        match said {
+            Ok(Said::Text(words)) => self.say(Voice::Message, words, &mut events),
+            Ok(Said::Thought(words)) => self.say(Voice::Thought, words, &mut events),
+            Ok(Said::Ended(StopReason::Refusal)) => {
+                self.rest();
+                let why = format!("backend {}: it refused to go on", self.link.name());
+                events.push(failed(ModelErrorKind::Refused, why));
+            }
+            Ok(Said::Ended(_)) => {
+                self.close(&mut events);
+                self.rest();
+                // Somebody spoke meanwhile.
+                let further = self.link.has_prompt().then(call);
+                events.extend(response(further.into_iter().collect()));
+            }
+            Ok(Said::Failed(why)) => {
+                self.rest();
+                let why = format!("backend {}: {why}", self.link.name());
+                events.push(failed(ModelErrorKind::ServerError, why));
+            }
+            Ok(work) => {
+                companion.put_back([work]);
+                self.close(&mut events);
+                self.rest();
+                events.extend(response(vec![call()]));
+            }
+            Err(why) => {
+                self.companion = None;
+                self.link.fail(&why);
+                let why = self.link.take_failure().unwrap_or(why);
+                events.push(failed(ModelErrorKind::ServerError, why));
+            }
+        }
+        Some((events, self))
+    }
+
+    fn say(&mut self, voice: Voice, words: Words, events: &mut Vec<ModelEvent>) {
+        let Words { message, text } = words;
+        let is_other = |open: &Open| open.voice != voice || open.message != message;
+        if self.open.as_ref().is_some_and(is_other) {
+            self.close(events);
+        }
+        let open = self.open.get_or_insert_with(|| {
+            let id = Uuid::new_v4().to_string();
+            let kind = match voice {
+                Voice::Message => ItemKind::Message,
+                Voice::Thought => ItemKind::Reasoning,
+            };
+            let item_id = id.clone();
+            events.push(ModelEvent::ItemStarted { item_id, kind });
+            Open {
+                id,
+                voice,
+                message,
+                text: String::new(),
+            }
+        });
+        open.text.push_str(&text);
+        let (item_id, delta) = (open.id.clone(), text);
+        events.push(match voice {
+            Voice::Message => ModelEvent::TextDelta { item_id, delta },
+            Voice::Thought => ModelEvent::ReasoningSummaryDelta {
+                item_id,
+                summary_index: 0,
+                delta,
+            },
+        });
+    }
+
+    fn close(&mut self, events: &mut Vec<ModelEvent>) {
+        let Some(Open {
+            id, voice, text, ..
+        }) = self.open.take()
+        else {
+            return;
+        };
+        let item = match voice {
+            Voice::Message => ResponseItem::assistant_text(text),
+            Voice::Thought => ResponseItem::Reasoning {
+                id: None,
+                summary: vec![SummaryPart::SummaryText { text }],
+                content: None,
+                encrypted_content: None,
+            },
+        };
+        events.push(ModelEvent::ItemDone { item_id: id, item });
+    }
+
+    /// The response is over, and the program is somebody else's.
+    fn rest(&mut self) {
+        if let Some(companion) = self.companion.take() {
+            self.link.give_back(companion);
+        }
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        if let Some(mut companion) = self.companion.take() {
+            companion.cancel();
+            self.link.give_back(companion);
+        }
+    }
+}
+
+fn call() -> ResponseItem {
+    ResponseItem::FunctionCall {
+        id: None,
+        name: strings::NAME.to_owned(),
+        arguments: "{}".to_owned(),
+        call_id: CallId(Uuid::new_v4().to_string()),
+    }
+}
+
+/// Returns the end of a response, with these items. Programs count their own tokens.
+fn response(items: Vec<ResponseItem>) -> Vec<ModelEvent> {
+    let done = |item| ModelEvent::ItemDone {
+        item_id: Uuid::new_v4().to_string(),
+        item,
+    };
+    let completed = ModelEvent::Completed {
+        response_id: ResponseId(format!("acp_{}", Uuid::new_v4().simple())),
+        usage: TokenUsage::default(),
+    };
+    items.into_iter().map(done).chain([completed]).collect()
+}
+
+fn failed(kind: ModelErrorKind, why: String) -> ModelEvent {
+    ModelEvent::Failed(ModelError::new(kind, why))
+}

@@ -1,0 +1,98 @@
+//! What the program does, as calls of a tool: it starts the program, tells it what was said,
+//! shows its work and puts its questions, until it has something to say.
+
+use std::sync::{Arc, LazyLock};
+
+use async_trait::async_trait;
+use serde_json::json;
+use troupe_protocol::tool::ToolSpec;
+use troupe_tools::{Call, Concurrency, Tool, ToolOutput};
+
+use super::companion::Companion;
+use super::link::Link;
+use super::work::Work;
+
+pub(super) const NAME: &str = "external_agent";
+
+static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| ToolSpec::Function {
+    name: NAME.to_owned(),
+    description: "Lets the external agent work.".to_owned(),
+    parameters: json!({"type": "object", "properties": {}}),
+});
+
+#[derive(Debug)]
+pub(super) struct Strings {
+    link: Arc<Link>,
+}
+
+impl Strings {
+    pub(super) fn new(link: Arc<Link>) -> Self {
+        Self { link }
+    }
+
+    /// Returns the program, at work on what was said.
+    async fn begin(&self, call: &Call) -> Result<Box<Companion>, String> {
+        let mut companion = match self.link.take() {
+            Some(companion) => companion,
+            None => Box::new(self.link.start(&call.context).await?),
+        };
+        if companion.is_cancelled() {
+            companion.come_to_rest().await?;
+        }
+        if !companion.is_at_work()
+            && let Some(prompt) = self.link.take_prompt()
+        {
+            companion.prompt(prompt).await?;
+        }
+        Ok(companion)
+    }
+
+    async fn work(&self, call: &Call) -> ToolOutput {
+        let begun = tokio::select! {
+            begun = self.begin(call) => begun,
+            // What was begun is dropped, and ends.
+            () = call.cancel.cancelled() => return ToolOutput::failure("cancelled"),
+        };
+        let mut companion = match begun {
+            Ok(companion) => companion,
+            Err(why) => {
+                self.link.fail(&why);
+                return ToolOutput::failure(why);
+            }
+        };
+        let mut work = Work::new(call, self.link.name());
+        let outcome = tokio::select! {
+            outcome = work.go_on(&mut companion) => outcome,
+            () = call.cancel.cancelled() => {
+                companion.cancel();
+                Ok(())
+            }
+        };
+        work.close().await;
+        match outcome {
+            Ok(()) => {
+                self.link.give_back(companion);
+                ToolOutput::success(work.summary())
+            }
+            Err(why) => {
+                self.link.fail(&why);
+                ToolOutput::failure(why)
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Tool for Strings {
+    fn spec(&self) -> &ToolSpec {
+        &SPEC
+    }
+
+    fn concurrency(&self) -> Concurrency {
+        Concurrency::Exclusive
+    }
+
+    async fn call(&self, call: Call) -> ToolOutput {
+        self.work(&call).await
+    }
+}
