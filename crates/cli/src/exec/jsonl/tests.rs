@@ -397,6 +397,7 @@ fn every_event_of_the_protocol_is_known() {
         "reasoning_raw_content_delta",
         "agent_reasoning_section_break",
         "exec_command_output_delta",
+        "turn_diff",
     ];
     for kind in kinds {
         let variant: String = kind
