@@ -162,7 +162,11 @@ impl Wiring {
 
     fn setup(&self, request: &ConfigureSession) -> Result<Setup, Failure> {
         let source = self.source_for(request)?;
-        let prepared = self.prepared(&source, request.overrides.cwd.as_deref())?;
+        let cwd = request.overrides.cwd.as_deref();
+        let prepared = match &source {
+            Cow::Borrowed(_) => self.prepared(cwd)?,
+            Cow::Owned(source) => self.prepared_alone(source, cwd)?,
+        };
         let settings = &prepared.settings;
         let provider_id = provider_id(settings, request).to_owned();
         let surroundings = self.surroundings();
@@ -173,13 +177,12 @@ impl Wiring {
         };
         let program = self.backend(settings, &provider_id);
         let is_program = program.is_some();
-        let (model, tools) = match program {
-            Some(backend) => backend.attach(),
-            None => {
-                let model = self.models.get(settings, &provider_id);
-                let model = model.map_err(Failure::not_started)?;
-                (model, self.tools(&prepared, &source, trace))
-            }
+        let (model, tools) = if let Some(backend) = program {
+            backend.attach()
+        } else {
+            let model = self.models.get(settings, &provider_id);
+            let model = model.map_err(Failure::not_started)?;
+            (model, self.tools(&prepared, &source, trace))
         };
         let setup = Setup {
             store: if request.ephemeral {
@@ -247,17 +250,7 @@ impl Wiring {
     }
 
     /// Returns what is known about the directory that a session is to work in.
-    fn prepared(
-        &self,
-        source: &Cow<'_, ConfigSource>,
-        cwd: Option<&Path>,
-    ) -> Result<Arc<Prepared>, Failure> {
-        if let Cow::Owned(source) = source {
-            // Settings of one session are nothing for others.
-            let cwd = cwd.unwrap_or(&self.here.cwd);
-            check_directory(cwd)?;
-            return Ok(Arc::new(Prepared::read(source, cwd)?));
-        }
+    fn prepared(&self, cwd: Option<&Path>) -> Result<Arc<Prepared>, Failure> {
         let Some(cwd) = cwd.filter(|cwd| *cwd != self.here.cwd) else {
             return Ok(Arc::clone(&self.here));
         };
@@ -275,6 +268,18 @@ impl Wiring {
         }
         elsewhere.insert(cwd.to_owned(), Arc::clone(&read));
         Ok(read)
+    }
+
+    /// As [`Self::prepared`], for a session that has settings of its own: they are nothing for
+    /// others.
+    fn prepared_alone(
+        &self,
+        source: &ConfigSource,
+        cwd: Option<&Path>,
+    ) -> Result<Arc<Prepared>, Failure> {
+        let cwd = cwd.unwrap_or(&self.here.cwd);
+        check_directory(cwd)?;
+        Ok(Arc::new(Prepared::read(source, cwd)?))
     }
 
     fn surroundings(&self) -> &Surroundings {

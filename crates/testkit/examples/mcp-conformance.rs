@@ -49,7 +49,7 @@ struct Never;
 
 impl Stop for Never {
     async fn wanted(&mut self) {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

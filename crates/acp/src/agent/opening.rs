@@ -79,9 +79,10 @@ fn servers(servers: &[McpServer]) -> Result<Map<String, Value>, RpcError> {
         };
         tables.insert(server_name(name), table);
     }
-    Ok(match tables.is_empty() {
-        true => Map::new(),
-        false => Map::from_iter([("mcp_servers".to_owned(), tables.into())]),
+    Ok(if tables.is_empty() {
+        Map::new()
+    } else {
+        Map::from_iter([("mcp_servers".to_owned(), tables.into())])
     })
 }
 

@@ -132,7 +132,7 @@ enum End {
 /// What something beside the loop came to.
 enum Outcome {
     /// A person's answer.
-    Answer(Option<Op>),
+    Answer(Option<Box<Op>>),
     ModeSet(RequestId, Result<(), RpcError>),
     /// Nothing runs in the tree.
     Quiet,
@@ -150,12 +150,11 @@ impl Session {
                     Some(command) => self.command(command).await,
                     None => return,
                 },
-                event = self.events.next() => match event {
-                    Some(event) => self.event(&event).await,
-                    None => {
-                        open = false;
-                        self.ended().await
-                    }
+                event = self.events.next() => if let Some(event) = event {
+                    self.event(&event).await
+                } else {
+                    open = false;
+                    self.ended().await
                 },
                 Some(done) = self.jobs.join_next() => match done {
                     Ok(outcome) => self.done(outcome).await,
@@ -298,8 +297,9 @@ impl Session {
         self.questions
             .insert(question.id().clone(), settled.clone());
         let (peer, session) = (self.peer.clone(), self.id.clone());
-        self.jobs
-            .spawn(async move { Outcome::Answer(question.put(&peer, &session, &settled).await) });
+        self.jobs.spawn(async move {
+            Outcome::Answer(question.put(&peer, &session, &settled).await.map(Box::new))
+        });
     }
 
     fn aborted(&mut self, reason: AbortReason) -> End {
@@ -336,7 +336,7 @@ impl Session {
         match outcome {
             Outcome::Answer(Some(op)) => {
                 // A session that has ended asks nothing any more.
-                self.thread.submit(op).await.ok();
+                self.thread.submit(*op).await.ok();
                 Ok(())
             }
             Outcome::Answer(None) | Outcome::Nothing => Ok(()),

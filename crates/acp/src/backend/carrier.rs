@@ -136,9 +136,10 @@ impl Carrier {
                 Ok(Incoming::Notification { .. }) | Err(_) => {}
             }
         }
-        match self.lines.is_too_long() {
-            true => Err(End::TooLong),
-            false => Ok(()),
+        if self.lines.is_too_long() {
+            Err(End::TooLong)
+        } else {
+            Ok(())
         }
     }
 

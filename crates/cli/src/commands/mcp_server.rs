@@ -65,14 +65,13 @@ pub fn run(arguments: McpServerArguments, overrides: Overrides, layers: Layers) 
         let house = House::new(wiring.into_ground());
         let version = env!("CARGO_PKG_VERSION");
         let orchestra = Arc::new(Orchestra::new(house.clone(), headless.into(), version));
-        match listener {
-            Some(listener) => listener.run(orchestra, &mut signals).await,
-            None => {
-                let (read, write) = (tokio::io::stdin(), tokio::io::stdout());
-                tokio::select! {
-                    () = serve_stream(orchestra, read, write) => {}
-                    () = signals.next() => {}
-                }
+        if let Some(listener) = listener {
+            listener.run(orchestra, &mut signals).await;
+        } else {
+            let (read, write) = (tokio::io::stdin(), tokio::io::stdout());
+            tokio::select! {
+                () = serve_stream(orchestra, read, write) => {}
+                () = signals.next() => {}
             }
         }
         let asked = signals.asked;

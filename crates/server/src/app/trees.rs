@@ -14,21 +14,20 @@ use troupe_agents::desk::{
 use troupe_agents::tree::command::{StopMode, Urgency};
 use troupe_agents::tree::effect::WaitEnd;
 use troupe_protocol::agent::AgentOrigin;
+use troupe_protocol::session::TurnContext;
 use troupe_protocol::spawn::HistoryShare;
 use troupe_protocol::tree::{AgentMessage, CallbackMode, OnParentInterrupt};
 use troupe_protocol::{AgentId, SubmissionId};
-use uuid::Uuid;
 
 use super::call::{Call, Handling};
 use super::connection::Connection;
-use super::threads::open_thread;
+use super::threads::{self, open_thread};
 use super::wire::Empty;
 use super::wire::tree::{
     AgentNoteSetParams, AgentResultParams, AgentResultResponse, AgentSendParams, AgentSendResponse,
     AgentSpawnParams, AgentSpawnResponse, AgentStopParams, AgentStopResponse, AgentWaitParams,
     AgentWaitResponse, TreeListResponse, TreeReadParams, TreeReadResponse, TreeSummary,
 };
-use crate::house::Thread;
 use crate::limits::AGENT_WAIT_MS_DEFAULT;
 use crate::rpc::RpcError;
 
@@ -70,7 +69,8 @@ pub(super) fn read(call: Call) -> Handling {
 pub(super) fn spawn(call: Call) -> Handling {
     call.answer(|client: Connection, params: AgentSpawnParams| async move {
         let thread = open_thread(&client, &params.root_thread_id).await?;
-        let request = spawn_request(&thread, params);
+        let context = thread.context().await.map_err(threads::refused)?;
+        let request = spawn_request(&context, params);
         let spawned = thread.agents().user().spawn(request).await;
         let spawned = spawned.map_err(refused)?;
         Ok(AgentSpawnResponse {
@@ -80,9 +80,9 @@ pub(super) fn spawn(call: Call) -> Handling {
     })
 }
 
-fn spawn_request(thread: &Thread, params: AgentSpawnParams) -> SpawnRequest {
-    let context = &thread.configured().context;
+fn spawn_request(context: &TurnContext, params: AgentSpawnParams) -> SpawnRequest {
     SpawnRequest {
+        backend: None,
         tool: TOOL,
         origin: AgentOrigin::Spawn,
         items: params.input.into_iter().map(Into::into).collect(),
@@ -108,16 +108,7 @@ fn spawn_request(thread: &Thread, params: AgentSpawnParams) -> SpawnRequest {
             config: None,
         },
         thread_note: params.note,
-        turn: Turn {
-            task: SubmissionId(Uuid::now_v7().to_string()),
-            call: None,
-            message_index: 0,
-            cwd: context.cwd.clone(),
-            model: context.model.clone(),
-            reasoning_effort: context.effort,
-            approval_policy: context.approval_policy,
-            sandbox_policy: context.sandbox_policy.clone(),
-        },
+        turn: Turn::outside(context),
     }
 }
 

@@ -6,6 +6,7 @@ use troupe_agents::Agents;
 use troupe_engine::{Closed, EventStream, EventTap, SessionHandle};
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{ErrorEvent, SessionConfigured};
+use troupe_protocol::session::{TurnContext, TurnOverrides};
 use troupe_protocol::{Event, EventMsg, Op, SessionId, Submission, SubmissionId};
 use uuid::Uuid;
 
@@ -144,6 +145,19 @@ impl Thread {
                 return Ok(answer);
             }
         }
+    }
+
+    /// Returns the settings that hold now, which a turn may have changed since the session was
+    /// opened: who makes a child for this thread must not give it more than the thread has.
+    pub async fn context(&self) -> Result<TurnContext, Refused> {
+        let unchanged = Op::OverrideTurnContext {
+            overrides: TurnOverrides::default(),
+        };
+        self.ask(unchanged, |msg| match msg {
+            EventMsg::TurnContextUpdated(context) => Some(context.clone()),
+            _ => None,
+        })
+        .await
     }
 
     /// Tells whether nobody but the house holds it. Only the house gives threads away, so

@@ -1,5 +1,7 @@
 //! What the tools answer: a structured part, and the same in a few words.
 
+use std::fmt::Write as _;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -108,19 +110,21 @@ impl InWords for SessionAnswer {
     fn in_words(&self) -> String {
         let mut text = format!("session {} is {}", self.session_id, self.status);
         if let Some(on) = &self.waiting_on {
-            text += &format!(", waiting on {on}");
+            write!(text, ", waiting on {on}").expect("a String takes any text");
         }
         for open in &self.open_approvals {
-            text += &format!(
+            write!(
+                text,
                 "\n{} asks for approval ({}): {}",
                 open.path, open.kind, open.what
-            );
+            )
+            .expect("a String takes any text");
         }
         if let Some(error) = &self.error {
-            text += &format!("\n{error}");
+            write!(text, "\n{error}").expect("a String takes any text");
         }
         if let Some(message) = &self.last_message {
-            text += &format!("\n\n{message}");
+            write!(text, "\n\n{message}").expect("a String takes any text");
         }
         text
     }
@@ -338,7 +342,7 @@ impl InWords for TaskAnswer {
         let mut text = format!("task {} is {}", self.task_id, self.status);
         let said = self.error.iter().chain(&self.last_message);
         for said in said {
-            text += &format!("\n\n{said}");
+            write!(text, "\n\n{said}").expect("a String takes any text");
         }
         text
     }

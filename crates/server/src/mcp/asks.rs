@@ -1,5 +1,7 @@
 //! What a session asks of people, as forms of the protocol and back.
 
+use std::fmt::Write as _;
+
 use serde_json::{Map, Value, json};
 use troupe_mcp::serve::{Form, Reply};
 use troupe_protocol::approval::{
@@ -219,10 +221,11 @@ fn patch_message(request: &PatchApprovalRequest) -> String {
         paths.join("\n")
     );
     if let Some(root) = &request.grant_root {
-        message += &format!("\nThis makes {} writable.", root.display());
+        write!(message, "\nThis makes {} writable.", root.display())
+            .expect("a String takes any text");
     }
     if let Some(reason) = &request.reason {
-        message += &format!("\nWhy: {reason}");
+        write!(message, "\nWhy: {reason}").expect("a String takes any text");
     }
     message
 }

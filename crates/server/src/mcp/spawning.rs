@@ -7,7 +7,7 @@ use troupe_protocol::agent::AgentOrigin;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::policy::{EffortChoice, SandboxMode, SandboxPolicy};
-use troupe_protocol::session::TurnOverrides;
+use troupe_protocol::session::{TurnContext, TurnOverrides};
 use troupe_protocol::spawn::{CallbackConfig, HistoryShare};
 use troupe_protocol::tree::{CallbackMode, OnParentInterrupt};
 use troupe_protocol::{AgentId, SessionId};
@@ -118,8 +118,9 @@ impl Orchestra {
             .config
             .as_ref()
             .is_some_and(|config| config.enabled);
+        let context = thread.context().await?;
         let spawned = desk(&thread)
-            .spawn(child(&thread, arguments, callback))
+            .spawn(child(&context, arguments, callback))
             .await?;
         if !caller.can_be_asked() {
             attend(thread.clone(), events, self.headless);
@@ -166,7 +167,11 @@ async fn narrow(thread: &Thread, asked: SandboxMode) -> Result<(), Trouble> {
     Ok(())
 }
 
-fn child(thread: &Thread, arguments: SpawnArguments, callback: CallbackChoice) -> SpawnRequest {
+fn child(
+    context: &TurnContext,
+    arguments: SpawnArguments,
+    callback: CallbackChoice,
+) -> SpawnRequest {
     SpawnRequest {
         tool: "troupe_sessions_spawn",
         origin: AgentOrigin::Spawn,
@@ -187,7 +192,7 @@ fn child(thread: &Thread, arguments: SpawnArguments, callback: CallbackChoice) -
         on_parent_interrupt: OnParentInterrupt::default(),
         callback,
         thread_note: None,
-        turn: Turn::outside(&thread.configured().context),
+        turn: Turn::outside(context),
     }
 }
 

@@ -103,6 +103,10 @@ pub struct Item {
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "made, written and dropped, one at a time"
+)]
 pub enum Details {
     AgentMessage {
         text: String,

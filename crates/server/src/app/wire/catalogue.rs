@@ -31,6 +31,7 @@ pub struct ModelListResponse {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[expect(clippy::struct_field_names, reason = "the names of the wire")]
 pub struct Model {
     pub id: String,
     /// As `model` of a turn takes it.

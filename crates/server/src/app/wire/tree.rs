@@ -47,6 +47,7 @@ pub struct TreeReadResponse {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[expect(clippy::struct_field_names, reason = "the names of the wire")]
 pub struct Agent {
     pub agent_id: String,
     pub thread_id: String,
