@@ -268,7 +268,12 @@ fork?: ForkPoint | null, source?: SessionSource | null,
 /**
  * Nothing is written to disk.
  */
-ephemeral?: boolean, cwd?: string | null, approval_policy?: ApprovalPolicy | null, sandbox_policy?: SandboxPolicy | null, model?: string | null,
+ephemeral?: boolean,
+/**
+ * Settings for this session and its children, by their keys in the configuration, whose
+ * place they take.
+ */
+config?: { [key in string]: JsonValue }, cwd?: string | null, approval_policy?: ApprovalPolicy | null, sandbox_policy?: SandboxPolicy | null, model?: string | null,
 /**
  * `null` takes an effort back: the model does as it does by itself.
  */
