@@ -91,7 +91,7 @@ fn what_is_absent_or_null_stays_as_it_is() {
     );
     check(
         r#"{"type":"user_turn","items":[],"cwd":null,"effort":null,"sandbox_policy":null,"last_response_id":null,"final_output_json_schema":null}"#,
-        expect![[r#"{"type":"user_turn","items":[]}"#]],
+        expect![[r#"{"type":"user_turn","items":[],"effort":null}"#]],
     );
     check(
         r#"{"type":"list_skills"}"#,

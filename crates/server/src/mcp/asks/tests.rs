@@ -51,10 +51,10 @@ fn a_command_is_shown_with_who_wants_it_and_why() {
     check_form(
         &exec(),
         expect![[r#"
-        [/root/cleaner] Run this command in /work?
-        rm -r build
-        Why: the sandbox stopped it
-        {"properties":{"decision":{"oneOf":[{"const":"approved","title":"Yes, this once"},{"const":"denied","title":"No, go on without it"}],"title":"Decision","type":"string"}},"required":["decision"],"type":"object"}"#]],
+            [/root/cleaner] Run this command in /work?
+            rm -r build
+            Why: the sandbox stopped it
+            {"type":"object","properties":{"decision":{"type":"string","title":"Decision","oneOf":[{"const":"approved","title":"Yes, this once"},{"const":"denied","title":"No, go on without it"}]}},"required":["decision"]}"#]],
     );
 }
 
@@ -89,9 +89,9 @@ fn questions_are_fields() {
     check_form(
         &questions(),
         expect![[r#"
-        Which colour?
-        Which name?
-        {"properties":{"colour":{"description":"Which colour?","oneOf":[{"const":"red","title":"Red"}],"title":"Colour","type":"string"},"colour_other":{"title":"Colour (other)","type":"string"},"name":{"description":"Which name?","title":"Name","type":"string"}},"type":"object"}"#]],
+            Which colour?
+            Which name?
+            {"type":"object","properties":{"colour":{"type":"string","title":"Colour","description":"Which colour?","oneOf":[{"const":"red","title":"Red"}]},"colour_other":{"type":"string","title":"Colour (other)"},"name":{"type":"string","title":"Name","description":"Which name?"}}}"#]],
     );
     let chosen = filled(json!({"colour": "red", "name": "Ada"}));
     check_answer(

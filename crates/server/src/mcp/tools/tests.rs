@@ -92,19 +92,19 @@ fn the_card_of_a_small_tool() {
     let input = serde_json::to_string_pretty(&card.expect("it is there").input);
     expect![[r#"
         {
+          "type": "object",
           "additionalProperties": false,
           "properties": {
-            "sessionId": {
-              "description": "Whose task it is. Without it: any session that this server has in memory.",
-              "type": "string"
-            },
             "taskId": {
               "type": "string"
+            },
+            "sessionId": {
+              "type": "string",
+              "description": "Whose task it is. Without it: any session that this server has in memory."
             }
           },
           "required": [
             "taskId"
-          ],
-          "type": "object"
+          ]
         }"#]].assert_eq(&input.expect("it is JSON"));
 }

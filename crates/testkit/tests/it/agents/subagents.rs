@@ -86,7 +86,7 @@ async fn a_spawn_that_makes_no_sense_says_what_to_do() {
         Unknown model `gpt-9` for subagent_spawn. Available models: scripted-1, scripted-2
         unknown sandbox_mode none; use read-only, workspace-write or danger-full-access
         sandbox_mode danger-full-access is more than this agent has (read-only); ask for read-only or less
-        subagent_spawn: field "colour": unknown field `colour`, expected one of `prompt`, `model`, `label`, `sandbox_mode`. Call it again with: {prompt: string, model?: string, label?: string, sandbox_mode?: string}
+        subagent_spawn: field "colour": unknown field `colour`, expected one of `prompt`, `model`, `label`, `agenticTool`, `backend`, `sandbox_mode`. Call it again with: {prompt: string, model?: string, label?: string, backend?: string, sandbox_mode?: string}
         {"sessions":[]}"#]].assert_eq(&answers(&stage, &actor).await.join("\n"));
     end(actor).await;
 }
