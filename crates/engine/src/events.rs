@@ -182,22 +182,6 @@ impl EventStream {
         self.shared.lock().is_idle()
     }
 
-    /// Returns when the session has no task, or has ended.
-    pub async fn idle(&self) {
-        let mut published = self.published.clone();
-        published.mark_unchanged();
-        loop {
-            let is_over = {
-                let ring = self.shared.lock();
-                ring.is_idle() || ring.is_closed()
-            };
-            // The sender lives in `shared`.
-            if is_over || published.changed().await.is_err() {
-                return;
-            }
-        }
-    }
-
     /// Gives up this reader for a source of readers.
     pub fn into_source(self) -> EventSource {
         self.shared.lock().add_source();

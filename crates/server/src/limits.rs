@@ -21,6 +21,9 @@ pub const STALLED_MS_MAX: u64 = 60_000;
 /// the session runs on. What they cannot be told in it, they are told later, in fewer words.
 pub const FOLLOWERS_SHARE_PERCENT: u32 = 4;
 
+/// How often a follower that waits for its turn looks whether the task is over.
+pub const IDLE_LOOK_MS: u64 = 20;
+
 /// How often a network client is asked for a sign of life, unless the caller says otherwise.
 pub const KEEPALIVE_MS: u64 = 30_000;
 

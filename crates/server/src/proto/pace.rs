@@ -8,13 +8,12 @@
 //! the ring a text so far instead of its pieces.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::sleep;
-use troupe_engine::EventStream;
 
-use crate::limits::FOLLOWERS_SHARE_PERCENT;
+use crate::limits::{FOLLOWERS_SHARE_PERCENT, IDLE_LOOK_MS};
 
 #[derive(Debug, Clone)]
 pub(super) struct Pace {
@@ -40,18 +39,20 @@ impl Pace {
         }
     }
 
-    /// Waits for a turn of a reader of these events. Between tasks nobody needs one.
-    pub(super) async fn turn(&self, events: &EventStream) -> Option<Turn> {
-        if events.is_idle() {
+    /// Waits for a turn. Between tasks nobody needs one.
+    pub(super) async fn turn(&self, is_idle: impl Fn() -> bool) -> Option<Turn> {
+        if is_idle() {
             return None;
         }
         // The semaphore is never closed.
         let place = Arc::clone(&self.turns).acquire_owned().await.ok()?;
-        // Only who has the turn sets this, so it does not change meanwhile.
-        let free_at = *self.free_at.lock().unwrap_or_else(PoisonError::into_inner);
-        tokio::select! {
-            () = sleep(free_at.saturating_duration_since(Instant::now())) => {}
-            () = events.idle() => {}
+        loop {
+            let free_at = *self.free_at.lock().unwrap_or_else(PoisonError::into_inner);
+            let wait = free_at.saturating_duration_since(Instant::now());
+            if wait.is_zero() || is_idle() {
+                break;
+            }
+            sleep(wait.min(Duration::from_millis(IDLE_LOOK_MS))).await;
         }
         Some(Turn {
             _place: place,
