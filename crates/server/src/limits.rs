@@ -126,8 +126,8 @@ pub const MCP_TASKS_MAX: usize = 100;
 /// Characters of a tool's output in a transcript; the rest is counted.
 pub const MCP_OUTPUT_CHARS_MAX: usize = 4_000;
 
-/// Characters of one page of a transcript. The page ends after the item that goes over it.
-pub const MCP_PAGE_CHARS_MAX: usize = 64_000;
+/// Bytes of one page of a transcript. The page ends after the item that goes over it.
+pub const MCP_PAGE_BYTES_MAX: usize = 64_000;
 
 /// How far into a line of a log the kind of its event is looked for. Ids stand before it.
 pub const MCP_LINE_HEAD_BYTES: usize = 512;

@@ -80,6 +80,14 @@ fn a_submission_is_an_id_and_an_op() {
 }
 
 #[test]
+fn an_effort_of_null_is_kept_apart_from_none_at_all() {
+    check(
+        r#"{"type":"user_turn","items":[],"effort":null}"#,
+        expect![[r#"{"type":"user_turn","items":[],"effort":null}"#]],
+    );
+}
+
+#[test]
 fn what_is_absent_or_null_stays_as_it_is() {
     check(
         r#"{"type":"configure_session"}"#,
@@ -90,8 +98,8 @@ fn what_is_absent_or_null_stays_as_it_is() {
         expect![[r#"{"type":"user_turn","items":[]}"#]],
     );
     check(
-        r#"{"type":"user_turn","items":[],"cwd":null,"effort":null,"sandbox_policy":null,"last_response_id":null,"final_output_json_schema":null}"#,
-        expect![[r#"{"type":"user_turn","items":[],"effort":null}"#]],
+        r#"{"type":"user_turn","items":[],"cwd":null,"sandbox_policy":null,"last_response_id":null,"final_output_json_schema":null}"#,
+        expect![[r#"{"type":"user_turn","items":[]}"#]],
     );
     check(
         r#"{"type":"list_skills"}"#,

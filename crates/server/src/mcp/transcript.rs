@@ -8,7 +8,7 @@ use troupe_protocol::history::{ContentItem, ResponseItem, SummaryPart, ToolOutpu
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_store::{Error, ListQuery, Position, Store};
 
-use crate::limits::{MCP_OUTPUT_CHARS_MAX, MCP_PAGE_CHARS_MAX};
+use crate::limits::{MCP_OUTPUT_CHARS_MAX, MCP_PAGE_BYTES_MAX};
 
 const SCHEME: &str = "troupe://sessions/";
 const MIME_TYPE: &str = "text/markdown";
@@ -94,7 +94,7 @@ pub(super) async fn read(store: &dyn Store, uri: &str) -> Result<ResourceText, R
     'pages: loop {
         let batch = store.read_all(session, from).await.map_err(refused)?;
         for line in &batch.lines {
-            if text.len() > MCP_PAGE_CHARS_MAX {
+            if text.len() > MCP_PAGE_BYTES_MAX {
                 let next = format!("{}?after={}", address(session), line.start);
                 write!(text, "\n---\nThe transcript goes on: {next}\n")
                     .expect("a string takes any text");
