@@ -160,8 +160,13 @@ pub(super) fn resolved(msg: &EventMsg) -> Option<&CallId> {
     }
 }
 
-/// Reads what was asked at the root of a tree and is not over, oldest first.
-pub(super) async fn open(store: &dyn Store, root: SessionId) -> Result<Vec<Ask>, Trouble> {
+/// Reads what was asked at the root of a tree up to an event and is not over, oldest first. Who
+/// follows the events after it is told the rest.
+pub(super) async fn open(
+    store: &dyn Store,
+    root: SessionId,
+    upto: u64,
+) -> Result<Vec<Ask>, Trouble> {
     let mut open: Vec<Ask> = Vec::new();
     let mut from = Position::default();
     loop {
@@ -173,7 +178,9 @@ pub(super) async fn open(store: &dyn Store, root: SessionId) -> Result<Vec<Ask>,
                 if let Some(id) = resolved(&event.msg) {
                     open.retain(|ask| ask.id() != id);
                 }
-                open.extend(Ask::of(&event.msg));
+                if event.seq <= upto {
+                    open.extend(Ask::of(&event.msg));
+                }
             }
         }
         if batch.at_end || batch.next == from {

@@ -49,9 +49,10 @@ impl<'a> Watch<'a> {
         thread: &'a Thread,
         caller: &'a Caller,
     ) -> Result<Self, Trouble> {
-        let mut watch = Self::new(thread, caller, thread.last_seq());
+        let seq = thread.last_seq();
+        let mut watch = Self::new(thread, caller, seq);
         if caller.can_be_asked() {
-            watch.earlier = asks::open(store, thread.id()).await?;
+            watch.earlier = asks::open(store, thread.id(), seq).await?;
         }
         Ok(watch)
     }
