@@ -28,6 +28,8 @@ const GENERATORS: &[Generator] = &[
 
 pub fn run() -> Result<()> {
     GENERATORS.iter().try_for_each(Generator::run)?;
+    // From what the generators wrote.
+    crate::sdk::generate(&crate::test::root())?;
     // By a build of this program that brings what it takes.
     let status = cargo()
         .args(["run", "--quiet", "-p", "xtask", "--features", "grpc"])

@@ -13,6 +13,7 @@ mod codegen;
 mod fuzz;
 #[cfg(feature = "grpc")]
 mod grpc;
+mod sdk;
 #[cfg(any(test, feature = "grpc"))]
 mod stamp;
 mod test;
@@ -23,7 +24,7 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
 commands:
-  codegen    rewrite the files that are generated from the code
+  codegen    rewrite the files that are generated from the code; `codegen sdk` only those in sdk/
   fuzz       feed readers with hostile bytes: [--seconds N] [TARGET…]
   test       install what the tests need, then run all of them
 ";
@@ -32,6 +33,7 @@ fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["codegen"] => codegen::run(),
+        ["codegen", "sdk"] => sdk::generate(&test::root()),
         #[cfg(feature = "grpc")]
         ["codegen", "grpc"] => grpc::generate(),
         ["fuzz", ref arguments @ ..] => fuzz::run(arguments),

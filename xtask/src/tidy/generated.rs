@@ -1,7 +1,7 @@
 //! Code that was generated from something else in the repository.
 
-use super::read;
-use crate::stamp;
+use super::{assert_none, read, root};
+use crate::{sdk, stamp};
 
 #[test]
 fn the_grpc_code_is_that_of_its_description() {
@@ -12,5 +12,17 @@ fn the_grpc_code_is_that_of_its_description() {
     assert!(
         first.contains(&stamp::of(&description)),
         "grpc/generated.rs is stale: run `cargo xtask codegen` and commit what it writes",
+    );
+}
+
+#[test]
+fn the_types_of_the_clients_are_those_of_the_schema() {
+    let files = sdk::files(root()).expect("the schema has only shapes that can be printed");
+    let is_stale = |file: &sdk::File| read(file.path).is_none_or(|found| found.text != file.text);
+    let stale = files.into_iter().filter(is_stale);
+    let complaints: Vec<String> = stale.map(|file| file.path.to_owned()).collect();
+    assert_none(
+        &complaints,
+        "run `cargo xtask codegen` and commit what it writes",
     );
 }

@@ -14,75 +14,83 @@ use crate::app::wire::{
     turn,
 };
 
-/// Does something with every type that crosses the wire by itself; those that they are made of
-/// come along.
-macro_rules! for_each_type {
+/// Does something with every type that clients send; those that they are made of come along.
+/// What has a default may be absent there.
+macro_rules! for_each_input {
     ($each:ident) => {
         $each!(
-            Empty,
             initialize::InitializeParams,
-            initialize::InitializeResponse,
             thread::ThreadStartParams,
             thread::ThreadResumeParams,
             thread::ThreadForkParams,
-            thread::ThreadOpenResponse,
             thread::ThreadIdParams,
-            thread::ThreadResponse,
             thread::ThreadReadParams,
             thread::ThreadListParams,
-            thread::ThreadListResponse,
             thread::ThreadLoadedListParams,
-            thread::ThreadLoadedListResponse,
             thread::ThreadSetNameParams,
             thread::ThreadSetNoteParams,
             thread::ThreadRollbackParams,
-            thread::ThreadUnsubscribeResponse,
             turn::TurnStartParams,
-            turn::TurnStartResponse,
             turn::TurnSteerParams,
-            turn::TurnSteerResponse,
             turn::TurnInterruptParams,
+            approval::ApprovalResponse,
+            approval::UserInputResponse,
+            approval::ElicitationResponse,
+            catalogue::ModelListParams,
+            catalogue::SkillsListParams,
+            catalogue::McpServerStatusListParams,
+            config::ConfigReadParams,
+            files::FsPathParams,
+            files::FsWriteFileParams,
+            files::FsCreateDirectoryParams,
+            files::FsRemoveParams,
+            tree::TreeReadParams,
+            tree::AgentSpawnParams,
+            tree::AgentSendParams,
+            tree::AgentWaitParams,
+            tree::AgentResultParams,
+            tree::AgentNoteSetParams,
+            tree::AgentStopParams,
+        )
+    };
+}
+
+/// Does something with every type that the server sends. What it always writes is never absent.
+macro_rules! for_each_output {
+    ($each:ident) => {
+        $each!(
+            Empty,
+            initialize::InitializeResponse,
+            thread::ThreadOpenResponse,
+            thread::ThreadResponse,
+            thread::ThreadListResponse,
+            thread::ThreadLoadedListResponse,
+            thread::ThreadUnsubscribeResponse,
+            turn::TurnStartResponse,
+            turn::TurnSteerResponse,
             approval::CommandApprovalParams,
             approval::FileChangeApprovalParams,
-            approval::ApprovalResponse,
             approval::UserInputParams,
-            approval::UserInputResponse,
             approval::ElicitationParams,
-            approval::ElicitationResponse,
             notification::ServerNotification,
-            catalogue::ModelListParams,
             catalogue::ModelListResponse,
             catalogue::ModelProviderCapabilitiesResponse,
             catalogue::CollaborationModeListResponse,
-            catalogue::SkillsListParams,
             catalogue::SkillsListResponse,
-            catalogue::McpServerStatusListParams,
             catalogue::McpServerStatusListResponse,
-            config::ConfigReadParams,
             config::ConfigReadResponse,
             account::AccountReadResponse,
             account::AuthStatusResponse,
             account::RateLimitsResponse,
-            files::FsPathParams,
             files::FsReadFileResponse,
-            files::FsWriteFileParams,
-            files::FsCreateDirectoryParams,
             files::FsGetMetadataResponse,
             files::FsReadDirectoryResponse,
-            files::FsRemoveParams,
             tree::TreeListResponse,
-            tree::TreeReadParams,
             tree::TreeReadResponse,
-            tree::AgentSpawnParams,
             tree::AgentSpawnResponse,
-            tree::AgentSendParams,
             tree::AgentSendResponse,
-            tree::AgentWaitParams,
             tree::AgentWaitResponse,
-            tree::AgentResultParams,
             tree::AgentResultResponse,
-            tree::AgentNoteSetParams,
-            tree::AgentStopParams,
             tree::AgentStopResponse,
         )
     };
@@ -126,17 +134,44 @@ fn each_type_has_a_schema_that_stands_alone() {
 }
 
 fn json_schema() -> Value {
-    let mut generator = SchemaSettings::draft2020_12().into_generator();
-    macro_rules! define {
-        ($($type:ty,)*) => { $(define::<$type>(&mut generator);)* };
+    let mut inputs = SchemaSettings::draft2020_12().into_generator();
+    let mut outputs = SchemaSettings::draft2020_12()
+        .for_serialize()
+        .into_generator();
+    macro_rules! define_inputs {
+        ($($type:ty,)*) => { $(define::<$type>(&mut inputs);)* };
     }
-    for_each_type!(define);
+    macro_rules! define_outputs {
+        ($($type:ty,)*) => { $(define::<$type>(&mut outputs);)* };
+    }
+    for_each_input!(define_inputs);
+    for_each_output!(define_outputs);
+    let mut defs: BTreeMap<String, Value> = outputs.take_definitions(true).into_iter().collect();
+    // What goes both ways is described as clients may send it.
+    for (name, input) in inputs.take_definitions(true) {
+        if let Some(output) = defs.get(&name) {
+            assert_eq!(
+                fields(&input),
+                fields(output),
+                "two types are called {name}"
+            );
+        }
+        defs.insert(name, input);
+    }
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Troupe app-server",
         "description": "Generated from the Rust types; do not edit.",
-        "$defs": generator.take_definitions(true),
+        "$defs": defs,
     })
+}
+
+fn fields(schema: &Value) -> Vec<&String> {
+    let properties = schema["properties"].as_object();
+    properties
+        .into_iter()
+        .flat_map(|fields| fields.keys())
+        .collect()
 }
 
 fn define<T: JsonSchema>(generator: &mut schemars::SchemaGenerator) {
@@ -152,7 +187,8 @@ fn typescript() -> String {
     macro_rules! visit {
         ($($type:ty,)*) => { $(types.visit::<$type>();)* };
     }
-    for_each_type!(visit);
+    for_each_input!(visit);
+    for_each_output!(visit);
     let mut file = "// Generated from the Rust types; do not edit.\n".to_owned();
     for declaration in types.by_name.values() {
         file += "\n";
