@@ -224,7 +224,7 @@ async fn speak(
         if let Some(told) = told {
             let role = member.seats.borrow().seen_by(member.client()).role;
             if role == ClientRole::Follow {
-                turn = hub.pace.turn(|| member.events.is_idle()).await;
+                turn = Some(hub.pace.turn(|| member.events.is_idle()).await);
             }
             add(outlet, &told);
             gather(&mut member, outlet);

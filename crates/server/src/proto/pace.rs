@@ -1,9 +1,10 @@
 //! Keeps followers from taking the time of the session and its driver.
 //!
 //! Everything runs on one thread, and to write to a hundred followers what one model says can
-//! cost more than to hear it. So while a task runs, followers write one after the other, and
-//! after each write nobody does for a while that is so much longer than the write: together
-//! they take a small share of the time, however many they are. One that waits for its turn
+//! cost more than to hear it. So followers write one after the other: the driver, which may
+//! still have the end of a task to hear, never waits for more than one of them. While a task
+//! runs, after each write nobody does for a while that is so much longer than the write:
+//! together they take a small share of the time, however many they are. One that waits for its turn
 //! falls behind, and is then told the same in fewer words: many events in one write, and past
 //! the ring a text so far instead of its pieces.
 
@@ -39,13 +40,10 @@ impl Pace {
         }
     }
 
-    /// Waits for a turn. Between tasks nobody needs one.
-    pub(super) async fn turn(&self, is_idle: impl Fn() -> bool) -> Option<Turn> {
-        if is_idle() {
-            return None;
-        }
-        // The semaphore is never closed.
-        let place = Arc::clone(&self.turns).acquire_owned().await.ok()?;
+    /// Waits for a turn. Between tasks it is over with the turns of those before.
+    pub(super) async fn turn(&self, is_idle: impl Fn() -> bool) -> Turn {
+        let place = Arc::clone(&self.turns).acquire_owned().await;
+        let place = place.expect("nothing closes the semaphore");
         loop {
             let free_at = *self.free_at.lock().unwrap_or_else(PoisonError::into_inner);
             let wait = free_at.saturating_duration_since(Instant::now());
@@ -54,11 +52,11 @@ impl Pace {
             }
             sleep(wait.min(Duration::from_millis(IDLE_LOOK_MS))).await;
         }
-        Some(Turn {
+        Turn {
             _place: place,
             begun: Instant::now(),
             free_at: Arc::clone(&self.free_at),
-        })
+        }
     }
 }
 
