@@ -28,6 +28,10 @@ const BANNED: &[(&str, &str)] = &[
     ),
     ("hakoniwa", "LGPL"),
     (
+        "icu_provider",
+        "nineteen crates to read foreign host names; `cargo update -p idna_adapter --precise 1.1.0`",
+    ),
+    (
         "native-tls",
         "links OpenSSL at run time; rustls with aws-lc-rs",
     ),
