@@ -1,7 +1,8 @@
 //! Chores of this repository.
 //!
 //! `cargo xtask codegen` rewrites the files that are generated from the code. `cargo xtask
-//! test` is the one test command; `cargo xtask fuzz` is a part of it. `tidy`, the house rules, is no command: its checks are
+//! test` is the one test command; `cargo xtask fuzz` is a part of it. `cargo xtask layout` is for
+//! the linker. `tidy`, the house rules, is no command: its checks are
 //! the tests of this package, and run with all the others.
 //!
 //! Deliberately absent: anything that a build needs. Nothing here runs when the product is
@@ -13,6 +14,7 @@ mod codegen;
 mod fuzz;
 #[cfg(feature = "grpc")]
 mod grpc;
+mod layout;
 mod sdk;
 #[cfg(any(test, feature = "grpc"))]
 mod stamp;
@@ -26,6 +28,8 @@ usage: cargo xtask COMMAND
 commands:
   codegen    rewrite the files that are generated from the code; `codegen sdk` only those in sdk/
   fuzz       feed readers with hostile bytes: [--seconds N] [TARGET…]
+  layout     write down which functions a run enters, for the linker; `layout --check` tells
+             whether the list is too old
   test       install what the tests need, then run all of them
 ";
 
@@ -37,6 +41,8 @@ fn main() -> Result<()> {
         #[cfg(feature = "grpc")]
         ["codegen", "grpc"] => grpc::generate(),
         ["fuzz", ref arguments @ ..] => fuzz::run(arguments),
+        ["layout"] => layout::write(),
+        ["layout", "--check"] => layout::check(),
         ["test"] => test::run(),
         [] => bail!("a command is missing\n\n{USAGE}"),
         _ => bail!("unknown command: {}\n\n{USAGE}", arguments.join(" ")),
