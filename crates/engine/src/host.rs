@@ -260,8 +260,12 @@ pub enum Order {
     },
     /// Write lines. Their receipt says that they are on disk.
     Write(Parcel),
-    /// Record events and tell them.
-    Record(Vec<EventMsg>),
+    /// Record events and tell them, under the submission that they answer; under the running
+    /// task if there is none.
+    Record {
+        submission: Option<SubmissionId>,
+        events: Vec<EventMsg>,
+    },
     /// Tell an event that is not kept.
     Tell(EventMsg),
     /// Take what a person said to one of its calls. Ignored if the call no longer asks.

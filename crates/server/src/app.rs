@@ -26,6 +26,7 @@ mod lanes;
 mod methods;
 mod office;
 mod questions;
+mod reviews;
 pub mod schema;
 mod settings;
 mod subscription;

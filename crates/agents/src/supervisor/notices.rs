@@ -2,9 +2,9 @@
 //! children's lives.
 
 use troupe_engine::Order;
-use troupe_protocol::AgentId;
 use troupe_protocol::agent::{AgentInbox, AgentOrigin, SubagentLifecycle, SubagentSummary};
 use troupe_protocol::event::{BackgroundEvent, EventMsg};
+use troupe_protocol::{AgentId, SubmissionId};
 
 use super::Supervisor;
 use super::steps::Step;
@@ -120,6 +120,16 @@ impl Supervisor {
 
     /// Has a session record and tell events, if it is in memory; the root otherwise.
     pub(super) fn tell(&mut self, agent: AgentId, events: Vec<EventMsg>) {
+        self.tell_under(None, agent, events);
+    }
+
+    /// Tells an agent's clients what their submission came to.
+    pub(super) fn tell_under(
+        &mut self,
+        submission: Option<SubmissionId>,
+        agent: AgentId,
+        events: Vec<EventMsg>,
+    ) {
         let here = self
             .members
             .get(&agent)
@@ -128,7 +138,7 @@ impl Supervisor {
                 _ => None,
             });
         let orders = here.unwrap_or(&self.root.orders);
-        orders.give(Order::Record(events));
+        orders.give(Order::Record { submission, events });
     }
 }
 

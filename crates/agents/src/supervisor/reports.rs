@@ -104,7 +104,7 @@ impl Supervisor {
         let lines = self.lines_for(agent, report, contents).unwrap_or_default();
         self.withdraw_asks(agent);
         if let Some(review) = review {
-            self.tell_parent(agent, review);
+            self.tell_reviewed(agent, review);
         }
         lines
     }

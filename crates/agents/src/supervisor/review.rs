@@ -18,8 +18,9 @@ use super::Supervisor;
 use super::handle::Agents;
 use super::input::{Input, SessionReport};
 use super::spawning::Newborn;
-use crate::desk::{CallbackChoice, SpawnRequest, Turn};
+use crate::desk::{CallbackChoice, Scope, SpawnRequest, StopRequest, Trouble, Turn};
 use crate::roles::Role;
+use crate::tree::command::{StopMode, Verb};
 
 const TOOL: &str = "review";
 const ROLE: &str = "reviewer";
@@ -62,6 +63,24 @@ impl Agents {
             .await
             .unwrap_or_else(|_| Err("the tree has ended".to_owned()))
     }
+
+    /// Stops the reviewers that are at work. What each was asked to do ends without findings.
+    pub async fn cancel_reviews(&self) -> Result<(), Trouble> {
+        let desk = self.user();
+        let agents = desk.list(Scope::All, false).await?;
+        let reviews = agents.iter().filter(|view| {
+            let tool = view.spec.as_ref().map(|spec| spec.tool.as_str());
+            tool == Some(TOOL) && !view.status.row().ends_wait
+        });
+        desk.stop(StopRequest {
+            verb: Verb::Cancel,
+            targets: reviews.map(|view| view.path.clone()).collect(),
+            mode: StopMode::Act,
+            note: None,
+        })
+        .await?;
+        Ok(())
+    }
 }
 
 impl Supervisor {
@@ -73,7 +92,7 @@ impl Supervisor {
         role: Arc<Role>,
         reply: oneshot::Sender<Result<(), String>>,
     ) {
-        let wish = self.reviewer(submission, &request.target);
+        let wish = self.reviewer(submission.clone(), &request.target);
         let born = self.try_spawn(Caller::User, wish, &role);
         let told = match born {
             Err(trouble) => Err(trouble.to_string()),
@@ -84,7 +103,8 @@ impl Supervisor {
                 note,
                 ..
             }) => {
-                self.tell(
+                self.tell_under(
+                    Some(submission),
                     agent,
                     vec![EventMsg::EnteredReviewMode {
                         target: request.target,
@@ -153,9 +173,13 @@ impl Supervisor {
         Some(EventMsg::ExitedReviewMode { review_output })
     }
 
-    pub(super) fn tell_parent(&mut self, agent: AgentId, event: EventMsg) {
-        let parent = self.tree.get(agent).and_then(|node| node.parent);
-        self.tell(parent.unwrap_or(AgentId::ROOT), vec![event]);
+    /// Tells whoever asked for the review how it ended.
+    pub(super) fn tell_reviewed(&mut self, agent: AgentId, event: EventMsg) {
+        let node = self.tree.get(agent);
+        let parent = node.and_then(|node| node.parent);
+        let point = node.and_then(|node| node.genealogy.as_ref()?.point.as_ref());
+        let submission = point.map(|point| point.task.clone());
+        self.tell_under(submission, parent.unwrap_or(AgentId::ROOT), vec![event]);
     }
 }
 

@@ -46,8 +46,9 @@ impl Actor {
                     conversation.write_for_tree(out, lines).await?;
                 }
             }
-            (Order::Record(events), Some(conversation)) => {
-                let id = conversation.task_id().unwrap_or_default();
+            (Order::Record { submission, events }, Some(conversation)) => {
+                let id = submission.or_else(|| conversation.task_id());
+                let id = id.unwrap_or_default();
                 out.write(&id, Vec::new(), events)?;
             }
             (Order::Answer { call_id, word }, Some(conversation)) => {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use troupe_protocol::event::AbortReason;
+use troupe_protocol::event::{AbortReason, ReviewOutput};
 use troupe_protocol::project::joined_text;
 use troupe_protocol::rollout::{EventRecord, RolloutRecord, SessionMeta};
 use troupe_protocol::session::{SessionSource, TurnContext};
@@ -12,7 +12,7 @@ use troupe_store::{Error, LiveHistory, SessionSummary, Store};
 
 use super::questions::Question;
 use super::translate::collab::{self, Collaboration};
-use super::translate::{error_info, items};
+use super::translate::{error_info, items, review};
 use super::wire::item::ThreadItem;
 use super::wire::thread::{
     GitInfo, SubAgentSource, Thread, ThreadSource, ThreadSpawn, ThreadStatus,
@@ -38,6 +38,8 @@ pub(super) struct Stored {
     bookmarks: BTreeMap<SubmissionId, ResponseId>,
     /// When the last turn began.
     started_ms: i64,
+    /// The review that runs, or was cut off, and when it began.
+    review: Option<(SubmissionId, i64)>,
 }
 
 impl Stored {
@@ -60,6 +62,7 @@ impl Stored {
             preview: None,
             bookmarks: BTreeMap::new(),
             started_ms: 0,
+            review: None,
         };
         for piece in pieces.into_iter().rev() {
             for (_, line) in piece.records {
@@ -72,9 +75,19 @@ impl Stored {
 
     /// Returns the turn that runs, and when it began.
     pub(super) fn open_turn(&self) -> Option<(SubmissionId, i64)> {
-        let last = self.turns.last()?;
+        let is_turn = |turn: &&Turn| !self.is_review(&turn.id);
+        let last = self.turns.iter().rfind(is_turn)?;
         let runs = last.status == TurnStatus::InProgress;
         runs.then(|| (SubmissionId(last.id.clone()), self.started_ms))
+    }
+
+    /// Returns the review that runs, and when it began.
+    pub(super) fn open_review(&self) -> Option<(SubmissionId, i64)> {
+        self.review.clone()
+    }
+
+    fn is_review(&self, turn: &str) -> bool {
+        self.review.as_ref().is_some_and(|(id, _)| id.0 == turn)
     }
 
     /// Returns the bookmark at which a turn ended, and whether there is such a turn.
@@ -160,6 +173,12 @@ impl Stored {
                 };
                 self.end(&aborted.turn_id, status, at_ms);
             }
+            EventMsg::EnteredReviewMode {
+                user_facing_hint, ..
+            } => self.review_entered(&id, user_facing_hint.as_deref(), at_ms),
+            EventMsg::ExitedReviewMode { review_output } => {
+                self.review_exited(&id, review_output.as_ref(), at_ms);
+            }
             EventMsg::Error(error) if error.fatal => {
                 if let Some(turn) = self.turn(&id) {
                     turn.error = Some(TurnError {
@@ -195,6 +214,36 @@ impl Stored {
                 }
             }
         }
+    }
+
+    fn review_entered(&mut self, id: &SubmissionId, hint: Option<&str>, at_ms: i64) {
+        self.review = Some((id.clone(), at_ms));
+        self.turns.push(Turn {
+            id: id.0.clone(),
+            items: vec![review::entered(id, hint)],
+            items_view: ItemsView::Full,
+            status: TurnStatus::InProgress,
+            error: None,
+            started_at: Some(at_ms / 1000),
+            completed_at: None,
+            duration_ms: None,
+        });
+    }
+
+    fn review_exited(&mut self, id: &SubmissionId, output: Option<&ReviewOutput>, at_ms: i64) {
+        let review = self.review.take_if(|(review, _)| review == id);
+        let started_ms = review.map_or(at_ms, |(_, started_ms)| started_ms);
+        let Some(turn) = self.turn(id) else {
+            return;
+        };
+        turn.items.push(review::exited(id, output));
+        turn.completed_at = Some(at_ms / 1000);
+        turn.duration_ms = Some(at_ms - started_ms);
+        turn.status = match output {
+            Some(_) => TurnStatus::Completed,
+            None => TurnStatus::Failed,
+        };
+        turn.error = output.is_none().then(review::no_result);
     }
 
     fn item(&mut self, turn: &SubmissionId, item: &TurnItem) {

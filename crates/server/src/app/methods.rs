@@ -4,7 +4,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::call::{Call, Handling};
-use super::{account, catalogue, files, settings, threads, trees, turns};
+use super::{account, catalogue, files, reviews, settings, threads, trees, turns};
 
 pub(super) struct Method {
     name: &'static str,
@@ -68,6 +68,7 @@ const METHODS: &[Method] = &[
     ]),
     stable("turn/steer", turns::steer).but(&["additionalContext", "responsesapiClientMetadata"]),
     stable("turn/interrupt", turns::interrupt),
+    stable("review/start", reviews::start),
     stable("model/list", catalogue::models),
     stable(
         "modelProvider/capabilities/read",

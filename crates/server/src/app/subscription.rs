@@ -5,6 +5,7 @@
 //! with it: each is a thread of its own to the client.
 
 mod children;
+mod reviews;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -17,6 +18,7 @@ use troupe_engine::EventStream;
 use troupe_protocol::agent::SubagentLifecycle;
 use troupe_protocol::event::{ErrorEvent, SteerReceipt};
 use troupe_protocol::input::UserInput;
+use troupe_protocol::op::ReviewRequest;
 use troupe_protocol::session::TurnOverrides;
 use troupe_protocol::{CallId, Event, EventMsg, Op, SubmissionId};
 
@@ -56,6 +58,10 @@ pub(super) enum Control {
     },
     Interrupt {
         turn: String,
+        reply: Reply,
+    },
+    Review {
+        request: ReviewRequest,
         reply: Reply,
     },
 }
@@ -144,6 +150,7 @@ enum Submitted {
         reply: Reply,
     },
     Steer(Reply),
+    Review(Reply),
     Answer(CallId),
 }
 
@@ -193,6 +200,9 @@ impl Teller {
 
     async fn control(&mut self, control: Control) {
         match control {
+            Control::Start { reply, .. } if self.translator.review().is_some() => {
+                reply.refuse(reviews::in_review()).await;
+            }
             Control::Start { input, reply } if self.thread.is_idle() => {
                 self.begin(*input, reply).await;
             }
@@ -201,6 +211,9 @@ impl Teller {
                 let waits = Submitted::Joining { input, reply };
                 self.submit(Op::Steer { items }, waits).await;
             }
+            Control::Steer {
+                expected, reply, ..
+            } if self.is_review(&expected) => reply.refuse(reviews::in_review()).await,
             Control::Steer {
                 items,
                 expected,
@@ -212,6 +225,10 @@ impl Teller {
                         .await;
                 }
             },
+            Control::Interrupt { turn, reply } if self.is_review(&turn) => {
+                self.interrupt_review(turn, reply).await;
+            }
+            Control::Review { request, reply } => self.begin_review(request, reply).await,
             Control::Interrupt { turn, reply } => match self.check_turn(&turn) {
                 Err(error) => reply.refuse(error).await,
                 Ok(turn) => {
@@ -326,9 +343,12 @@ impl Teller {
                     let turn = running(turn_id, None);
                     reply.send(Ok(TurnStartResponse { turn })).await;
                 }
-                Some(Submitted::Turn(_) | Submitted::Answer(_)) | None => {}
+                Some(Submitted::Turn(_) | Submitted::Review(_) | Submitted::Answer(_)) | None => {}
             },
-            EventMsg::TurnComplete(_) | EventMsg::TurnAborted(_) => {
+            EventMsg::EnteredReviewMode { .. } => self.review_begun(event).await,
+            EventMsg::TurnComplete(_)
+            | EventMsg::TurnAborted(_)
+            | EventMsg::ExitedReviewMode { .. } => {
                 let over = self
                     .interrupts
                     .extract_if(.., |(turn, _)| *turn == event.id);
@@ -349,7 +369,10 @@ impl Teller {
                 self.begin(*input, reply).await;
             }
             Some(
-                Submitted::Turn(reply) | Submitted::Steer(reply) | Submitted::Joining { reply, .. },
+                Submitted::Turn(reply)
+                | Submitted::Steer(reply)
+                | Submitted::Review(reply)
+                | Submitted::Joining { reply, .. },
             ) => {
                 reply.refuse(RpcError::invalid_request(message)).await;
             }

@@ -3,7 +3,7 @@
 mod open;
 mod shelf;
 
-pub(super) use open::{follow, fork, open_thread, resume, start};
+pub(super) use open::{follow, fork, introduce, open_thread, resume, start};
 pub(super) use shelf::{archive, list, loaded, read, unarchive};
 
 use troupe_protocol::{EventMsg, Op};

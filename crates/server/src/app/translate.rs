@@ -5,6 +5,7 @@
 
 pub(super) mod collab;
 pub(super) mod items;
+pub(super) mod review;
 mod texts;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -32,6 +33,7 @@ use super::wire::notification::{
 use super::wire::thread::{ActiveFlag, ThreadStatus};
 use super::wire::turn::{CodexErrorInfo, ItemsView, Turn, TurnError, TurnStatus};
 use collab::Collaboration;
+use review::OpenReview;
 use texts::Texts;
 
 /// What must be remembered between events.
@@ -39,6 +41,7 @@ use texts::Texts;
 pub(super) struct Translator {
     thread: String,
     turn: Option<OpenTurn>,
+    review: Option<OpenReview>,
     texts: Texts,
     /// The part of each reasoning's summary that is being told.
     summary_parts: HashMap<ItemId, u32>,
@@ -62,6 +65,7 @@ impl Translator {
         Self {
             thread,
             turn: None,
+            review: None,
             texts: Texts::default(),
             summary_parts: HashMap::new(),
             collaborations: HashSet::new(),
@@ -80,7 +84,7 @@ impl Translator {
     }
 
     pub(super) fn status(&self) -> ThreadStatus {
-        if self.turn.is_none() {
+        if self.turn.is_none() && self.review.is_none() {
             return ThreadStatus::Idle;
         }
         let mut active_flags: Vec<ActiveFlag> = self.questions.values().copied().collect();
@@ -201,15 +205,9 @@ impl Translator {
             }
             EventMsg::EnteredReviewMode {
                 user_facing_hint, ..
-            } => {
-                let review = user_facing_hint.clone().unwrap_or_default();
-                let id = format!("review-{}", event.id);
-                self.whole_item(event, ThreadItem::EnteredReviewMode { id, review })
-            }
+            } => self.review_entered(event, user_facing_hint.as_deref()),
             EventMsg::ExitedReviewMode { review_output } => {
-                let review = items::review_text(review_output.as_ref());
-                let id = format!("reviewed-{}", event.id);
-                self.whole_item(event, ThreadItem::ExitedReviewMode { id, review })
+                self.review_exited(event, review_output.as_ref())
             }
             EventMsg::ExecApprovalRequest(it) if it.agent.is_none() => {
                 self.question(&it.call_id, ActiveFlag::WaitingOnApproval)

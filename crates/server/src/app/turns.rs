@@ -59,7 +59,7 @@ pub(super) fn interrupt(call: Call) -> Handling {
 
 /// Hands a request to the client's subscription, which answers it in its place among the
 /// events. A client that does not follow the thread yet does from now on.
-async fn hand_over(
+pub(super) async fn hand_over(
     client: &Connection,
     thread: &str,
     reply: Reply,

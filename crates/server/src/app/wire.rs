@@ -14,6 +14,7 @@ pub mod input;
 pub mod item;
 pub mod notification;
 pub mod policy;
+pub mod review;
 pub mod thread;
 pub mod tree;
 pub mod turn;

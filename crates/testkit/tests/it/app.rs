@@ -6,6 +6,7 @@ mod files;
 mod handshake;
 mod office;
 mod questions;
+mod reviews;
 mod threads;
 mod trees;
 mod turns;

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use ts_rs::{Config, TS, TypeVisitor};
 
 use crate::app::wire::{
-    Empty, account, approval, catalogue, config, files, initialize, notification, thread, tree,
-    turn,
+    Empty, account, approval, catalogue, config, files, initialize, notification, review, thread,
+    tree, turn,
 };
 
 /// Does something with every type that clients send; those that they are made of come along.
@@ -33,6 +33,7 @@ macro_rules! for_each_input {
             turn::TurnStartParams,
             turn::TurnSteerParams,
             turn::TurnInterruptParams,
+            review::ReviewStartParams,
             approval::ApprovalResponse,
             approval::UserInputResponse,
             approval::ElicitationResponse,
@@ -68,6 +69,7 @@ macro_rules! for_each_output {
             thread::ThreadUnsubscribeResponse,
             turn::TurnStartResponse,
             turn::TurnSteerResponse,
+            review::ReviewStartResponse,
             approval::CommandApprovalParams,
             approval::FileChangeApprovalParams,
             approval::UserInputParams,

@@ -103,13 +103,25 @@ async fn begun(
         ..shown.clone()
     };
     reply.send(Ok(opened(&thread, answer))).await;
-    let thread_shown = Box::new(shown);
-    let started = ThreadStartedNotification {
-        thread: thread_shown,
-    };
-    let started = ServerNotification::ThreadStarted(started);
-    client.app().announce(&started).await;
+    announce(client, shown).await;
     warn(client, &thread, warnings).await;
+    follow_new(client, thread);
+}
+
+/// Tells all clients of a new thread that none of them asked for by itself, and has this one
+/// follow it.
+pub(in crate::app) async fn introduce(client: &Connection, thread: house::Thread) {
+    announce(client, new_thread(&thread)).await;
+    follow_new(client, thread);
+}
+
+async fn announce(client: &Connection, thread: Thread) {
+    let thread = Box::new(thread);
+    let started = ServerNotification::ThreadStarted(ThreadStartedNotification { thread });
+    client.app().announce(&started).await;
+}
+
+fn follow_new(client: &Connection, thread: house::Thread) {
     let beginning = Beginning {
         events: thread.events(),
         translator: Translator::new(thread.id().to_string()),
@@ -212,6 +224,10 @@ async fn joined(
     let stored = stored(client, &id).await?;
     let translator = match stored.open_turn() {
         Some((turn, started_ms)) if is_running => translator.in_turn(turn, started_ms),
+        Some(_) | None => translator,
+    };
+    let translator = match stored.open_review() {
+        Some((turn, started_ms)) if is_running => translator.in_review(turn, started_ms),
         Some(_) | None => translator,
     };
     let questions = if thread.is_idle() && !thread.agents().is_planted() {

@@ -152,7 +152,7 @@ fn tool_call(id: String, item: &ToolCallItem) -> ThreadItem {
 /// Returns what a review found, as text.
 pub(super) fn review_text(output: Option<&ReviewOutput>) -> String {
     let Some(output) = output else {
-        return "The review was interrupted.".to_owned();
+        return "The review came to no result.".to_owned();
     };
     let findings = output.findings.iter().map(|finding| {
         let place = &finding.code_location;

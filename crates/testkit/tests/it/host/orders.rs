@@ -149,7 +149,10 @@ async fn the_tree_writes_and_tells_through_the_session() {
     let sent = parcel.tracking();
     sent.add(lines("later record")).expect("nobody opened it");
     tree.host.give(Order::Write(parcel));
-    tree.host.give(Order::Record(vec![told("kept")]));
+    tree.host.give(Order::Record {
+        submission: None,
+        events: vec![told("kept")],
+    });
     tree.host.give(Order::Tell(told("only told")));
     tree.host.give(Order::Operate(Op::SetThreadNote {
         note: " a   note ".to_owned(),
