@@ -13,6 +13,7 @@ use troupe_protocol::{ResponseId, SessionId};
 use crate::agent_lines;
 use crate::clock::{Clock, UnixMillis};
 use crate::committer::Committer;
+use crate::deletion;
 use crate::error::Error;
 use crate::forwards;
 use crate::index::Indexer;
@@ -189,6 +190,23 @@ impl Store for EmbeddedStore {
         self.reading(move |home| relocate(home, id, false)).await
     }
 
+    async fn delete(&self, id: SessionId) -> Result<Vec<SessionId>, Error> {
+        let indexer = &self.home.indexer;
+        let sessions = match indexer.tree_of(id).await? {
+            None => vec![id],
+            Some(TreeAt { root, .. }) => {
+                let rows = indexer.tree(root).await?;
+                deletion::with_descendants(id, root, &rows)?
+            }
+        };
+        let doomed = sessions.clone();
+        self.reading(move |home| deletion::remove(home, &doomed))
+            .await?;
+        // What the index has of them goes now, and not when somebody asks next.
+        indexer.tree_of(id).await?;
+        Ok(sessions)
+    }
+
     async fn reindex(
         &self,
         progress: &mut (dyn FnMut(ReindexProgress) + Send),
@@ -227,7 +245,7 @@ fn open_log(home: &Arc<Home>, id: SessionId) -> Result<(FileLog, LiveHistory), E
 
 /// Finds, opens and locks a log. Between these steps another process may move the file, so
 /// the three are checked to be about the same one.
-fn open_leased(home: &Home, id: SessionId) -> Result<(Found, Lease), Error> {
+pub(crate) fn open_leased(home: &Home, id: SessionId) -> Result<(Found, Lease), Error> {
     for _ in 0..OPEN_ATTEMPTS_MAX {
         let found = home.layout.find(id)?;
         match OpenOptions::new().read(true).append(true).open(&found.path) {
@@ -284,9 +302,7 @@ fn check_position(found: &Found, file: &File, position: Position) -> Result<(), 
 
 /// Moves the unfinished line into a file beside the log, so that the next line begins whole.
 fn cut_torn_line(path: &Path, file: &File, end: Position, torn: u64) -> Result<PathBuf, Error> {
-    let mut kept = path.to_owned().into_os_string();
-    kept.push(".torn");
-    let kept = PathBuf::from(kept);
+    let kept = deletion::torn_side(path);
     let copy = || -> io::Result<()> {
         let mut side = OpenOptions::new()
             .append(true)

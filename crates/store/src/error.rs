@@ -29,6 +29,11 @@ pub enum Error {
     )]
     Owned { session: SessionId, by: Option<u32> },
 
+    #[error(
+        "session {session} is a member of the tree of {root}, which cannot go on without it; delete {root}"
+    )]
+    Member { session: SessionId, root: SessionId },
+
     #[error("session {session} exists already at {path}")]
     Exists { session: SessionId, path: PathBuf },
 

@@ -32,6 +32,7 @@ pub mod tree;
 mod agent_lines;
 mod backwards;
 mod committer;
+mod deletion;
 mod fold;
 mod forwards;
 mod index;

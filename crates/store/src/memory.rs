@@ -11,6 +11,7 @@ use troupe_protocol::{ResponseId, SessionId};
 
 use crate::agent_lines;
 use crate::clock::Clock;
+use crate::deletion;
 use crate::embedded;
 use crate::error::Error;
 use crate::forwards;
@@ -191,6 +192,27 @@ impl Store for MemoryStore {
 
     async fn unarchive(&self, id: SessionId) -> Result<(), Error> {
         self.with(id, |kept| kept.set_archived(id, false))
+    }
+
+    async fn delete(&self, id: SessionId) -> Result<Vec<SessionId>, Error> {
+        let index = self.index()?;
+        let sessions = match index.tree_of(id)? {
+            None => vec![id],
+            Some(TreeAt { root, .. }) => deletion::with_descendants(id, root, &index.tree(root)?)?,
+        };
+        let mut logs = self.lock();
+        if !logs.contains_key(&id) {
+            return Err(Error::not_found(id));
+        }
+        let is_leased = |id: &&SessionId| logs.get(id).is_some_and(|kept| kept.leased);
+        if let Some(session) = sessions.iter().find(is_leased) {
+            return Err(Error::Owned {
+                session: *session,
+                by: Some(std::process::id()),
+            });
+        }
+        logs.retain(|id, _| !sessions.contains(id));
+        Ok(sessions)
     }
 
     /// There is nothing to rebuild: the index is made from the logs each time.

@@ -83,6 +83,11 @@ pub trait Store: Send + Sync + Debug {
 
     async fn unarchive(&self, id: SessionId) -> Result<(), Error>;
 
+    /// Removes a session for good, and all below it in its tree. Returns who is gone, the
+    /// session itself last. Refused while somebody holds the lease of one of them, and for a
+    /// member of a tree that stays.
+    async fn delete(&self, id: SessionId) -> Result<Vec<SessionId>, Error>;
+
     /// Rebuilds the index from the logs, each of which is read once.
     async fn reindex(
         &self,

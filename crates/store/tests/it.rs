@@ -11,6 +11,7 @@ mod it {
     mod archive;
     mod bookmarks;
     mod child;
+    mod deletion;
     mod faults;
     mod home;
     mod index;

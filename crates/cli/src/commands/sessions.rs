@@ -1,5 +1,6 @@
 //! `troupe sessions`: what the home remembers.
 
+mod delete;
 mod label;
 mod search;
 mod show;
@@ -60,6 +61,8 @@ enum Action {
     Archive { session: String },
     /// Bring an archived session back.
     Unarchive { session: String },
+    /// Delete a session for good, with the agents below it.
+    Delete(delete::DeleteArguments),
     /// Write a session's log, one JSON object per line.
     Export {
         session: String,
@@ -133,6 +136,7 @@ pub fn run(arguments: SessionsArguments, overrides: Overrides, layers: Layers) -
                 print(&format!("brought back {id}\n"))?;
                 Ok(Exit::Success)
             }
+            Action::Delete(arguments) => delete::run(&store, arguments).await,
             Action::Export { session, output } => {
                 let id = resolve(&store, &session).await?;
                 export(&store, id, output).await

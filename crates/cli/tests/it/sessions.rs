@@ -59,6 +59,27 @@ fn list_show_export_archive() {
 }
 
 #[test]
+fn a_session_is_deleted_for_good_when_somebody_says_so() {
+    let (machine, apples, pears) = machine();
+    let (apples, pears) = (apples.as_str(), pears.as_str());
+    let refused = machine.run(&["sessions", "delete", apples]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("for good; say so with --yes"),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!(listed(&machine, &[]), [pears, apples]);
+    let deleted = machine
+        .run(&["sessions", "delete", &apples[..8], "--yes"])
+        .succeeded();
+    assert_eq!(deleted.stdout, format!("deleted {apples}\n"));
+    assert_eq!(listed(&machine, &[]), [pears]);
+    let again = machine.run(&["sessions", "delete", apples, "--yes"]);
+    assert!(again.stderr.contains("no session"), "{}", again.stderr);
+}
+
+#[test]
 fn the_index_can_be_deleted_and_rebuilt() {
     let (machine, apples, pears) = machine();
     listed(&machine, &[]);

@@ -58,13 +58,13 @@ fn result(session: SessionId) -> Box<TaskResult> {
 }
 
 /// What a parent and a child write: one task, and a callback that starts another.
-struct Script {
-    parent: SessionMeta,
-    child: SessionMeta,
+pub struct Script {
+    pub parent: SessionMeta,
+    pub child: SessionMeta,
 }
 
 impl Script {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let parent = meta();
         let child = SessionMeta {
             source: SessionSource::SubSession {
@@ -153,7 +153,7 @@ impl Script {
         ))
     }
 
-    async fn play(&self, store: &dyn Store) -> (Box<dyn Log>, Box<dyn Log>) {
+    pub async fn play(&self, store: &dyn Store) -> (Box<dyn Log>, Box<dyn Log>) {
         let mut parent = store.create(&self.parent).await.unwrap();
         let mut child = store.create(&self.child).await.unwrap();
         parent.append(&self.spawn()).unwrap();

@@ -173,6 +173,10 @@ impl Store for Faulty {
         self.inner.unarchive(id).await
     }
 
+    async fn delete(&self, id: SessionId) -> Result<Vec<SessionId>, Error> {
+        self.inner.delete(id).await
+    }
+
     async fn reindex(
         &self,
         progress: &mut (dyn FnMut(ReindexProgress) + Send),

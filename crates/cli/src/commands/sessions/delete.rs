@@ -1,0 +1,58 @@
+//! `troupe sessions delete`: for good, and therefore not without being asked.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+
+use clap::Args;
+use troupe_store::Store;
+
+use super::resolve;
+use crate::commands::{print, tell};
+use crate::failure::{Exit, Failure, Outcome};
+
+#[derive(Debug, Args)]
+pub(super) struct DeleteArguments {
+    session: String,
+    /// Do not ask.
+    #[arg(short, long)]
+    yes: bool,
+}
+
+pub(super) async fn run(store: &dyn Store, arguments: DeleteArguments) -> Outcome {
+    let id = resolve(store, &arguments.session).await?;
+    if !arguments.yes {
+        let live = store.read_live(id).await.map_err(Failure::failed)?;
+        let agents = store.tree(id).await.map_err(Failure::failed)?.len();
+        let below = match agents.saturating_sub(1) {
+            0 => String::new(),
+            1 => ", and the agent below it".to_owned(),
+            below => format!(", and the {below} agents below it"),
+        };
+        let (since, cwd) = (&live.meta.timestamp, live.meta.cwd.display());
+        let what = format!("session {id} of {since} in {cwd}{below}");
+        if !is_agreed(&what)? {
+            tell("nothing was deleted");
+            return Ok(Exit::Success);
+        }
+    }
+    let deleted = store.delete(id).await.map_err(Failure::failed)?;
+    for id in deleted {
+        print(&format!("deleted {id}\n"))?;
+    }
+    Ok(Exit::Success)
+}
+
+/// Asks the person at the terminal. Where there is none, silence is no consent.
+fn is_agreed(what: &str) -> Result<bool, Failure> {
+    if !io::stdin().is_terminal() {
+        return Err(Failure::usage(format!(
+            "this would delete {what} for good; say so with --yes"
+        )));
+    }
+    let mut terminal = io::stderr();
+    write!(terminal, "delete {what} for good? [y/N] ")?;
+    terminal.flush()?;
+    let mut line = String::new();
+    io::stdin().lock().read_line(&mut line)?;
+    let answer = line.trim().to_ascii_lowercase();
+    Ok(matches!(answer.as_str(), "y" | "yes"))
+}
