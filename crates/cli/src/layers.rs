@@ -30,11 +30,17 @@ pub struct Loaded {
 impl ConfigSource {
     /// Reads the configuration that holds in `cwd`.
     pub fn load(&self, cwd: &Path) -> Result<Loaded, Failure> {
+        self.load_trying(cwd, None)
+    }
+
+    /// Reads the configuration that would hold in `cwd` if the user's file held this text.
+    pub fn load_trying(&self, cwd: &Path, user_text: Option<&str>) -> Result<Loaded, Failure> {
         let user_file: Option<PathBuf> =
             (!self.layers.ignore_user_config).then(|| self.home.config_file());
         let config = load(&Sources {
             defaults: defaults(),
             user_file: user_file.as_deref(),
+            user_text,
             cwd: Some(cwd),
             repository_root: repository_root(cwd),
             profile: self.layers.profile.as_deref(),

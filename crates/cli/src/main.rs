@@ -11,6 +11,7 @@
 mod arguments;
 mod bench;
 mod commands;
+mod config_file;
 mod control;
 mod exec;
 mod failure;

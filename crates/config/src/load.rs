@@ -27,6 +27,8 @@ pub struct Sources<'a> {
     pub defaults: &'a str,
     /// May be absent on disk.
     pub user_file: Option<&'a Path>,
+    /// What the user's file is to hold, in place of what it does: a change can be tried so.
+    pub user_text: Option<&'a str>,
     pub cwd: Option<&'a Path>,
     /// The directory that holds `.git`, at or above `cwd`.
     pub repository_root: Option<&'a Path>,
@@ -75,10 +77,14 @@ impl fmt::Display for Notice {
 /// Reads and merges all layers.
 pub fn load(sources: &Sources<'_>) -> Result<Config, Error> {
     let mut root = parse_defaults(sources.defaults).map_err(|error| Error::Syntax(error.into()))?;
-    if let Some(path) = sources.user_file
-        && let Some(user) = read_file(path, Layer::User)?
-    {
-        root.overlay(user);
+    if let Some(path) = sources.user_file {
+        let user = match sources.user_text {
+            Some(text) => Some(parsed(text, Layer::User, path)?),
+            None => read_file(path, Layer::User)?,
+        };
+        if let Some(user) = user {
+            root.overlay(user);
+        }
     }
     let arguments = sources
         .arguments
@@ -188,9 +194,11 @@ fn read_file(path: &Path, layer: Layer) -> Result<Option<Entry>, Error> {
             path: path.to_owned(),
         });
     }
-    parse_file(&text, layer, path)
-        .map(Some)
-        .map_err(|error| Error::Syntax(error.into()))
+    parsed(&text, layer, path).map(Some)
+}
+
+fn parsed(text: &str, layer: Layer, path: &Path) -> Result<Entry, Error> {
+    parse_file(text, layer, path).map_err(|error| Error::Syntax(error.into()))
 }
 
 /// Lays the project's files over `root` if the user trusts the project. `root` must hold

@@ -40,6 +40,11 @@ pub fn of_path(path: &Path) -> Option<String> {
     of_file(file).ok()
 }
 
+/// Returns the SHA-256 of these bytes.
+pub fn of_bytes(bytes: &[u8]) -> String {
+    format!("{:x}", Sha256::digest(bytes))
+}
+
 fn of_file(mut file: File) -> io::Result<String> {
     let metadata = file.metadata()?;
     if !metadata.is_file() || metadata.len() > DIGEST_BYTES_MAX {

@@ -67,6 +67,7 @@ impl Home {
         load(&Sources {
             defaults: DEFAULTS,
             user_file: Some(&self.path("config.toml")),
+            user_text: None,
             cwd: Some(&self.path("project/deep/er")),
             repository_root: Some(&self.path("project")),
             profile: self.profile.as_deref(),

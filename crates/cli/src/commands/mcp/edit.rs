@@ -1,14 +1,11 @@
 //! Changes to `[mcp_servers]` of a configuration file that keep everything else as it is.
 
-use std::fs;
-use std::io::{self, Write as _};
 use std::path::Path;
 
-use anyhow::Context as _;
-use tempfile::NamedTempFile;
 use toml_edit::{Array, DocumentMut, Item, Table, value};
 use troupe_mcp::Door;
 
+use crate::config_file::ConfigFile;
 use crate::failure::Failure;
 
 const SERVERS: &str = "mcp_servers";
@@ -86,39 +83,14 @@ fn table(door: &Door) -> Table {
     table
 }
 
-/// Reads, changes and replaces the file at once: a reader sees the old or the new one.
 fn change(
-    file: &Path,
+    path: &Path,
     edit: impl FnOnce(&mut DocumentMut) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    // A link is followed: the file may live among a person's other settings.
-    let target = file.canonicalize().unwrap_or_else(|_| file.to_owned());
-    let text = match fs::read_to_string(&target) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(failed(file, error)),
-    };
-    let mut document = text
-        .parse::<DocumentMut>()
-        .with_context(|| format!("{} cannot be changed; mend it first", file.display()))
-        .map_err(Failure::failed)?;
+    let mut file = ConfigFile::take(path)?;
+    let mut document = file.document()?;
     edit(&mut document)?;
-    write(&target, &document.to_string()).map_err(|error| failed(file, error))
-}
-
-fn write(target: &Path, text: &str) -> io::Result<()> {
-    let directory = target.parent().ok_or(io::ErrorKind::InvalidInput)?;
-    fs::create_dir_all(directory)?;
-    let mut beside = NamedTempFile::new_in(directory)?;
-    beside.write_all(text.as_bytes())?;
-    beside.as_file().sync_all()?;
-    beside.persist(target).map_err(|error| error.error)?;
-    Ok(())
-}
-
-fn failed(file: &Path, error: io::Error) -> Failure {
-    let error = anyhow::Error::new(error);
-    Failure::failed(error.context(format!("cannot change {}", file.display())))
+    file.write(&document)
 }
 
 fn not_a_table(file: &Path) -> Failure {
