@@ -2,6 +2,7 @@
 //! and the home.
 
 mod backends;
+mod changing;
 mod ground;
 mod office;
 mod prepared;
@@ -12,6 +13,7 @@ mod tree;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::{fs, io};
 
@@ -62,6 +64,8 @@ pub struct Wiring {
     here: Arc<Prepared>,
     /// Those of other directories that sessions work in.
     elsewhere: Mutex<HashMap<PathBuf, Arc<Prepared>>>,
+    /// The user's file was changed by us since then.
+    is_outdated: AtomicBool,
     /// What the last session was opened with.
     user_instructions: Mutex<Arc<str>>,
 }
@@ -92,6 +96,7 @@ impl Wiring {
             surroundings: OnceLock::new(),
             here: Arc::new(here),
             elsewhere: Mutex::default(),
+            is_outdated: AtomicBool::new(false),
             user_instructions: Mutex::new("".into()),
             source,
         })
@@ -251,9 +256,10 @@ impl Wiring {
 
     /// Returns what is known about the directory that a session is to work in.
     fn prepared(&self, cwd: Option<&Path>) -> Result<Arc<Prepared>, Failure> {
-        let Some(cwd) = cwd.filter(|cwd| *cwd != self.here.cwd) else {
+        let cwd = cwd.unwrap_or(&self.here.cwd);
+        if *cwd == self.here.cwd && !self.is_outdated.load(Ordering::Acquire) {
             return Ok(Arc::clone(&self.here));
-        };
+        }
         check_directory(cwd)?;
         let mut elsewhere = self
             .elsewhere
@@ -268,6 +274,13 @@ impl Wiring {
         }
         elsewhere.insert(cwd.to_owned(), Arc::clone(&read));
         Ok(read)
+    }
+
+    /// Has the next sessions read their configuration anew. Those that are open keep theirs.
+    fn outdate(&self) {
+        self.is_outdated.store(true, Ordering::Release);
+        let elsewhere = self.elsewhere.lock();
+        elsewhere.unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// As [`Self::prepared`], for a session that has settings of its own: they are nothing for

@@ -9,6 +9,8 @@
 
 #[path = "it/agents_command.rs"]
 mod agents_command;
+#[path = "it/app_settings.rs"]
+mod app_settings;
 #[path = "it/children.rs"]
 mod children;
 #[path = "it/client.rs"]

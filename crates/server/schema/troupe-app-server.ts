@@ -221,16 +221,99 @@ agentPath: string | null, };
 
 export type CommandEvidence = { command: string, exitCode: number | null, };
 
+export type CommandExecOutputDeltaNotification = { processId: string, stream: CommandExecOutputStream, deltaBase64: string,
+/**
+ * This is the last of the stream that counts, and more was said.
+ */
+capReached: boolean, };
+
+/**
+ * Where output came from. All output of a terminal is `stdout`.
+ */
+export type CommandExecOutputStream = "stdout" | "stderr";
+
+export type CommandExecParams = {
+/**
+ * The program and its arguments. No shell is in between.
+ */
+command: Array<string>,
+/**
+ * The client's name for the command. Whoever wants to write to it, or to hear of its
+ * output while it runs, needs one.
+ */
+processId: string | null,
+/**
+ * Gives it a terminal; its input and its output are streamed then.
+ */
+tty: boolean | null, streamStdin: boolean | null,
+/**
+ * Tells the output as it comes, and not at the end.
+ */
+streamStdoutStderr: boolean | null,
+/**
+ * How much of each stream counts. What comes behind it is thrown away.
+ */
+outputBytesCap: number | null, disableOutputCap: boolean | null, disableTimeout: boolean | null, timeoutMs: number | null,
+/**
+ * Absolute, or relative to the directory that the server was started in.
+ */
+cwd: string | null,
+/**
+ * Changes to the environment; `null` takes a variable away.
+ */
+env: { [key in string]: string | null } | null,
+/**
+ * The size of the terminal.
+ */
+size: CommandExecTerminalSize | null,
+/**
+ * The configured one if absent.
+ */
+sandboxPolicy: SandboxPolicy | null,
+/**
+ * Experimental, and refused: a policy says what a command may do.
+ */
+permissionProfile: JsonValue | null, };
+
+export type CommandExecResizeParams = { processId: string, size: CommandExecTerminalSize, };
+
+export type CommandExecResponse = {
+/**
+ * 124 if its time was up, 128 and the signal's number if a signal ended it.
+ */
+exitCode: number,
+/**
+ * Empty if it was streamed.
+ */
+stdout: string, stderr: string, };
+
+export type CommandExecTerminalSize = { rows: number, cols: number, };
+
+export type CommandExecTerminateParams = { processId: string, };
+
+export type CommandExecWriteParams = { processId: string, deltaBase64: string | null, closeStdin: boolean | null, };
+
 export type CommandSource = "agent" | "userShell" | "unifiedExecStartup" | "unifiedExecInteraction";
 
-export type ConfigLayer = { name: ConfigLayerSource, config: JsonValue, };
+/**
+ * Several changes, all or none.
+ */
+export type ConfigBatchWriteParams = { edits: Array<ConfigEdit>, filePath: string | null, expectedVersion: string | null, };
+
+export type ConfigEdit = { keyPath: string, value: JsonValue, mergeStrategy: MergeStrategy, };
+
+export type ConfigLayer = { name: ConfigLayerSource, version: string, config: JsonValue, };
 
 export type ConfigLayerSource = { "type": "user", file: string, }
   | { "type": "project", dotCodexFolder: string, }
   | { "type": "profile", file: string, }
   | { "type": "sessionFlags" };
 
-export type ConfigOrigin = { name: ConfigLayerSource, };
+export type ConfigOrigin = { name: ConfigLayerSource,
+/**
+ * Tells the content of the layer from any other.
+ */
+version: string, };
 
 export type ConfigReadParams = { includeLayers: boolean,
 /**
@@ -251,6 +334,27 @@ origins: { [key in string]: ConfigOrigin },
  * What each layer decided, the strongest first.
  */
 layers: Array<ConfigLayer> | null, };
+
+export type ConfigValueWriteParams = {
+/**
+ * Dotted; a part that holds dots is quoted.
+ */
+keyPath: string,
+/**
+ * Null takes the key away.
+ */
+value: JsonValue, mergeStrategy: MergeStrategy,
+/**
+ * The user's file, which is the only one that is written.
+ */
+filePath: string | null,
+/**
+ * The `version` of the user's layer as it was read. Nothing is written if it is another by
+ * now.
+ */
+expectedVersion: string | null, };
+
+export type ConfigWriteResponse = { status: WriteStatus, version: string, filePath: string, overriddenMetadata: OverriddenMetadata | null, };
 
 export type ContentDeltaNotification = { threadId: string, turnId: string, itemId: string, delta: string, contentIndex: number, };
 
@@ -415,6 +519,11 @@ export type McpServerStatusListResponse = { data: Array<McpServerStatus>, nextCu
 
 export type McpServerStatusNotification = { threadId: string | null, name: string, status: McpServerStatus, error: string | null, };
 
+/**
+ * What becomes of a table that is there already.
+ */
+export type MergeStrategy = "replace" | "upsert";
+
 export type Model = { id: string,
 /**
  * As `model` of a turn takes it.
@@ -437,6 +546,8 @@ cursor: string | null, limit: number | null, };
 export type ModelListResponse = { data: Array<Model>, nextCursor: string | null, };
 
 export type ModelProviderCapabilitiesResponse = { namespaceTools: boolean, imageGeneration: boolean, webSearch: boolean, };
+
+export type OverriddenMetadata = { message: string, overridingLayer: ConfigOrigin, effectiveValue: JsonValue, };
 
 export type PatchChangeKind = { "type": "add" }
   | { "type": "delete" }
@@ -490,6 +601,28 @@ export type Receipt = { "type": "delivered" }
  */
 export type ResolvedNotification = { threadId: string, requestId: number, };
 
+/**
+ * Where a review is told.
+ */
+export type ReviewDelivery = "inline" | "detached";
+
+export type ReviewStartParams = { threadId: string, target: ReviewTarget,
+/**
+ * In the thread itself if absent.
+ */
+delivery: ReviewDelivery | null, };
+
+export type ReviewStartResponse = { turn: Turn,
+/**
+ * The thread that the turn belongs to.
+ */
+reviewThreadId: string, };
+
+export type ReviewTarget = { "type": "uncommittedChanges" }
+  | { "type": "baseBranch", branch: string, }
+  | { "type": "commit", sha: string, title: string | null, }
+  | { "type": "custom", instructions: string, };
+
 export type SandboxMode = "read-only" | "workspace-write" | "danger-full-access";
 
 export type SandboxPolicy = { "type": "dangerFullAccess" }
@@ -503,6 +636,7 @@ export type ServerNotification = { "method": "error", "params": ErrorNotificatio
   | { "method": "thread/status/changed", "params": ThreadStatusChangedNotification }
   | { "method": "thread/archived", "params": ThreadIdNotification }
   | { "method": "thread/unarchived", "params": ThreadIdNotification }
+  | { "method": "thread/deleted", "params": ThreadIdNotification }
   | { "method": "thread/closed", "params": ThreadIdNotification }
   | { "method": "thread/name/updated", "params": ThreadNameUpdatedNotification }
   | { "method": "thread/note/updated", "params": ThreadNoteUpdatedNotification }
@@ -522,6 +656,7 @@ export type ServerNotification = { "method": "error", "params": ErrorNotificatio
   | { "method": "item/commandExecution/terminalInteraction", "params": TerminalNotification }
   | { "method": "item/mcpToolCall/progress", "params": ProgressNotification }
   | { "method": "mcpServer/startupStatus/updated", "params": McpServerStatusNotification }
+  | { "method": "command/exec/outputDelta", "params": CommandExecOutputDeltaNotification }
   | { "method": "serverRequest/resolved", "params": ResolvedNotification };
 
 export type SkillErrorInfo = { path: string, message: string, };
@@ -847,3 +982,5 @@ answers: { [key in string]: UserInputAnswer }, };
 export type WarningNotification = { threadId: string | null, message: string, };
 
 export type WorkStatus = "inProgress" | "completed" | "failed" | "declined";
+
+export type WriteStatus = "ok" | "okOverridden";

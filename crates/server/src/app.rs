@@ -17,8 +17,10 @@
 
 mod absent;
 mod account;
+mod belongings;
 mod call;
 mod catalogue;
+mod commands;
 mod connection;
 mod files;
 mod history;
@@ -51,7 +53,10 @@ use crate::limits::MESSAGE_BYTES_MAX;
 use crate::rpc::write_lines;
 use connection::Connection;
 use lanes::Lanes;
-pub use office::{KeyStatus, Office, Setting, SettingSource};
+pub use office::{
+    KeyStatus, Office, Overridden, Setting, SettingEdit, SettingMerge, SettingSource,
+    SettingsChange, SettingsWritten, Workplace, WriteRefusal,
+};
 use wire::notification::ServerNotification;
 
 /// What all connections share. Cheap to clone.

@@ -131,3 +131,15 @@ pub const MCP_PAGE_BYTES_MAX: usize = 64_000;
 
 /// How far into a line of a log the kind of its event is looked for. Ids stand before it.
 pub const MCP_LINE_HEAD_BYTES: usize = 512;
+
+/// How long a command of a client runs if nobody says. Then it is ended.
+pub const COMMAND_TIME_MS_DEFAULT: u64 = 10_000;
+
+/// Output of each stream of a client's command that counts if nobody says.
+pub const COMMAND_OUTPUT_BYTES_DEFAULT: u64 = 1024 * 1024;
+
+/// Output of each stream that is kept until the command's end, however much was asked for.
+pub const COMMAND_OUTPUT_COLLECTED_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// Requests about a client's command that wait for it. Over it the next one waits.
+pub const COMMAND_ORDERS_QUEUED_MAX: usize = 32;

@@ -106,7 +106,7 @@ impl EnvironmentPolicy {
 
 /// Returns the variables that tell a program what it runs in, so that a failing test or
 /// download can be explained. `None` stands for no sandbox at all.
-pub(crate) fn sandbox_variables(policy: Option<&SandboxPolicy>) -> Vec<(String, String)> {
+pub fn sandbox_variables(policy: Option<&SandboxPolicy>) -> Vec<(String, String)> {
     let Some(policy) = policy else {
         return Vec::new();
     };

@@ -63,7 +63,7 @@ pub use answers::check_answers;
 pub use builtin::update_plan::plan_set_by;
 pub use call::{Ask, Call, CallContext, Channel, ToolEvent, ToolInput};
 pub use command::check_script;
-pub use environment::{EnvironmentPolicy, Inherit};
+pub use environment::{EnvironmentPolicy, Inherit, sandbox_variables};
 pub use login::shell;
 pub use picture::{Picture, Scale};
 pub use policy::{Sandbox, Verdict};

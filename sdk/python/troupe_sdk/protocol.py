@@ -356,11 +356,94 @@ class CommandEvidence(TypedDict):
     exitCode: Union[int, None]
 
 
+class CommandExecOutputDeltaNotification(TypedDict):
+    processId: str
+    stream: "CommandExecOutputStream"
+    deltaBase64: str
+    # This is the last of the stream that counts, and more was said.
+    capReached: bool
+
+
+# Where output came from. All output of a terminal is `stdout`.
+CommandExecOutputStream = Literal["stdout", "stderr"]
+
+
+class CommandExecParams(TypedDict):
+    # The program and its arguments. No shell is in between.
+    command: List[str]
+    # The client's name for the command. Whoever wants to write to it, or to hear of its
+    # output while it runs, needs one.
+    processId: NotRequired[Union[str, None]]
+    # Gives it a terminal; its input and its output are streamed then.
+    tty: NotRequired[Union[bool, None]]
+    streamStdin: NotRequired[Union[bool, None]]
+    # Tells the output as it comes, and not at the end.
+    streamStdoutStderr: NotRequired[Union[bool, None]]
+    # How much of each stream counts. What comes behind it is thrown away.
+    outputBytesCap: NotRequired[Union[int, None]]
+    disableOutputCap: NotRequired[Union[bool, None]]
+    disableTimeout: NotRequired[Union[bool, None]]
+    timeoutMs: NotRequired[Union[int, None]]
+    # Absolute, or relative to the directory that the server was started in.
+    cwd: NotRequired[Union[str, None]]
+    # Changes to the environment; `null` takes a variable away.
+    env: NotRequired[Union[Dict[str, Union[str, None]], None]]
+    # The size of the terminal.
+    size: NotRequired[Union["CommandExecTerminalSize", None]]
+    # The configured one if absent.
+    sandboxPolicy: NotRequired[Union["SandboxPolicy", None]]
+    # Experimental, and refused: a policy says what a command may do.
+    permissionProfile: NotRequired[Any]
+
+
+class CommandExecResizeParams(TypedDict):
+    processId: str
+    size: "CommandExecTerminalSize"
+
+
+class CommandExecResponse(TypedDict):
+    # 124 if its time was up, 128 and the signal's number if a signal ended it.
+    exitCode: int
+    # Empty if it was streamed.
+    stdout: str
+    stderr: str
+
+
+class CommandExecTerminalSize(TypedDict):
+    rows: int
+    cols: int
+
+
+class CommandExecTerminateParams(TypedDict):
+    processId: str
+
+
+class CommandExecWriteParams(TypedDict):
+    processId: str
+    deltaBase64: NotRequired[Union[str, None]]
+    closeStdin: NotRequired[Union[bool, None]]
+
+
 CommandSource = Literal["agent", "userShell", "unifiedExecStartup", "unifiedExecInteraction"]
+
+
+class ConfigBatchWriteParams(TypedDict):
+    """Several changes, all or none."""
+
+    edits: List["ConfigEdit"]
+    filePath: NotRequired[Union[str, None]]
+    expectedVersion: NotRequired[Union[str, None]]
+
+
+class ConfigEdit(TypedDict):
+    keyPath: str
+    value: Any
+    mergeStrategy: "MergeStrategy"
 
 
 class ConfigLayer(TypedDict):
     name: "ConfigLayerSource"
+    version: str
     config: Any
 
 
@@ -388,6 +471,8 @@ ConfigLayerSource = Union["ConfigLayerSourceUser", "ConfigLayerSourceProject", "
 
 class ConfigOrigin(TypedDict):
     name: "ConfigLayerSource"
+    # Tells the content of the layer from any other.
+    version: str
 
 
 class ConfigReadParams(TypedDict):
@@ -403,6 +488,26 @@ class ConfigReadResponse(TypedDict):
     origins: Dict[str, "ConfigOrigin"]
     # What each layer decided, the strongest first.
     layers: Union[List["ConfigLayer"], None]
+
+
+class ConfigValueWriteParams(TypedDict):
+    # Dotted; a part that holds dots is quoted.
+    keyPath: str
+    # Null takes the key away.
+    value: Any
+    mergeStrategy: "MergeStrategy"
+    # The user's file, which is the only one that is written.
+    filePath: NotRequired[Union[str, None]]
+    # The `version` of the user's layer as it was read. Nothing is written if it is another by
+    # now.
+    expectedVersion: NotRequired[Union[str, None]]
+
+
+class ConfigWriteResponse(TypedDict):
+    status: "WriteStatus"
+    version: str
+    filePath: str
+    overriddenMetadata: Union["OverriddenMetadata", None]
 
 
 class ContentDeltaNotification(TypedDict):
@@ -649,6 +754,10 @@ class McpServerStatusNotification(TypedDict):
     error: Union[str, None]
 
 
+# What becomes of a table that is there already.
+MergeStrategy = Literal["replace", "upsert"]
+
+
 class Model(TypedDict):
     id: str
     # As `model` of a turn takes it.
@@ -681,6 +790,12 @@ class ModelProviderCapabilitiesResponse(TypedDict):
     namespaceTools: bool
     imageGeneration: bool
     webSearch: bool
+
+
+class OverriddenMetadata(TypedDict):
+    message: str
+    overridingLayer: "ConfigOrigin"
+    effectiveValue: Any
 
 
 class PatchChangeKindAdd(TypedDict):
@@ -781,6 +896,46 @@ class ResolvedNotification(TypedDict):
     requestId: int
 
 
+# Where a review is told.
+ReviewDelivery = Literal["inline", "detached"]
+
+
+class ReviewStartParams(TypedDict):
+    threadId: str
+    target: "ReviewTarget"
+    # In the thread itself if absent.
+    delivery: NotRequired[Union["ReviewDelivery", None]]
+
+
+class ReviewStartResponse(TypedDict):
+    turn: "Turn"
+    # The thread that the turn belongs to.
+    reviewThreadId: str
+
+
+class ReviewTargetUncommittedChanges(TypedDict):
+    type: Literal["uncommittedChanges"]
+
+
+class ReviewTargetBaseBranch(TypedDict):
+    type: Literal["baseBranch"]
+    branch: str
+
+
+class ReviewTargetCommit(TypedDict):
+    type: Literal["commit"]
+    sha: str
+    title: NotRequired[Union[str, None]]
+
+
+class ReviewTargetCustom(TypedDict):
+    type: Literal["custom"]
+    instructions: str
+
+
+ReviewTarget = Union["ReviewTargetUncommittedChanges", "ReviewTargetBaseBranch", "ReviewTargetCommit", "ReviewTargetCustom"]
+
+
 SandboxMode = Literal["read-only", "workspace-write", "danger-full-access"]
 
 
@@ -836,6 +991,11 @@ class ServerNotificationThreadArchived(TypedDict):
 
 class ServerNotificationThreadUnarchived(TypedDict):
     method: Literal["thread/unarchived"]
+    params: "ThreadIdNotification"
+
+
+class ServerNotificationThreadDeleted(TypedDict):
+    method: Literal["thread/deleted"]
     params: "ThreadIdNotification"
 
 
@@ -934,12 +1094,17 @@ class ServerNotificationMcpServerStartupStatusUpdated(TypedDict):
     params: "McpServerStatusNotification"
 
 
+class ServerNotificationCommandExecOutputDelta(TypedDict):
+    method: Literal["command/exec/outputDelta"]
+    params: "CommandExecOutputDeltaNotification"
+
+
 class ServerNotificationServerRequestResolved(TypedDict):
     method: Literal["serverRequest/resolved"]
     params: "ResolvedNotification"
 
 
-ServerNotification = Union["ServerNotificationError", "ServerNotificationWarning", "ServerNotificationDeprecationNotice", "ServerNotificationThreadStarted", "ServerNotificationThreadStatusChanged", "ServerNotificationThreadArchived", "ServerNotificationThreadUnarchived", "ServerNotificationThreadClosed", "ServerNotificationThreadNameUpdated", "ServerNotificationThreadNoteUpdated", "ServerNotificationThreadTokenUsageUpdated", "ServerNotificationTurnStarted", "ServerNotificationTurnCompleted", "ServerNotificationTurnDiffUpdated", "ServerNotificationTurnPlanUpdated", "ServerNotificationItemStarted", "ServerNotificationItemCompleted", "ServerNotificationItemAgentMessageDelta", "ServerNotificationItemPlanDelta", "ServerNotificationItemReasoningSummaryTextDelta", "ServerNotificationItemReasoningSummaryPartAdded", "ServerNotificationItemReasoningTextDelta", "ServerNotificationItemCommandExecutionOutputDelta", "ServerNotificationItemCommandExecutionTerminalInteraction", "ServerNotificationItemMcpToolCallProgress", "ServerNotificationMcpServerStartupStatusUpdated", "ServerNotificationServerRequestResolved"]
+ServerNotification = Union["ServerNotificationError", "ServerNotificationWarning", "ServerNotificationDeprecationNotice", "ServerNotificationThreadStarted", "ServerNotificationThreadStatusChanged", "ServerNotificationThreadArchived", "ServerNotificationThreadUnarchived", "ServerNotificationThreadDeleted", "ServerNotificationThreadClosed", "ServerNotificationThreadNameUpdated", "ServerNotificationThreadNoteUpdated", "ServerNotificationThreadTokenUsageUpdated", "ServerNotificationTurnStarted", "ServerNotificationTurnCompleted", "ServerNotificationTurnDiffUpdated", "ServerNotificationTurnPlanUpdated", "ServerNotificationItemStarted", "ServerNotificationItemCompleted", "ServerNotificationItemAgentMessageDelta", "ServerNotificationItemPlanDelta", "ServerNotificationItemReasoningSummaryTextDelta", "ServerNotificationItemReasoningSummaryPartAdded", "ServerNotificationItemReasoningTextDelta", "ServerNotificationItemCommandExecutionOutputDelta", "ServerNotificationItemCommandExecutionTerminalInteraction", "ServerNotificationItemMcpToolCallProgress", "ServerNotificationMcpServerStartupStatusUpdated", "ServerNotificationCommandExecOutputDelta", "ServerNotificationServerRequestResolved"]
 
 
 class SkillErrorInfo(TypedDict):
@@ -1584,3 +1749,6 @@ class WarningNotification(TypedDict):
 
 
 WorkStatus = Literal["inProgress", "completed", "failed", "declined"]
+
+
+WriteStatus = Literal["ok", "okOverridden"]

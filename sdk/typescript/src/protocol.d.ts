@@ -336,14 +336,97 @@ export type CommandEvidence = {
   exitCode: number | null;
 };
 
+export type CommandExecOutputDeltaNotification = {
+  processId: string;
+  stream: CommandExecOutputStream;
+  deltaBase64: string;
+  /** This is the last of the stream that counts, and more was said. */
+  capReached: boolean;
+};
+
+/** Where output came from. All output of a terminal is `stdout`. */
+export type CommandExecOutputStream =
+  | "stdout"
+  | "stderr";
+
+export type CommandExecParams = {
+  /** The program and its arguments. No shell is in between. */
+  command: Array<string>;
+  /** The client's name for the command. Whoever wants to write to it, or to hear of its
+   * output while it runs, needs one. */
+  processId?: string | null;
+  /** Gives it a terminal; its input and its output are streamed then. */
+  tty?: boolean | null;
+  streamStdin?: boolean | null;
+  /** Tells the output as it comes, and not at the end. */
+  streamStdoutStderr?: boolean | null;
+  /** How much of each stream counts. What comes behind it is thrown away. */
+  outputBytesCap?: number | null;
+  disableOutputCap?: boolean | null;
+  disableTimeout?: boolean | null;
+  timeoutMs?: number | null;
+  /** Absolute, or relative to the directory that the server was started in. */
+  cwd?: string | null;
+  /** Changes to the environment; `null` takes a variable away. */
+  env?: { [key: string]: string | null } | null;
+  /** The size of the terminal. */
+  size?: CommandExecTerminalSize | null;
+  /** The configured one if absent. */
+  sandboxPolicy?: SandboxPolicy | null;
+  /** Experimental, and refused: a policy says what a command may do. */
+  permissionProfile?: JsonValue;
+};
+
+export type CommandExecResizeParams = {
+  processId: string;
+  size: CommandExecTerminalSize;
+};
+
+export type CommandExecResponse = {
+  /** 124 if its time was up, 128 and the signal's number if a signal ended it. */
+  exitCode: number;
+  /** Empty if it was streamed. */
+  stdout: string;
+  stderr: string;
+};
+
+export type CommandExecTerminalSize = {
+  rows: number;
+  cols: number;
+};
+
+export type CommandExecTerminateParams = {
+  processId: string;
+};
+
+export type CommandExecWriteParams = {
+  processId: string;
+  deltaBase64?: string | null;
+  closeStdin?: boolean | null;
+};
+
 export type CommandSource =
   | "agent"
   | "userShell"
   | "unifiedExecStartup"
   | "unifiedExecInteraction";
 
+/** Several changes, all or none. */
+export type ConfigBatchWriteParams = {
+  edits: Array<ConfigEdit>;
+  filePath?: string | null;
+  expectedVersion?: string | null;
+};
+
+export type ConfigEdit = {
+  keyPath: string;
+  value: JsonValue;
+  mergeStrategy: MergeStrategy;
+};
+
 export type ConfigLayer = {
   name: ConfigLayerSource;
+  version: string;
   config: JsonValue;
 };
 
@@ -366,6 +449,8 @@ export type ConfigLayerSource =
 
 export type ConfigOrigin = {
   name: ConfigLayerSource;
+  /** Tells the content of the layer from any other. */
+  version: string;
 };
 
 export type ConfigReadParams = {
@@ -381,6 +466,26 @@ export type ConfigReadResponse = {
   origins: { [key: string]: ConfigOrigin };
   /** What each layer decided, the strongest first. */
   layers: Array<ConfigLayer> | null;
+};
+
+export type ConfigValueWriteParams = {
+  /** Dotted; a part that holds dots is quoted. */
+  keyPath: string;
+  /** Null takes the key away. */
+  value: JsonValue;
+  mergeStrategy: MergeStrategy;
+  /** The user's file, which is the only one that is written. */
+  filePath?: string | null;
+  /** The `version` of the user's layer as it was read. Nothing is written if it is another by
+   * now. */
+  expectedVersion?: string | null;
+};
+
+export type ConfigWriteResponse = {
+  status: WriteStatus;
+  version: string;
+  filePath: string;
+  overriddenMetadata: OverriddenMetadata | null;
 };
 
 export type ContentDeltaNotification = {
@@ -628,6 +733,11 @@ export type McpServerStatusNotification = {
   error: string | null;
 };
 
+/** What becomes of a table that is there already. */
+export type MergeStrategy =
+  | "replace"
+  | "upsert";
+
 export type Model = {
   id: string;
   /** As `model` of a turn takes it. */
@@ -659,6 +769,12 @@ export type ModelProviderCapabilitiesResponse = {
   namespaceTools: boolean;
   imageGeneration: boolean;
   webSearch: boolean;
+};
+
+export type OverriddenMetadata = {
+  message: string;
+  overridingLayer: ConfigOrigin;
+  effectiveValue: JsonValue;
 };
 
 export type PatchChangeKind =
@@ -745,6 +861,42 @@ export type ResolvedNotification = {
   requestId: number;
 };
 
+/** Where a review is told. */
+export type ReviewDelivery =
+  | "inline"
+  | "detached";
+
+export type ReviewStartParams = {
+  threadId: string;
+  target: ReviewTarget;
+  /** In the thread itself if absent. */
+  delivery?: ReviewDelivery | null;
+};
+
+export type ReviewStartResponse = {
+  turn: Turn;
+  /** The thread that the turn belongs to. */
+  reviewThreadId: string;
+};
+
+export type ReviewTarget =
+  | {
+    type: "uncommittedChanges";
+  }
+  | {
+    type: "baseBranch";
+    branch: string;
+  }
+  | {
+    type: "commit";
+    sha: string;
+    title?: string | null;
+  }
+  | {
+    type: "custom";
+    instructions: string;
+  };
+
 export type SandboxMode =
   | "read-only"
   | "workspace-write"
@@ -793,6 +945,10 @@ export type ServerNotification =
   }
   | {
     method: "thread/unarchived";
+    params: ThreadIdNotification;
+  }
+  | {
+    method: "thread/deleted";
     params: ThreadIdNotification;
   }
   | {
@@ -870,6 +1026,10 @@ export type ServerNotification =
   | {
     method: "mcpServer/startupStatus/updated";
     params: McpServerStatusNotification;
+  }
+  | {
+    method: "command/exec/outputDelta";
+    params: CommandExecOutputDeltaNotification;
   }
   | {
     method: "serverRequest/resolved";
@@ -1506,3 +1666,7 @@ export type WorkStatus =
   | "completed"
   | "failed"
   | "declined";
+
+export type WriteStatus =
+  | "ok"
+  | "okOverridden";

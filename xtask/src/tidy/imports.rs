@@ -25,7 +25,15 @@ const ROOMS: &[(&str, &[&str])] = &[
     ),
     (
         "server",
-        &["protocol", "transport", "engine", "agents", "store", "mcp"],
+        &[
+            "protocol",
+            "transport",
+            "process",
+            "engine",
+            "agents",
+            "store",
+            "mcp",
+        ],
     ),
     ("client", &["protocol", "transport"]),
     (

@@ -1,6 +1,7 @@
 //! What clients of an app-server are told without a session.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::json;
@@ -10,17 +11,28 @@ use troupe_model::catalogue;
 use troupe_protocol::catalogue::ModelEntry;
 use troupe_protocol::event::{SkillSummary, SkillsEntry};
 use troupe_protocol::mcp::McpOffer;
-use troupe_server::app::{KeyStatus, Office, Setting, SettingSource};
-use troupe_tools::ToolSource as _;
+use troupe_protocol::policy::SandboxPolicy;
+use troupe_server::app::{
+    KeyStatus, Office, Setting, SettingSource, SettingsChange, SettingsWritten, Workplace,
+    WriteRefusal,
+};
+use troupe_tools::{ToolSource as _, sandbox_variables};
 
 use super::ground::SharedGround;
 use crate::commands::config::{HIDDEN, is_secret};
-use crate::provider::{key_variable, provider};
+use crate::config_file;
+use crate::failure::Failure;
+use crate::provider::{key_variable, provider, secret_variables};
 
 #[async_trait]
 impl Office for SharedGround {
     fn models(&self) -> Vec<ModelEntry> {
-        catalogue::with_default(catalogue::entries(), &self.wiring.here.settings.model.model)
+        let model = match self.wiring.prepared(None) {
+            Ok(prepared) => prepared.settings.model.model.clone(),
+            // Opening a thread tells why.
+            Err(_) => self.wiring.here.settings.model.model.clone(),
+        };
+        catalogue::with_default(catalogue::entries(), &model)
     }
 
     async fn skills(
@@ -65,8 +77,26 @@ impl Office for SharedGround {
             .collect())
     }
 
+    fn version(&self, file: &Path) -> String {
+        config_file::version_at(file)
+    }
+
+    async fn change_settings(
+        &self,
+        change: SettingsChange,
+    ) -> Result<SettingsWritten, WriteRefusal> {
+        let wiring = Arc::clone(&self.wiring);
+        let changed = tokio::task::spawn_blocking(move || wiring.change_settings(&change));
+        let lost = |error: tokio::task::JoinError| Err(WriteRefusal::Failed(error.to_string()));
+        changed.await.unwrap_or_else(lost)
+    }
+
     fn key(&self) -> KeyStatus {
-        let settings = &self.wiring.here.settings;
+        // A configuration that cannot be read names no provider.
+        let Ok(prepared) = self.wiring.prepared(None) else {
+            return KeyStatus::Missing;
+        };
+        let settings = &prepared.settings;
         let id = &settings.model.model_provider;
         let Some(provider) = provider(settings, id) else {
             return KeyStatus::Missing;
@@ -77,6 +107,30 @@ impl Office for SharedGround {
             None if needs_key => KeyStatus::Missing,
             None => KeyStatus::NotNeeded,
         }
+    }
+
+    fn workplace(
+        &self,
+        cwd: Option<&Path>,
+        policy: Option<SandboxPolicy>,
+    ) -> Result<Workplace, String> {
+        let wiring = &self.wiring;
+        let told = |failure: Failure| failure.to_string();
+        let cwd = cwd.map(|cwd| wiring.here.cwd.join(cwd));
+        let prepared = wiring.prepared(cwd.as_deref()).map_err(told)?;
+        let configured = || Ok(prepared.context(&wiring.add_dirs)?.sandbox_policy);
+        let sandbox_policy = policy.map_or_else(configured, Ok).map_err(told)?;
+        let rights = &prepared.settings.rights;
+        let inherited = &wiring.surroundings().variables;
+        let secrets = secret_variables(&prepared.settings);
+        let mut env = rights.shell_environment_policy.apply(inherited, &secrets);
+        env.extend(sandbox_variables(Some(&sandbox_policy)));
+        Ok(Workplace {
+            launcher: wiring.launcher.clone(),
+            cwd: prepared.cwd.clone(),
+            env,
+            sandbox_policy,
+        })
     }
 }
 
@@ -90,7 +144,7 @@ fn summary(skill: &Skill) -> SkillSummary {
     }
 }
 
-fn setting(key: &KeyPath, entry: &Entry) -> Setting {
+pub(super) fn setting(key: &KeyPath, entry: &Entry) -> Setting {
     let source = match &entry.origin.place {
         Place::BuiltIn => SettingSource::BuiltIn,
         Place::CommandLine(_) => SettingSource::CommandLine,

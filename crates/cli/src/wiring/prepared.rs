@@ -2,7 +2,7 @@
 //!
 //! Decided: what was read of a directory counts as long as the program runs. The agents of a
 //! tree then work under one configuration, and one more child reads no file. Who changes a
-//! configuration starts the program again; rules about commands and roles are looked at anew
+//! configuration starts the program again, or changes it through the program; rules about commands and roles are looked at anew
 //! at each use, and MCP servers when a client asks for it.
 
 use std::path::{Path, PathBuf};

@@ -10,6 +10,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use troupe_protocol::SessionId;
 
 use super::absent;
+use super::belongings::Belongings;
 use super::call::{Call, Reply, parse};
 use super::methods::{self, Method, Stability};
 use super::subscription::Subscription;
@@ -33,6 +34,7 @@ struct Inner {
     outbox: Outbox,
     client: OnceLock<Client>,
     subscriptions: Mutex<HashMap<SessionId, Subscription>>,
+    belongings: Belongings,
     places: Arc<Semaphore>,
     over: CancellationToken,
 }
@@ -80,6 +82,7 @@ impl Connection {
             outbox,
             client: OnceLock::new(),
             subscriptions: Mutex::default(),
+            belongings: Belongings::default(),
             places: Arc::new(Semaphore::new(REQUESTS_MAX)),
             over: over.clone(),
         }));
@@ -118,6 +121,10 @@ impl Connection {
     pub(super) fn subscriptions(&self) -> MutexGuard<'_, HashMap<SessionId, Subscription>> {
         let subscriptions = self.0.subscriptions.lock();
         subscriptions.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn belongings(&self) -> &Belongings {
+        &self.0.belongings
     }
 
     /// Takes one message of the client. Waits only for the client itself to read.

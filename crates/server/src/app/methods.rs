@@ -4,7 +4,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::call::{Call, Handling};
-use super::{account, catalogue, files, reviews, settings, threads, trees, turns};
+use super::{account, catalogue, commands, files, reviews, settings, threads, trees, turns};
 
 pub(super) struct Method {
     name: &'static str,
@@ -52,6 +52,7 @@ const METHODS: &[Method] = &[
     stable("thread/read", threads::read),
     stable("thread/archive", threads::archive),
     stable("thread/unarchive", threads::unarchive),
+    stable("thread/delete", threads::delete),
     stable("thread/name/set", threads::set_name),
     stable("thread/note/set", threads::set_note),
     stable("thread/compact/start", threads::compact),
@@ -78,6 +79,8 @@ const METHODS: &[Method] = &[
     stable("mcpServerStatus/list", catalogue::servers),
     experimental("collaborationMode/list", catalogue::collaboration_modes),
     stable("config/read", settings::read),
+    stable("config/value/write", settings::write_value),
+    stable("config/batchWrite", settings::write_batch),
     stable("account/read", account::read),
     stable("account/rateLimits/read", account::rate_limits),
     stable("getAuthStatus", account::auth_status),
@@ -87,6 +90,10 @@ const METHODS: &[Method] = &[
     stable("fs/getMetadata", files::metadata),
     stable("fs/readDirectory", files::read_directory),
     stable("fs/remove", files::remove),
+    stable("command/exec", commands::exec).but(&["permissionProfile"]),
+    stable("command/exec/write", commands::write),
+    stable("command/exec/resize", commands::resize),
+    stable("command/exec/terminate", commands::terminate),
     stable("tree/list", trees::list),
     stable("tree/read", trees::read),
     stable("agent/spawn", trees::spawn),

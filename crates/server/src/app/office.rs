@@ -1,13 +1,22 @@
 //! What is known without a thread: whoever starts the server knows it, and the server asks.
 
+mod writing;
+
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use serde_json::Value;
+use troupe_process::Launcher;
 use troupe_protocol::catalogue::ModelEntry;
 use troupe_protocol::event::SkillsEntry;
 use troupe_protocol::mcp::McpOffer;
+use troupe_protocol::policy::SandboxPolicy;
+
+pub use writing::{
+    Overridden, SettingEdit, SettingMerge, SettingsChange, SettingsWritten, WriteRefusal,
+};
 
 /// Whoever knows models, skills, servers, configuration and keys. A working directory that is
 /// absent is the one that the server was started in.
@@ -26,7 +35,34 @@ pub trait Office: Send + Sync + fmt::Debug {
     /// Reads the configuration of a directory as its files are now.
     fn settings(&self, cwd: Option<&Path>) -> Result<Vec<Setting>, String>;
 
+    /// Returns what tells the content of a configuration file from any other.
+    fn version(&self, file: &Path) -> String;
+
+    /// Changes the user's configuration. What is opened from then on has it; what is open
+    /// keeps its own.
+    async fn change_settings(
+        &self,
+        change: SettingsChange,
+    ) -> Result<SettingsWritten, WriteRefusal>;
+
     fn key(&self) -> KeyStatus;
+
+    /// Returns what a command of a client runs with in a directory, which may be relative to
+    /// the server's; under the configured policy if none is given.
+    fn workplace(
+        &self,
+        cwd: Option<&Path>,
+        policy: Option<SandboxPolicy>,
+    ) -> Result<Workplace, String>;
+}
+
+/// Where and how a command runs.
+#[derive(Debug)]
+pub struct Workplace {
+    pub launcher: Launcher,
+    pub cwd: PathBuf,
+    pub env: BTreeMap<String, String>,
+    pub sandbox_policy: SandboxPolicy,
 }
 
 /// One effective value of the configuration.

@@ -1,14 +1,18 @@
-//! `config/read`: every effective value, and who decided it.
+//! `config/*`: every effective value, and who decided it; and changes to the user's own.
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::call::{Call, Handling};
 use super::connection::Connection;
-use super::office::{Setting, SettingSource};
+use super::office::{
+    Office, Setting, SettingEdit, SettingMerge, SettingSource, SettingsChange, WriteRefusal,
+};
 use super::wire::config::{
-    ConfigLayer, ConfigLayerSource, ConfigOrigin, ConfigReadParams, ConfigReadResponse,
+    ConfigBatchWriteParams, ConfigEdit, ConfigLayer, ConfigLayerSource, ConfigOrigin,
+    ConfigReadParams, ConfigReadResponse, ConfigValueWriteParams, ConfigWriteResponse,
+    MergeStrategy, OverriddenMetadata, WriteStatus,
 };
 use crate::rpc::RpcError;
 
@@ -18,26 +22,115 @@ pub(super) fn read(call: Call) -> Handling {
         let settings = office.settings(params.cwd.as_deref());
         let settings = settings.map_err(RpcError::invalid_request)?;
         let origins = settings.iter().filter_map(|setting| {
-            let name = layer_source(&setting.source)?;
-            Some((setting.key.join("."), ConfigOrigin { name }))
+            let origin = origin(office, &setting.source)?;
+            Some((setting.key.join("."), origin))
         });
         Ok(ConfigReadResponse {
             config: nested(&settings),
             origins: origins.collect(),
-            layers: params.include_layers.then(|| layers(&settings)),
+            layers: params.include_layers.then(|| layers(office, &settings)),
         })
     })
 }
 
-fn layers(settings: &[Setting]) -> Vec<ConfigLayer> {
+pub(super) fn write_value(call: Call) -> Handling {
+    call.answer(
+        |client: Connection, params: ConfigValueWriteParams| async move {
+            let edit = ConfigEdit {
+                key_path: params.key_path,
+                value: params.value,
+                merge_strategy: params.merge_strategy,
+            };
+            let change = SettingsChange {
+                edits: vec![edit.into()],
+                file: params.file_path,
+                expected_version: params.expected_version,
+            };
+            written(&client, change).await
+        },
+    )
+}
+
+pub(super) fn write_batch(call: Call) -> Handling {
+    call.answer(
+        |client: Connection, params: ConfigBatchWriteParams| async move {
+            let change = SettingsChange {
+                edits: params.edits.into_iter().map(Into::into).collect(),
+                file: params.file_path,
+                expected_version: params.expected_version,
+            };
+            written(&client, change).await
+        },
+    )
+}
+
+async fn written(
+    client: &Connection,
+    change: SettingsChange,
+) -> Result<ConfigWriteResponse, RpcError> {
+    let office = client.app().office();
+    let written = office.change_settings(change).await.map_err(refused)?;
+    let overridden = written.overridden.and_then(|overridden| {
+        let overriding_layer = origin(office, &overridden.by)?;
+        Some(OverriddenMetadata {
+            message: format!(
+                "{} was written, but another layer decides it",
+                overridden.key
+            ),
+            overriding_layer,
+            effective_value: overridden.effective,
+        })
+    });
+    Ok(ConfigWriteResponse {
+        status: match overridden {
+            Some(_) => WriteStatus::OkOverridden,
+            None => WriteStatus::Ok,
+        },
+        version: written.version,
+        file_path: written.file,
+        overridden_metadata: overridden,
+    })
+}
+
+impl From<ConfigEdit> for SettingEdit {
+    fn from(edit: ConfigEdit) -> Self {
+        Self {
+            key: edit.key_path,
+            value: edit.value,
+            merge: match edit.merge_strategy {
+                MergeStrategy::Replace => SettingMerge::Replace,
+                MergeStrategy::Upsert => SettingMerge::Upsert,
+            },
+        }
+    }
+}
+
+/// Clients branch on the code in the data.
+fn refused(refusal: WriteRefusal) -> RpcError {
+    let code = match refusal {
+        WriteRefusal::ReadOnly(_) => "configLayerReadonly",
+        WriteRefusal::Conflict(_) => "configVersionConflict",
+        WriteRefusal::UnknownKey(_) => "configSchemaUnknownKey",
+        WriteRefusal::Invalid(_) => "configValidationError",
+        WriteRefusal::Failed(message) => return RpcError::internal(message),
+    };
+    RpcError {
+        data: Some(json!({"config_write_error_code": code})),
+        ..RpcError::invalid_request(refusal.to_string())
+    }
+}
+
+fn layers(office: &dyn Office, settings: &[Setting]) -> Vec<ConfigLayer> {
     let mut by_source: BTreeMap<&SettingSource, Vec<Setting>> = BTreeMap::new();
     for setting in settings {
         let layer = by_source.entry(&setting.source).or_default();
         layer.push(setting.clone());
     }
     let layers = by_source.iter().rev().filter_map(|(source, settings)| {
+        let ConfigOrigin { name, version } = origin(office, source)?;
         Some(ConfigLayer {
-            name: layer_source(source)?,
+            name,
+            version,
             config: nested(settings),
         })
     });
@@ -45,8 +138,15 @@ fn layers(settings: &[Setting]) -> Vec<ConfigLayer> {
 }
 
 /// Returns the source as clients know it; what is built in is none.
-fn layer_source(source: &SettingSource) -> Option<ConfigLayerSource> {
-    Some(match source {
+fn origin(office: &dyn Office, source: &SettingSource) -> Option<ConfigOrigin> {
+    let version = match source {
+        SettingSource::User { file }
+        | SettingSource::Project { file }
+        | SettingSource::Profile { file } => office.version(file),
+        // What the program was started with stays as long as it runs.
+        SettingSource::BuiltIn | SettingSource::CommandLine => String::new(),
+    };
+    let name = match source {
         SettingSource::BuiltIn => return None,
         SettingSource::User { file } => ConfigLayerSource::User { file: file.clone() },
         SettingSource::Project { file } => ConfigLayerSource::Project {
@@ -54,7 +154,8 @@ fn layer_source(source: &SettingSource) -> Option<ConfigLayerSource> {
         },
         SettingSource::Profile { file } => ConfigLayerSource::Profile { file: file.clone() },
         SettingSource::CommandLine => ConfigLayerSource::SessionFlags,
-    })
+    };
+    Some(ConfigOrigin { name, version })
 }
 
 /// Returns settings as the table that they were written in.

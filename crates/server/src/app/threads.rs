@@ -4,7 +4,7 @@ mod open;
 mod shelf;
 
 pub(super) use open::{follow, fork, introduce, open_thread, resume, start};
-pub(super) use shelf::{archive, list, loaded, read, unarchive};
+pub(super) use shelf::{archive, delete, list, loaded, read, unarchive};
 
 use troupe_protocol::{EventMsg, Op};
 
@@ -112,7 +112,9 @@ pub(super) fn storage(error: &troupe_store::Error) -> RpcError {
             RpcError::invalid_request(format!("thread not found: {what}"))
         }
         troupe_store::Error::Cursor { .. } => RpcError::invalid_params(error.to_string()),
-        troupe_store::Error::Owned { .. } => RpcError::invalid_request(error.to_string()),
+        troupe_store::Error::Owned { .. } | troupe_store::Error::Member { .. } => {
+            RpcError::invalid_request(error.to_string())
+        }
         _ => RpcError::internal(error.to_string()),
     }
 }

@@ -7,6 +7,7 @@
 pub mod account;
 pub mod approval;
 pub mod catalogue;
+pub mod command;
 pub mod config;
 pub mod files;
 pub mod initialize;

@@ -2,6 +2,7 @@
 
 mod children;
 mod client;
+mod commands;
 mod files;
 mod handshake;
 mod office;

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use ts_rs::{Config, TS, TypeVisitor};
 
 use crate::app::wire::{
-    Empty, account, approval, catalogue, config, files, initialize, notification, review, thread,
-    tree, turn,
+    Empty, account, approval, catalogue, command, config, files, initialize, notification, review,
+    thread, tree, turn,
 };
 
 /// Does something with every type that clients send; those that they are made of come along.
@@ -41,10 +41,16 @@ macro_rules! for_each_input {
             catalogue::SkillsListParams,
             catalogue::McpServerStatusListParams,
             config::ConfigReadParams,
+            config::ConfigValueWriteParams,
+            config::ConfigBatchWriteParams,
             files::FsPathParams,
             files::FsWriteFileParams,
             files::FsCreateDirectoryParams,
             files::FsRemoveParams,
+            command::CommandExecParams,
+            command::CommandExecWriteParams,
+            command::CommandExecTerminateParams,
+            command::CommandExecResizeParams,
             tree::TreeReadParams,
             tree::AgentSpawnParams,
             tree::AgentSendParams,
@@ -81,12 +87,14 @@ macro_rules! for_each_output {
             catalogue::SkillsListResponse,
             catalogue::McpServerStatusListResponse,
             config::ConfigReadResponse,
+            config::ConfigWriteResponse,
             account::AccountReadResponse,
             account::AuthStatusResponse,
             account::RateLimitsResponse,
             files::FsReadFileResponse,
             files::FsGetMetadataResponse,
             files::FsReadDirectoryResponse,
+            command::CommandExecResponse,
             tree::TreeListResponse,
             tree::TreeReadResponse,
             tree::AgentSpawnResponse,

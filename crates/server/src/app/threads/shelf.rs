@@ -1,7 +1,9 @@
 //! Stored threads: listed, read, put away and brought back.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
+use tokio::time::timeout;
 use troupe_protocol::SessionId;
 use troupe_store::{ArchivedFilter, Direction, ListQuery, SortKey, SourceKind, Store};
 
@@ -16,7 +18,7 @@ use crate::app::wire::thread::{
     ThreadLoadedListParams, ThreadLoadedListResponse, ThreadReadParams, ThreadResponse,
     ThreadSortKey, ThreadStatus,
 };
-use crate::limits::LIST_ROWS_DEFAULT;
+use crate::limits::{LIST_ROWS_DEFAULT, THREAD_QUIET_MS_MAX};
 use crate::rpc::RpcError;
 
 pub(in crate::app) fn list(call: Call) -> Handling {
@@ -152,6 +154,45 @@ pub(in crate::app) fn unarchive(call: Call) -> Handling {
         let unarchived = ServerNotification::ThreadUnarchived(ThreadIdNotification { thread_id });
         client.app().announce(&unarchived).await;
         Ok(ThreadResponse { thread })
+    })
+}
+
+pub(in crate::app) fn delete(call: Call) -> Handling {
+    call.answer(|client, params: ThreadIdParams| async move {
+        let id = thread_id(&params.thread_id)?;
+        let house = client.app().house();
+        let loaded = house.get(id).await;
+        if let Some(thread) = &loaded {
+            at_rest(thread).await?;
+            house.unload(id).await;
+        }
+        let is_kept = loaded.is_none_or(|thread| !thread.agents().is_ephemeral());
+        let deleted = if is_kept {
+            let store = house.store().map_err(RpcError::internal)?;
+            store.delete(id).await.map_err(|error| storage(&error))?
+        } else {
+            // It was nowhere but in memory.
+            vec![id]
+        };
+        for id in deleted {
+            let thread_id = id.to_string();
+            let deleted = ServerNotification::ThreadDeleted(ThreadIdNotification { thread_id });
+            client.app().announce(&deleted).await;
+        }
+        Ok(Empty {})
+    })
+}
+
+/// Refuses for a thread that has something to do.
+async fn at_rest(thread: &crate::house::Thread) -> Result<(), RpcError> {
+    if !thread.is_idle() {
+        let message = "a turn is running; interrupt it or wait for its end";
+        return Err(RpcError::invalid_request(message));
+    }
+    let time = Duration::from_millis(THREAD_QUIET_MS_MAX);
+    timeout(time, thread.agents().quiet()).await.map_err(|_| {
+        let message = "agents below the thread are at work; stop them or wait for their end";
+        RpcError::invalid_request(message)
     })
 }
 

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::command::CommandExecOutputDeltaNotification;
 use super::item::ThreadItem;
 use super::thread::{Thread, ThreadStatus};
 use super::turn::{Turn, TurnError};
@@ -35,6 +36,7 @@ notifications! {
     ThreadStatusChanged(ThreadStatusChangedNotification) = "thread/status/changed",
     ThreadArchived(ThreadIdNotification) = "thread/archived",
     ThreadUnarchived(ThreadIdNotification) = "thread/unarchived",
+    ThreadDeleted(ThreadIdNotification) = "thread/deleted",
     ThreadClosed(ThreadIdNotification) = "thread/closed",
     ThreadNameUpdated(ThreadNameUpdatedNotification) = "thread/name/updated",
     ThreadNoteUpdated(ThreadNoteUpdatedNotification) = "thread/note/updated",
@@ -54,6 +56,7 @@ notifications! {
     TerminalInteraction(TerminalNotification) = "item/commandExecution/terminalInteraction",
     McpToolCallProgress(ProgressNotification) = "item/mcpToolCall/progress",
     McpServerStatus(McpServerStatusNotification) = "mcpServer/startupStatus/updated",
+    CommandExecOutputDelta(CommandExecOutputDeltaNotification) = "command/exec/outputDelta",
     ServerRequestResolved(ResolvedNotification) = "serverRequest/resolved",
 }
 

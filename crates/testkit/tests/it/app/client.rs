@@ -23,7 +23,8 @@ const PIPE_BYTES: usize = 1024 * 1024;
 
 pub fn app(stage: &Stage) -> App {
     let house = House::new(stage.ground());
-    App::new(house, Arc::new(PlainOffice), stage.home())
+    let office = PlainOffice::in_directory(stage.cwd());
+    App::new(house, Arc::new(office), stage.home())
 }
 
 pub struct Client {

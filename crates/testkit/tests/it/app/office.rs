@@ -1,16 +1,30 @@
-//! An office that knows one model, and nothing else: what a real one knows is tested with the
+//! An office that knows one model and where commands run, and nothing else: what a real one knows is tested with the
 //! program.
 
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
+use troupe_process::{Launcher, LauncherOptions};
 use troupe_protocol::catalogue::ModelEntry;
 use troupe_protocol::event::SkillsEntry;
 use troupe_protocol::mcp::McpOffer;
-use troupe_server::app::{KeyStatus, Office, Setting};
+use troupe_protocol::policy::SandboxPolicy;
+use troupe_server::app::{
+    KeyStatus, Office, Setting, SettingsChange, SettingsWritten, Workplace, WriteRefusal,
+};
 
 #[derive(Debug)]
-pub struct PlainOffice;
+pub struct PlainOffice {
+    launcher: Launcher,
+    cwd: PathBuf,
+}
+
+impl PlainOffice {
+    pub fn in_directory(cwd: PathBuf) -> Self {
+        let launcher = Launcher::new(LauncherOptions::default());
+        Self { launcher, cwd }
+    }
+}
 
 #[async_trait]
 impl Office for PlainOffice {
@@ -34,7 +48,30 @@ impl Office for PlainOffice {
         Ok(Vec::new())
     }
 
+    fn version(&self, _: &Path) -> String {
+        String::new()
+    }
+
+    async fn change_settings(&self, _: SettingsChange) -> Result<SettingsWritten, WriteRefusal> {
+        let message = "this office writes nothing".to_owned();
+        Err(WriteRefusal::ReadOnly(message))
+    }
+
     fn key(&self) -> KeyStatus {
         KeyStatus::NotNeeded
+    }
+
+    fn workplace(
+        &self,
+        cwd: Option<&Path>,
+        policy: Option<SandboxPolicy>,
+    ) -> Result<Workplace, String> {
+        let path = std::env::var("PATH").map_err(|error| error.to_string())?;
+        Ok(Workplace {
+            launcher: self.launcher.clone(),
+            cwd: self.cwd.join(cwd.unwrap_or(Path::new(""))),
+            env: [("PATH".to_owned(), path)].into(),
+            sandbox_policy: policy.unwrap_or_else(SandboxPolicy::read_only),
+        })
     }
 }

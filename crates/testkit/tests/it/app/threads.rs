@@ -154,3 +154,70 @@ async fn a_thread_takes_many_turns() {
     client.leave().await;
     app.end().await;
 }
+
+#[tokio::test]
+async fn a_deleted_thread_is_gone_with_its_children() {
+    let stage = Stage::new(TWO).await;
+    let app = app(&stage);
+    let mut client = Client::ready(&app).await;
+    let thread = client.thread().await;
+    let input = json!([{"type": "text", "text": "go"}]);
+    let wish = json!({"rootThreadId": thread, "name": "child", "input": input});
+    let spawned = client.call("agent/spawn", wish).await.unwrap();
+    let child = spawned["agent"]["threadId"].clone();
+    let wait = json!({"rootThreadId": thread});
+    client.call("agent/wait", wait).await.unwrap();
+
+    let mut watcher = Client::ready(&app).await;
+    let alone = client.call("thread/delete", json!({"threadId": child}));
+    let alone = alone.await.unwrap_err()["message"].to_string();
+    assert!(alone.contains("is a member of the tree of"), "{alone}");
+    let doomed = json!({"threadId": thread});
+    client.call("thread/delete", doomed.clone()).await.unwrap();
+    let first = watcher.told("thread/deleted").await["threadId"].take();
+    let second = watcher.told("thread/deleted").await["threadId"].take();
+    assert_eq!((first, second), (child, json!(thread)));
+    assert_eq!(client.told("thread/closed").await["threadId"], thread);
+
+    let listed = client.call("thread/list", json!({})).await.unwrap();
+    assert_eq!(listed["data"], json!([]));
+    let again = client.call("thread/delete", doomed).await.unwrap_err();
+    let again = again["message"].as_str().unwrap();
+    assert!(again.starts_with("thread not found"), "{again}");
+    client.leave().await;
+    watcher.leave().await;
+    app.end().await;
+}
+
+#[tokio::test]
+async fn a_thread_at_work_is_not_deleted() {
+    let stage = Stage::new("[[scene]]\n[[scene.turn]]\nsteps = [{ end = \"stall\" }]").await;
+    let app = app(&stage);
+    let mut client = Client::ready(&app).await;
+    let thread = client.thread().await;
+    let turn = client.turn(&thread, "go").await;
+    let doomed = json!({"threadId": thread});
+    let refused = client.call("thread/delete", doomed.clone()).await;
+    let message = "a turn is running; interrupt it or wait for its end";
+    assert_eq!(refused.unwrap_err()["message"], message);
+    let stop = json!({"threadId": thread, "turnId": turn});
+    client.call("turn/interrupt", stop).await.unwrap();
+    client.call("thread/delete", doomed).await.unwrap();
+    client.leave().await;
+    app.end().await;
+}
+
+#[tokio::test]
+async fn a_thread_in_memory_only_is_deleted_by_forgetting_it() {
+    let stage = Stage::new(TWO).await;
+    let app = app(&stage);
+    let mut client = Client::ready(&app).await;
+    let opened = client
+        .call("thread/start", json!({"ephemeral": true}))
+        .await;
+    let doomed = json!({"threadId": opened.unwrap()["thread"]["id"]});
+    client.call("thread/delete", doomed.clone()).await.unwrap();
+    assert_eq!(client.told("thread/deleted").await, doomed);
+    client.leave().await;
+    app.end().await;
+}

@@ -1,0 +1,156 @@
+//! A command on its way to its end.
+
+use std::future::pending;
+use std::io;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
+use troupe_process::{Exit, Process, ProcessEvent};
+
+use super::outputs::Outputs;
+use super::roll::{Order, Place};
+use crate::app::wire::command::CommandExecResponse;
+
+/// What shells say of a command whose time was up.
+const TIMED_OUT: i32 = 124;
+
+/// What shells add to the number of the signal that ended a command.
+const SIGNALLED: i32 = 128;
+
+#[derive(Debug)]
+pub(super) struct Run {
+    process: Process,
+    outputs: Outputs,
+    deadline: Option<Instant>,
+}
+
+/// Why a command is to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stop {
+    Asked,
+    TimeIsUp,
+}
+
+impl Run {
+    pub(super) fn new(process: Process, outputs: Outputs, time_max: Option<Duration>) -> Self {
+        Self {
+            process,
+            outputs,
+            // A time that no clock reaches is none.
+            deadline: time_max.and_then(|time| Instant::now().checked_add(time)),
+        }
+    }
+
+    pub(super) async fn finish(mut self, mut place: Option<Place>) -> CommandExecResponse {
+        let stop = place.as_ref().map(|place| place.stop.clone());
+        let deadline = self.deadline;
+        let stopped = async {
+            tokio::select! {
+                () = reached(deadline) => Stop::TimeIsUp,
+                () = async {
+                    match &stop {
+                        Some(stop) => stop.cancelled().await,
+                        None => pending().await,
+                    }
+                } => Stop::Asked,
+            }
+        };
+        // Whatever it waits for, it is stopped at once: output and orders are left as they are.
+        let (exit, stop) = tokio::select! {
+            exit = self.follow(place.as_mut()) => (exit, None),
+            stop = stopped => {
+                self.process.kill().await;
+                (self.drain().await, Some(stop))
+            }
+        };
+        let exit_code = match (exit, stop) {
+            (_, Some(Stop::TimeIsUp)) => TIMED_OUT,
+            (Some(exit), _) => code(&exit),
+            (None, _) => SIGNALLED,
+        };
+        let (stdout, stderr) = self.outputs.into_texts();
+        CommandExecResponse {
+            exit_code,
+            stdout,
+            stderr,
+        }
+    }
+
+    /// Passes output and input on until the command ends.
+    async fn follow(&mut self, mut place: Option<&mut Place>) -> Option<Exit> {
+        loop {
+            tokio::select! {
+                event = self.process.next() => match event {
+                    Some(ProcessEvent::Output { stream, bytes }) => {
+                        self.outputs.take(stream, &bytes).await;
+                    }
+                    Some(ProcessEvent::Exited(exit)) => return Some(exit),
+                    None => return None,
+                },
+                order = next_order(place.as_deref_mut()) => self.obey(order).await,
+            }
+        }
+    }
+
+    /// Takes what a command said before it was ended.
+    async fn drain(&mut self) -> Option<Exit> {
+        while let Some(event) = self.process.next().await {
+            match event {
+                ProcessEvent::Output { stream, bytes } => self.outputs.take(stream, &bytes).await,
+                ProcessEvent::Exited(exit) => return Some(exit),
+            }
+        }
+        None
+    }
+
+    async fn obey(&mut self, order: Order) {
+        match order {
+            Order::Write {
+                bytes,
+                close,
+                reply,
+            } => {
+                let written = self.process.write_stdin(&bytes).await.map_err(reworded);
+                if close {
+                    self.process.close_stdin();
+                }
+                // Who asked may be gone, and the command with it.
+                reply.send(written).ok();
+            }
+            Order::Resize { size, reply } => {
+                reply.send(self.process.resize(size)).ok();
+            }
+        }
+    }
+}
+
+async fn reached(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline).await,
+        None => pending().await,
+    }
+}
+
+async fn next_order(place: Option<&mut Place>) -> Order {
+    let order = match place {
+        Some(place) => place.orders.recv().await,
+        None => None,
+    };
+    match order {
+        Some(order) => order,
+        None => pending().await,
+    }
+}
+
+fn reworded(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe => io::Error::other("its input is closed"),
+        io::ErrorKind::TimedOut => io::Error::other("it takes no input"),
+        _ => error,
+    }
+}
+
+fn code(exit: &Exit) -> i32 {
+    let signal = exit.signal.map(|signal| SIGNALLED + signal);
+    exit.code.or(signal).unwrap_or(SIGNALLED)
+}
