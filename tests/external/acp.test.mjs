@@ -210,6 +210,19 @@ test("acpx runs a whole prompt", { timeout }, async () => {
   assert.equal(heard.at(-1).result.stopReason, "end_turn");
 });
 
+test("without a key the client is told that it needs one", { timeout }, async (t) => {
+  const editor = await connect(t, {
+    settings: { "model_providers.script.env_key": "A_KEY_THAT_IS_NOT_SET" },
+  });
+  const opening = editor.agent.request(acp.methods.agent.session.new, { cwd: folder, mcpServers: [] });
+  await assert.rejects(opening, (error) => {
+    assert.equal(error.code, -32000);
+    assert.match(error.message, /needs a key: set A_KEY_THAT_IS_NOT_SET; .*troupe doctor/);
+    return true;
+  });
+  await editor.end();
+});
+
 test("what cannot be understood is answered", { timeout }, async (t) => {
   const child = start({});
   t.after(() => child.kill("SIGKILL"));

@@ -20,6 +20,7 @@ mod carrier;
 mod companion;
 mod config;
 mod link;
+mod meter;
 mod puppet;
 mod strings;
 mod work;

@@ -36,8 +36,13 @@ pub const REPLAY_SEGMENTS_MAX: usize = 64;
 /// The title of anything that is shown in one line.
 pub const TITLE_CHARS_MAX: usize = 120;
 
-/// How long another agent may take to start and to greet. Then it is ended, and the task fails.
-pub const BACKEND_START_MS_MAX: u64 = 60_000;
+/// How long another agent may take to start and to greet, unless the configuration says
+/// otherwise. Then it is ended, and the task fails.
+pub const BACKEND_START_SEC_DEFAULT: u64 = 60;
+
+/// How long another agent may go on with a prompt that was cancelled. Then it is ended, with
+/// everything that it had started.
+pub const BACKEND_CANCEL_MS_MAX: u64 = 5_000;
 
 /// Messages of another agent that wait to be listened to. Over it it is not read any further.
 pub const BACKEND_SAID_QUEUED_MAX: usize = 256;

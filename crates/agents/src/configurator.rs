@@ -170,8 +170,9 @@ fn add_tools(setup: &mut Setup, agents: &Agents, agent: AgentId) {
 fn policies(lists: &[ToolLists]) -> Result<Vec<ToolPolicy>, ConfigureError> {
     let patterns = |texts: &[String]| -> Result<Vec<Pattern>, ConfigureError> {
         let parse = |text: &String| {
-            Pattern::parse(text).map_err(|error| ConfigureError {
-                message: format!("the recorded tool list of this agent is damaged: {error}"),
+            Pattern::parse(text).map_err(|error| {
+                let message = format!("the recorded tool list of this agent is damaged: {error}");
+                ConfigureError::refused(message)
             })
         };
         texts.iter().map(parse).collect()

@@ -4,6 +4,10 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
+use troupe_model::ConnectError;
+
+use crate::provider::ModelTrouble;
+
 /// Exit codes, as `troupe exec --help` documents them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
@@ -57,6 +61,15 @@ impl Failure {
 
     pub fn exit(&self) -> Exit {
         self.exit
+    }
+
+    /// Tells whether a provider has no key to be asked with.
+    pub fn is_missing_key(&self) -> bool {
+        let trouble = self.error.downcast_ref::<ModelTrouble>();
+        let missing = |it: &ModelTrouble| {
+            matches!(it, ModelTrouble::Connect(ConnectError::KeyMissing { .. }))
+        };
+        trouble.is_some_and(missing)
     }
 
     /// Tells whether the reader of our output went away, which is its right.

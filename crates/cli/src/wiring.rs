@@ -27,6 +27,7 @@ use troupe_engine::{
 };
 use troupe_mcp::{Hub, HubDeps};
 use troupe_process::{Launcher, LauncherOptions};
+use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::session::{SessionSource, TurnOverrides};
 use troupe_store::{EmbeddedStore, MemoryStore, Store};
@@ -371,7 +372,12 @@ impl Wiring {
 impl Configurator for Wiring {
     async fn configure(&self, request: &ConfigureSession) -> Result<Setup, ConfigureError> {
         self.setup(request).map_err(|failure| ConfigureError {
-            message: failure.to_string(),
+            info: if failure.is_missing_key() {
+                ErrorInfo::Unauthorized
+            } else {
+                ErrorInfo::InvalidSubmission
+            },
+            ..ConfigureError::refused(failure.to_string())
         })
     }
 }

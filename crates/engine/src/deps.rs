@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use troupe_model::Model;
+use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::session::{GitInfo, SessionSource, TurnContext};
 use troupe_protocol::{EventMsg, SessionId};
@@ -43,6 +44,18 @@ pub trait Configurator: Send + Sync + fmt::Debug {
 #[error("{message}")]
 pub struct ConfigureError {
     pub message: String,
+    /// How clients are told.
+    pub info: ErrorInfo,
+}
+
+impl ConfigureError {
+    /// The request, or the configuration, is not usable as it is.
+    pub fn refused(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            info: ErrorInfo::InvalidSubmission,
+        }
+    }
 }
 
 /// What a session runs on.

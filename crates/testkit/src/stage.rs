@@ -1,11 +1,13 @@
 //! Where a scenario is played.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use tempfile::TempDir;
+use troupe_acp::backend::{Backend, BackendConfig};
 use troupe_agents::desk::{Catalogue, ModelChoice};
 use troupe_agents::roles::Roles;
 use troupe_agents::tree::Limits;
@@ -65,6 +67,7 @@ struct StageSettings {
     stateful: bool,
     wire: WireApi,
     notices: Vec<Notice>,
+    backends: BTreeMap<String, BackendConfig>,
 }
 
 impl Stage {
@@ -91,6 +94,7 @@ impl Stage {
                 stateful: false,
                 wire: WireApi::Responses,
                 notices: Vec::new(),
+                backends: BTreeMap::new(),
             },
             store: None,
             tree: None,
@@ -149,6 +153,12 @@ impl Stage {
         self
     }
 
+    /// Has a program that children can be instead of a model. Comes before the tree is made.
+    pub fn backend(mut self, name: &str, config: BackendConfig) -> Self {
+        self.settings.backends.insert(name.to_owned(), config);
+        self
+    }
+
     /// Lets sessions have children, by the tools of these families.
     pub fn with_agents(self, families: &[Family]) -> Self {
         let options = self.tree_options(families);
@@ -167,7 +177,9 @@ impl Stage {
             limits: Limits::default(),
             families: families.to_vec(),
             roles: Arc::new(Roles::new(self.home())),
-            catalogue: Arc::new(OneModel),
+            catalogue: Arc::new(Offers {
+                backends: self.settings.backends.keys().cloned().collect(),
+            }),
             callback: CallbackConfig::default(),
             recovery: Recovery::Leave,
         }
@@ -338,7 +350,7 @@ struct StageConfigurator {
 
 #[async_trait]
 impl Configurator for StageConfigurator {
-    async fn configure(&self, _: &ConfigureSession) -> Result<Setup, ConfigureError> {
+    async fn configure(&self, request: &ConfigureSession) -> Result<Setup, ConfigureError> {
         let provider = ProviderConfig {
             base_url: self.base_url.clone(),
             request_max_retries: Some(self.settings.retries),
@@ -348,15 +360,22 @@ impl Configurator for StageConfigurator {
             wire_api: self.settings.wire,
             ..ProviderConfig::default()
         };
-        let refuse = |message: String| ConfigureError { message };
         let model = provider
             .connect("scripted", None)
-            .map_err(|error| refuse(error.to_string()))?;
+            .map_err(|error| ConfigureError::refused(error.to_string()))?;
+        let (provider_id, model, tools) = if let Some(backend) = self.backend(request) {
+            let name = backend.name.clone();
+            let (model, tools) = backend.attach();
+            (name, model, tools)
+        } else {
+            let tools = standard_tools(self.launcher.clone(), &self.home, &self.cwd);
+            ("scripted".to_owned(), model, tools)
+        };
         let mut setup = Setup {
             store: Arc::clone(&self.store),
-            provider_id: "scripted".to_owned(),
+            provider_id,
             model,
-            tools: standard_tools(self.launcher.clone(), &self.home, &self.cwd),
+            tools,
             context: TurnContext {
                 cwd: self.cwd.clone(),
                 approval_policy: self.settings.approval_policy,
@@ -390,6 +409,21 @@ impl Configurator for StageConfigurator {
     }
 }
 
+impl StageConfigurator {
+    /// Returns the program that a session wants in the place of a model.
+    fn backend(&self, request: &ConfigureSession) -> Option<Backend> {
+        let name = request.model_provider.as_ref()?;
+        let config = self.settings.backends.get(name)?;
+        Some(Backend {
+            name: name.clone(),
+            config: config.clone(),
+            launcher: self.launcher.clone(),
+            version: "0.0.0",
+            environment: std::env::vars().collect(),
+        })
+    }
+}
+
 fn standard_tools(launcher: Launcher, home: &Path, cwd: &Path) -> Registry {
     // A scenario must not depend on the profile of whoever plays it, nor wait for it.
     let own = ("HOME".to_owned(), home.to_string_lossy().into_owned());
@@ -410,11 +444,13 @@ fn standard_tools(launcher: Launcher, home: &Path, cwd: &Path) -> Registry {
         .registry()
 }
 
-/// The models that a scenario's children can be given.
+/// What a scenario's children can be given.
 #[derive(Debug)]
-struct OneModel;
+struct Offers {
+    backends: Vec<String>,
+}
 
-impl Catalogue for OneModel {
+impl Catalogue for Offers {
     fn models(&self) -> Option<Vec<ModelChoice>> {
         let efforts = vec![ReasoningEffort::Low, ReasoningEffort::High];
         let model = |name: &str| ModelChoice {
@@ -422,5 +458,9 @@ impl Catalogue for OneModel {
             efforts: efforts.clone(),
         };
         Some(vec![model("scripted-1"), model("scripted-2")])
+    }
+
+    fn backends(&self) -> Vec<String> {
+        self.backends.clone()
     }
 }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 mod it {
+    mod acp;
     mod agents;
     mod app;
     mod approvals;

@@ -1,22 +1,22 @@
 //! Carries lines between the program and its companion, and owns the process. When either end
 //! is gone, so is the process, and everything that it had started.
 
-use std::sync::Arc;
-
 use agent_client_protocol_schema::v1::{
     AGENT_METHOD_NAMES as AGENT, CLIENT_METHOD_NAMES as CLIENT, CancelNotification, ContentBlock,
-    ContentChunk, RequestPermissionRequest, SessionId, SessionNotification, SessionUpdate,
+    ContentChunk, RequestPermissionOutcome, RequestPermissionRequest, RequestPermissionResponse,
+    SessionId, SessionNotification, SessionUpdate,
 };
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use serde_json::value::RawValue;
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Duration, Instant, sleep_until};
 use troupe_process::{Exit, Process, ProcessEvent};
 use troupe_protocol::command::OutputStream;
 use troupe_server::rpc::{Incoming, Outbox, RequestId, RpcError, codes, decode};
 
 use super::companion::{Permission, Said, Words};
-use crate::limits::BACKEND_MESSAGE_BYTES_MAX;
+use crate::limits::{BACKEND_CANCEL_MS_MAX, BACKEND_MESSAGE_BYTES_MAX};
 use crate::text::Tail;
 
 pub(super) struct Carrier {
@@ -24,12 +24,17 @@ pub(super) struct Carrier {
     pub to_write: mpsc::Receiver<Vec<u8>>,
     pub outbox: Outbox,
     pub said: mpsc::Sender<Said>,
-    pub cancel: Arc<Notify>,
+    /// The number of the request that is cancelled.
+    pub cancelled: watch::Receiver<u64>,
+    /// How many requests were answered. They are made one after the other.
+    pub answered: u64,
     /// The conversation, once it has begun.
     pub session: watch::Receiver<Option<SessionId>>,
     pub lines: Lines,
     pub complaint: Tail,
     pub obituary: watch::Sender<Option<String>>,
+    /// When the prompt that was cancelled must have been answered, until it is.
+    pub patience: Option<Instant>,
 }
 
 /// Why nothing is carried any more.
@@ -37,6 +42,14 @@ enum End {
     Exited(Exit),
     NotNeeded,
     TooLong,
+    /// It was told to stop, and did not.
+    Deaf,
+}
+
+/// Who heard what the program said.
+enum Listener {
+    Companion,
+    Nobody,
 }
 
 impl Carrier {
@@ -59,6 +72,9 @@ impl Carrier {
             End::TooLong => format!(
                 "it sent a message of more than {BACKEND_MESSAGE_BYTES_MAX} bytes and was ended"
             ),
+            End::Deaf => format!(
+                "it went on for {BACKEND_CANCEL_MS_MAX} ms after it was cancelled and was ended"
+            ),
         };
         let complaint = self.complaint.as_str().trim();
         self.obituary.send_replace(Some(if complaint.is_empty() {
@@ -70,6 +86,7 @@ impl Carrier {
 
     async fn carry(&mut self) -> End {
         loop {
+            let patience = self.patience;
             tokio::select! {
                 event = self.process.next() => match event {
                     Some(ProcessEvent::Output { stream: OutputStream::Stdout, bytes }) => {
@@ -86,8 +103,14 @@ impl Carrier {
                     Some(message) => self.write(message).await,
                     None => return End::NotNeeded,
                 },
-                () = self.cancel.notified() => self.write_cancel().await,
+                changed = self.cancelled.changed() => match changed {
+                    Ok(()) => self.write_cancel().await,
+                    Err(_) => return End::NotNeeded,
+                },
                 () = self.said.closed() => return End::NotNeeded,
+                () = sleep_until(patience.unwrap_or_else(Instant::now)), if patience.is_some() => {
+                    return End::Deaf;
+                }
             }
         }
     }
@@ -108,11 +131,16 @@ impl Carrier {
         let Some(session) = self.session.borrow().clone() else {
             return;
         };
+        if self.answered >= *self.cancelled.borrow_and_update() {
+            // The answer was earlier.
+            return;
+        }
         let message = json!({
             "jsonrpc": "2.0",
             "method": AGENT.session_cancel,
             "params": CancelNotification::new(session),
         });
+        self.patience = Some(Instant::now() + Duration::from_millis(BACKEND_CANCEL_MS_MAX));
         self.write(message.to_string().into_bytes()).await;
     }
 
@@ -120,7 +148,11 @@ impl Carrier {
     async fn read(&mut self) -> Result<(), End> {
         while let Some(line) = self.lines.next() {
             match decode(&line) {
-                Ok(Incoming::Response(response)) => self.outbox.answered(response),
+                Ok(Incoming::Response(response)) => {
+                    self.answered += 1;
+                    self.patience = None;
+                    self.outbox.answered(response);
+                }
                 Ok(Incoming::Notification { method, params })
                     if method == CLIENT.session_update =>
                 {
@@ -143,8 +175,26 @@ impl Carrier {
         }
     }
 
-    async fn say(&self, said: Said) -> Result<(), End> {
-        self.said.send(said).await.map_err(|_| End::NotNeeded)
+    /// Hands on what the program says. While it is slow to hear that it was cancelled, nobody
+    /// listens: what it says is dropped, so that its answer is not behind it in a full queue.
+    async fn say(&mut self, said: Said) -> Result<Listener, End> {
+        if self.patience.is_some() {
+            return Ok(Listener::Nobody);
+        }
+        let sender = self.said.clone();
+        tokio::select! {
+            sent = sender.send(said) => match sent {
+                Ok(()) => Ok(Listener::Companion),
+                Err(_) => Err(End::NotNeeded),
+            },
+            changed = self.cancelled.changed() => match changed {
+                Ok(()) => {
+                    self.write_cancel().await;
+                    Ok(Listener::Nobody)
+                }
+                Err(_) => Err(End::NotNeeded),
+            },
+        }
     }
 
     async fn asked(
@@ -156,8 +206,17 @@ impl Carrier {
         let refusal = if method == CLIENT.session_request_permission {
             match read::<RequestPermissionRequest>(params) {
                 Ok(request) => {
-                    let permission = Permission { request, id };
-                    return self.say(Said::Permission(Box::new(permission))).await;
+                    let permission = Box::new(Permission {
+                        request,
+                        id: id.clone(),
+                    });
+                    if let Listener::Nobody = self.say(Said::Permission(permission)).await? {
+                        let outcome = RequestPermissionOutcome::Cancelled;
+                        let answer = RequestPermissionResponse::new(outcome);
+                        let answer = json!({"jsonrpc": "2.0", "id": id, "result": answer});
+                        self.write(answer.to_string().into_bytes()).await;
+                    }
+                    return Ok(());
                 }
                 Err(problem) => RpcError::invalid_params(problem),
             }

@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::path::Path;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use agent_client_protocol_schema::ProtocolVersion;
@@ -16,14 +15,15 @@ use agent_client_protocol_schema::v1::{
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 use troupe_process::{CommandSpec, Launcher, SpawnError};
+use troupe_protocol::usage::TokenUsage;
 use troupe_server::rpc::{Dialect, Outbox, RequestId, RpcError};
 
 use super::carrier::{Carrier, Lines};
+use super::meter::Meter;
 use crate::limits::{
     BACKEND_COMPLAINT_BYTES_MAX, BACKEND_OBITUARY_MS_MAX, BACKEND_SAID_QUEUED_MAX,
-    BACKEND_START_MS_MAX,
 };
 use crate::text::Tail;
 
@@ -37,7 +37,11 @@ pub(super) enum Said {
     Permission(Box<Permission>),
     Plan(Plan),
     /// The prompt is answered.
-    Ended(StopReason),
+    Ended {
+        reason: StopReason,
+        /// What it took, if the program says so.
+        usage: TokenUsage,
+    },
     /// The prompt is not answered.
     Failed(String),
 }
@@ -57,6 +61,13 @@ pub(super) struct Permission {
     pub(super) id: RequestId,
 }
 
+/// How the program is met.
+pub(super) struct Greeting {
+    /// Of our own program.
+    pub version: &'static str,
+    pub time_max: Duration,
+}
+
 type Answer = Pin<Box<dyn Future<Output = Result<PromptResponse, RpcError>> + Send>>;
 
 /// A program that runs, in the middle of one conversation.
@@ -68,9 +79,14 @@ pub(super) struct Companion {
     put_back: VecDeque<Said>,
     /// Of the prompt that is being worked on.
     answer: Option<Answer>,
+    /// What it has told so far that its prompts took.
+    meter: Meter,
+    /// How many requests were made. Each is made when the one before is answered.
+    asked: u64,
     /// Nobody waits for that answer any more.
     is_cancelled: bool,
-    cancel: Arc<Notify>,
+    /// The number of the request that is cancelled.
+    cancel: watch::Sender<u64>,
     obituary: watch::Receiver<Option<String>>,
 }
 
@@ -79,7 +95,7 @@ impl Companion {
     pub(super) async fn start(
         launcher: &Launcher,
         spec: CommandSpec,
-        version: &str,
+        greeting: Greeting,
     ) -> Result<Self, String> {
         let cwd = spec.cwd.clone();
         let process = launcher.spawn(spec).await.map_err(|error| match error {
@@ -91,18 +107,20 @@ impl Companion {
         let (outbox, to_write) = Outbox::new(Dialect::Tagged);
         let (sender, said) = mpsc::channel(BACKEND_SAID_QUEUED_MAX);
         let (obituary, reader) = watch::channel(None);
-        let cancel = Arc::new(Notify::new());
+        let (cancel, cancelled) = watch::channel(0);
         let (session, its_session) = watch::channel(None);
         let carrier = Carrier {
             process,
             to_write,
             outbox: outbox.clone(),
             said: sender,
-            cancel: Arc::clone(&cancel),
+            cancelled,
+            answered: 0,
             session: its_session,
             lines: Lines::default(),
             complaint: Tail::new(BACKEND_COMPLAINT_BYTES_MAX),
             obituary,
+            patience: None,
         };
         // It ends with the process, and when the companion is dropped.
         tokio::spawn(carrier.run());
@@ -112,14 +130,15 @@ impl Companion {
             said,
             put_back: VecDeque::new(),
             answer: None,
+            meter: Meter::default(),
+            asked: 0,
             is_cancelled: false,
             cancel,
             obituary: reader,
         };
-        let time = Duration::from_millis(BACKEND_START_MS_MAX);
-        let greeted = tokio::time::timeout(time, companion.greet(&cwd, version)).await;
-        companion.session =
-            greeted.map_err(|_| format!("it did not greet within {} s", time.as_secs()))??;
+        let Greeting { version, time_max } = greeting;
+        let greeted = tokio::time::timeout(time_max, companion.greet(&cwd, version)).await;
+        companion.session = greeted.map_err(|_| too_slow(time_max))??;
         session.send_replace(Some(companion.session.clone()));
         Ok(companion)
     }
@@ -147,6 +166,7 @@ impl Companion {
         let Ok(request) = self.outbox.ask(method, params).await else {
             return Err(self.end().await);
         };
+        self.asked += 1;
         let answered = tokio::select! {
             answer = request.answer() => Some(answer),
             _ = self.obituary.wait_for(Option::is_some) => None,
@@ -175,6 +195,7 @@ impl Companion {
         let params = PromptRequest::new(self.session.clone(), prompt);
         match self.outbox.ask(AGENT.session_prompt, &params).await {
             Ok(request) => {
+                self.asked += 1;
                 self.answer = Some(Box::pin(request.answer()));
                 Ok(())
             }
@@ -186,8 +207,13 @@ impl Companion {
     pub(super) fn cancel(&mut self) {
         if self.is_at_work() {
             self.is_cancelled = true;
-            self.cancel.notify_one();
+            self.cancel.send_replace(self.asked);
         }
+    }
+
+    /// Tells whether the process has ended.
+    pub(super) fn is_gone(&self) -> bool {
+        self.obituary.borrow().is_some()
     }
 
     pub(super) fn is_cancelled(&self) -> bool {
@@ -242,7 +268,10 @@ impl Companion {
             Some(answer) => {
                 self.answer = None;
                 Ok(match answer {
-                    Ok(response) => Said::Ended(response.stop_reason),
+                    Ok(response) => Said::Ended {
+                        reason: response.stop_reason,
+                        usage: self.meter.read(response.usage.as_ref()),
+                    },
                     Err(error) => Said::Failed(error.to_string()),
                 })
             }
@@ -256,6 +285,14 @@ impl Companion {
         said.append(&mut self.put_back);
         self.put_back = said;
     }
+}
+
+fn too_slow(time_max: Duration) -> String {
+    format!(
+        "it did not greet within {} s; see by hand whether it starts and speaks the protocol, or \
+         raise its `startup_timeout_sec`",
+        time_max.as_secs()
+    )
 }
 
 impl fmt::Debug for Companion {

@@ -1,11 +1,15 @@
 //! How another agent is configured: `[backends.NAME]`.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use troupe_protocol::policy::SandboxPolicy;
+
+use crate::limits::BACKEND_START_SEC_DEFAULT;
 
 /// A program that can be a child.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -26,6 +30,9 @@ pub struct BackendConfig {
     /// key.
     #[serde(default)]
     pub env_vars: Vec<String>,
+    /// How long it may take to start and to greet; 60 if absent. A program that is downloaded
+    /// first needs longer.
+    pub startup_timeout_sec: Option<NonZeroU64>,
     /// Where it works; the child's directory if absent.
     pub cwd: Option<PathBuf>,
     /// Whether it may use the network, which programs with a model elsewhere need; true if
@@ -50,6 +57,11 @@ fn yes() -> bool {
 }
 
 impl BackendConfig {
+    pub(super) fn startup_time_max(&self) -> Duration {
+        let seconds = self.startup_timeout_sec.map(NonZeroU64::get);
+        Duration::from_secs(seconds.unwrap_or(BACKEND_START_SEC_DEFAULT))
+    }
+
     /// Returns what the program may do: what its child may, and what the configuration adds.
     pub(super) fn sandbox(&self, child: &SandboxPolicy) -> SandboxPolicy {
         let network_access = self.network || child.network_access();

@@ -11,7 +11,7 @@ use troupe_protocol::ResponseItem;
 use troupe_protocol::history::{ContentItem, Role};
 use troupe_tools::{CallContext, Registry};
 
-use super::companion::Companion;
+use super::companion::{Companion, Greeting};
 use super::config::BackendConfig;
 use super::puppet::Puppet;
 use super::strings::Strings;
@@ -97,6 +97,16 @@ impl Link {
         self.state().seat = Seat::There(companion);
     }
 
+    /// Lets go of a companion that rests and whose program has ended. The next one begins with
+    /// what was said.
+    pub(super) fn bury(&self) {
+        let mut state = self.state();
+        if matches!(&state.seat, Seat::There(companion) if companion.is_gone()) {
+            state.seat = Seat::Empty;
+            state.known = 0;
+        }
+    }
+
     /// The companion is gone; the next one begins with what was said.
     pub(super) fn fail(&self, why: &str) {
         let mut state = self.state();
@@ -177,7 +187,11 @@ impl Link {
             terminal: None,
             stdin: StdinMode::Pipe,
         };
-        Companion::start(&self.backend.launcher, spec, self.backend.version).await
+        let greeting = Greeting {
+            version: self.backend.version,
+            time_max: config.startup_time_max(),
+        };
+        Companion::start(&self.backend.launcher, spec, greeting).await
     }
 }
 

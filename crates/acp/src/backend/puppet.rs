@@ -36,6 +36,7 @@ impl Model for Puppet {
         if let Some(why) = self.link.take_failure() {
             return ModelStream::failed(ModelError::new(ModelErrorKind::ServerError, why));
         }
+        self.link.bury();
         self.link.note_news(&request);
         match self.link.take() {
             Some(companion) if companion.is_at_work() && !companion.is_cancelled() => {
@@ -49,7 +50,8 @@ impl Model for Puppet {
                 if let Some(companion) = resting {
                     self.link.give_back(companion);
                 }
-                ModelStream::new(stream::iter([response(vec![call()])]))
+                let begin = response(vec![call()], TokenUsage::default());
+                ModelStream::new(stream::iter([begin]))
             }
         }
     }
@@ -100,17 +102,20 @@ impl Listening {
         match said {
             Ok(Said::Text(words)) => self.say(Voice::Message, words, &mut events),
             Ok(Said::Thought(words)) => self.say(Voice::Thought, words, &mut events),
-            Ok(Said::Ended(StopReason::Refusal)) => {
+            Ok(Said::Ended {
+                reason: StopReason::Refusal,
+                ..
+            }) => {
                 self.rest();
                 let why = format!("backend {}: it refused to go on", self.link.name());
                 events.push(failed(ModelErrorKind::Refused, why));
             }
-            Ok(Said::Ended(_)) => {
+            Ok(Said::Ended { usage, .. }) => {
                 self.close(&mut events);
                 self.rest();
                 // Somebody spoke meanwhile.
                 let further = self.link.has_prompt().then(call);
-                events.extend(response(further.into_iter().collect()));
+                events.extend(response(further.into_iter().collect(), usage));
             }
             Ok(Said::Failed(why)) => {
                 self.rest();
@@ -121,7 +126,7 @@ impl Listening {
                 companion.put_back([work]);
                 self.close(&mut events);
                 self.rest();
-                events.extend(response(vec![call()]));
+                events.extend(response(vec![call()], TokenUsage::default()));
             }
             Err(why) => {
                 self.companion = None;
@@ -211,15 +216,16 @@ fn call() -> ResponseItem {
     }
 }
 
-/// Returns the end of a response, with these items. Programs count their own tokens.
-fn response(items: Vec<ResponseItem>) -> Vec<ModelEvent> {
+/// Returns the end of a response, with these items. Tokens are those that the program tells of,
+/// which it does when a prompt is answered.
+fn response(items: Vec<ResponseItem>, usage: TokenUsage) -> Vec<ModelEvent> {
     let done = |item| ModelEvent::ItemDone {
         item_id: Uuid::new_v4().to_string(),
         item,
     };
     let completed = ModelEvent::Completed {
         response_id: ResponseId(format!("acp_{}", Uuid::new_v4().simple())),
-        usage: TokenUsage::default(),
+        usage,
     };
     items.into_iter().map(done).chain([completed]).collect()
 }

@@ -46,7 +46,7 @@ impl<'a> Work<'a> {
         let mut later = Vec::new();
         loop {
             let said = companion.next().await?;
-            let is_over = matches!(said, Said::Ended(_) | Said::Failed(_));
+            let is_over = matches!(said, Said::Ended { .. } | Said::Failed(_));
             match said {
                 Said::Call(call) => self.begin(*call).await,
                 Said::CallChanged(update) => self.change(*update).await,

@@ -119,9 +119,7 @@ impl Catalogue for Nothing {
 #[async_trait]
 impl Configurator for Nothing {
     async fn configure(&self, _: &ConfigureSession) -> Result<Setup, ConfigureError> {
-        Err(ConfigureError {
-            message: "there is nothing to run on".to_owned(),
-        })
+        Err(ConfigureError::refused("there is nothing to run on"))
     }
 }
 

@@ -184,7 +184,7 @@ impl Actor {
         let setup = match self.deps.configurator.configure(&request).await {
             Ok(setup) => setup,
             Err(error) => {
-                return self.refuse(&id, ErrorInfo::InvalidSubmission, &error.message);
+                return self.refuse(&id, error.info, &error.message);
             }
         };
         // A session that goes on has settings of its own, which are not read yet.

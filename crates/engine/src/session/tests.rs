@@ -12,9 +12,7 @@ struct Nothing;
 #[async_trait]
 impl Configurator for Nothing {
     async fn configure(&self, _: &ConfigureSession) -> Result<Setup, ConfigureError> {
-        Err(ConfigureError {
-            message: "there is nothing".to_owned(),
-        })
+        Err(ConfigureError::refused("there is nothing"))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The app-server, as a client meets it.
 
 mod children;
-mod client;
+pub(super) mod client;
 mod commands;
 mod files;
 mod handshake;

@@ -39,13 +39,21 @@ pub struct Client {
 impl Client {
     /// Connects, and says nothing.
     pub fn connect(app: &App) -> Self {
-        let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
-        let (read, write) = tokio::io::split(theirs);
         let app = app.clone();
-        let serving = tokio::spawn(async move {
+        Self::of(|read, write| async move {
             let ending = CancellationToken::new();
             app.serve_lines(read, write, ending).await
-        });
+        })
+    }
+
+    /// Connects to whoever serves the other end of two pipes.
+    pub fn of<F>(serve: impl FnOnce(ReadHalf<DuplexStream>, WriteHalf<DuplexStream>) -> F) -> Self
+    where
+        F: Future<Output = std::io::Result<()>> + Send + 'static,
+    {
+        let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
+        let (read, write) = tokio::io::split(theirs);
+        let serving = tokio::spawn(serve(read, write));
         let (output, input) = tokio::io::split(ours);
         Self {
             input,
