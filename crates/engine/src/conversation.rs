@@ -49,6 +49,7 @@ use crate::history::History;
 use crate::host::Host;
 use crate::limits::AUTO_COMPACT_PERCENT;
 use crate::mailbox::Mailbox;
+use crate::sharing;
 use crate::task::{Mail, Task};
 use crate::user_input::Author;
 use models::Models;
@@ -228,10 +229,14 @@ impl Conversation {
 
     /// Returns the instructions as they were when the session began: a provider finds them
     /// again, and what changed since then is told in the history.
-    fn instructions_text(&self) -> Arc<str> {
+    fn instructions(&self) -> Arc<troupe_model::Instructions> {
         let personality = self.meta.personality.unwrap_or(Personality::None);
         let role = self.instructions.role.as_deref();
-        context::instructions(self.base_instructions(), personality, role).into()
+        sharing::instructions(context::instructions(
+            self.base_instructions(),
+            personality,
+            role,
+        ))
     }
 
     fn environment_text(&self) -> String {

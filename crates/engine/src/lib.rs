@@ -12,7 +12,7 @@
 //!
 //! Reading order: [`session`] (the loop, and everything that can happen) → `mailbox` (how
 //! it gets there) → `conversation` (what a submission does) → `task` (the states of a task)
-//! → `response`, [`tags`] and `calls` (one model cycle) → `inquiry` (what calls ask people) → `history`, `context`, `toolset` (what is sent
+//! → `response`, [`tags`] and `calls` (one model cycle) → `inquiry` (what calls ask people) → `history`, `context`, `sharing` (what is sent
 //! to the model) → `user_input`, [`skills`] (what a user's message brings) → `evidence`, `output` (what a task came to) → `emit`, [`events`] (what is
 //! said) → `resume` (the same lines, folded) → [`host`] (the tree that a session may be a
 //! member of).
@@ -38,10 +38,10 @@ mod response;
 mod resume;
 mod salvage;
 pub mod session;
+mod sharing;
 pub mod skills;
 pub mod tags;
 mod task;
-mod toolset;
 mod user_input;
 
 pub use deps::{

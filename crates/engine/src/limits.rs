@@ -17,6 +17,9 @@ pub const FOLLOWED_LOGS_MAX: usize = 64;
 /// Events that the actor keeps room for between two steps.
 pub const OUTBOX_KEPT: usize = 8;
 
+/// Instructions that stay encoded: one per kind of agent that works at the moment.
+pub const INSTRUCTIONS_KEPT: usize = 16;
+
 /// Sequence numbers that one `seq_reserved` line covers.
 pub const SEQ_BLOCK: u64 = 4_096;
 

@@ -13,7 +13,9 @@ use std::thread;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use tokio::runtime::Runtime;
-use troupe_model::{HistoryItem, Model, ModelRequest, ProviderConfig, ToolChoice, WireApi};
+use troupe_model::{
+    HistoryItem, Instructions, Model, ModelRequest, ProviderConfig, ToolChoice, WireApi,
+};
 use troupe_protocol::ResponseItem;
 use troupe_protocol::policy::ReasoningSummary;
 
@@ -116,7 +118,7 @@ fn read_head(reader: &mut impl BufRead) -> Option<usize> {
 fn request() -> ModelRequest {
     ModelRequest {
         model: "m".into(),
-        instructions: "Be brief.".into(),
+        instructions: Arc::new(Instructions::new("Be brief.")),
         input: vec![Arc::new(HistoryItem::new(ResponseItem::user_text("go")))],
         tools: Arc::default(),
         tool_choice: ToolChoice::Auto,

@@ -47,6 +47,6 @@ pub use error::{ModelError, ModelErrorKind};
 pub use event::{ItemKind, ModelEvent};
 pub use model::{Model, ModelStream};
 pub use provider::{ConnectError, ProviderConfig};
-pub use request::{HistoryItem, ModelRequest, Previous, ToolChoice, ToolSet};
+pub use request::{HistoryItem, Instructions, ModelRequest, Previous, ToolChoice, ToolSet};
 pub use retry::Jitter;
 pub use wire::WireApi;

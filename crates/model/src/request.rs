@@ -10,13 +10,14 @@ use troupe_protocol::tool::ToolSpec;
 use troupe_protocol::{ResponseId, ResponseItem};
 
 use crate::limits;
+use crate::wire::pieces::fragment;
 use crate::wire::{Encoding, Freeform, chat, messages, responses};
 
 /// One request. Cheap to clone: everything long in it is shared.
 #[derive(Debug, Clone)]
 pub struct ModelRequest {
     pub model: String,
-    pub instructions: Arc<str>,
+    pub instructions: Arc<Instructions>,
     pub input: Vec<Arc<HistoryItem>>,
     pub tools: Arc<ToolSet>,
     pub tool_choice: ToolChoice,
@@ -31,6 +32,31 @@ pub struct ModelRequest {
     pub prompt_cache_key: Option<String>,
     /// Names the conversation where the cache key is another's.
     pub conversation: Option<String>,
+}
+
+/// What the model is told to be, encoded once.
+#[derive(Debug)]
+pub struct Instructions {
+    text: String,
+    encoded: OnceLock<Bytes>,
+}
+
+impl Instructions {
+    pub fn new(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            encoded: OnceLock::new(),
+        }
+    }
+
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns the text as a string of JSON.
+    pub(crate) fn encoded(&self) -> &Bytes {
+        self.encoded.get_or_init(|| fragment(&self.text))
+    }
 }
 
 /// Whether the model may call the tools of the request.

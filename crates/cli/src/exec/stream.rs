@@ -13,6 +13,9 @@ pub async fn write(
     stream: &mut (impl AsyncWrite + AsFd + Unpin),
     mut bytes: &[u8],
 ) -> io::Result<()> {
+    if bytes.is_empty() {
+        return Ok(());
+    }
     if bytes.len() <= WRITE_AT_ONCE_BYTES_MAX && has_room(&*stream) {
         match write_now(&*stream, bytes) {
             Ok(written) => bytes = &bytes[written..],

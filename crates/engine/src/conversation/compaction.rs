@@ -149,7 +149,7 @@ impl Conversation {
         let context = self.turn_context();
         ModelRequest {
             model: context.model.clone(),
-            instructions: self.instructions_text(),
+            instructions: self.instructions(),
             input,
             tools: Arc::clone(&self.toolset),
             tool_choice: ToolChoice::Never,

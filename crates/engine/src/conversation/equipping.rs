@@ -20,8 +20,8 @@ use crate::emit::Emitter;
 use crate::limits::LISTINGS_MAX;
 use crate::mailbox::Mailbox;
 use crate::session::Input;
+use crate::sharing;
 use crate::task::{Phase, Stop};
-use crate::toolset;
 
 /// What the work beside the loop brings.
 #[derive(Debug)]
@@ -96,7 +96,7 @@ impl Conversation {
             return self.stop(out, stop).await;
         }
         self.tools = Arc::new(self.tools.renewed(gathered));
-        self.toolset = toolset::of(&self.tools);
+        self.toolset = sharing::tools(&self.tools);
         if let Some(task) = &mut self.task {
             task.phase = Phase::Starting;
         }

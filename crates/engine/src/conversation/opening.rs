@@ -17,7 +17,7 @@ use crate::events::{Followed, Origin};
 use crate::mailbox::Mailbox;
 use crate::resume::{Folded, Unfinished, fold};
 use crate::session::describe;
-use crate::toolset;
+use crate::sharing;
 
 /// What a call that the engine did not survive is answered with.
 const CRASH_ANSWER: &str =
@@ -140,7 +140,7 @@ impl Conversation {
         folded: Folded,
     ) -> Self {
         Self {
-            toolset: toolset::of(&setup.tools),
+            toolset: sharing::tools(&setup.tools),
             tools: Arc::new(setup.tools),
             listings: Listings::default(),
             task: None,
@@ -210,7 +210,7 @@ impl Conversation {
         setup: Setup,
     ) -> Result<(), Error> {
         self.tools.shutdown().await;
-        self.toolset = toolset::of(&setup.tools);
+        self.toolset = sharing::tools(&setup.tools);
         self.tools = Arc::new(setup.tools);
         self.model = setup.model;
         self.models.forget();

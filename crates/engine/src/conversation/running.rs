@@ -164,7 +164,7 @@ impl Conversation {
     fn request(&self, task: &Task) -> ModelRequest {
         ModelRequest {
             model: task.context.model.clone(),
-            instructions: self.instructions_text(),
+            instructions: self.instructions(),
             input: self.history.items().to_vec(),
             tools: Arc::clone(&self.toolset),
             tool_choice: ToolChoice::Auto,

@@ -78,7 +78,7 @@ fn system_message(request: &ModelRequest) -> (Bytes, &[std::sync::Arc<HistoryIte
         })
         .count();
     let (leading, rest) = request.input.split_at(leading);
-    let mut text = request.instructions.to_string();
+    let mut text = request.instructions.text().to_owned();
     for item in leading {
         if let ResponseItem::Message { content, .. } = item.item() {
             for part in content.iter().filter_map(ContentItem::text) {

@@ -89,7 +89,7 @@ fn split_leading(input: Items<'_>) -> (Items<'_>, Items<'_>) {
 
 /// Writes the instructions with a mark, and behind it what differs from task to task.
 fn system(request: &ModelRequest, leading: Items<'_>, builder: &mut Builder) {
-    let mut texts = vec![&*request.instructions];
+    let mut texts = vec![request.instructions.text()];
     for item in leading {
         if let ResponseItem::Message { content, .. } = item.item() {
             texts.extend(content.iter().filter_map(ContentItem::text));

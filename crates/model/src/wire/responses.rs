@@ -30,7 +30,7 @@ pub(crate) fn body(request: &ModelRequest, freeform: Freeform, stateful: bool) -
     builder.glue("{\"model\":");
     builder.json(&request.model);
     builder.glue(",\"instructions\":");
-    builder.json(&*request.instructions);
+    builder.share(request.instructions.encoded().clone());
     builder.glue(",\"input\":[");
     let mut elements = Elements::default();
     let mut push = |bytes: &Bytes| elements.push(&mut builder, bytes);

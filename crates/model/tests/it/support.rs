@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use troupe_model::scripted::MockServer;
 use troupe_model::{
-    HistoryItem, Jitter, Model, ModelEvent, ModelRequest, ModelStream, ProviderConfig, ToolChoice,
-    WireApi,
+    HistoryItem, Instructions, Jitter, Model, ModelEvent, ModelRequest, ModelStream,
+    ProviderConfig, ToolChoice, WireApi,
 };
 use troupe_protocol::ResponseItem;
 use troupe_protocol::policy::ReasoningSummary;
@@ -45,7 +45,7 @@ pub fn connect_to(config: ProviderConfig) -> Arc<dyn Model> {
 pub fn request(text: &str) -> ModelRequest {
     ModelRequest {
         model: "scripted".into(),
-        instructions: "Be brief.".into(),
+        instructions: Arc::new(Instructions::new("Be brief.")),
         input: vec![Arc::new(HistoryItem::new(ResponseItem::user_text(text)))],
         tools: Arc::default(),
         tool_choice: ToolChoice::Auto,

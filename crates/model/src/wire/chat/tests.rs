@@ -5,12 +5,13 @@ use serde_json::json;
 use troupe_protocol::policy::{ReasoningEffort, ReasoningSummary};
 
 use super::*;
+use crate::Instructions;
 use crate::request::{ToolChoice, ToolSet};
 
 fn request(items: Vec<ResponseItem>) -> ModelRequest {
     ModelRequest {
         model: "m".into(),
-        instructions: "Be brief.".into(),
+        instructions: Arc::new(Instructions::new("Be brief.")),
         input: items
             .into_iter()
             .map(|item| Arc::new(item.into()))
@@ -220,7 +221,7 @@ fn settings_and_tools() {
         },
     ];
     let request = ModelRequest {
-        instructions: "".into(),
+        instructions: Arc::new(Instructions::new("")),
         tools: Arc::new(ToolSet::new(tools)),
         parallel_tool_calls: false,
         effort: Some(ReasoningEffort::Low),

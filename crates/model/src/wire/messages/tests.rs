@@ -7,12 +7,13 @@ use troupe_protocol::policy::{ReasoningEffort, ReasoningSummary};
 use troupe_protocol::tool::ToolSpec;
 
 use super::*;
+use crate::Instructions;
 use crate::request::ToolSet;
 
 fn request(items: Vec<ResponseItem>) -> ModelRequest {
     ModelRequest {
         model: "m".into(),
-        instructions: "Be brief.".into(),
+        instructions: Arc::new(Instructions::new("Be brief.")),
         input: items
             .into_iter()
             .map(|item| Arc::new(item.into()))
@@ -267,7 +268,7 @@ fn settings_and_tools() {
         },
     ];
     let request = ModelRequest {
-        instructions: "".into(),
+        instructions: Arc::new(Instructions::new("")),
         tools: Arc::new(ToolSet::new(tools)),
         parallel_tool_calls: false,
         output_schema: Some(Arc::new(json!({ "type": "object" }))),

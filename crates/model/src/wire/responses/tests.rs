@@ -5,12 +5,13 @@ use serde_json::json;
 use troupe_protocol::policy::ReasoningEffort;
 
 use super::*;
+use crate::Instructions;
 use crate::request::{HistoryItem, ToolChoice, ToolSet};
 
 fn request(items: Vec<ResponseItem>) -> ModelRequest {
     ModelRequest {
         model: "m".into(),
-        instructions: "Be \"brief\".".into(),
+        instructions: Arc::new(Instructions::new("Be \"brief\".")),
         input: items
             .into_iter()
             .map(|item| Arc::new(item.into()))

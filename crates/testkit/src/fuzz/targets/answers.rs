@@ -3,7 +3,9 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use troupe_model::{HistoryItem, ModelEvent, ModelRequest, ProviderConfig, ToolChoice, WireApi};
+use troupe_model::{
+    HistoryItem, Instructions, ModelEvent, ModelRequest, ProviderConfig, ToolChoice, WireApi,
+};
 use troupe_protocol::ResponseItem;
 use troupe_protocol::policy::ReasoningSummary;
 
@@ -97,7 +99,7 @@ fn without_made_up_ids(decoded: &impl Debug) -> String {
 fn request() -> ModelRequest {
     ModelRequest {
         model: "m".into(),
-        instructions: "".into(),
+        instructions: Arc::new(Instructions::new("")),
         input: vec![Arc::new(HistoryItem::new(ResponseItem::user_text("go")))],
         tools: Arc::default(),
         tool_choice: ToolChoice::Auto,
