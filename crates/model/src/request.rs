@@ -10,7 +10,7 @@ use troupe_protocol::tool::ToolSpec;
 use troupe_protocol::{ResponseId, ResponseItem};
 
 use crate::limits;
-use crate::wire::pieces::fragment;
+use crate::wire::pieces::write_json;
 use crate::wire::{Encoding, Freeform, chat, messages, responses};
 
 /// One request. Cheap to clone: everything long in it is shared.
@@ -55,7 +55,11 @@ impl Instructions {
 
     /// Returns the text as a string of JSON.
     pub(crate) fn encoded(&self) -> &Bytes {
-        self.encoded.get_or_init(|| fragment(&self.text))
+        self.encoded.get_or_init(|| {
+            let mut bytes = Vec::with_capacity(self.text.len());
+            write_json(&mut bytes, &self.text);
+            bytes.into()
+        })
     }
 }
 

@@ -139,7 +139,7 @@ impl Link {
         let mut texts = Vec::new();
         let mut from = known;
         if known == 0 {
-            let role = request.instructions.trim();
+            let role = request.instructions.text().trim();
             texts.extend((!role.is_empty()).then(|| role.to_owned()));
             let (before, now) = parted(items);
             texts.extend(transcript(before));
