@@ -44,6 +44,11 @@ impl AgentsConfigurator {
         }
     }
 
+    /// Returns what trees are made with.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
     /// Returns the tree of the session that was configured last.
     pub fn agents(&self) -> Option<Agents> {
         self.current()

@@ -32,7 +32,7 @@ pub use view::{
 
 use crate::supervisor::Agents;
 use crate::supervisor::input::Request;
-use crate::tree::command::{StopMode, Urgency, Verb};
+use crate::tree::command::{Spawner, StopMode, Urgency, Verb};
 
 /// The role of a child for which none was named.
 const DEFAULT_ROLE: &str = "default";
@@ -59,6 +59,27 @@ impl Desk {
 
     /// Makes a child and hands it its first message. Returns when that is on disk.
     pub async fn spawn(&self, request: SpawnRequest) -> Result<Spawned, Trouble> {
+        self.spawn_by(self.caller.into(), request).await
+    }
+
+    /// As [`Self::spawn`], below any agent. An agent has children of its own only.
+    pub async fn spawn_below(
+        &self,
+        parent: AgentId,
+        request: SpawnRequest,
+    ) -> Result<Spawned, Trouble> {
+        match self.caller {
+            Caller::User => {
+                let by = Spawner::User { below: parent };
+                self.spawn_by(by, request).await
+            }
+            Caller::Agent(_) => Err(Trouble::Invalid(format!(
+                "agent {parent} makes its children itself; ask it to"
+            ))),
+        }
+    }
+
+    async fn spawn_by(&self, by: Spawner, request: SpawnRequest) -> Result<Spawned, Trouble> {
         let wanted = request.agent_type.as_deref().unwrap_or(DEFAULT_ROLE);
         let roles = &self.agents.options().roles;
         let role = roles.resolve(&request.turn.cwd, wanted)?;
@@ -68,8 +89,8 @@ impl Desk {
         }
         self.check_backend(request.backend.as_ref().or(role.backend.as_ref()))?;
         let request = Box::new(request);
-        self.ask(|caller, reply| Request::Spawn {
-            caller,
+        self.ask(|_, reply| Request::Spawn {
+            by,
             request,
             role,
             reply,

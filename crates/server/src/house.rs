@@ -85,6 +85,12 @@ impl House {
         Self { asks, ground }
     }
 
+    /// Returns the programs that a session may be run by in the place of a model.
+    pub fn backends(&self) -> Vec<String> {
+        let grove = self.ground.grove();
+        grove.configurator.options().catalogue.backends()
+    }
+
     /// Opens a new thread.
     pub async fn start(&self, request: ConfigureSession) -> Result<Thread, OpenError> {
         let request = Box::new(ConfigureSession {

@@ -7,7 +7,7 @@ use troupe_protocol::agent::AgentOrigin;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::policy::{ApprovalPolicy, ReasoningEffort, SandboxMode, SandboxPolicy};
 use troupe_protocol::session::TurnContext;
-use troupe_protocol::spawn::{ApprovalRoute, CallbackConfig, HistoryShare};
+use troupe_protocol::spawn::{ApprovalRoute, CallbackConfig, HistoryShare, SpawnSpec};
 use troupe_protocol::tree::{CallbackMode, OnParentInterrupt};
 use troupe_protocol::{CallId, SubmissionId};
 use troupe_tools::CallContext;
@@ -81,6 +81,22 @@ impl Turn {
             reasoning_effort: context.effort,
             approval_policy: context.approval_policy,
             sandbox_policy: context.sandbox_policy.clone(),
+        }
+    }
+}
+
+/// What a child of a child inherits that a person makes, outside of any turn.
+impl From<&SpawnSpec> for Turn {
+    fn from(parent: &SpawnSpec) -> Self {
+        Self {
+            task: SubmissionId::default(),
+            call: None,
+            message_index: 0,
+            cwd: parent.cwd.clone(),
+            model: parent.model.clone(),
+            reasoning_effort: parent.reasoning_effort,
+            approval_policy: parent.approval_policy,
+            sandbox_policy: parent.sandbox_policy.clone(),
         }
     }
 }

@@ -21,7 +21,7 @@ use crate::roles::Role;
 use crate::supervisor::arrivals::Arrivals;
 use crate::supervisor::member::OpenSession;
 use crate::supervisor::steps::Ticket;
-use crate::tree::command::Urgency;
+use crate::tree::command::{Spawner, Urgency};
 use crate::tree::effect::WaitEnd;
 use crate::tree::id::WaitId;
 
@@ -125,7 +125,7 @@ type Reply<T> = oneshot::Sender<Result<T, Trouble>>;
 #[derive(Debug)]
 pub(crate) enum Request {
     Spawn {
-        caller: Caller,
+        by: Spawner,
         request: Box<SpawnRequest>,
         role: Arc<Role>,
         reply: Reply<Spawned>,

@@ -24,11 +24,11 @@ impl Supervisor {
     pub(super) fn request(&mut self, request: Request) {
         match request {
             Request::Spawn {
-                caller,
+                by,
                 request,
                 role,
                 reply,
-            } => self.spawn(caller, *request, &role, reply),
+            } => self.spawn(by, *request, &role, reply),
             Request::Send {
                 caller,
                 to,

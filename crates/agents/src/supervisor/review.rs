@@ -93,7 +93,7 @@ impl Supervisor {
         reply: oneshot::Sender<Result<(), String>>,
     ) {
         let wish = self.reviewer(submission.clone(), &request.target);
-        let born = self.try_spawn(Caller::User, wish, &role);
+        let born = self.try_spawn(Caller::User.into(), wish, &role);
         let told = match born {
             Err(trouble) => Err(trouble.to_string()),
             Ok(Newborn {

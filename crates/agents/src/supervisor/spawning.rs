@@ -17,18 +17,18 @@ use crate::desk::{SpawnRequest, Spawned, Trouble};
 use crate::rights::{self, Parent, Settled};
 use crate::roles::Role;
 use crate::tree::Effect;
-use crate::tree::command::{Spawn, What};
+use crate::tree::command::{Spawn, Spawner, What};
 use crate::tree::effect::Answer;
 
 impl Supervisor {
     pub(super) fn spawn(
         &mut self,
-        caller: Caller,
+        by: Spawner,
         request: SpawnRequest,
         role: &Arc<Role>,
         reply: oneshot::Sender<Result<Spawned, Trouble>>,
     ) {
-        match self.try_spawn(caller, request, role) {
+        match self.try_spawn(by, request, role) {
             Err(trouble) => answer(reply, Err(trouble)),
             Ok(newborn) => {
                 let Newborn {
@@ -49,18 +49,18 @@ impl Supervisor {
                         answer(reply, Ok(spawned));
                     }
                 });
-                self.note_birth(caller, agent, note);
+                self.note_birth(by.caller(), agent, note);
             }
         }
     }
 
     pub(super) fn try_spawn(
         &mut self,
-        caller: Caller,
+        by: Spawner,
         request: SpawnRequest,
         role: &Arc<Role>,
     ) -> Result<Newborn, Trouble> {
-        let parent = caller.log();
+        let parent = by.parent();
         let persona = match &request.agent_name {
             Some(name) => Some(role.persona(name)?),
             None => None,
@@ -72,7 +72,7 @@ impl Supervisor {
             Some(note) => normalised(note),
             None => normalised(&default_note(&settled.spec, &role.description)),
         };
-        let birth = self.birth(caller, &request, &settled.spec);
+        let birth = self.birth(by, &request, &settled.spec);
         let spec = Arc::new(SpawnSpec {
             fork_answer: self.fork_answer(&request, birth.session, parent),
             ..settled.spec.clone()
@@ -99,7 +99,7 @@ impl Supervisor {
         })
     }
 
-    fn birth(&self, caller: Caller, request: &SpawnRequest, spec: &SpawnSpec) -> Spawn {
+    fn birth(&self, by: Spawner, request: &SpawnRequest, spec: &SpawnSpec) -> Spawn {
         let persona = spec.agent_name.as_deref();
         let name = request.name.as_deref().or(request.label.as_deref());
         let name = name.or(persona).unwrap_or(&spec.agent_type);
@@ -109,7 +109,7 @@ impl Supervisor {
             CallbackMode::Off
         };
         Spawn {
-            by: caller,
+            by,
             session: self.shared.ids.session(),
             name: name.to_owned(),
             genealogy: Genealogy {

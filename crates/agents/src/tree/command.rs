@@ -58,14 +58,49 @@ pub enum What {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spawn {
-    /// The parent; the user spawns below the root.
-    pub by: Caller,
+    pub by: Spawner,
     pub session: SessionId,
     /// The wish; the path in the answer is what became of it.
     pub name: String,
     pub genealogy: Genealogy,
     pub bond: Bond,
     pub message: MessageId,
+}
+
+/// Who asks for a child, and below whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spawner {
+    /// An agent that is in a task, below itself.
+    Agent(AgentId),
+    /// The user, below anybody.
+    User { below: AgentId },
+}
+
+impl Spawner {
+    pub fn parent(self) -> AgentId {
+        match self {
+            Self::Agent(agent) | Self::User { below: agent } => agent,
+        }
+    }
+
+    pub fn caller(self) -> Caller {
+        match self {
+            Self::Agent(agent) => Caller::Agent(agent),
+            Self::User { .. } => Caller::User,
+        }
+    }
+}
+
+/// Who does not say it spawns below its own place: the user below the root.
+impl From<Caller> for Spawner {
+    fn from(caller: Caller) -> Self {
+        match caller {
+            Caller::User => Self::User {
+                below: AgentId::ROOT,
+            },
+            Caller::Agent(agent) => Self::Agent(agent),
+        }
+    }
 }
 
 /// A message without its contents. Sent again while it waits, it is the same message.

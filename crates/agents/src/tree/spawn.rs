@@ -2,9 +2,9 @@
 
 use troupe_protocol::AgentId;
 
-use super::command::Spawn;
+use super::command::{Spawn, Spawner};
 use super::effect::{Answer, Effect, Notice};
-use super::id::{Caller, TimeMs};
+use super::id::TimeMs;
 use super::inbox::{Envelope, MailKind, Sender};
 use super::limits::{OnLimit, SPAWN_WINDOW_MS};
 use super::persist::{Birth, Fact};
@@ -12,7 +12,7 @@ use super::{Agent, Out, Refusal, Tree};
 
 impl Tree {
     pub(super) fn spawn(&mut self, out: &mut Out, spawn: Spawn) -> Result<(), Refusal> {
-        let parent = spawn.by.log();
+        let parent = spawn.by.parent();
         self.may_spawn(&spawn, out.at)?;
         let agent = AgentId(self.memory.next_agent);
         let above = &self
@@ -23,8 +23,8 @@ impl Tree {
         let numbers = &mut self.live.taken_numbers;
         let path = numbers.free_path(&self.memory, above, &spawn.name);
         let from = match spawn.by {
-            Caller::User => Sender::User,
-            Caller::Agent(parent) => Sender::Agent(parent),
+            Spawner::User { .. } => Sender::User,
+            Spawner::Agent(parent) => Sender::Agent(parent),
         };
         let birth = Birth {
             agent,
@@ -51,8 +51,8 @@ impl Tree {
     }
 
     fn may_spawn(&self, spawn: &Spawn, at: TimeMs) -> Result<(), Refusal> {
-        let parent = self.known(spawn.by.log())?;
-        if let Caller::Agent(agent) = spawn.by {
+        let parent = self.known(spawn.by.parent())?;
+        if let Spawner::Agent(agent) = spawn.by {
             self.must_have_task(agent)?;
         }
         if !parent.is_counted() {

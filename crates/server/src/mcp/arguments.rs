@@ -14,10 +14,11 @@ pub(super) struct SpawnArguments {
     pub prompt: String,
     /// A name for the session.
     pub title: Option<String>,
-    /// Who runs it; only "troupe".
+    /// Who runs it: "troupe", or the name of another agent that is configured as a backend.
+    /// Without it: troupe, or what the parent is run by.
     pub agentic_tool: Option<String>,
-    /// Makes it a child of this session, which is called back when it is done. Without it: a
-    /// session of its own.
+    /// Makes it a child of this session, whatever its place in its tree; the session is called
+    /// back when it is done. Without it: a session of its own.
     pub parent_session_id: Option<String>,
     /// Whether the parent is called back when the child is done. Without it: as configured (yes).
     pub enable_callback: Option<bool>,

@@ -1,13 +1,13 @@
 //! `troupe_sessions_spawn`: a session of its own, or a child in a tree.
 
-use troupe_agents::desk::{CallbackChoice, SpawnRequest, Turn};
+use troupe_agents::desk::{AgentView, CallbackChoice, SpawnRequest, Turn};
 use troupe_mcp::serve::Caller;
 use troupe_protocol::Op;
 use troupe_protocol::agent::AgentOrigin;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::policy::{EffortChoice, SandboxMode, SandboxPolicy};
-use troupe_protocol::session::{TurnContext, TurnOverrides};
+use troupe_protocol::session::TurnOverrides;
 use troupe_protocol::spawn::{CallbackConfig, HistoryShare};
 use troupe_protocol::tree::{CallbackMode, OnParentInterrupt};
 use troupe_protocol::{AgentId, SessionId};
@@ -20,8 +20,16 @@ use super::orchestra::Orchestra;
 use super::trouble::Trouble;
 use crate::house::Thread;
 
-/// The only one that sessions can be run by.
+/// What we are called among those that can run a session.
 const OURSELVES: &str = "troupe";
+
+/// Who is to run a session.
+enum Runner {
+    /// Troupe, or what the parent is run by.
+    Unsaid,
+    Troupe,
+    Backend(String),
+}
 
 impl Orchestra {
     pub(super) async fn spawn(
@@ -29,19 +37,32 @@ impl Orchestra {
         mut arguments: SpawnArguments,
         caller: &Caller,
     ) -> Result<Spawned, Trouble> {
-        if let Some(tool) = arguments.agentic_tool.take()
-            && tool != OURSELVES
-        {
-            return Err(Trouble::UnknownAgenticTool(tool));
-        }
+        let runner = self.runner(arguments.agentic_tool.take())?;
         match arguments.parent_session_id.take() {
-            None => self.spawn_root(arguments, caller).await,
-            Some(parent) => self.spawn_child(&parent, arguments, caller).await,
+            None => self.spawn_root(runner, arguments, caller).await,
+            Some(parent) => self.spawn_child(&parent, runner, arguments, caller).await,
+        }
+    }
+
+    fn runner(&self, tool: Option<String>) -> Result<Runner, Trouble> {
+        match tool {
+            None => Ok(Runner::Unsaid),
+            Some(tool) if tool == OURSELVES => Ok(Runner::Troupe),
+            Some(tool) => {
+                let backends = self.house.backends();
+                if backends.contains(&tool) {
+                    return Ok(Runner::Backend(tool));
+                }
+                let ourselves = [OURSELVES.to_owned()];
+                let known = ourselves.into_iter().chain(backends).collect();
+                Err(Trouble::UnknownAgenticTool { tool, known })
+            }
         }
     }
 
     async fn spawn_root(
         &self,
+        runner: Runner,
         arguments: SpawnArguments,
         caller: &Caller,
     ) -> Result<Spawned, Trouble> {
@@ -51,6 +72,10 @@ impl Orchestra {
         }
         let prompt = prompt(&arguments);
         let request = ConfigureSession {
+            model_provider: match runner {
+                Runner::Unsaid | Runner::Troupe => None,
+                Runner::Backend(name) => Some(name),
+            },
             overrides: TurnOverrides {
                 cwd: arguments.working_directory,
                 model: arguments.model,
@@ -97,6 +122,7 @@ impl Orchestra {
     async fn spawn_child(
         &self,
         parent: &str,
+        runner: Runner,
         arguments: SpawnArguments,
         caller: &Caller,
     ) -> Result<Spawned, Trouble> {
@@ -105,23 +131,28 @@ impl Orchestra {
             return Err(Trouble::OnlyForRoots { argument });
         }
         let found = self.find(parent).await?;
-        if !found.is_root() {
-            return Err(Trouble::NotARoot {
-                child: found.session,
-                root: found.root,
-            });
-        }
         let thread = self.open(found).await?;
         let events = thread.events_after(thread.last_seq());
-        let callback = callback(&arguments, &thread.agents().options().callback);
+        let desk = desk(&thread);
+        let above = desk.view(&found.address()).await?;
+        let backend = self.child_runner(&above, runner)?;
+        let (turn, callback) = match &above.spec {
+            None => {
+                let context = thread.context().await?;
+                let inherited = &thread.agents().options().callback;
+                (Turn::outside(&context), callback(&arguments, inherited))
+            }
+            Some(spec) => (Turn::from(&**spec), callback(&arguments, &spec.callback)),
+        };
         let calls_back = callback
             .config
             .as_ref()
             .is_some_and(|config| config.enabled);
-        let context = thread.context().await?;
-        let spawned = desk(&thread)
-            .spawn(child(&context, arguments, callback))
-            .await?;
+        let request = SpawnRequest {
+            backend,
+            ..child(turn, arguments, callback)
+        };
+        let spawned = desk.spawn_below(above.agent, request).await?;
         if !caller.can_be_asked() {
             attend(thread.clone(), events, self.headless);
         }
@@ -136,6 +167,28 @@ impl Orchestra {
             status: view.status.row().agents.to_owned(),
             why: spawned.why,
         })
+    }
+}
+
+impl Orchestra {
+    /// Returns the program that a child is to be. One whose parent is a program is it too, so
+    /// nobody is told that it is ours.
+    fn child_runner(&self, above: &AgentView, runner: Runner) -> Result<Option<String>, Trouble> {
+        match runner {
+            Runner::Backend(name) => Ok(Some(name)),
+            Runner::Unsaid => Ok(None),
+            Runner::Troupe => {
+                let spec = above.spec.as_ref();
+                let provider = spec.and_then(|spec| spec.model_provider.clone());
+                match provider.filter(|provider| self.house.backends().contains(provider)) {
+                    Some(backend) => Err(Trouble::RunByAnother {
+                        parent: above.session,
+                        backend,
+                    }),
+                    None => Ok(None),
+                }
+            }
+        }
     }
 }
 
@@ -167,11 +220,7 @@ async fn narrow(thread: &Thread, asked: SandboxMode) -> Result<(), Trouble> {
     Ok(())
 }
 
-fn child(
-    context: &TurnContext,
-    arguments: SpawnArguments,
-    callback: CallbackChoice,
-) -> SpawnRequest {
+fn child(turn: Turn, arguments: SpawnArguments, callback: CallbackChoice) -> SpawnRequest {
     SpawnRequest {
         tool: "troupe_sessions_spawn",
         origin: AgentOrigin::Spawn,
@@ -192,7 +241,7 @@ fn child(
         on_parent_interrupt: OnParentInterrupt::default(),
         callback,
         thread_note: None,
-        turn: Turn::outside(context),
+        turn,
     }
 }
 

@@ -32,19 +32,19 @@ pub(super) enum Trouble {
         has: SandboxMode,
     },
     #[error(
-        "agenticTool {0:?} is not there; sessions are run by \"troupe\", which is also what leaving \
-         it out means"
+        "agenticTool {tool:?} is not there; there are {}. A [backends] table of the configuration \
+         adds one", .known.join(", ")
     )]
-    UnknownAgenticTool(String),
+    UnknownAgenticTool { tool: String, known: Vec<String> },
+    #[error(
+        "session {parent} is run by {backend}, and so are its children; leave agenticTool out, or \
+         choose another parent"
+    )]
+    RunByAnother { parent: SessionId, backend: String },
     #[error("{argument} is for children; give parentSessionId too, or leave it out")]
     OnlyForChildren { argument: &'static str },
     #[error("{argument} is for sessions of their own; leave it out with parentSessionId")]
     OnlyForRoots { argument: &'static str },
-    #[error(
-        "session {child} is itself a child; children are made below the root of its tree, {root}, \
-         or by the agents themselves"
-    )]
-    NotARoot { child: SessionId, root: SessionId },
     #[error(
         "session {0} is not running here; troupe_sessions_get tells how it stands, and \
          troupe_sessions_prompt goes on with it"

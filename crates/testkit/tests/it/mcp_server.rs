@@ -335,6 +335,111 @@ async fn a_child_calls_its_parent_back() {
     client.end().await;
 }
 
+/// Makes a session and a child of it, which may only read, and returns the child when both are
+/// done.
+async fn idle_child(client: &mut Client) -> String {
+    let root = client.spawned("lead").await;
+    let middle = json!({
+        "prompt": "stand by", "parentSessionId": root, "title": "middle",
+        "sandboxMode": "read-only",
+    });
+    let middle = client.call("troupe_sessions_spawn", middle).await;
+    let middle = middle["sessionId"].as_str().expect("it has an id");
+    let middle = middle.to_owned();
+    let both = json!({"sessionIds": [root, middle], "all": true});
+    client.call("troupe_sessions_wait", both).await;
+    middle
+}
+
+#[tokio::test]
+async fn a_child_is_made_below_any_session() {
+    let stage = Stage::new(
+        r#"
+        [[scene]]
+        when = "count the files"
+        [[scene.turn]]
+        steps = [{ say = "There are three." }]
+
+        [[scene]]
+        when = "stand by"
+        [[scene.turn]]
+        steps = [{ say = "Here I am." }]
+        [[scene.turn]]
+        expect = "There are three."
+        steps = [{ say = "I heard of three." }]
+
+        [[scene]]
+        when = "lead"
+        [[scene.turn]]
+        steps = [{ say = "I lead." }]
+        [[scene.turn]]
+        steps = [{ say = "I heard it." }]
+        [[scene.turn]]
+        steps = [{ say = "I heard more." }]
+        "#,
+    )
+    .await
+    .with_agents(&[Family::Agents]);
+    let mut client = Client::connect(&stage).await;
+    let middle = idle_child(&mut client).await;
+    let mut wish = json!({
+        "prompt": "count the files", "parentSessionId": middle, "title": "leaf",
+        "sandboxMode": "workspace-write",
+    });
+    let wider = client.failed("troupe_sessions_spawn", wish.clone()).await;
+    assert!(
+        wider.contains("more than this agent has (read-only)"),
+        "{wider}"
+    );
+    wish["sandboxMode"] = json!("read-only");
+    let leaf = client.call("troupe_sessions_spawn", wish).await;
+    assert_eq!(leaf["path"], "/root/middle/leaf");
+    assert_eq!(leaf["parentSessionId"], middle);
+    // The parent, which was idle, is called back.
+    loop {
+        let got = json!({"sessionId": middle});
+        let got = client.call("troupe_sessions_get", got).await;
+        if got["lastMessage"] == "I heard of three." {
+            assert_eq!(got["genealogy"]["children"], json!([leaf["sessionId"]]));
+            break;
+        }
+    }
+    client.end().await;
+}
+
+#[tokio::test]
+async fn another_agent_runs_a_session_of_its_own_or_a_child() {
+    let screenplay = r#"
+        [[scene]]
+        [[scene.turn]]
+        steps = [{ say = "I lead." }]
+        [[scene.turn]]
+        steps = [{ say = "I heard it." }]
+    "#;
+    let stage = Stage::new(screenplay)
+        .await
+        .backend("other", super::acp::program(json!({})))
+        .with_agents(&[Family::Agents]);
+    let mut client = Client::connect(&stage).await;
+    let root = client.spawned("lead").await;
+    for wish in [
+        json!({"prompt": "hello", "agenticTool": "other"}),
+        json!({"prompt": "hello", "agenticTool": "other", "parentSessionId": root}),
+    ] {
+        let spawned = client.call("troupe_sessions_spawn", wish).await;
+        let waited = json!({"sessionIds": [spawned["sessionId"]]});
+        let waited = client.call("troupe_sessions_wait", waited).await;
+        assert_eq!(waited["finished"][0]["lastMessage"], "you said: hello");
+    }
+    let unknown = json!({"prompt": "hello", "agenticTool": "claude-code"});
+    let unknown = client.failed("troupe_sessions_spawn", unknown).await;
+    assert!(
+        unknown.contains("agenticTool \"claude-code\" is not there; there are troupe, other."),
+        "{unknown}"
+    );
+    client.end().await;
+}
+
 #[tokio::test]
 async fn transcripts_are_resources() {
     let stage = Stage::new(GREETING).await;

@@ -179,7 +179,7 @@ impl Scene {
             }
         }
         What::Spawn(Spawn {
-            by: self.caller(by),
+            by: self.caller(by).into(),
             session: SessionId(Uuid::from_u128(session)),
             name: name.to_owned(),
             genealogy: Genealogy {

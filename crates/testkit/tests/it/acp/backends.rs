@@ -4,7 +4,6 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use troupe_acp::backend::BackendConfig;
 use troupe_agents::Family;
 use troupe_agents::desk::StopRequest;
 use troupe_agents::tree::command::{StopMode, Verb};
@@ -16,6 +15,7 @@ use troupe_protocol::policy::{ApprovalPolicy, SandboxPolicy};
 use troupe_protocol::result::{StopReason, TaskResult};
 use troupe_testkit::{Actor, Stage};
 
+use super::program;
 use crate::it::agents::cast::is_now;
 use crate::it::agents::play::{self, Cue, agent, begin, end, play};
 
@@ -24,13 +24,9 @@ const CHILD: &str = "/root/other";
 /// A stage with the backend `other`, to which `keys` are added.
 async fn stage(cues: &[Cue], keys: Value) -> Stage {
     let stage = play::empty_stage("", cues).await;
-    let mut config = json!({
-        "command": env!("CARGO_BIN_EXE_acp-agent"),
-        "env": {"STARTS": starts(&stage)},
-    });
-    let keys = keys.as_object().expect("keys of a table").clone();
-    config.as_object_mut().expect("a table").extend(keys);
-    let config: BackendConfig = serde_json::from_value(config).expect("a configuration");
+    let mut config = program(keys);
+    let starts = starts(&stage).display().to_string();
+    config.env.insert("STARTS".to_owned(), starts);
     stage
         .backend("other", config)
         .with_agents(&[Family::Agents])

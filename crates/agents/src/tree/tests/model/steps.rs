@@ -9,7 +9,7 @@ use super::world::{Waiting, World, demand, limits};
 use crate::tree::Tree;
 use crate::tree::agent::{Bond, CallbackMode, Genealogy, OnParentInterrupt, Reach};
 use crate::tree::command::{
-    Letter, Outcome, Report, Spawn, Stop, StopMode, Urgency, Verb, WaitFor, What,
+    Letter, Outcome, Report, Spawn, Spawner, Stop, StopMode, Urgency, Verb, WaitFor, What,
 };
 use crate::tree::effect::{AbortWhy, Answer, Effect, Receipt};
 use crate::tree::id::{Caller, MessageId, WaitId};
@@ -67,6 +67,12 @@ impl World {
             on_parent_interrupt: [OnParentInterrupt::KeepRunning, OnParentInterrupt::Cancel]
                 [draw.below(2)],
             reach: [Reach::Subtree, Reach::Family][draw.below(2)],
+        };
+        let by = match by {
+            Caller::User => Spawner::User {
+                below: self.anyone(draw),
+            },
+            Caller::Agent(agent) => Spawner::Agent(agent),
         };
         let message = self.new_message();
         let spawned = self.apply(What::Spawn(Spawn {

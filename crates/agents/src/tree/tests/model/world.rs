@@ -126,7 +126,7 @@ impl World {
         match what {
             What::Spawn(spawn) => {
                 let id = AgentId(u32::try_from(self.reference.members.len()).unwrap_or(u32::MAX));
-                let parent = Some(spawn.by.log());
+                let parent = Some(spawn.by.parent());
                 let member = Member::new(id, parent, spawn.bond, Some(spawn.message));
                 self.reference.members.push(member);
             }
