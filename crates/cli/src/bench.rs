@@ -7,6 +7,7 @@
 mod followers;
 mod grounds;
 mod measure;
+mod office;
 mod play;
 mod report;
 mod subject;
@@ -39,7 +40,8 @@ pub struct BenchArguments {
     /// reindex, search, undo; of agent trees child, spawn (up to the child's first request), children (16 at work), wait (10 s for one that is
     /// silent), fanout (250 to 1,000 children and callbacks), crowd (memory of 1,000 children
     /// with 20 turns each); followers (a driver over a socket, alone and with 100 who follow; the
-    /// wall time is the driver's). CPU and memory are of everything but the scripted model
+    /// wall time is the driver's); app (an app-server: its first event, 100 turns of a thread,
+    /// 50 and 500 threads at once). CPU and memory are of everything but the scripted model
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
 }

@@ -5,7 +5,7 @@
 //! adopts them and waits for them too.
 
 use std::io;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -25,15 +25,46 @@ pub struct Cost {
 /// Runs a command to its end. It must succeed: a failed run would look cheap.
 pub fn measure(command: &mut Command, stdin: &str) -> io::Result<Cost> {
     use io::Write as _;
+    command.stdout(Stdio::null());
+    run(command, |child| match child.stdin.take() {
+        Some(mut pipe) => pipe.write_all(stdin.as_bytes()),
+        None => Ok(()),
+    })
+}
+
+/// Runs a command that is talked to until it ends. The time is the one that the talk returns.
+pub fn measure_talk(
+    command: &mut Command,
+    talk: impl FnOnce(ChildStdin, ChildStdout) -> io::Result<Duration>,
+) -> io::Result<Cost> {
+    command.stdout(Stdio::piped());
+    let mut wall = Duration::ZERO;
+    let cost = run(command, |child| {
+        let pipes = child.stdin.take().zip(child.stdout.take());
+        let (to, from) = pipes.ok_or_else(|| io::Error::other("no pipes"))?;
+        wall = talk(to, from)?;
+        Ok(())
+    })?;
+    Ok(Cost { wall, ..cost })
+}
+
+fn run(
+    command: &mut Command,
+    attend: impl FnOnce(&mut Child) -> io::Result<()>,
+) -> io::Result<Cost> {
     let started = Instant::now();
     let mut child = command
         .stdin(Stdio::piped())
-        .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()?;
     let peak = watch_peak(child.id());
-    if let Some(mut pipe) = child.stdin.take() {
-        pipe.write_all(stdin.as_bytes())?;
+    let attended = attend(&mut child);
+    if let Err(error) = attended {
+        // Its streams are closed, but it may not have noticed.
+        child.kill()?;
+        child.wait()?;
+        let complaint = read_all(&mut child)?;
+        return Err(io::Error::other(format!("{error}: {complaint}")));
     }
     let complaint = read_all(&mut child)?;
     let pid = libc::pid_t::try_from(child.id()).map_err(io::Error::other)?;

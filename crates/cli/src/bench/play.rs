@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use super::office::{WAVE, WAVES};
+
 pub const SHELL_CALLS: u32 = 50;
 pub const DELTAS: u32 = 20_000;
 
@@ -48,11 +50,13 @@ const PLAN: &str = "{ call = \"update_plan\", arguments = { plan = \
 
 pub fn screenplay() -> String {
     let calls = CALL.repeat(SHELL_CALLS as usize);
+    let waves = format!("{}{HELLO}", CALL.repeat(CALLS_OF_A_CHILD)).repeat(WAVES as usize);
     // A session that is resumed again and again plays on in its scene.
     let hellos = HELLO.repeat(1_000);
     let mut play = format!(
         "[[scene]]\nwhen = \"run commands\"\n{calls}{HELLO}\
          [[scene]]\nwhen = \"run one command\"\n{CALL}{HELLO}\
+         [[scene]]\nwhen = \"{WAVE}\"\n{waves}\
          [[scene]]\nwhen = \"write one file\"\n{TOUCH}{HELLO}\
          [[scene]]\nwhen = \"talk at length\"\n[[scene.turn]]\n\
          steps = [{{ say = \"word \", deltas = {DELTAS} }}]\n"

@@ -7,9 +7,10 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::measure::{Cost, measure, median};
+use super::office::Errand;
 use super::play::FEW_CHILDREN;
 use super::subject::Subject;
-use super::workload::{ROLLOUT_MEGABYTES, Stage, Workload};
+use super::workload::{APP_THREADS, ROLLOUT_MEGABYTES, Stage, Workload};
 
 /// Who stands in the rows that measure the machine itself.
 const FLOOR: &str = "floor";
@@ -239,6 +240,10 @@ fn goal(workload: Workload) -> Option<&'static str> {
         Workload::Waiting => Some("no CPU while it waits"),
         Workload::FanOut(_) => Some("the same CPU per child for any number"),
         Workload::Followers(_) => Some("0.9 x of the driver's throughput alone"),
+        Workload::App(Errand::FirstEvent) => None,
+        Workload::App(Errand::Turns(_)) => Some("8 ms CPU per turn, 41 MB"),
+        Workload::App(Errand::Threads(APP_THREADS)) => Some("5.2 s CPU, commands included, 68 MB"),
+        Workload::App(Errand::Threads(_)) => Some("the same CPU per turn for any number"),
         Workload::Crowd(..) => Some("64 KB per child in memory beyond its history, else 2 KB"),
     }
 }

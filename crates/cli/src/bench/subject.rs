@@ -94,6 +94,17 @@ impl Subject {
         command
     }
 
+    /// A server of threads on standard input and output.
+    pub fn app_server(&self, base_url: &str, home: &Path, cwd: &Path) -> Command {
+        let mut command = Command::new(&self.path);
+        command
+            .current_dir(cwd)
+            .arg("app-server")
+            .args(["-c", "model=\"bench-model\""]);
+        self.on_stage(&mut command, base_url, home);
+        command
+    }
+
     /// Gives a run a home of its own, and the scripted model.
     fn on_stage(&self, command: &mut Command, base_url: &str, home: &Path) {
         let provider = |key: &str, value: &str| format!("model_providers.bench.{key}={value}");

@@ -9,7 +9,8 @@ use troupe_protocol::SessionId;
 
 use super::followers::conduct;
 use super::grounds;
-use super::measure::{Cost, measure, measure_until};
+use super::measure::{Cost, measure, measure_talk, measure_until};
+use super::office::{Desk, Errand, WAVES};
 use super::play::{
     ANSWER, BIRTHS, CHILDREN, DELTAS, FEW_CHILDREN, KEEP_SILENT, PLAN_AGAIN_AND_AGAIN, REMEMBER,
     SHELL_CALLS, SILENT_SECONDS, SPAWN_ONE_BY_ONE, WORK, screenplay, spawn_prompt,
@@ -17,6 +18,10 @@ use super::play::{
 use super::subject::{Rights, Subject};
 
 pub const ROLLOUT_MEGABYTES: u32 = 60;
+
+/// Turns of the one thread, and threads at once; ten times as many follow.
+const APP_TURNS: u32 = 100;
+pub const APP_THREADS: u32 = 50;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Workload {
@@ -48,6 +53,8 @@ pub enum Workload {
     Crowd(u32, u32),
     /// Text over a socket, with so many clients that follow beside the one that drives.
     Followers(u32),
+    /// What clients ask of an app-server.
+    App(Errand),
 }
 
 /// The scripted model and the directories that a run needs.
@@ -58,7 +65,7 @@ pub struct Stage {
 }
 
 impl Workload {
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 27] = [
         Self::Version,
         Self::Turn,
         Self::FirstCall,
@@ -82,6 +89,10 @@ impl Workload {
         Self::Crowd(1_000, 1_000),
         Self::Followers(0),
         Self::Followers(100),
+        Self::App(Errand::FirstEvent),
+        Self::App(Errand::Turns(APP_TURNS)),
+        Self::App(Errand::Threads(APP_THREADS)),
+        Self::App(Errand::Threads(10 * APP_THREADS)),
     ];
 
     pub fn name(self) -> &'static str {
@@ -103,6 +114,7 @@ impl Workload {
             Self::FanOut(_) => "fanout",
             Self::Crowd(..) => "crowd",
             Self::Followers(_) => "followers",
+            Self::App(_) => "app",
         }
     }
 
@@ -128,6 +140,11 @@ impl Workload {
                 return format!("{children} x 20 turns, {resident} in memory");
             }
             Self::Followers(count) => return format!("20,000 deltas, {count} followers"),
+            Self::App(Errand::FirstEvent) => "app-server, to the first event",
+            Self::App(Errand::Turns(count)) => return format!("{count} turns of one thread"),
+            Self::App(Errand::Threads(count)) => {
+                return format!("{WAVES} waves of {count} threads");
+            }
         };
         fixed.to_owned()
     }
@@ -136,6 +153,7 @@ impl Workload {
     pub fn runs_max(self) -> usize {
         match self {
             Self::Waiting | Self::FanOut(_) | Self::Crowd(..) => 1,
+            Self::App(Errand::Threads(count)) if count > APP_THREADS => 1,
             _ => usize::MAX,
         }
     }
@@ -153,7 +171,14 @@ impl Workload {
             Self::Snapshot => Some((1, "first look", Self::FirstCall)),
             Self::Waiting => Some((SILENT_SECONDS, "second", Self::Child)),
             Self::FanOut(children) => Some((children, "child", Self::Turn)),
-            Self::Version
+            Self::App(Errand::Turns(count)) => {
+                Some((count - 1, "turn", Self::App(Errand::FirstEvent)))
+            }
+            Self::App(Errand::Threads(count)) => {
+                Some((count * WAVES, "turn", Self::App(Errand::FirstEvent)))
+            }
+            Self::App(Errand::FirstEvent)
+            | Self::Version
             | Self::Turn
             | Self::FirstCall
             | Self::Resume
@@ -218,6 +243,7 @@ impl Workload {
             Self::FanOut(children) => stage.spawn(subject, children, ANSWER, 64),
             Self::Crowd(children, resident) => stage.spawn(subject, children, REMEMBER, resident),
             Self::Followers(count) => stage.followed(subject, count),
+            Self::App(errand) => stage.office(subject, errand),
         }
     }
 }
@@ -307,6 +333,16 @@ impl Stage {
         Ok(Cost {
             wall: heard?,
             ..cost
+        })
+    }
+
+    /// The time is the client's.
+    fn office(&self, subject: &Subject, errand: Errand) -> io::Result<Cost> {
+        let home = TempDir::new_in(self.dir.path())?;
+        let url = self.server.base_url();
+        let mut command = subject.app_server(&url, home.path(), &self.work());
+        measure_talk(&mut command, |to, from| {
+            Desk::new(to, from).run(errand, &self.work())
         })
     }
 
