@@ -229,7 +229,8 @@ fn goal(workload: Workload) -> Option<&'static str> {
         | Workload::Plans
         | Workload::Followers(0)
         | Workload::Search
-        | Workload::Snapshot => None,
+        | Workload::Snapshot
+        | Workload::App(Errand::FirstEvent) => None,
         Workload::Births => Some("1 ms CPU per spawn"),
         Workload::Shell => Some("3 ms per call, the command included"),
         Workload::Sandboxed => Some("1.5 x CPU and wall of unsandboxed"),
@@ -240,7 +241,6 @@ fn goal(workload: Workload) -> Option<&'static str> {
         Workload::Waiting => Some("no CPU while it waits"),
         Workload::FanOut(_) => Some("the same CPU per child for any number"),
         Workload::Followers(_) => Some("0.9 x of the driver's throughput alone"),
-        Workload::App(Errand::FirstEvent) => None,
         Workload::App(Errand::Turns(_)) => Some("8 ms CPU per turn, 41 MB"),
         Workload::App(Errand::Threads(APP_THREADS)) => Some("5.2 s CPU, commands included, 68 MB"),
         Workload::App(Errand::Threads(_)) => Some("the same CPU per turn for any number"),
