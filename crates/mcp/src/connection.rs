@@ -227,6 +227,18 @@ impl Connection {
         }
     }
 
+    /// Runs a call that no session made: nobody can be asked anything meanwhile.
+    pub(crate) async fn call_outside(
+        &self,
+        tool: &str,
+        arguments: Map<String, Value>,
+    ) -> Result<Value, Trouble> {
+        let mut params = CallToolRequestParams::new(tool.to_owned());
+        params.arguments = Some(arguments);
+        let answer = self.running.call_tool(params).await;
+        to_value(self.told(answer).await?)
+    }
+
     /// Returns one page of a list, as the server wrote it.
     pub(crate) async fn list(
         &self,

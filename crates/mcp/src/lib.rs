@@ -32,6 +32,7 @@ mod inspection;
 mod limits;
 mod lines;
 mod name;
+mod outside;
 mod resources;
 mod roster;
 pub mod serve;

@@ -48,6 +48,12 @@ impl Servers {
         }
     }
 
+    /// Returns all servers of the list as it is now.
+    pub(crate) async fn all(&self) -> Vec<Server> {
+        let (edition, _) = self.roster.current().await;
+        self.chosen(&edition)
+    }
+
     /// Returns the servers that the session may use.
     fn chosen(&self, edition: &Edition) -> Vec<Server> {
         let may_use = |server: &&Server| {
