@@ -18,6 +18,7 @@ from openai_codex import (
     MethodNotFoundError,
     Sandbox,
 )
+from openai_codex.generated import v2_all as v2
 
 PROGRAM = os.environ["TROUPE_BIN"]
 MODEL = os.environ["MODEL_URL"]
@@ -121,6 +122,41 @@ class Client(unittest.TestCase):
     def items(self, thread):
         turns = thread.read(include_turns=True).thread.turns
         return [item.root.type for turn in turns for item in turn.items]
+
+    def test_answers_fit_the_types_of_the_client(self):
+        with Codex(self.config()) as codex:
+            def call(method, params, model):
+                return codex._client.request(method, params, response_model=model)
+
+            done = call("command/exec", {"command": ["echo", "hi"]}, v2.CommandExecResponse)
+            self.assertEqual((done.exit_code, done.stdout), (0, "hi\n"))
+            edit = {"keyPath": "personality", "value": "friendly", "mergeStrategy": "replace"}
+            written = call("config/value/write", edit, v2.ConfigWriteResponse)
+            self.assertEqual(written.status.value, "ok")
+            read = call("config/read", {"includeLayers": True}, v2.ConfigReadResponse)
+            self.assertEqual(read.origins["personality"].version, written.version)
+            (self.folder / "work" / "parser.rs").touch()
+            watch = {"watchId": "w", "path": str(self.folder / "work")}
+            call("fs/watch", watch, v2.FsWatchResponse)
+            call("account/rateLimits/read", None, v2.GetAccountRateLimitsResponse)
+            thread = codex.thread_start()
+            thread.run("greet me")
+            usage = call("account/usage/read", None, v2.GetAccountTokenUsageResponse)
+            self.assertEqual(usage.summary.lifetime_tokens, 128)
+            call("thread/delete", {"threadId": thread.id}, v2.ThreadDeleteResponse)
+            with self.assertRaises(InvalidRequestError):
+                codex.thread_resume(thread.id)
+
+    def test_a_review_is_a_turn(self):
+        with Codex(self.config()) as codex:
+            thread = codex.thread_start()
+            target = {"type": "custom", "instructions": "look for typos"}
+            params = {"threadId": thread.id, "target": target}
+            begun = codex._client.request(
+                "review/start", params, response_model=v2.ReviewStartResponse
+            )
+            self.assertEqual(begun.review_thread_id, thread.id)
+            self.assertEqual(begun.turn.status.value, "inProgress")
 
     def test_errors_have_their_classes(self):
         with Codex(self.config()) as codex:

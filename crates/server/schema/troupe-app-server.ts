@@ -2,7 +2,18 @@
 
 export type Account = { "type": "apiKey" };
 
+export type AccountRateLimitsUpdatedNotification = { rateLimits: RateLimits, };
+
 export type AccountReadResponse = { account: Account | null, requiresOpenaiAuth: boolean, };
+
+/**
+ * The tokens of all conversations that are kept on this machine.
+ */
+export type AccountUsageResponse = { summary: UsageSummary,
+/**
+ * The days on which there were any, the oldest first.
+ */
+dailyUsageBuckets: Array<DailyUsage>, };
 
 export type ActiveFlag = "waitingOnApproval" | "waitingOnUserInput";
 
@@ -365,6 +376,15 @@ export type ContentItem = { "type": "inputText", text: string, };
  */
 export type CwdFilter = string | Array<string>;
 
+/**
+ * A conversation counts for the day of its last line.
+ */
+export type DailyUsage = {
+/**
+ * In UTC, as in 2026-11-16.
+ */
+startDate: string, tokens: number, };
+
 export type DeprecationNotification = { summary: string, details: string | null, };
 
 export type EffortOption = { reasoningEffort: ReasoningEffort, description: string, };
@@ -430,6 +450,14 @@ asked: string,
  */
 agent: Agent | null, result: AgentResult | null, };
 
+export type FsChangedNotification = { watchId: string, changedPaths: Array<string>, };
+
+export type FsCopyParams = { sourcePath: string, destinationPath: string,
+/**
+ * A directory is copied only if this is set, and then with all that is in it.
+ */
+recursive: boolean | null, };
+
 export type FsCreateDirectoryParams = { path: string,
 /**
  * With those above it; that is so if absent.
@@ -467,7 +495,79 @@ recursive: boolean | null,
  */
 force: boolean | null, };
 
+export type FsUnwatchParams = { watchId: string, };
+
+export type FsWatchParams = {
+/**
+ * The client's own name for the watch.
+ */
+watchId: string,
+/**
+ * A file, or a directory: then what lies directly in it.
+ */
+path: string, };
+
+export type FsWatchResponse = {
+/**
+ * Without links on the way.
+ */
+path: string, };
+
 export type FsWriteFileParams = { path: string, dataBase64: string, };
+
+export type FuzzyFileSearchMatchType = "file" | "directory";
+
+export type FuzzyFileSearchParams = { query: string,
+/**
+ * Directories, by absolute paths.
+ */
+roots: Array<string>,
+/**
+ * A search with the same token ends the one before it.
+ */
+cancellationToken: string | null, };
+
+export type FuzzyFileSearchResponse = {
+/**
+ * The best first.
+ */
+files: Array<FuzzyFileSearchResult>, };
+
+export type FuzzyFileSearchResult = { root: string,
+/**
+ * Relative to the root.
+ */
+path: string, match_type: FuzzyFileSearchMatchType, file_name: string, score: number,
+/**
+ * The characters of the path that the query met.
+ */
+indices: Array<number> | null, };
+
+export type FuzzyFileSearchSessionCompletedNotification = { sessionId: string, };
+
+export type FuzzyFileSearchSessionStartParams = {
+/**
+ * The client's own name for the session.
+ */
+sessionId: string, roots: Array<string>, };
+
+export type FuzzyFileSearchSessionStopParams = { sessionId: string, };
+
+export type FuzzyFileSearchSessionUpdateParams = { sessionId: string, query: string, };
+
+export type FuzzyFileSearchSessionUpdatedNotification = { sessionId: string, query: string, files: Array<FuzzyFileSearchResult>, };
+
+export type GitDiffToRemoteParams = { cwd: string, };
+
+export type GitDiffToRemoteResponse = {
+/**
+ * The newest commit that the remote has too.
+ */
+sha: string,
+/**
+ * From there to the files as they are, those that git does not know yet among them.
+ */
+diff: string, };
 
 export type GitInfo = { sha: string | null, branch: string | null, originUrl: string | null, };
 
@@ -503,6 +603,18 @@ export type ItemsView = "notLoaded" | "summary" | "full";
 export type JsonValue = number | string | boolean | Array<JsonValue>
   | { [key in string]: JsonValue } | null;
 
+export type McpResourceReadParams = {
+/**
+ * The thread whose servers are meant; those of the configuration if absent.
+ */
+threadId: string | null, server: string, uri: string, };
+
+export type McpResourceReadResponse = {
+/**
+ * As the server wrote them.
+ */
+contents: Array<JsonValue>, };
+
 export type McpServerStatus = "starting" | "ready" | "failed" | "cancelled";
 
 export type McpServerStatusListParams = {
@@ -518,6 +630,13 @@ threadId: string | null, };
 export type McpServerStatusListResponse = { data: Array<McpServerStatus>, nextCursor: string | null, };
 
 export type McpServerStatusNotification = { threadId: string | null, name: string, status: McpServerStatus, error: string | null, };
+
+export type McpServerToolCallParams = { threadId: string, server: string, tool: string, arguments: { [key in string]: JsonValue } | null, };
+
+/**
+ * What the tool came to, as the server wrote it.
+ */
+export type McpServerToolCallResponse = { content: Array<JsonValue>, structuredContent: JsonValue | null, isError: boolean | null, _meta: JsonValue | null, };
 
 /**
  * What becomes of a table that is there already.
@@ -571,7 +690,8 @@ export type RateLimitWindow = { usedPercent: number, windowDurationMins: number 
 resetsAt: number | null, };
 
 /**
- * The limits of an account. Those of a key are known per response only, so all is null.
+ * What the provider said of its limits with the last response; all null before there is one, or
+ * if it says nothing of them.
  */
 export type RateLimits = { limitId: string | null, limitName: string | null, primary: RateLimitWindow | null, secondary: RateLimitWindow | null, };
 
@@ -657,6 +777,10 @@ export type ServerNotification = { "method": "error", "params": ErrorNotificatio
   | { "method": "item/mcpToolCall/progress", "params": ProgressNotification }
   | { "method": "mcpServer/startupStatus/updated", "params": McpServerStatusNotification }
   | { "method": "command/exec/outputDelta", "params": CommandExecOutputDeltaNotification }
+  | { "method": "fs/changed", "params": FsChangedNotification }
+  | { "method": "fuzzyFileSearch/sessionUpdated", "params": FuzzyFileSearchSessionUpdatedNotification }
+  | { "method": "fuzzyFileSearch/sessionCompleted", "params": FuzzyFileSearchSessionCompletedNotification }
+  | { "method": "account/rateLimits/updated", "params": AccountRateLimitsUpdatedNotification }
   | { "method": "serverRequest/resolved", "params": ResolvedNotification };
 
 export type SkillErrorInfo = { path: string, message: string, };
@@ -950,6 +1074,8 @@ expectedTurnId: string, };
 export type TurnSteerResponse = { turnId: string, };
 
 export type UnsubscribeStatus = "notLoaded" | "notSubscribed" | "unsubscribed";
+
+export type UsageSummary = { lifetimeTokens: number, peakDailyTokens: number, currentStreakDays: number, longestStreakDays: number, };
 
 export type UserInput = { "type": "text", text: string,
 /**

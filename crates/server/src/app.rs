@@ -23,6 +23,7 @@ mod catalogue;
 mod commands;
 mod connection;
 mod files;
+mod git;
 mod history;
 mod lanes;
 mod methods;
@@ -30,12 +31,15 @@ mod office;
 mod questions;
 mod reviews;
 pub mod schema;
+mod search;
+mod servers;
 mod settings;
 mod subscription;
 mod threads;
 mod translate;
 mod trees;
 mod turns;
+mod usage;
 mod wire;
 
 use std::collections::BTreeMap;
@@ -57,6 +61,7 @@ pub use office::{
     KeyStatus, Office, Overridden, Setting, SettingEdit, SettingMerge, SettingSource,
     SettingsChange, SettingsWritten, Workplace, WriteRefusal,
 };
+use wire::account::RateLimits;
 use wire::notification::ServerNotification;
 
 /// What all connections share. Cheap to clone.
@@ -72,6 +77,8 @@ struct Shared {
     numbers: AtomicU64,
     /// The clients that have introduced themselves.
     clients: Mutex<BTreeMap<u64, Connection>>,
+    /// What the provider last said of its limits to a thread that somebody follows.
+    rate_limits: Mutex<RateLimits>,
 }
 
 impl App {
@@ -84,6 +91,7 @@ impl App {
             lanes: Lanes::default(),
             numbers: AtomicU64::new(1),
             clients: Mutex::default(),
+            rate_limits: Mutex::default(),
         }))
     }
 
@@ -163,6 +171,19 @@ impl App {
             // One that is gone is forgotten by who served it.
             client.notify(notification).await.ok();
         }
+    }
+
+    fn note_rate_limits(&self, limits: &RateLimits) {
+        *self.limits() = limits.clone();
+    }
+
+    fn rate_limits(&self) -> RateLimits {
+        self.limits().clone()
+    }
+
+    fn limits(&self) -> MutexGuard<'_, RateLimits> {
+        let limits = self.0.rate_limits.lock();
+        limits.unwrap_or_else(PoisonError::into_inner)
     }
 
     fn clients(&self) -> MutexGuard<'_, BTreeMap<u64, Connection>> {

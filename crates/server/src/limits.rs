@@ -143,3 +143,38 @@ pub const COMMAND_OUTPUT_COLLECTED_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// Requests about a client's command that wait for it. Over it the next one waits.
 pub const COMMAND_ORDERS_QUEUED_MAX: usize = 32;
+
+/// Directories that one search looks below. More are refused.
+pub const SEARCH_ROOTS_MAX: usize = 64;
+
+/// Files and directories that a search looks at; what a session keeps of them is some tens of
+/// megabytes. What comes behind is not found.
+pub const SEARCH_PATHS_MAX: usize = 400_000;
+
+/// Files that a search returns.
+pub const SEARCH_RESULTS_MAX: usize = 50;
+
+/// Characters of a query that count.
+pub const SEARCH_QUERY_CHARS_MAX: usize = 256;
+
+/// Search sessions of one client. More are refused.
+pub const SEARCH_SESSIONS_MAX: usize = 4;
+
+/// Files of one copy. Over it there is an error, and those before are copied.
+pub const COPY_ENTRIES_MAX: usize = 100_000;
+
+/// Paths that one client watches. More are refused.
+pub const WATCHES_MAX: usize = 64;
+
+/// How long changes are gathered before they are told in one piece.
+pub const WATCH_GATHER_MS: u64 = 50;
+
+/// Files that git does not know and that a difference to the remote shows. Over it there is an
+/// error.
+pub const DIFF_NEW_FILES_MAX: usize = 200;
+
+/// How long one git may take.
+pub const GIT_TIME_MS_MAX: u64 = 30_000;
+
+/// Conversations that are read from the index at once to add up their tokens.
+pub const USAGE_PAGE_ROWS: usize = 100;

@@ -14,9 +14,21 @@ class Account(TypedDict):
     type: Literal["apiKey"]
 
 
+class AccountRateLimitsUpdatedNotification(TypedDict):
+    rateLimits: "RateLimits"
+
+
 class AccountReadResponse(TypedDict):
     account: Union["Account", None]
     requiresOpenaiAuth: bool
+
+
+class AccountUsageResponse(TypedDict):
+    """The tokens of all conversations that are kept on this machine."""
+
+    summary: "UsageSummary"
+    # The days on which there were any, the oldest first.
+    dailyUsageBuckets: List["DailyUsage"]
 
 
 ActiveFlag = Literal["waitingOnApproval", "waitingOnUserInput"]
@@ -527,6 +539,14 @@ class ContentItem(TypedDict):
 CwdFilter = Union[str, List[str]]
 
 
+class DailyUsage(TypedDict):
+    """A conversation counts for the day of its last line."""
+
+    # In UTC, as in 2026-11-16.
+    startDate: str
+    tokens: int
+
+
 class DeprecationNotification(TypedDict):
     summary: str
     details: Union[str, None]
@@ -617,6 +637,18 @@ class FinishedAgent(TypedDict):
     result: Union["AgentResult", None]
 
 
+class FsChangedNotification(TypedDict):
+    watchId: str
+    changedPaths: List[str]
+
+
+class FsCopyParams(TypedDict):
+    sourcePath: str
+    destinationPath: str
+    # A directory is copied only if this is set, and then with all that is in it.
+    recursive: NotRequired[Union[bool, None]]
+
+
 class FsCreateDirectoryParams(TypedDict):
     path: str
     # With those above it; that is so if absent.
@@ -661,9 +693,88 @@ class FsRemoveParams(TypedDict):
     force: NotRequired[Union[bool, None]]
 
 
+class FsUnwatchParams(TypedDict):
+    watchId: str
+
+
+class FsWatchParams(TypedDict):
+    # The client's own name for the watch.
+    watchId: str
+    # A file, or a directory: then what lies directly in it.
+    path: str
+
+
+class FsWatchResponse(TypedDict):
+    # Without links on the way.
+    path: str
+
+
 class FsWriteFileParams(TypedDict):
     path: str
     dataBase64: str
+
+
+FuzzyFileSearchMatchType = Literal["file", "directory"]
+
+
+class FuzzyFileSearchParams(TypedDict):
+    query: str
+    # Directories, by absolute paths.
+    roots: List[str]
+    # A search with the same token ends the one before it.
+    cancellationToken: NotRequired[Union[str, None]]
+
+
+class FuzzyFileSearchResponse(TypedDict):
+    # The best first.
+    files: List["FuzzyFileSearchResult"]
+
+
+class FuzzyFileSearchResult(TypedDict):
+    root: str
+    # Relative to the root.
+    path: str
+    match_type: "FuzzyFileSearchMatchType"
+    file_name: str
+    score: int
+    # The characters of the path that the query met.
+    indices: Union[List[int], None]
+
+
+class FuzzyFileSearchSessionCompletedNotification(TypedDict):
+    sessionId: str
+
+
+class FuzzyFileSearchSessionStartParams(TypedDict):
+    # The client's own name for the session.
+    sessionId: str
+    roots: List[str]
+
+
+class FuzzyFileSearchSessionStopParams(TypedDict):
+    sessionId: str
+
+
+class FuzzyFileSearchSessionUpdateParams(TypedDict):
+    sessionId: str
+    query: str
+
+
+class FuzzyFileSearchSessionUpdatedNotification(TypedDict):
+    sessionId: str
+    query: str
+    files: List["FuzzyFileSearchResult"]
+
+
+class GitDiffToRemoteParams(TypedDict):
+    cwd: str
+
+
+class GitDiffToRemoteResponse(TypedDict):
+    # The newest commit that the remote has too.
+    sha: str
+    # From there to the files as they are, those that git does not know yet among them.
+    diff: str
 
 
 class GitInfo(TypedDict):
@@ -720,6 +831,18 @@ ItemsView = Literal["notLoaded", "summary", "full"]
 McpAuthStatus = Literal["unsupported", "bearerToken"]
 
 
+class McpResourceReadParams(TypedDict):
+    # The thread whose servers are meant; those of the configuration if absent.
+    threadId: NotRequired[Union[str, None]]
+    server: str
+    uri: str
+
+
+class McpResourceReadResponse(TypedDict):
+    # As the server wrote them.
+    contents: List[Any]
+
+
 McpServerStatus = Literal["starting", "ready", "failed", "cancelled"]
 
 
@@ -752,6 +875,22 @@ class McpServerStatusNotification(TypedDict):
     name: str
     status: "McpServerStatus"
     error: Union[str, None]
+
+
+class McpServerToolCallParams(TypedDict):
+    threadId: str
+    server: str
+    tool: str
+    arguments: NotRequired[Union[Dict[str, Any], None]]
+
+
+class McpServerToolCallResponse(TypedDict):
+    """What the tool came to, as the server wrote it."""
+
+    content: List[Any]
+    structuredContent: Any
+    isError: Union[bool, None]
+    _meta: Any
 
 
 # What becomes of a table that is there already.
@@ -847,7 +986,8 @@ class RateLimitWindow(TypedDict):
 
 
 class RateLimits(TypedDict):
-    """The limits of an account. Those of a key are known per response only, so all is null."""
+    """What the provider said of its limits with the last response; all null before there is one, or
+    if it says nothing of them."""
 
     limitId: Union[str, None]
     limitName: Union[str, None]
@@ -1099,12 +1239,32 @@ class ServerNotificationCommandExecOutputDelta(TypedDict):
     params: "CommandExecOutputDeltaNotification"
 
 
+class ServerNotificationFsChanged(TypedDict):
+    method: Literal["fs/changed"]
+    params: "FsChangedNotification"
+
+
+class ServerNotificationFuzzyFileSearchSessionUpdated(TypedDict):
+    method: Literal["fuzzyFileSearch/sessionUpdated"]
+    params: "FuzzyFileSearchSessionUpdatedNotification"
+
+
+class ServerNotificationFuzzyFileSearchSessionCompleted(TypedDict):
+    method: Literal["fuzzyFileSearch/sessionCompleted"]
+    params: "FuzzyFileSearchSessionCompletedNotification"
+
+
+class ServerNotificationAccountRateLimitsUpdated(TypedDict):
+    method: Literal["account/rateLimits/updated"]
+    params: "AccountRateLimitsUpdatedNotification"
+
+
 class ServerNotificationServerRequestResolved(TypedDict):
     method: Literal["serverRequest/resolved"]
     params: "ResolvedNotification"
 
 
-ServerNotification = Union["ServerNotificationError", "ServerNotificationWarning", "ServerNotificationDeprecationNotice", "ServerNotificationThreadStarted", "ServerNotificationThreadStatusChanged", "ServerNotificationThreadArchived", "ServerNotificationThreadUnarchived", "ServerNotificationThreadDeleted", "ServerNotificationThreadClosed", "ServerNotificationThreadNameUpdated", "ServerNotificationThreadNoteUpdated", "ServerNotificationThreadTokenUsageUpdated", "ServerNotificationTurnStarted", "ServerNotificationTurnCompleted", "ServerNotificationTurnDiffUpdated", "ServerNotificationTurnPlanUpdated", "ServerNotificationItemStarted", "ServerNotificationItemCompleted", "ServerNotificationItemAgentMessageDelta", "ServerNotificationItemPlanDelta", "ServerNotificationItemReasoningSummaryTextDelta", "ServerNotificationItemReasoningSummaryPartAdded", "ServerNotificationItemReasoningTextDelta", "ServerNotificationItemCommandExecutionOutputDelta", "ServerNotificationItemCommandExecutionTerminalInteraction", "ServerNotificationItemMcpToolCallProgress", "ServerNotificationMcpServerStartupStatusUpdated", "ServerNotificationCommandExecOutputDelta", "ServerNotificationServerRequestResolved"]
+ServerNotification = Union["ServerNotificationError", "ServerNotificationWarning", "ServerNotificationDeprecationNotice", "ServerNotificationThreadStarted", "ServerNotificationThreadStatusChanged", "ServerNotificationThreadArchived", "ServerNotificationThreadUnarchived", "ServerNotificationThreadDeleted", "ServerNotificationThreadClosed", "ServerNotificationThreadNameUpdated", "ServerNotificationThreadNoteUpdated", "ServerNotificationThreadTokenUsageUpdated", "ServerNotificationTurnStarted", "ServerNotificationTurnCompleted", "ServerNotificationTurnDiffUpdated", "ServerNotificationTurnPlanUpdated", "ServerNotificationItemStarted", "ServerNotificationItemCompleted", "ServerNotificationItemAgentMessageDelta", "ServerNotificationItemPlanDelta", "ServerNotificationItemReasoningSummaryTextDelta", "ServerNotificationItemReasoningSummaryPartAdded", "ServerNotificationItemReasoningTextDelta", "ServerNotificationItemCommandExecutionOutputDelta", "ServerNotificationItemCommandExecutionTerminalInteraction", "ServerNotificationItemMcpToolCallProgress", "ServerNotificationMcpServerStartupStatusUpdated", "ServerNotificationCommandExecOutputDelta", "ServerNotificationFsChanged", "ServerNotificationFuzzyFileSearchSessionUpdated", "ServerNotificationFuzzyFileSearchSessionCompleted", "ServerNotificationAccountRateLimitsUpdated", "ServerNotificationServerRequestResolved"]
 
 
 class SkillErrorInfo(TypedDict):
@@ -1687,6 +1847,13 @@ class TurnSteerResponse(TypedDict):
 
 
 UnsubscribeStatus = Literal["notLoaded", "notSubscribed", "unsubscribed"]
+
+
+class UsageSummary(TypedDict):
+    lifetimeTokens: int
+    peakDailyTokens: int
+    currentStreakDays: int
+    longestStreakDays: int
 
 
 class UserInputText(TypedDict):

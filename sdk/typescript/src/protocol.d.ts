@@ -12,9 +12,20 @@ export type Account = {
   type: "apiKey";
 };
 
+export type AccountRateLimitsUpdatedNotification = {
+  rateLimits: RateLimits;
+};
+
 export type AccountReadResponse = {
   account: Account | null;
   requiresOpenaiAuth: boolean;
+};
+
+/** The tokens of all conversations that are kept on this machine. */
+export type AccountUsageResponse = {
+  summary: UsageSummary;
+  /** The days on which there were any, the oldest first. */
+  dailyUsageBuckets: Array<DailyUsage>;
 };
 
 export type ActiveFlag =
@@ -506,6 +517,13 @@ export type CwdFilter =
   | string
   | Array<string>;
 
+/** A conversation counts for the day of its last line. */
+export type DailyUsage = {
+  /** In UTC, as in 2026-11-16. */
+  startDate: string;
+  tokens: number;
+};
+
 export type DeprecationNotification = {
   summary: string;
   details: string | null;
@@ -592,6 +610,18 @@ export type FinishedAgent = {
   result: AgentResult | null;
 };
 
+export type FsChangedNotification = {
+  watchId: string;
+  changedPaths: Array<string>;
+};
+
+export type FsCopyParams = {
+  sourcePath: string;
+  destinationPath: string;
+  /** A directory is copied only if this is set, and then with all that is in it. */
+  recursive?: boolean | null;
+};
+
 export type FsCreateDirectoryParams = {
   path: string;
   /** With those above it; that is so if absent. */
@@ -635,9 +665,89 @@ export type FsRemoveParams = {
   force?: boolean | null;
 };
 
+export type FsUnwatchParams = {
+  watchId: string;
+};
+
+export type FsWatchParams = {
+  /** The client's own name for the watch. */
+  watchId: string;
+  /** A file, or a directory: then what lies directly in it. */
+  path: string;
+};
+
+export type FsWatchResponse = {
+  /** Without links on the way. */
+  path: string;
+};
+
 export type FsWriteFileParams = {
   path: string;
   dataBase64: string;
+};
+
+export type FuzzyFileSearchMatchType =
+  | "file"
+  | "directory";
+
+export type FuzzyFileSearchParams = {
+  query: string;
+  /** Directories, by absolute paths. */
+  roots: Array<string>;
+  /** A search with the same token ends the one before it. */
+  cancellationToken?: string | null;
+};
+
+export type FuzzyFileSearchResponse = {
+  /** The best first. */
+  files: Array<FuzzyFileSearchResult>;
+};
+
+export type FuzzyFileSearchResult = {
+  root: string;
+  /** Relative to the root. */
+  path: string;
+  match_type: FuzzyFileSearchMatchType;
+  file_name: string;
+  score: number;
+  /** The characters of the path that the query met. */
+  indices: Array<number> | null;
+};
+
+export type FuzzyFileSearchSessionCompletedNotification = {
+  sessionId: string;
+};
+
+export type FuzzyFileSearchSessionStartParams = {
+  /** The client's own name for the session. */
+  sessionId: string;
+  roots: Array<string>;
+};
+
+export type FuzzyFileSearchSessionStopParams = {
+  sessionId: string;
+};
+
+export type FuzzyFileSearchSessionUpdateParams = {
+  sessionId: string;
+  query: string;
+};
+
+export type FuzzyFileSearchSessionUpdatedNotification = {
+  sessionId: string;
+  query: string;
+  files: Array<FuzzyFileSearchResult>;
+};
+
+export type GitDiffToRemoteParams = {
+  cwd: string;
+};
+
+export type GitDiffToRemoteResponse = {
+  /** The newest commit that the remote has too. */
+  sha: string;
+  /** From there to the files as they are, those that git does not know yet among them. */
+  diff: string;
 };
 
 export type GitInfo = {
@@ -696,6 +806,18 @@ export type McpAuthStatus =
   | "unsupported"
   | "bearerToken";
 
+export type McpResourceReadParams = {
+  /** The thread whose servers are meant; those of the configuration if absent. */
+  threadId?: string | null;
+  server: string;
+  uri: string;
+};
+
+export type McpResourceReadResponse = {
+  /** As the server wrote them. */
+  contents: Array<JsonValue>;
+};
+
 export type McpServerStatus =
   | "starting"
   | "ready"
@@ -731,6 +853,21 @@ export type McpServerStatusNotification = {
   name: string;
   status: McpServerStatus;
   error: string | null;
+};
+
+export type McpServerToolCallParams = {
+  threadId: string;
+  server: string;
+  tool: string;
+  arguments?: { [key: string]: JsonValue } | null;
+};
+
+/** What the tool came to, as the server wrote it. */
+export type McpServerToolCallResponse = {
+  content: Array<JsonValue>;
+  structuredContent: JsonValue;
+  isError: boolean | null;
+  _meta: JsonValue;
 };
 
 /** What becomes of a table that is there already. */
@@ -820,7 +957,8 @@ export type RateLimitWindow = {
   resetsAt: number | null;
 };
 
-/** The limits of an account. Those of a key are known per response only, so all is null. */
+/** What the provider said of its limits with the last response; all null before there is one, or
+ * if it says nothing of them. */
 export type RateLimits = {
   limitId: string | null;
   limitName: string | null;
@@ -1030,6 +1168,22 @@ export type ServerNotification =
   | {
     method: "command/exec/outputDelta";
     params: CommandExecOutputDeltaNotification;
+  }
+  | {
+    method: "fs/changed";
+    params: FsChangedNotification;
+  }
+  | {
+    method: "fuzzyFileSearch/sessionUpdated";
+    params: FuzzyFileSearchSessionUpdatedNotification;
+  }
+  | {
+    method: "fuzzyFileSearch/sessionCompleted";
+    params: FuzzyFileSearchSessionCompletedNotification;
+  }
+  | {
+    method: "account/rateLimits/updated";
+    params: AccountRateLimitsUpdatedNotification;
   }
   | {
     method: "serverRequest/resolved";
@@ -1607,6 +1761,13 @@ export type UnsubscribeStatus =
   | "notLoaded"
   | "notSubscribed"
   | "unsubscribed";
+
+export type UsageSummary = {
+  lifetimeTokens: number;
+  peakDailyTokens: number;
+  currentStreakDays: number;
+  longestStreakDays: number;
+};
 
 export type UserInput =
   | {

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use troupe_config::{Entry, KeyPath, Layer, Place};
 use troupe_engine::skills::{Freshness, Skill};
+use troupe_mcp::Servers;
 use troupe_model::catalogue;
 use troupe_protocol::catalogue::ModelEntry;
 use troupe_protocol::event::{SkillSummary, SkillsEntry};
@@ -61,9 +62,39 @@ impl Office for SharedGround {
     }
 
     async fn servers(&self) -> McpOffer {
-        let wiring = &self.wiring;
-        let roster = wiring.here.roster(wiring.hub(), &wiring.source);
-        roster.servers().offer().await
+        match self.servers_of(None) {
+            Ok(servers) => servers.offer().await,
+            // Opening a thread tells why.
+            Err(_) => McpOffer::default(),
+        }
+    }
+
+    async fn read_resource(
+        &self,
+        cwd: Option<PathBuf>,
+        server: &str,
+        uri: &str,
+    ) -> Result<Value, String> {
+        let servers = self.servers_of(cwd.as_deref())?;
+        servers.read_resource(server, uri).await
+    }
+
+    async fn call_tool(
+        &self,
+        cwd: PathBuf,
+        server: &str,
+        tool: &str,
+        arguments: Map<String, Value>,
+    ) -> Result<Value, String> {
+        let servers = self.servers_of(Some(&cwd))?;
+        servers.call_tool(server, tool, arguments).await
+    }
+
+    fn refresh_servers(&self) {
+        // A configuration that cannot be read has no servers to refresh.
+        if let Ok(servers) = self.servers_of(None) {
+            servers.refresh();
+        }
     }
 
     fn settings(&self, cwd: Option<&Path>) -> Result<Vec<Setting>, String> {
@@ -131,6 +162,18 @@ impl Office for SharedGround {
             env,
             sandbox_policy,
         })
+    }
+}
+
+impl SharedGround {
+    /// Returns the servers that sessions in a directory share.
+    fn servers_of(&self, cwd: Option<&Path>) -> Result<Servers, String> {
+        let wiring = &self.wiring;
+        let prepared = wiring
+            .prepared(cwd)
+            .map_err(|failure| failure.to_string())?;
+        let roster = prepared.roster(wiring.hub(), &wiring.source);
+        Ok(roster.servers())
     }
 }
 

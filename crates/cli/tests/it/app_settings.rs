@@ -8,6 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use serde_json::{Value, json};
 
 use crate::machine::Machine;
+use crate::mcp::SERVER;
 
 /// A running `troupe app-server`, spoken to one request at a time.
 struct Server {
@@ -165,5 +166,36 @@ fn a_command_of_a_client_is_held_to_the_configured_policy() {
     let done = server.call("command/exec", forbidden).unwrap();
     assert_eq!(done["stdout"], "read-only\n");
     assert_ne!(done["exitCode"], 0);
+    server.end();
+}
+
+/// What the server of other tests answers to who reads a resource.
+const MAP: &str = r#"*'"resources/read"'*) say "$line" '{"contents":[{"uri":"mine://map","text":"dig here"}]}' ;;"#;
+
+#[test]
+fn a_client_uses_servers_itself() {
+    let machine = Machine::playing(HELLO);
+    let call = r#"*'"tools/call"'*)"#;
+    let script = SERVER.replace(call, &format!("{MAP}\n    {call}"));
+    machine.write("project/server.sh", &script);
+    let mut server = Server::start(&machine);
+    let opened = server.call("thread/start", json!({})).unwrap();
+    let thread = &opened["thread"]["id"];
+    let dig = json!({"threadId": thread, "server": "ore", "tool": "dig", "arguments": {"deep": 1}});
+    let nobody = server.call("mcpServer/tool/call", dig.clone());
+    let nobody = nobody.unwrap_err()["message"].to_string();
+    assert!(nobody.contains("no MCP server is called"), "{nobody}");
+
+    let ore = json!({"command": "sh", "args": ["server.sh"]});
+    server
+        .call("config/value/write", write("mcp_servers.ore", ore))
+        .unwrap();
+    server.call("config/mcpServer/reload", json!(null)).unwrap();
+    let dug = server.call("mcpServer/tool/call", dig).unwrap();
+    assert_eq!(dug["content"][0]["text"], "gold");
+    assert_eq!(dug["isError"], json!(null));
+    let map = json!({"server": "ore", "uri": "mine://map"});
+    let read = server.call("mcpServer/resource/read", map).unwrap();
+    assert_eq!(read["contents"][0]["text"], "dig here");
     server.end();
 }

@@ -6,7 +6,7 @@ use crate::machine::Machine;
 
 /// A server in a few lines of shell: it greets, names one tool, answers calls, and ends with its
 /// input.
-const SERVER: &str = r#"
+pub const SERVER: &str = r#"
 id() { printf '%s' "$1" | sed 's/.*"id":\([0-9]*\).*/\1/'; }
 say() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$(id "$1")" "$2"; }
 while read -r line; do

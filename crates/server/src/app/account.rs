@@ -1,11 +1,11 @@
-//! `account/*` and `getAuthStatus`: whether there is a key.
+//! `account/*` and `getAuthStatus`: whether there is a key, and how far it goes.
 
 use super::call::{Call, Handling};
 use super::connection::Connection;
 use super::office::KeyStatus;
 use super::wire::Empty;
 use super::wire::account::{
-    Account, AccountReadResponse, AuthMethod, AuthStatusResponse, RateLimits, RateLimitsResponse,
+    Account, AccountReadResponse, AuthMethod, AuthStatusResponse, RateLimitsResponse,
 };
 
 pub(super) fn read(call: Call) -> Handling {
@@ -30,9 +30,9 @@ pub(super) fn auth_status(call: Call) -> Handling {
 }
 
 pub(super) fn rate_limits(call: Call) -> Handling {
-    call.answer(|_, _: Empty| async move {
+    call.answer(|client: Connection, _: Empty| async move {
         Ok(RateLimitsResponse {
-            rate_limits: RateLimits::default(),
+            rate_limits: client.app().rate_limits(),
         })
     })
 }

@@ -59,6 +59,7 @@ impl Drop for Presence {
         let inner = &self.connection.0;
         inner.app.forget(inner.number);
         self.connection.subscriptions().clear();
+        inner.belongings.end();
     }
 }
 
@@ -103,6 +104,9 @@ impl Connection {
 
     /// Tells the client something, unless it does not want to know.
     pub(super) async fn notify(&self, notification: &ServerNotification) -> Result<(), Gone> {
+        if let ServerNotification::AccountRateLimitsUpdated(told) = notification {
+            self.0.app.note_rate_limits(&told.rate_limits);
+        }
         let wanted = |client: &Client| !client.unwanted.contains(notification.method());
         if !self.0.client.get().is_some_and(wanted) {
             return Ok(());

@@ -1,6 +1,9 @@
 //! `fs/*`: files of this machine, with the rights of whoever started the server. A client has
 //! those rights anyway: the sandbox is for what models do.
 
+mod copy;
+mod watch;
+
 use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -18,6 +21,8 @@ use super::wire::files::{
 };
 use crate::limits::{DIRECTORY_ENTRIES_MAX, FILE_BYTES_MAX};
 use crate::rpc::RpcError;
+pub(super) use copy::copy;
+pub(super) use watch::{Watches, unwatch, watch};
 
 pub(super) fn read(call: Call) -> Handling {
     call.answer(|_: Connection, FsPathParams { path }| async move {

@@ -4,7 +4,10 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::call::{Call, Handling};
-use super::{account, catalogue, commands, files, reviews, settings, threads, trees, turns};
+use super::{
+    account, catalogue, commands, files, git, reviews, search, servers, settings, threads, trees,
+    turns, usage,
+};
 
 pub(super) struct Method {
     name: &'static str,
@@ -77,12 +80,16 @@ const METHODS: &[Method] = &[
     ),
     stable("skills/list", catalogue::skills),
     stable("mcpServerStatus/list", catalogue::servers),
+    stable("mcpServer/resource/read", servers::read_resource),
+    stable("mcpServer/tool/call", servers::call_tool),
+    stable("config/mcpServer/reload", servers::reload),
     experimental("collaborationMode/list", catalogue::collaboration_modes),
     stable("config/read", settings::read),
     stable("config/value/write", settings::write_value),
     stable("config/batchWrite", settings::write_batch),
     stable("account/read", account::read),
     stable("account/rateLimits/read", account::rate_limits),
+    stable("account/usage/read", usage::read),
     stable("getAuthStatus", account::auth_status),
     stable("fs/readFile", files::read),
     stable("fs/writeFile", files::write),
@@ -90,6 +97,14 @@ const METHODS: &[Method] = &[
     stable("fs/getMetadata", files::metadata),
     stable("fs/readDirectory", files::read_directory),
     stable("fs/remove", files::remove),
+    stable("fs/copy", files::copy),
+    stable("fs/watch", files::watch),
+    stable("fs/unwatch", files::unwatch),
+    stable("fuzzyFileSearch", search::search),
+    experimental("fuzzyFileSearch/sessionStart", search::start_session),
+    experimental("fuzzyFileSearch/sessionUpdate", search::update_session),
+    experimental("fuzzyFileSearch/sessionStop", search::stop_session),
+    stable("gitDiffToRemote", git::diff_to_remote),
     stable("command/exec", commands::exec).but(&["permissionProfile"]),
     stable("command/exec/write", commands::write),
     stable("command/exec/resize", commands::resize),

@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use troupe_process::Launcher;
 use troupe_protocol::catalogue::ModelEntry;
 use troupe_protocol::event::SkillsEntry;
@@ -31,6 +31,26 @@ pub trait Office: Send + Sync + fmt::Debug {
 
     /// Starts the configured servers, as far as they do not run, and returns what they offer.
     async fn servers(&self) -> McpOffer;
+
+    /// Reads a resource of a server of a directory. The answer is as the server wrote it.
+    async fn read_resource(
+        &self,
+        cwd: Option<PathBuf>,
+        server: &str,
+        uri: &str,
+    ) -> Result<Value, String>;
+
+    /// Calls a tool of a server of a directory. The answer is as the server wrote it.
+    async fn call_tool(
+        &self,
+        cwd: PathBuf,
+        server: &str,
+        tool: &str,
+        arguments: Map<String, Value>,
+    ) -> Result<Value, String>;
+
+    /// Has the list of servers be read again by who needs it next.
+    fn refresh_servers(&self);
 
     /// Reads the configuration of a directory as its files are now.
     fn settings(&self, cwd: Option<&Path>) -> Result<Vec<Setting>, String>;

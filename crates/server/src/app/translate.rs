@@ -15,10 +15,11 @@ use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{
     AbortReason, ErrorEvent, McpStartupStatus, TextDelta, TurnAborted, TurnComplete, TurnStarted,
 };
-use troupe_protocol::usage::{TokenUsage, TokenUsageInfo};
+use troupe_protocol::usage::{self as core, RateLimitSnapshot, TokenUsage, TokenUsageInfo};
 use troupe_protocol::{CallId, Event, EventMsg, ItemId, SubmissionId, TurnItem};
 
 use super::now_ms;
+use super::wire::account::{AccountRateLimitsUpdatedNotification, RateLimitWindow, RateLimits};
 use super::wire::item::ThreadItem;
 use super::wire::notification::{
     ContentDeltaNotification, DeprecationNotification, ErrorNotification,
@@ -49,6 +50,8 @@ pub(super) struct Translator {
     collaborations: HashSet<CallId>,
     /// Open questions of this thread.
     questions: BTreeMap<CallId, ActiveFlag>,
+    /// What was last told of the provider's limits.
+    limits: RateLimits,
 }
 
 /// The turn that runs.
@@ -70,6 +73,7 @@ impl Translator {
             summary_parts: HashMap::new(),
             collaborations: HashSet::new(),
             questions: BTreeMap::new(),
+            limits: RateLimits::default(),
         }
     }
 
@@ -167,9 +171,12 @@ impl Translator {
                     diff: unified_diff.clone(),
                 })]
             }
-            EventMsg::TokenCount {
-                info: Some(info), ..
-            } => vec![N::ThreadTokenUsageUpdated(self.usage(event, info))],
+            EventMsg::TokenCount { info, rate_limits } => {
+                let usage = info.as_ref().map(|info| self.usage(event, info));
+                let limits = rate_limits.as_ref().and_then(|limits| self.limits(limits));
+                let usage = usage.map(N::ThreadTokenUsageUpdated);
+                usage.into_iter().chain(limits).collect()
+            }
             EventMsg::ThreadNameUpdated { thread_name } => {
                 vec![N::ThreadNameUpdated(ThreadNameUpdatedNotification {
                     thread_id: self.thread.clone(),
@@ -448,6 +455,17 @@ impl Translator {
         }
     }
 
+    /// Tells the limits of the provider, if they are not what was told before.
+    fn limits(&mut self, limits: &RateLimitSnapshot) -> Option<ServerNotification> {
+        let rate_limits = rate_limits(limits);
+        if rate_limits == self.limits {
+            return None;
+        }
+        self.limits = rate_limits.clone();
+        let updated = AccountRateLimitsUpdatedNotification { rate_limits };
+        Some(ServerNotification::AccountRateLimitsUpdated(updated))
+    }
+
     /// An error that ends the turn is told, and again with the turn. Any other ends nothing.
     fn error(&mut self, error: &ErrorEvent) -> Vec<ServerNotification> {
         match (&mut self.turn, error.fatal) {
@@ -550,6 +568,30 @@ pub(super) fn token_usage(info: &TokenUsageInfo) -> ThreadTokenUsage {
         last: breakdown(&info.last_token_usage),
         model_context_window: info.model_context_window,
     }
+}
+
+fn rate_limits(limits: &RateLimitSnapshot) -> RateLimits {
+    let window = |window: &core::RateLimitWindow| RateLimitWindow {
+        used_percent: percent(window.used_percent),
+        window_duration_mins: window.window_minutes,
+        resets_at: window.resets_at,
+    };
+    RateLimits {
+        limit_id: None,
+        limit_name: None,
+        primary: limits.primary.as_ref().map(window),
+        secondary: limits.secondary.as_ref().map(window),
+    }
+}
+
+/// Rounds to whole percents; what is no number is nothing.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a cast of a float stops at the bounds of the type, and a percentage is none of them"
+)]
+fn percent(percent: f64) -> u32 {
+    percent.round() as u32
 }
 
 /// Returns the kind of an error, if clients know it.

@@ -1,13 +1,16 @@
 //! The app-server, as a client meets it.
 
+mod account;
 mod children;
 pub(super) mod client;
 mod commands;
 mod files;
+mod git;
 mod handshake;
 mod office;
 mod questions;
 mod reviews;
+mod search;
 mod threads;
 mod trees;
 mod turns;

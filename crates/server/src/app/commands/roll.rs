@@ -37,10 +37,10 @@ struct Entry {
 
 /// The command's end of its entry, which goes when this does.
 #[derive(Debug)]
-pub(super) struct Place {
-    pub orders: mpsc::Receiver<Order>,
+pub(in crate::app) struct Place {
+    pub(super) orders: mpsc::Receiver<Order>,
     /// Somebody wants it to end.
-    pub stop: CancellationToken,
+    pub(super) stop: CancellationToken,
     roll: Roll,
     id: String,
 }

@@ -18,7 +18,7 @@ const TIMED_OUT: i32 = 124;
 const SIGNALLED: i32 = 128;
 
 #[derive(Debug)]
-pub(super) struct Run {
+pub(in crate::app) struct Run {
     process: Process,
     outputs: Outputs,
     deadline: Option<Instant>,
@@ -32,7 +32,11 @@ enum Stop {
 }
 
 impl Run {
-    pub(super) fn new(process: Process, outputs: Outputs, time_max: Option<Duration>) -> Self {
+    pub(in crate::app) fn new(
+        process: Process,
+        outputs: Outputs,
+        time_max: Option<Duration>,
+    ) -> Self {
         Self {
             process,
             outputs,
@@ -41,7 +45,7 @@ impl Run {
         }
     }
 
-    pub(super) async fn finish(mut self, mut place: Option<Place>) -> CommandExecResponse {
+    pub(in crate::app) async fn finish(mut self, mut place: Option<Place>) -> CommandExecResponse {
         let stop = place.as_ref().map(|place| place.stop.clone());
         let deadline = self.deadline;
         let stopped = async {

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use ts_rs::{Config, TS, TypeVisitor};
 
 use crate::app::wire::{
-    Empty, account, approval, catalogue, command, config, files, initialize, notification, review,
-    thread, tree, turn,
+    Empty, account, approval, catalogue, command, config, files, git, initialize, mcp,
+    notification, review, search, thread, tree, turn,
 };
 
 /// Does something with every type that clients send; those that they are made of come along.
@@ -47,6 +47,16 @@ macro_rules! for_each_input {
             files::FsWriteFileParams,
             files::FsCreateDirectoryParams,
             files::FsRemoveParams,
+            files::FsCopyParams,
+            files::FsWatchParams,
+            files::FsUnwatchParams,
+            search::FuzzyFileSearchParams,
+            search::FuzzyFileSearchSessionStartParams,
+            search::FuzzyFileSearchSessionUpdateParams,
+            search::FuzzyFileSearchSessionStopParams,
+            git::GitDiffToRemoteParams,
+            mcp::McpResourceReadParams,
+            mcp::McpServerToolCallParams,
             command::CommandExecParams,
             command::CommandExecWriteParams,
             command::CommandExecTerminateParams,
@@ -91,9 +101,15 @@ macro_rules! for_each_output {
             account::AccountReadResponse,
             account::AuthStatusResponse,
             account::RateLimitsResponse,
+            account::AccountUsageResponse,
             files::FsReadFileResponse,
             files::FsGetMetadataResponse,
             files::FsReadDirectoryResponse,
+            files::FsWatchResponse,
+            search::FuzzyFileSearchResponse,
+            git::GitDiffToRemoteResponse,
+            mcp::McpResourceReadResponse,
+            mcp::McpServerToolCallResponse,
             command::CommandExecResponse,
             tree::TreeListResponse,
             tree::TreeReadResponse,

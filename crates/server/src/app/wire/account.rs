@@ -41,7 +41,8 @@ pub struct RateLimitsResponse {
     pub rate_limits: RateLimits,
 }
 
-/// The limits of an account. Those of a key are known per response only, so all is null.
+/// What the provider said of its limits with the last response; all null before there is one, or
+/// if it says nothing of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
@@ -60,4 +61,41 @@ pub struct RateLimitWindow {
     pub window_duration_mins: Option<u64>,
     /// Unix seconds.
     pub resets_at: Option<i64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+pub struct AccountRateLimitsUpdatedNotification {
+    pub rate_limits: RateLimits,
+}
+
+/// The tokens of all conversations that are kept on this machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+pub struct AccountUsageResponse {
+    pub summary: UsageSummary,
+    /// The days on which there were any, the oldest first.
+    pub daily_usage_buckets: Vec<DailyUsage>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+pub struct UsageSummary {
+    pub lifetime_tokens: u64,
+    pub peak_daily_tokens: u64,
+    pub current_streak_days: u32,
+    pub longest_streak_days: u32,
+}
+
+/// A conversation counts for the day of its last line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+pub struct DailyUsage {
+    /// In UTC, as in 2026-11-16.
+    pub start_date: String,
+    pub tokens: u64,
 }

@@ -74,3 +74,46 @@ pub struct FsRemoveParams {
     #[serde(default)]
     pub force: Option<bool>,
 }
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+pub struct FsCopyParams {
+    pub source_path: PathBuf,
+    pub destination_path: PathBuf,
+    /// A directory is copied only if this is set, and then with all that is in it.
+    #[serde(default)]
+    pub recursive: Option<bool>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+pub struct FsWatchParams {
+    /// The client's own name for the watch.
+    pub watch_id: String,
+    /// A file, or a directory: then what lies directly in it.
+    pub path: PathBuf,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+pub struct FsWatchResponse {
+    /// Without links on the way.
+    pub path: PathBuf,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+pub struct FsUnwatchParams {
+    pub watch_id: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+pub struct FsChangedNotification {
+    pub watch_id: String,
+    pub changed_paths: Vec<PathBuf>,
+}

@@ -2,8 +2,13 @@
 
 use serde::Serialize;
 
+use super::account::AccountRateLimitsUpdatedNotification;
 use super::command::CommandExecOutputDeltaNotification;
+use super::files::FsChangedNotification;
 use super::item::ThreadItem;
+use super::search::{
+    FuzzyFileSearchSessionCompletedNotification, FuzzyFileSearchSessionUpdatedNotification,
+};
 use super::thread::{Thread, ThreadStatus};
 use super::turn::{Turn, TurnError};
 
@@ -57,6 +62,10 @@ notifications! {
     McpToolCallProgress(ProgressNotification) = "item/mcpToolCall/progress",
     McpServerStatus(McpServerStatusNotification) = "mcpServer/startupStatus/updated",
     CommandExecOutputDelta(CommandExecOutputDeltaNotification) = "command/exec/outputDelta",
+    FsChanged(FsChangedNotification) = "fs/changed",
+    FuzzyFileSearchSessionUpdated(FuzzyFileSearchSessionUpdatedNotification) = "fuzzyFileSearch/sessionUpdated",
+    FuzzyFileSearchSessionCompleted(FuzzyFileSearchSessionCompletedNotification) = "fuzzyFileSearch/sessionCompleted",
+    AccountRateLimitsUpdated(AccountRateLimitsUpdatedNotification) = "account/rateLimits/updated",
     ServerRequestResolved(ResolvedNotification) = "serverRequest/resolved",
 }
 

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
+use serde_json::{Map, Value};
 use troupe_process::{Launcher, LauncherOptions};
 use troupe_protocol::catalogue::ModelEntry;
 use troupe_protocol::event::SkillsEntry;
@@ -43,6 +44,27 @@ impl Office for PlainOffice {
     async fn servers(&self) -> McpOffer {
         McpOffer::default()
     }
+
+    async fn read_resource(
+        &self,
+        _: Option<PathBuf>,
+        server: &str,
+        _: &str,
+    ) -> Result<Value, String> {
+        Err(format!("no server {server}"))
+    }
+
+    async fn call_tool(
+        &self,
+        _: PathBuf,
+        server: &str,
+        _: &str,
+        _: Map<String, Value>,
+    ) -> Result<Value, String> {
+        Err(format!("no server {server}"))
+    }
+
+    fn refresh_servers(&self) {}
 
     fn settings(&self, _: Option<&Path>) -> Result<Vec<Setting>, String> {
         Ok(Vec::new())

@@ -1,0 +1,146 @@
+//! `gitDiffToRemote`: what a working tree has that its remote does not.
+//!
+//! Git runs in the sandbox and only reads, so that what a repository configures (filters,
+//! monitors, pagers) can do no harm.
+
+use std::path::Path;
+use std::time::Duration;
+
+use troupe_process::{CommandSpec, Confinement, StdinMode};
+use troupe_protocol::policy::SandboxPolicy;
+
+use super::call::{Call, Handling};
+use super::commands::{Outputs, Run};
+use super::connection::Connection;
+use super::office::Office;
+use super::wire::git::{GitDiffToRemoteParams, GitDiffToRemoteResponse};
+use crate::limits::{COMMAND_OUTPUT_COLLECTED_BYTES_MAX, DIFF_NEW_FILES_MAX, GIT_TIME_MS_MAX};
+use crate::rpc::RpcError;
+
+pub(super) fn diff_to_remote(call: Call) -> Handling {
+    call.answer(
+        |client: Connection, params: GitDiffToRemoteParams| async move {
+            let git = Git {
+                office: client.app().office(),
+                cwd: &params.cwd,
+            };
+            let sha = git.newest_shared().await?;
+            let known = git.run(&["diff", "--no-ext-diff", &sha, "--"]).await?;
+            let mut diff = known.success()?;
+            for path in git.new_files().await? {
+                diff += &git.whole(&path).await?;
+            }
+            Ok(GitDiffToRemoteResponse { sha, diff })
+        },
+    )
+}
+
+struct Git<'a> {
+    office: &'a dyn Office,
+    cwd: &'a Path,
+}
+
+/// What a git came to.
+struct Said {
+    exit_code: i32,
+    stdout: String,
+    stderr: String,
+}
+
+impl Said {
+    fn success(self) -> Result<String, RpcError> {
+        if self.exit_code == 0 {
+            return Ok(self.stdout);
+        }
+        let why = self.stderr.trim();
+        Err(RpcError::invalid_request(format!("git failed: {why}")))
+    }
+}
+
+impl Git<'_> {
+    /// Finds the newest commit of the branch that a remote has too.
+    async fn newest_shared(&self) -> Result<String, RpcError> {
+        let head = self.run(&["rev-parse", "--verify", "HEAD"]).await?;
+        let head = head.success()?.trim().to_owned();
+        let remotes = self.run(&["for-each-ref", "--count=1", "refs/remotes"]);
+        if remotes.await?.success()?.is_empty() {
+            let message = format!("{} has no remote branches", self.cwd.display());
+            return Err(RpcError::invalid_request(message));
+        }
+        let own = ["rev-list", "--boundary", "HEAD", "--not", "--remotes"];
+        let own = self.run(&own).await?.success()?;
+        if own.is_empty() {
+            return Ok(head);
+        }
+        // Commits that are shared and border on own ones are marked.
+        let border = own.lines().find_map(|line| line.strip_prefix('-'));
+        border.map(ToOwned::to_owned).ok_or_else(|| {
+            RpcError::invalid_request("no remote branch has a commit of this one".to_owned())
+        })
+    }
+
+    /// Returns the files that git does not know, by paths from the top of the repository.
+    async fn new_files(&self) -> Result<Vec<String>, RpcError> {
+        let listed = ["ls-files", "--others", "--exclude-standard", "-z"];
+        let listed = self.run(&listed).await?.success()?;
+        let paths = listed.split_terminator('\0');
+        let paths: Vec<String> = paths.map(ToOwned::to_owned).collect();
+        if paths.len() > DIFF_NEW_FILES_MAX {
+            let message = format!(
+                "there are {} files that git does not know, and at most {DIFF_NEW_FILES_MAX} are \
+                 compared; add or ignore them first",
+                paths.len()
+            );
+            return Err(RpcError::invalid_request(message));
+        }
+        Ok(paths)
+    }
+
+    /// Returns a new file as a difference to nothing.
+    async fn whole(&self, path: &str) -> Result<String, RpcError> {
+        let compare = [
+            "diff",
+            "--no-ext-diff",
+            "--no-index",
+            "--",
+            "/dev/null",
+            path,
+        ];
+        let said = self.run(&compare).await?;
+        // 1 says that there is a difference.
+        if said.exit_code == 1 {
+            return Ok(said.stdout);
+        }
+        said.success()
+    }
+
+    async fn run(&self, arguments: &[&str]) -> Result<Said, RpcError> {
+        let workplace = self
+            .office
+            .workplace(Some(self.cwd), Some(SandboxPolicy::read_only()))
+            .map_err(RpcError::invalid_request)?;
+        let argv = ["git", "--no-pager", "--no-optional-locks"];
+        let argv = argv.iter().chain(arguments);
+        let spec = CommandSpec {
+            argv: argv.map(|word| (*word).to_owned()).collect(),
+            env: workplace.env,
+            confinement: Confinement::Policy {
+                policy: workplace.sandbox_policy,
+                cwd: workplace.cwd.clone(),
+            },
+            cwd: workplace.cwd,
+            terminal: None,
+            stdin: StdinMode::Null,
+        };
+        let started = workplace.launcher.spawn(spec).await;
+        let process = started.map_err(|error| RpcError::invalid_request(error.to_string()))?;
+        let outputs = Outputs::collected(COMMAND_OUTPUT_COLLECTED_BYTES_MAX);
+        let time = Duration::from_millis(GIT_TIME_MS_MAX);
+        let done = Run::new(process, outputs, Some(time)).finish(None).await;
+        Ok(Said {
+            exit_code: done.exit_code,
+            stdout: done.stdout,
+            stderr: done.stderr,
+        })
+    }
+}

@@ -1,0 +1,127 @@
+//! A search that goes on while a person types: the paths are read once, and each query is held
+//! against them. A query that a newer one has overtaken is not told of.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use tokio::task::spawn_blocking;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::paths::{self, Found};
+use super::ranking::Ranking;
+use crate::app::connection::Connection;
+use crate::app::wire::notification::ServerNotification;
+use crate::app::wire::search::{
+    FuzzyFileSearchResult, FuzzyFileSearchSessionCompletedNotification,
+    FuzzyFileSearchSessionUpdatedNotification,
+};
+use crate::rpc::Gone;
+
+/// The way to the task. Dropping it ends the session.
+#[derive(Debug)]
+pub(super) struct Session {
+    queries: watch::Sender<Option<String>>,
+    _task: AbortOnDropHandle<()>,
+}
+
+impl Session {
+    pub(super) fn start(client: Connection, id: String, roots: Arc<[PathBuf]>) -> Self {
+        let (queries, asked) = watch::channel(None);
+        let searcher = Searcher { client, id, roots };
+        let task = tokio::spawn(async move {
+            // A client that is gone has nobody to tell.
+            searcher.run(asked).await.ok();
+        });
+        Self {
+            queries,
+            _task: AbortOnDropHandle::new(task),
+        }
+    }
+
+    pub(super) fn ask(&self, query: String) {
+        self.queries.send_replace(Some(query));
+    }
+}
+
+struct Searcher {
+    client: Connection,
+    id: String,
+    roots: Arc<[PathBuf]>,
+}
+
+impl Searcher {
+    async fn run(self, mut asked: watch::Receiver<Option<String>>) -> Result<(), Gone> {
+        let stop = CancellationToken::new();
+        let _stop = stop.clone().drop_guard();
+        let Some(paths) = self.paths(stop).await else {
+            return Ok(());
+        };
+        loop {
+            let query = asked.borrow_and_update().clone();
+            if let Some(query) = query {
+                let overtaken = CancellationToken::new();
+                let _overtaken = overtaken.clone().drop_guard();
+                let ranked = self.ranked(query.clone(), Arc::clone(&paths), overtaken);
+                let files = tokio::select! {
+                    files = ranked => files,
+                    changed = asked.changed() => match changed {
+                        Ok(()) => continue,
+                        Err(_) => return Ok(()),
+                    },
+                };
+                if let Some(files) = files {
+                    self.tell(query, files).await?;
+                }
+            }
+            if asked.changed().await.is_err() {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn paths(&self, stop: CancellationToken) -> Option<Arc<Vec<Found>>> {
+        let roots = Arc::clone(&self.roots);
+        let walked = spawn_blocking(move || {
+            let mut all = Vec::new();
+            paths::walk(&roots, &stop, |found| all.push(found));
+            Arc::new(all)
+        });
+        // Nothing that it does panics; if it did, there would be nothing to search.
+        walked.await.ok()
+    }
+
+    async fn ranked(
+        &self,
+        query: String,
+        paths: Arc<Vec<Found>>,
+        stop: CancellationToken,
+    ) -> Option<Vec<FuzzyFileSearchResult>> {
+        let roots = Arc::clone(&self.roots);
+        let ranked = spawn_blocking(move || {
+            let mut ranking = Ranking::new(&query);
+            if !ranking.is_empty() {
+                for found in paths.iter().take_while(|_| !stop.is_cancelled()) {
+                    ranking.consider(found);
+                }
+            }
+            ranking.results(&roots)
+        });
+        ranked.await.ok()
+    }
+
+    async fn tell(&self, query: String, files: Vec<FuzzyFileSearchResult>) -> Result<(), Gone> {
+        let session_id = self.id.clone();
+        let updated = FuzzyFileSearchSessionUpdatedNotification {
+            session_id: session_id.clone(),
+            query,
+            files,
+        };
+        let updated = ServerNotification::FuzzyFileSearchSessionUpdated(updated);
+        self.client.notify(&updated).await?;
+        let completed = FuzzyFileSearchSessionCompletedNotification { session_id };
+        let completed = ServerNotification::FuzzyFileSearchSessionCompleted(completed);
+        self.client.notify(&completed).await
+    }
+}
