@@ -5,9 +5,9 @@
 //! the Codex family.
 //! [`house`] runs many sessions in one process, for the ways in that need more than one.
 //! [`mcp`] offers them to outside agents as tools.
-//! Around it is what any listener needs: [`token`] (who may come in), `guard` (which pages of
-//! a browser may), `tls`, `unix_socket` (a socket as a file), `connection` (accepting, with a
-//! bound).
+//! Around it is what any listener needs: `listen` (addresses), [`token`] (who may come in),
+//! `guard` (which pages of a browser may), `tls`, `unix_socket` (a socket as a file),
+//! `connection` (accepting, with a bound), `web` (what is spoken over HTTP).
 //!
 //! Deliberately absent: what a submission means, configuration files, the environment, and
 //! state that is not about connections. A client that goes away changes nothing in a session.
@@ -25,7 +25,10 @@ pub mod token;
 
 mod connection;
 mod guard;
+mod listen;
 mod unix_socket;
+mod web;
 
 pub use house::{Ground, House, OpenError, Refused, Thread};
-pub use proto::{End, Error, Options, Reach, Server, Stop};
+pub use listen::{Error, Options, Reach, Stop};
+pub use proto::{End, Server};

@@ -7,100 +7,66 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::middleware::{self, Next};
-use axum::response::{IntoResponse, Response};
+use axum::middleware;
+use axum::response::Response;
 use axum::routing::any;
-use http::{StatusCode, header};
-use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use troupe_mcp::serve::{HttpServer, Offer};
-use troupe_transport::{Address, HostPort, Protocol};
+use troupe_transport::{Address, Protocol};
 
 use crate::connection::{Places, accept_net};
 use crate::guard::Guard;
 use crate::limits::{CONNECTIONS_MAX, ENDING_MS_MAX};
-use crate::proto::web::{check, serve_http};
-use crate::proto::{Error, Options, Stop, bind_net};
-use crate::tls::Tls;
+use crate::listen::{Bound, Error, Listener, Options, Stop, offers};
 use crate::token::Token;
+use crate::web::{check, serve_http, show_token};
 
 /// Where clients find the protocol.
 const PATH: &str = "/mcp";
 
 /// Addresses that are bound, and who may come in.
 #[derive(Debug)]
-pub struct McpListener {
-    listeners: Vec<(HostPort, TcpListener)>,
-    guard: Guard,
-    token: Token,
-    tls: Option<Tls>,
-    /// How often clients are asked for a sign of life.
-    keepalive: Duration,
-}
+pub struct McpListener(Bound);
 
 impl McpListener {
     /// Binds every address of the options, which must be of HTTP.
     pub async fn bind(options: Options) -> Result<Self, Error> {
-        let mut guard = Guard {
-            hosts: options
-                .hosts
-                .iter()
-                .map(|host| host.to_ascii_lowercase())
-                .collect(),
-            origins: options.origins,
-        };
-        let mut token = options.token;
-        let mut listeners = Vec::new();
-        for address in options.listen {
-            let Address::Net(Protocol::Http, place) = &address else {
-                return Err(Error::NotHttp { address });
-            };
-            token = match token {
-                Some(token) => Some(token),
-                None => return Err(Error::NoToken { address }),
-            };
-            let (listener, local) = bind_net(place, options.reach, &address).await?;
-            guard.hosts.push(place.host.to_ascii_lowercase());
-            let place = HostPort {
-                port: local.port(),
-                ..place.clone()
-            };
-            listeners.push((place, listener));
-        }
-        Ok(Self {
-            listeners,
-            guard,
-            // Nobody comes where nothing listens.
-            token: token.unwrap_or_else(Token::random),
-            tls: options.tls,
-            keepalive: options.keepalive,
-        })
+        let is_http = |address: &Address| matches!(address, Address::Net(Protocol::Http, _));
+        let options = options.only(is_http, "http:HOST:PORT")?;
+        Bound::bind(options).await.map(Self)
     }
 
     /// Returns where clients find it, ports that the system chose included.
     pub fn urls(&self) -> impl Iterator<Item = String> {
-        let scheme = if self.tls.is_some() { "https" } else { "http" };
-        self.listeners
-            .iter()
-            .map(move |(place, _)| format!("{scheme}://{place}{PATH}"))
+        let scheme = match self.0.tls {
+            Some(_) => "https",
+            None => "http",
+        };
+        self.0.addresses().filter_map(move |address| match address {
+            Address::Net(_, place) => Some(format!("{scheme}://{place}{PATH}")),
+            Address::Stdio | Address::Unix(_) => None,
+        })
     }
 
     /// Serves until somebody wants it to stop.
     pub async fn run(self, offer: Arc<dyn Offer>, mut stop: impl Stop) {
         let ending = CancellationToken::new();
         let server = HttpServer::new(offer, ending.clone());
-        let router = router(server, self.token, self.guard);
+        let bound = self.0;
+        // Nobody comes where nothing listens.
+        let token = bound.token.unwrap_or_else(Token::random);
+        let router = router(server, token, bound.guard);
         let places = Places::new(CONNECTIONS_MAX);
         let mut accepting = JoinSet::new();
-        for (_, listener) in self.listeners {
-            let tls = self
-                .tls
-                .as_ref()
-                .map(|tls| tls.acceptor(&[b"h2", b"http/1.1"]));
+        for listener in bound.listeners {
+            let Listener::Net(_, protocol, listener) = listener else {
+                continue;
+            };
+            let tls = bound.tls.as_ref().map(|tls| tls.acceptor(offers(protocol)));
             let (router, until) = (router.clone(), ending.clone());
-            let keepalive = self.keepalive;
+            let keepalive = bound.keepalive;
             let accepted = accept_net(
                 listener,
                 keepalive,
@@ -134,16 +100,4 @@ fn router(server: HttpServer, token: Token, guard: Guard) -> Router {
 
 async fn serve(State(server): State<HttpServer>, request: Request) -> Response {
     server.handle(request).await.map(Body::new)
-}
-
-/// Refuses who does not show the token.
-async fn show_token(State(token): State<Arc<Token>>, request: Request, next: Next) -> Response {
-    let shown = request.headers().get(header::AUTHORIZATION);
-    let message = match shown.map(|value| value.to_str()) {
-        Some(Ok(value)) if token.is_bearer(value) => return next.run(request).await,
-        Some(_) => "the token is wrong\n",
-        None => "show the token: Authorization: Bearer TOKEN\n",
-    };
-    let challenge = [(header::WWW_AUTHENTICATE, "Bearer")];
-    (StatusCode::UNAUTHORIZED, challenge, message).into_response()
 }

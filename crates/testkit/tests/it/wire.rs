@@ -3,9 +3,9 @@
 mod encrypted;
 mod frames;
 mod hostile;
-mod house;
+pub mod house;
 mod quiet;
-mod raw;
+pub mod raw;
 mod reconnects;
 mod seats;
 mod slow;

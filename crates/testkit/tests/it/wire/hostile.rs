@@ -12,25 +12,13 @@ use troupe_testkit::Stage;
 use troupe_transport::limits::LINE_BYTES_MAX;
 
 use super::house::{House, KEEPALIVE, PATIENCE, TOKEN};
+use super::raw;
 
 const PLAY: &str = "[[scene]]\n[[scene.turn]]\nsteps = [{ say = 'ok' }]\n";
 
 /// Sends one request by hand and returns the answer's first line and what else came.
 async fn raw_http(house: &House, kind: &str, request: &str) -> String {
-    let mut stream = TcpStream::connect(house.socket_of(kind)).await.unwrap();
-    stream.write_all(request.as_bytes()).await.unwrap();
-    let mut answer = Vec::new();
-    let mut piece = [0; 4096];
-    loop {
-        let read = tokio::time::timeout(PATIENCE, stream.read(&mut piece)).await;
-        let read = read.expect("the server answers").unwrap_or(0);
-        answer.extend_from_slice(&piece[..read]);
-        let text = String::from_utf8_lossy(&answer).into_owned();
-        // Refusals are short; a stream goes on, and its beginning is enough.
-        if read == 0 || text.contains("\r\n\r\n") && text.ends_with('\n') {
-            return text;
-        }
-    }
+    raw::http(&house.socket_of(kind), request).await
 }
 
 fn get(host: &str, more: &str) -> String {
