@@ -26,7 +26,9 @@ mod files;
 mod git;
 mod history;
 mod lanes;
+mod listening;
 mod methods;
+mod news;
 mod office;
 mod questions;
 mod reviews;
@@ -34,6 +36,7 @@ pub mod schema;
 mod search;
 mod servers;
 mod settings;
+mod socket;
 mod subscription;
 mod threads;
 mod translate;
@@ -42,7 +45,6 @@ mod turns;
 mod usage;
 mod wire;
 
-use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -56,7 +58,8 @@ use crate::house::House;
 use crate::limits::MESSAGE_BYTES_MAX;
 use crate::rpc::write_lines;
 use connection::Connection;
-use lanes::Lanes;
+pub use listening::AppListener;
+use news::News;
 pub use office::{
     KeyStatus, Office, Overridden, Setting, SettingEdit, SettingMerge, SettingSource,
     SettingsChange, SettingsWritten, Workplace, WriteRefusal,
@@ -73,12 +76,10 @@ struct Shared {
     house: House,
     office: Arc<dyn Office>,
     home: PathBuf,
-    lanes: Lanes,
     numbers: AtomicU64,
-    /// The clients that have introduced themselves.
-    clients: Mutex<BTreeMap<u64, Connection>>,
     /// What the provider last said of its limits to a thread that somebody follows.
     rate_limits: Mutex<RateLimits>,
+    news: News,
 }
 
 impl App {
@@ -88,10 +89,9 @@ impl App {
             house,
             office,
             home,
-            lanes: Lanes::default(),
             numbers: AtomicU64::new(1),
-            clients: Mutex::default(),
             rate_limits: Mutex::default(),
+            news: News::new(),
         }))
     }
 
@@ -115,7 +115,11 @@ impl App {
                 match line {
                     Some(Line::Whole(text)) => connection.receive(text).await,
                     Some(Line::TooLong { .. }) => connection.too_long(MESSAGE_BYTES_MAX).await,
-                    None => break,
+                    None => {
+                        // What was asked is still done.
+                        connection.finish().await;
+                        break;
+                    }
                 }
             }
             // What was answered is still written.
@@ -148,29 +152,17 @@ impl App {
         &self.0.home
     }
 
-    fn lanes(&self) -> &Lanes {
-        &self.0.lanes
-    }
-
     fn next_number(&self) -> u64 {
         self.0.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
-    fn remember(&self, number: u64, connection: &Connection) {
-        self.clients().insert(number, connection.clone());
-    }
-
-    fn forget(&self, number: u64) {
-        self.clients().remove(&number);
+    fn news(&self) -> &News {
+        &self.0.news
     }
 
     /// Tells all clients something that concerns none in particular.
-    async fn announce(&self, notification: &ServerNotification) {
-        let clients: Vec<Connection> = self.clients().values().cloned().collect();
-        for client in clients {
-            // One that is gone is forgotten by who served it.
-            client.notify(notification).await.ok();
-        }
+    fn announce(&self, notification: ServerNotification) {
+        self.0.news.say(notification, None);
     }
 
     fn note_rate_limits(&self, limits: &RateLimits) {
@@ -184,11 +176,6 @@ impl App {
     fn limits(&self) -> MutexGuard<'_, RateLimits> {
         let limits = self.0.rate_limits.lock();
         limits.unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn clients(&self) -> MutexGuard<'_, BTreeMap<u64, Connection>> {
-        let clients = self.0.clients.lock();
-        clients.unwrap_or_else(PoisonError::into_inner)
     }
 }
 

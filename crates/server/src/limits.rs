@@ -88,6 +88,14 @@ pub const WRITE_BATCH_BYTES_MAX: usize = 64 * 1024;
 /// Requests of one client that are worked on. Over it they are answered as overload.
 pub const REQUESTS_MAX: usize = 128;
 
+/// How long the requests of a client that has closed its end may still take. Then they are
+/// dropped.
+pub const FINISH_MS_MAX: u64 = 5_000;
+
+/// What concerns all clients and waits for one of them to read. Over it that client is told how
+/// much it missed.
+pub const NEWS_QUEUED_MAX: usize = 1_024;
+
 /// One message of a client. A longer one is answered with an error.
 pub const MESSAGE_BYTES_MAX: usize = 32 * 1024 * 1024;
 

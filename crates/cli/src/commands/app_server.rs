@@ -10,16 +10,21 @@ use clap::Args;
 use tokio_util::sync::CancellationToken;
 use troupe_protocol::session::SessionSource;
 use troupe_server::House;
-use troupe_server::app::App;
+use troupe_server::app::{App, AppListener};
+use troupe_transport::{Address, Protocol};
 
 use crate::arguments::{Layers, Overrides};
-use crate::commands::block_on;
-use crate::exec::signals::{StopRequest, StopRequests};
+use crate::commands::door::{DoorArguments, Signals, private_directory};
+use crate::commands::{block_on, tell};
+use crate::exec::signals::StopRequest;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::layers::ConfigSource;
 use crate::wiring::Wiring;
 use generate::Generate;
+
+/// The socket in the directory run of the home, where nobody names another.
+const SOCKET: &str = "app-server.sock";
 
 #[derive(Debug, Args)]
 #[command(
@@ -27,15 +32,26 @@ use generate::Generate;
 thread/start, turn/start, and so on (docs/app-server.md). At the end of input its threads end in
 order; they can be resumed.
 
-Example:
+With --listen any number of clients share one server and its threads, each over a WebSocket. It
+ends by Ctrl-C.
+
+Examples:
   printf '%s\\n' '{\"id\":1,\"method\":\"initialize\",\"params\":{\"clientInfo\":{\"name\":\"me\",\"version\":\"1\"}}}' \\
-    | troupe app-server"
+    | troupe app-server
+
+  troupe app-server --listen unix:// --listen ws://127.0.0.1:4500
+  curl http://127.0.0.1:4500/readyz
+  websocat -H \"Authorization: Bearer $(cat ~/.troupe/run/app-server.token)\" ws://127.0.0.1:4500"
 )]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct AppServerArguments {
-    /// Where clients reach the server: stdio://
-    #[arg(long, value_name = "URL", default_value = "stdio://")]
-    listen: Listen,
+    /// Where clients reach the server: stdio://, or any number of unix://PATH and ws://IP:PORT
+    /// (repeatable). unix:// alone is run/app-server.sock in the home; port 0 takes any free
+    /// one; the addresses are told on stderr. Without it: stdio://
+    #[arg(long, value_name = "URL")]
+    listen: Vec<Listen>,
+    #[command(flatten)]
+    door: DoorArguments,
     #[command(flatten)]
     overrides: Overrides,
     #[command(subcommand)]
@@ -43,9 +59,12 @@ pub struct AppServerArguments {
 }
 
 /// Where an app-server listens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Listen {
     Stdio,
+    /// The socket of the home.
+    HomeSocket,
+    At(Address),
 }
 
 impl FromStr for Listen {
@@ -53,8 +72,17 @@ impl FromStr for Listen {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text {
-            "stdio://" | "stdio" => Ok(Self::Stdio),
-            other => Err(format!("{other} is not a place to listen; use stdio://")),
+            "stdio://" | "stdio" => return Ok(Self::Stdio),
+            "unix://" => return Ok(Self::HomeSocket),
+            _ => {}
+        }
+        match text.parse() {
+            Ok(address @ (Address::Unix(_) | Address::Net(Protocol::WebSocket, _))) => {
+                Ok(Self::At(address))
+            }
+            Ok(_) | Err(_) => Err(format!(
+                "{text:?} is not a place to listen; write stdio://, unix://PATH or ws://IP:PORT"
+            )),
         }
     }
 }
@@ -70,37 +98,103 @@ pub fn run(arguments: AppServerArguments, overrides: Overrides, layers: Layers) 
         layers,
         flags: Vec::new(),
     };
-    let home = source.home.path().to_owned();
+    let home = source.home.clone();
+    let listen = addresses(&arguments.listen, &home)?;
     let wiring = Wiring::new(source, &cwd, SessionSource::AppServer)?;
-    let Listen::Stdio = arguments.listen;
     block_on(async {
-        let mut stops = StopRequests::listen().map_err(Failure::not_started)?;
+        let mut signals = Signals::listen()?;
+        let listener = match listen.as_slice() {
+            [] => None,
+            listen => Some(bind(listen, &arguments.door, &home).await?),
+        };
         let ground = wiring.into_ground();
-        let app = App::new(House::new(Arc::clone(&ground) as _), ground, home);
-        let ending = CancellationToken::new();
-        let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
-        let serve = async {
-            let served = app.serve_lines(input, output, ending.clone()).await;
-            app.end().await;
-            served
-        };
-        let mut serve = std::pin::pin!(serve);
-        let (served, exit) = tokio::select! {
-            served = &mut serve => (served, Exit::Success),
-            stop = stops.next() => {
-                ending.cancel();
-                let exit = match stop {
-                    StopRequest::Interrupt => Exit::Success,
-                    StopRequest::Terminate => Exit::Terminated,
-                };
-                tokio::select! {
-                    served = &mut serve => (served, exit),
-                    // Somebody does not want to wait.
-                    _ = stops.next() => return Ok(Exit::Killed),
-                }
-            }
-        };
-        served.map_err(Failure::failed)?;
-        Ok(exit)
+        let house = House::new(Arc::clone(&ground) as _);
+        let app = App::new(house, ground, home.path().to_owned());
+        serve(&app, listener, &mut signals).await
     })
+}
+
+/// Serves until the end of input or a signal. The first signal ends the threads in order, a
+/// second one everything at once.
+async fn serve(app: &App, listener: Option<AppListener>, signals: &mut Signals) -> Outcome {
+    let ending = CancellationToken::new();
+    let until = ending.clone();
+    let serving = async {
+        if let Some(listener) = listener {
+            listener.run(app, until).await;
+            return Ok(());
+        }
+        let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
+        app.serve_lines(input, output, until).await
+    };
+    let mut serving = std::pin::pin!(serving);
+    let served = tokio::select! {
+        served = &mut serving => Some(served),
+        () = signals.next() => None,
+    };
+    let asked = signals.asked;
+    let end = async {
+        // Clients that are still there hear how their threads end.
+        let ended = async {
+            app.end().await;
+            ending.cancel();
+        };
+        match served {
+            Some(served) => {
+                ended.await;
+                served
+            }
+            None => tokio::join!(ended, serving).1,
+        }
+    };
+    tokio::select! {
+        served = end => served.map_err(Failure::failed)?,
+        () = signals.next() => return Ok(Exit::Killed),
+    }
+    Ok(match asked {
+        Some(StopRequest::Terminate) => Exit::Terminated,
+        Some(StopRequest::Interrupt) | None => Exit::Success,
+    })
+}
+
+/// Returns where to listen; nowhere if the one client is the one that started us.
+fn addresses(listen: &[Listen], home: &Home) -> Result<Vec<Address>, Failure> {
+    let mut addresses = Vec::new();
+    for place in listen {
+        let address = match place {
+            Listen::Stdio if listen.len() == 1 => return Ok(Vec::new()),
+            Listen::Stdio => {
+                let message =
+                    "--listen stdio:// stands alone: its client decides when the server ends";
+                return Err(Failure::usage(message.to_owned()));
+            }
+            Listen::HomeSocket => {
+                private_directory(home.path()).map_err(Failure::not_started)?;
+                Address::Unix(home.path().join("run").join(SOCKET))
+            }
+            Listen::At(address) => address.clone(),
+        };
+        addresses.push(address);
+    }
+    Ok(addresses)
+}
+
+async fn bind(
+    listen: &[Address],
+    door: &DoorArguments,
+    home: &Home,
+) -> Result<AppListener, Failure> {
+    let (options, path) = door.options(listen, home, "app-server.token")?;
+    let listener = AppListener::bind(options).await;
+    let listener = listener.map_err(Failure::not_started)?;
+    for url in listener.urls() {
+        tell(&format!("listening on {url}"));
+    }
+    if let Some(path) = path {
+        tell(&format!(
+            "network clients show the token in {}",
+            path.display()
+        ));
+    }
+    Ok(listener)
 }

@@ -106,7 +106,7 @@ impl DoorArguments {
 }
 
 /// Makes the place for what a running process leaves for others to find.
-fn private_directory(home: &Path) -> io::Result<()> {
+pub fn private_directory(home: &Path) -> io::Result<()> {
     let directory = home.join("run");
     DirBuilder::new()
         .recursive(true)

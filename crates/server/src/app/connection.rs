@@ -2,22 +2,25 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::sync::{Semaphore, mpsc};
+use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use troupe_protocol::SessionId;
 
 use super::absent;
 use super::belongings::Belongings;
 use super::call::{Call, Reply, parse};
+use super::lanes::Lanes;
 use super::methods::{self, Method, Stability};
 use super::subscription::Subscription;
 use super::wire::initialize::{ClientInfo, InitializeParams, InitializeResponse};
 use super::wire::notification::ServerNotification;
 use super::{App, now_ms};
-use crate::limits::REQUESTS_MAX;
+use crate::limits::{FINISH_MS_MAX, REQUESTS_MAX};
 use crate::rpc::{Dialect, Gone, Incoming, Outbox, RequestId, RpcError, codes, decode};
 
 /// The version of the protocol that clients of the Codex family ask for in the user agent.
@@ -33,6 +36,7 @@ struct Inner {
     number: u64,
     outbox: Outbox,
     client: OnceLock<Client>,
+    lanes: Lanes,
     subscriptions: Mutex<HashMap<SessionId, Subscription>>,
     belongings: Belongings,
     places: Arc<Semaphore>,
@@ -56,8 +60,6 @@ pub(super) struct Presence {
 
 impl Drop for Presence {
     fn drop(&mut self) {
-        let inner = &self.connection.0;
-        inner.app.forget(inner.number);
         self.connection.subscriptions().clear();
         inner.belongings.end();
     }
@@ -82,6 +84,7 @@ impl Connection {
             number: app.next_number(),
             outbox,
             client: OnceLock::new(),
+            lanes: Lanes::default(),
             subscriptions: Mutex::default(),
             belongings: Belongings::default(),
             places: Arc::new(Semaphore::new(REQUESTS_MAX)),
@@ -96,6 +99,10 @@ impl Connection {
 
     pub(super) fn app(&self) -> &App {
         &self.0.app
+    }
+
+    pub(super) fn number(&self) -> u64 {
+        self.0.number
     }
 
     pub(super) fn outbox(&self) -> &Outbox {
@@ -119,6 +126,22 @@ impl Connection {
                 emitted_at_ms,
             })
             .await
+    }
+
+    /// Tells this client something now, and all others when they come to it.
+    pub(super) async fn announce(&self, notification: ServerNotification) {
+        // One that is gone is not needed for the others.
+        self.notify(&notification).await.ok();
+        let news = self.0.app.news();
+        news.say(notification, Some(self.0.number));
+    }
+
+    /// Waits until the requests that came are done. Those that last longer end with the client.
+    pub(super) async fn finish(&self) {
+        let all = u32::try_from(REQUESTS_MAX).unwrap_or(u32::MAX);
+        let done = self.0.places.acquire_many(all);
+        let time = Duration::from_millis(FINISH_MS_MAX);
+        timeout(time, done).await.ok();
     }
 
     /// Returns the threads that the client follows.
@@ -165,7 +188,7 @@ impl Connection {
             return self.refuse(Some(&id), &error).await;
         };
         let turn = match thread_of(params.as_deref()) {
-            Some(thread) => Some(self.0.app.lanes().queue(&thread).await),
+            Some(thread) => Some(self.0.lanes.queue(&thread).await),
             None => None,
         };
         let call = Call {
@@ -241,7 +264,10 @@ impl Connection {
             platform_family: std::env::consts::FAMILY.to_owned(),
             platform_os: os.to_owned(),
         };
-        self.0.app.remember(self.0.number, self);
+        let news = self.0.app.news().listen();
+        let over = self.0.over.clone();
+        // Ends with the client.
+        tokio::spawn(over.run_until_cancelled_owned(news.pass_on(self.clone())));
         // A client that is gone needs no answer.
         self.0.outbox.answer(Some(&id), Ok(&response)).await.ok();
     }

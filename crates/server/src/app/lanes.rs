@@ -1,5 +1,6 @@
-//! Requests about the same thread are worked on one after the other, in the order in which
-//! they came, whoever sent them.
+//! Requests of one client about the same thread are worked on one after the other, in the order
+//! in which they came. Other clients have lanes of their own: one that does not read its answers
+//! is in nobody's way.
 
 use std::collections::HashMap;
 use std::pin::Pin;

@@ -10,10 +10,11 @@ mod reviews;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
 use serde_json::Value;
 use tokio::sync::mpsc;
-use tokio::task::{AbortHandle, JoinSet};
-use tokio_util::task::AbortOnDropHandle;
 use troupe_engine::EventStream;
 use troupe_protocol::agent::SubagentLifecycle;
 use troupe_protocol::event::{ErrorEvent, SteerReceipt};
@@ -37,11 +38,11 @@ use crate::limits::SUBSCRIPTION_REQUESTS_QUEUED_MAX;
 use crate::rpc::{Gone, RpcError};
 use children::Children;
 
-/// The way to the task. Dropping it ends the subscription.
+/// The way to the task. Dropping it ends the subscription, after what the client asked and
+/// answered so far.
 #[derive(Debug)]
 pub(super) struct Subscription {
     controls: mpsc::Sender<Control>,
-    _task: AbortOnDropHandle<()>,
 }
 
 /// What is asked of a thread that runs.
@@ -101,15 +102,13 @@ impl Subscription {
             thread,
             translator,
             asked: HashMap::new(),
-            answers: JoinSet::new(),
+            answers: FuturesUnordered::new(),
             submitted: HashMap::new(),
             interrupts: Vec::new(),
         };
-        let task = tokio::spawn(teller.run(events, asked, seen, questions));
-        Self {
-            controls,
-            _task: AbortOnDropHandle::new(task),
-        }
+        // Ends when nobody has a way to it.
+        tokio::spawn(teller.run(events, asked, seen, questions));
+        Self { controls }
     }
 
     pub(super) fn controls(&self) -> mpsc::Sender<Control> {
@@ -129,7 +128,7 @@ struct Teller {
     children: Children,
     /// Questions that were put to the client.
     asked: HashMap<CallId, Asked>,
-    answers: JoinSet<(CallId, Result<Value, RpcError>)>,
+    answers: FuturesUnordered<BoxFuture<'static, (CallId, Result<Value, RpcError>)>>,
     /// What was submitted for the client and is not answered yet.
     submitted: HashMap<SubmissionId, Submitted>,
     /// Who waits for the end of a turn.
@@ -139,7 +138,6 @@ struct Teller {
 struct Asked {
     question: Question,
     request: i64,
-    waiting: AbortHandle,
 }
 
 enum Submitted {
@@ -173,15 +171,15 @@ impl Teller {
         while told.is_ok() {
             told = tokio::select! {
                 biased;
-                Some(control) = controls.recv() => {
-                    self.control(control).await;
-                    Ok(())
-                }
-                Some(answer) = self.answers.join_next() => {
-                    // One that was withdrawn needs nothing.
-                    if let Ok((call, answer)) = answer {
-                        self.answer(&call, answer).await;
+                control = controls.recv() => match control {
+                    Some(control) => {
+                        self.control(control).await;
+                        Ok(())
                     }
+                    None => return self.answered().await,
+                },
+                Some((call, answer)) = self.answers.next() => {
+                    self.answer(&call, answer).await;
                     Ok(())
                 }
                 arrival = self.children.next() => self.children.arrived(arrival).await,
@@ -278,13 +276,11 @@ impl Teller {
         };
         let request = question.put(self.connection.outbox(), &self.id).await?;
         let (id, call) = (request.id(), question.id().clone());
-        let waiting = self
-            .answers
-            .spawn(async move { (call, request.answer().await) });
+        let answer = async move { (call, request.answer().await) };
+        self.answers.push(answer.boxed());
         place.insert(Asked {
             question,
             request: id,
-            waiting,
         });
         Ok(())
     }
@@ -295,6 +291,13 @@ impl Teller {
         };
         let op = asked.question.op(answer);
         self.submit(op, Submitted::Answer(call.clone())).await;
+    }
+
+    /// Passes on the answers that came before the client left.
+    async fn answered(&mut self) {
+        while let Some(Some((call, answer))) = self.answers.next().now_or_never() {
+            self.answer(&call, answer).await;
+        }
     }
 
     async fn event(&mut self, event: &Event) -> Result<(), Gone> {
@@ -393,7 +396,6 @@ impl Teller {
         let Some(asked) = self.asked.remove(call) else {
             return Ok(());
         };
-        asked.waiting.abort();
         let resolved = ResolvedNotification {
             thread_id: self.id.clone(),
             request_id: asked.request,
@@ -402,7 +404,7 @@ impl Teller {
         self.connection.notify(&resolved).await
     }
 
-    async fn closed(&self) -> Result<(), Gone> {
+    async fn closed(&mut self) -> Result<(), Gone> {
         let thread_id = self.id.clone();
         let status = ServerNotification::ThreadStatusChanged(ThreadStatusChangedNotification {
             thread_id: thread_id.clone(),

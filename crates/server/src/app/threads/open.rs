@@ -118,7 +118,7 @@ pub(in crate::app) async fn introduce(client: &Connection, thread: house::Thread
 async fn announce(client: &Connection, thread: Thread) {
     let thread = Box::new(thread);
     let started = ServerNotification::ThreadStarted(ThreadStartedNotification { thread });
-    client.app().announce(&started).await;
+    client.announce(started).await;
 }
 
 fn follow_new(client: &Connection, thread: house::Thread) {

@@ -136,7 +136,7 @@ pub(in crate::app) fn archive(call: Call) -> Handling {
             store.archive(id).await.map_err(|error| storage(&error))?;
             let thread_id = id.to_string();
             let archived = ServerNotification::ThreadArchived(ThreadIdNotification { thread_id });
-            client.app().announce(&archived).await;
+            client.app().announce(archived);
         }
         Ok(Empty {})
     })
@@ -152,7 +152,7 @@ pub(in crate::app) fn unarchive(call: Call) -> Handling {
         let thread = shown(&client, &params.thread_id, false).await?;
         let thread_id = params.thread_id;
         let unarchived = ServerNotification::ThreadUnarchived(ThreadIdNotification { thread_id });
-        client.app().announce(&unarchived).await;
+        client.app().announce(unarchived);
         Ok(ThreadResponse { thread })
     })
 }
@@ -177,7 +177,7 @@ pub(in crate::app) fn delete(call: Call) -> Handling {
         for id in deleted {
             let thread_id = id.to_string();
             let deleted = ServerNotification::ThreadDeleted(ThreadIdNotification { thread_id });
-            client.app().announce(&deleted).await;
+            client.app().announce(deleted);
         }
         Ok(Empty {})
     })

@@ -39,8 +39,13 @@ pub struct Client {
 impl Client {
     /// Connects, and says nothing.
     pub fn connect(app: &App) -> Self {
+        Self::with_room(app, PIPE_BYTES)
+    }
+
+    /// As [`Self::connect`], with so much room for what it has not read.
+    pub fn with_room(app: &App, bytes: usize) -> Self {
         let app = app.clone();
-        Self::of(|read, write| async move {
+        Self::piped(bytes, |read, write| async move {
             let ending = CancellationToken::new();
             app.serve_lines(read, write, ending).await
         })
@@ -51,7 +56,17 @@ impl Client {
     where
         F: Future<Output = std::io::Result<()>> + Send + 'static,
     {
-        let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
+        Self::piped(PIPE_BYTES, serve)
+    }
+
+    fn piped<F>(
+        bytes: usize,
+        serve: impl FnOnce(ReadHalf<DuplexStream>, WriteHalf<DuplexStream>) -> F,
+    ) -> Self
+    where
+        F: Future<Output = std::io::Result<()>> + Send + 'static,
+    {
+        let (ours, theirs) = tokio::io::duplex(bytes);
         let (read, write) = tokio::io::split(theirs);
         let serving = tokio::spawn(serve(read, write));
         let (output, input) = tokio::io::split(ours);
@@ -67,18 +82,16 @@ impl Client {
     /// Connects and introduces itself, with the capabilities that it wants.
     pub async fn introduced(app: &App, capabilities: Value) -> Self {
         let mut client = Self::connect(app);
+        client.introduce(capabilities).await;
+        client
+    }
+
+    pub async fn introduce(&mut self, capabilities: Value) {
         let info = json!({"name": "test", "version": "1"});
-        client
-            .call(
-                "initialize",
-                json!({"clientInfo": info, "capabilities": capabilities}),
-            )
-            .await
-            .unwrap();
-        client
-            .write(&json!({"method": "initialized"}).to_string())
-            .await;
-        client
+        let hello = json!({"clientInfo": info, "capabilities": capabilities});
+        self.call("initialize", hello).await.unwrap();
+        let initialized = json!({"method": "initialized"});
+        self.write(&initialized.to_string()).await;
     }
 
     pub async fn ready(app: &App) -> Self {
@@ -190,6 +203,11 @@ impl Client {
     /// Closes the client's end, and waits for the server's.
     pub async fn leave(mut self) {
         self.input.shutdown().await.unwrap();
+        self.ended().await;
+    }
+
+    /// Waits for the server's end.
+    pub async fn ended(mut self) {
         let left = async {
             while self.output.next_line().await.unwrap().is_some() {}
             self.serving.await.unwrap().unwrap();

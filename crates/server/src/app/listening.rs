@@ -1,0 +1,190 @@
+//! The app-server for any number of clients: a WebSocket on a Unix socket, or on the network
+//! with a token.
+//!
+//! ```text
+//!  accept (a task per connection) ─► HTTP: /readyz, /healthz, Host, Origin, token
+//!                                      └─ upgrade ─► the same task: socket::converse
+//! ```
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::State;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::extract::ws::{WebSocket, WebSocketUpgrade};
+use axum::middleware;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{any, get};
+use http::StatusCode;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use troupe_transport::{Address, Protocol};
+
+use super::App;
+use super::socket::converse;
+use crate::connection::{Places, accept_net, accept_unix};
+use crate::guard::Guard;
+use crate::limits::{CONNECTIONS_MAX, ENDING_MS_MAX, MESSAGE_BYTES_MAX};
+use crate::listen::{Bound, Error, Listener, Options, offers};
+use crate::token::Token;
+use crate::web::{check, serve_http, show_token};
+
+/// How much longer than it may be a message is read, so that it is answered.
+const MESSAGE_SLACK_BYTES: usize = 1024 * 1024;
+
+/// Addresses that are bound, and who may come in.
+#[derive(Debug)]
+pub struct AppListener(Bound);
+
+/// Who is let in over the network.
+#[derive(Debug, Clone)]
+struct Door {
+    guard: Arc<Guard>,
+    token: Arc<Token>,
+}
+
+/// What requests of one connection are served with.
+#[derive(Debug, Clone)]
+struct Desk {
+    /// Takes the connection once it is a WebSocket.
+    upgraded: mpsc::Sender<WebSocket>,
+    ending: CancellationToken,
+}
+
+impl AppListener {
+    /// Binds every address of the options: Unix sockets and WebSockets.
+    pub async fn bind(options: Options) -> Result<Self, Error> {
+        let is_served = |address: &Address| {
+            matches!(
+                address,
+                Address::Unix(_) | Address::Net(Protocol::WebSocket, _)
+            )
+        };
+        let options = options.only(is_served, "unix://PATH or ws://IP:PORT")?;
+        Bound::bind(options).await.map(Self)
+    }
+
+    /// Returns where clients find it, ports that the system chose included.
+    pub fn urls(&self) -> impl Iterator<Item = String> {
+        let scheme = match self.0.tls {
+            Some(_) => "wss",
+            None => "ws",
+        };
+        self.0.addresses().map(move |address| match address {
+            Address::Net(_, place) => format!("{scheme}://{place}"),
+            Address::Unix(path) => format!("unix://{}", path.display()),
+            Address::Stdio => "stdio://".to_owned(),
+        })
+    }
+
+    /// Serves until `ending` says so. The threads of the app go on.
+    pub async fn run(self, app: &App, ending: CancellationToken) {
+        let bound = self.0;
+        let keepalive = bound.keepalive;
+        let door = Door {
+            guard: Arc::new(bound.guard),
+            // Nobody comes where nothing listens.
+            token: Arc::new(bound.token.unwrap_or_else(Token::random)),
+        };
+        let places = Places::new(CONNECTIONS_MAX);
+        let mut accepting = JoinSet::new();
+        for listener in bound.listeners {
+            let (app, places, until) = (app.clone(), places.clone(), ending.clone());
+            match listener {
+                Listener::Stdio => {}
+                Listener::Unix(_, socket) => {
+                    let served = move |stream| {
+                        let (app, until) = (app.clone(), until.clone());
+                        async move { serve(&app, stream, None, keepalive, until).await }
+                    };
+                    accepting.spawn(accept_unix(socket, places, ending.clone(), served));
+                }
+                Listener::Net(_, protocol, listener) => {
+                    let tls = bound.tls.as_ref().map(|tls| tls.acceptor(offers(protocol)));
+                    let door = door.clone();
+                    let served = move |stream| {
+                        let (app, until) = (app.clone(), until.clone());
+                        let door = Some(door.clone());
+                        async move { serve(&app, stream, door, keepalive, until).await }
+                    };
+                    let ending = ending.clone();
+                    accepting.spawn(accept_net(listener, keepalive, tls, places, ending, served));
+                }
+            }
+        }
+        ending.cancelled().await;
+        let all = async { while accepting.join_next().await.is_some() {} };
+        // Who does not read the last word in time does not get it.
+        timeout(Duration::from_millis(ENDING_MS_MAX), all)
+            .await
+            .ok();
+    }
+}
+
+/// Serves one connection. Without a door the other end is known to be the user.
+async fn serve(
+    app: &App,
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    door: Option<Door>,
+    keepalive: Duration,
+    ending: CancellationToken,
+) {
+    let (upgraded, mut sockets) = mpsc::channel(1);
+    let desk = Desk {
+        upgraded,
+        ending: ending.clone(),
+    };
+    serve_http(router(desk, door), stream, keepalive, &ending).await;
+    // It stays with the task that accepted it, which holds its place.
+    if let Some(socket) = sockets.recv().await {
+        converse(app, socket, keepalive, &ending).await;
+    }
+}
+
+fn router(desk: Desk, door: Option<Door>) -> Router {
+    let clients = Router::new().fallback(any(upgrade));
+    let probes = Router::new()
+        .route("/healthz", get(async || "ok\n"))
+        .route("/readyz", get(ready));
+    let Some(Door { guard, token }) = door else {
+        return clients.merge(probes).with_state(desk);
+    };
+    clients
+        .layer(middleware::from_fn_with_state(token, show_token))
+        // Whoever only asks whether we are there needs no token.
+        .merge(probes)
+        .layer(middleware::from_fn_with_state(guard, check))
+        .with_state(desk)
+}
+
+async fn ready(State(desk): State<Desk>) -> Response {
+    if desk.ending.is_cancelled() {
+        return (StatusCode::SERVICE_UNAVAILABLE, "the server is ending\n").into_response();
+    }
+    "ok\n".into_response()
+}
+
+async fn upgrade(
+    State(desk): State<Desk>,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+) -> Response {
+    let upgrade = match upgrade {
+        Ok(upgrade) => upgrade,
+        Err(other) => {
+            let message = format!("clients speak over a WebSocket: {}\n", other.body_text());
+            return (other.status(), message).into_response();
+        }
+    };
+    upgrade
+        // The bound of a message is ours, so that a longer one is answered.
+        .max_message_size(MESSAGE_BYTES_MAX + MESSAGE_SLACK_BYTES)
+        .max_frame_size(MESSAGE_BYTES_MAX + MESSAGE_SLACK_BYTES)
+        .on_upgrade(async move |socket| {
+            // A connection that was given up has nobody to serve it.
+            desk.upgraded.send(socket).await.ok();
+        })
+}

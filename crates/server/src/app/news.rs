@@ -1,0 +1,76 @@
+//! What concerns all clients: said once, and read by each at its own pace. Whoever says it
+//! waits for nobody.
+
+use std::sync::Arc;
+
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+
+use super::connection::Connection;
+use super::wire::notification::{ServerNotification, WarningNotification};
+use crate::limits::NEWS_QUEUED_MAX;
+use crate::rpc::Gone;
+
+#[derive(Debug)]
+pub(super) struct News(broadcast::Sender<Piece>);
+
+/// The side of one client.
+#[derive(Debug)]
+pub(super) struct Reader(broadcast::Receiver<Piece>);
+
+#[derive(Debug, Clone)]
+struct Piece {
+    notification: Arc<ServerNotification>,
+    /// The client that knows it already.
+    known_to: Option<u64>,
+}
+
+impl News {
+    pub(super) fn new() -> Self {
+        Self(broadcast::Sender::new(NEWS_QUEUED_MAX))
+    }
+
+    pub(super) fn listen(&self) -> Reader {
+        Reader(self.0.subscribe())
+    }
+
+    pub(super) fn say(&self, notification: ServerNotification, known_to: Option<u64>) {
+        let notification = Arc::new(notification);
+        // Without clients nobody needs to know.
+        self.0
+            .send(Piece {
+                notification,
+                known_to,
+            })
+            .ok();
+    }
+}
+
+impl Reader {
+    /// Passes on to a client what is said, until it is gone.
+    pub(super) async fn pass_on(mut self, client: Connection) {
+        while let Ok(told) = self.next(&client).await {
+            if told.is_err() {
+                return;
+            }
+        }
+    }
+
+    async fn next(&mut self, client: &Connection) -> Result<Result<(), Gone>, RecvError> {
+        match self.0.recv().await {
+            Ok(piece) if piece.known_to == Some(client.number()) => Ok(Ok(())),
+            Ok(piece) => Ok(client.notify(&piece.notification).await),
+            Err(RecvError::Lagged(missed)) => {
+                let warning = ServerNotification::Warning(WarningNotification {
+                    thread_id: None,
+                    message: format!(
+                        "{missed} notifications about threads were missed, because this client \
+                         did not read; thread/list tells how they stand"
+                    ),
+                });
+                Ok(client.notify(&warning).await)
+            }
+            Err(RecvError::Closed) => Err(RecvError::Closed),
+        }
+    }
+}
