@@ -227,6 +227,18 @@ impl Desk {
         .await
     }
 
+    /// Sets or clears the name of an agent's conversation.
+    pub async fn set_name(&self, target: &str, name: &str) -> Result<(), Trouble> {
+        let (target, name) = (target.to_owned(), name.to_owned());
+        self.ask(|caller, reply| Request::SetName {
+            caller,
+            target,
+            name,
+            reply,
+        })
+        .await
+    }
+
     pub async fn watchdog(
         &self,
         target: &str,

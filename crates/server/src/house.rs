@@ -16,6 +16,7 @@
 //! child belongs to the tree of its root: [`Thread::agents`].
 
 mod actor;
+mod members;
 mod open;
 mod thread;
 
@@ -31,6 +32,7 @@ use troupe_store::Store;
 
 use crate::limits::HOUSE_REQUESTS_QUEUED_MAX;
 use actor::{Actor, Ask};
+pub(crate) use members::dead;
 pub use thread::{Refused, Thread};
 
 /// Whoever knows models, tools and files.

@@ -171,6 +171,12 @@ pub(crate) enum Request {
         note: String,
         reply: Reply<NoteSet>,
     },
+    SetName {
+        caller: Caller,
+        target: String,
+        name: String,
+        reply: Reply<()>,
+    },
     Watchdog {
         caller: Caller,
         target: String,

@@ -73,6 +73,12 @@ impl Supervisor {
                 note,
                 reply,
             } => answer(reply, self.set_note(caller, &target, &note)),
+            Request::SetName {
+                caller,
+                target,
+                name,
+                reply,
+            } => answer(reply, self.set_name(caller, &target, name)),
             Request::Watchdog {
                 caller,
                 target,
@@ -275,6 +281,18 @@ impl Supervisor {
             submission_id,
             thread_note: note,
         })
+    }
+
+    /// A name is the conversation's alone: the tree calls the agent by its path.
+    fn set_name(&mut self, caller: Caller, target: &str, name: String) -> Result<(), Trouble> {
+        let agent = self.resolve(caller, target)?;
+        let node = self.tree.get(agent);
+        if node.is_some_and(|node| node.place == Place::Pruned) {
+            let message = format!("agent {target} was pruned; only its result is left");
+            return Err(Trouble::Invalid(message));
+        }
+        self.give(agent, Order::Operate(Op::SetThreadName { name }));
+        Ok(())
     }
 
     /// Sets a note in the tree and in the agent's own conversation.

@@ -9,7 +9,7 @@ use troupe_protocol::approval::{
 };
 use troupe_protocol::mcp::ElicitationRequest;
 use troupe_protocol::op::{ElicitationDecision, Op};
-use troupe_protocol::{CallId, EventMsg};
+use troupe_protocol::{CallId, EventMsg, SessionId};
 
 use super::now_ms;
 use super::translate::items::{actions, command_line};
@@ -53,6 +53,11 @@ impl Question {
             Self::Input(request) => request.agent.as_ref(),
             Self::Elicitation(request) => request.agent.as_ref(),
         }
+    }
+
+    /// Tells whether this agent asks.
+    pub(super) fn is_of(&self, agent: SessionId) -> bool {
+        self.agent().is_some_and(|label| label.session_id == agent)
     }
 
     /// Puts it to a client that follows the thread `root`.

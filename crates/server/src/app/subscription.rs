@@ -2,13 +2,16 @@
 //! does, asks what is asked, and answers requests in their place among the events.
 //!
 //! It holds the thread, so that this stays in memory. The children of the thread are followed
-//! with it: each is a thread of its own to the client.
+//! with it: each is a thread of its own to the client. A client can also follow one child
+//! alone; then the rest of the tree is read only for what that child asks.
 
+mod child;
 mod children;
 mod reviews;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
@@ -21,7 +24,7 @@ use troupe_protocol::event::{ErrorEvent, SteerReceipt};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::op::ReviewRequest;
 use troupe_protocol::session::TurnOverrides;
-use troupe_protocol::{CallId, Event, EventMsg, Op, SubmissionId};
+use troupe_protocol::{CallId, Event, EventMsg, Op, SessionId, SubmissionId};
 
 use super::call::Reply;
 use super::connection::Connection;
@@ -36,13 +39,14 @@ use super::wire::turn::{ItemsView, Turn, TurnStartResponse, TurnStatus, TurnStee
 use crate::house::Thread;
 use crate::limits::SUBSCRIPTION_REQUESTS_QUEUED_MAX;
 use crate::rpc::{Gone, RpcError};
-use children::Children;
+use children::{ChildNews, Children};
 
 /// The way to the task. Dropping it ends the subscription, after what the client asked and
 /// answered so far.
 #[derive(Debug)]
 pub(super) struct Subscription {
-    controls: mpsc::Sender<Control>,
+    controls: mpsc::Sender<(SessionId, Control)>,
+    root: SessionId,
 }
 
 /// What is asked of a thread that runs.
@@ -83,6 +87,21 @@ pub(super) struct Beginning {
     pub seen: u64,
     /// What was asked before, and has no answer yet.
     pub questions: Vec<Question>,
+    pub scope: Scope,
+}
+
+/// How much of a tree is followed.
+pub(super) enum Scope {
+    Tree,
+    Child(Box<ChildScope>),
+}
+
+/// The child that is followed, and what is known of it.
+pub(super) struct ChildScope {
+    pub id: SessionId,
+    pub translator: Translator,
+    /// Its events up to this one are known to the client.
+    pub seen: u64,
 }
 
 impl Subscription {
@@ -94,10 +113,17 @@ impl Subscription {
             translator,
             seen,
             questions,
+            scope,
         } = beginning;
+        let root = thread.id();
+        let only = match &scope {
+            Scope::Tree => None,
+            Scope::Child(child) => Some(child.id),
+        };
         let teller = Teller {
-            id: thread.id().to_string(),
-            children: Children::new(connection.clone(), &thread),
+            id: only.unwrap_or(root).to_string(),
+            only,
+            children: Children::new(connection.clone(), &thread, scope),
             connection,
             thread,
             translator,
@@ -108,11 +134,17 @@ impl Subscription {
         };
         // Ends when nobody has a way to it.
         tokio::spawn(teller.run(events, asked, seen, questions));
-        Self { controls }
+        Self { controls, root }
     }
 
-    pub(super) fn controls(&self) -> mpsc::Sender<Control> {
+    /// Returns where requests go, each with the thread that it is about.
+    pub(super) fn controls(&self) -> mpsc::Sender<(SessionId, Control)> {
         self.controls.clone()
+    }
+
+    /// Returns the root of the tree that is followed.
+    pub(super) fn root(&self) -> SessionId {
+        self.root
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -123,7 +155,10 @@ impl Subscription {
 struct Teller {
     connection: Connection,
     thread: Thread,
+    /// Of what is followed.
     id: String,
+    /// The child that is followed, if not all are.
+    only: Option<SessionId>,
     translator: Translator,
     children: Children,
     /// Questions that were put to the client.
@@ -133,6 +168,21 @@ struct Teller {
     submitted: HashMap<SubmissionId, Submitted>,
     /// Who waits for the end of a turn.
     interrupts: Vec<(SubmissionId, Reply)>,
+}
+
+/// What happens in a tree.
+enum News {
+    Child(ChildNews),
+    Event(Arc<Event>),
+    End,
+}
+
+/// Children and root take turns: a busy one does not keep the others from being heard.
+async fn next(children: &mut Children, events: &mut EventStream) -> News {
+    tokio::select! {
+        news = children.next() => News::Child(news),
+        event = events.next() => event.map_or(News::End, News::Event),
+    }
 }
 
 struct Asked {
@@ -156,7 +206,7 @@ impl Teller {
     async fn run(
         mut self,
         mut events: EventStream,
-        mut controls: mpsc::Receiver<Control>,
+        mut controls: mpsc::Receiver<(SessionId, Control)>,
         seen: u64,
         questions: Vec<Question>,
     ) {
@@ -172,8 +222,8 @@ impl Teller {
             told = tokio::select! {
                 biased;
                 control = controls.recv() => match control {
-                    Some(control) => {
-                        self.control(control).await;
+                    Some((thread, control)) => {
+                        self.control(thread, control).await;
                         Ok(())
                     }
                     None => return self.answered().await,
@@ -182,11 +232,11 @@ impl Teller {
                     self.answer(&call, answer).await;
                     Ok(())
                 }
-                arrival = self.children.next() => self.children.arrived(arrival).await,
-                event = events.next() => match event {
-                    Some(event) if event.seq <= seen => Ok(()),
-                    Some(event) => self.event(&event).await,
-                    None => {
+                news = next(&mut self.children, &mut events) => match news {
+                    News::Child(news) => self.children.news(news).await,
+                    News::Event(event) if event.seq <= seen => Ok(()),
+                    News::Event(event) => self.event(&event).await,
+                    News::End => {
                         // A client that is gone does not need to know.
                         self.closed().await.ok();
                         return;
@@ -196,7 +246,10 @@ impl Teller {
         }
     }
 
-    async fn control(&mut self, control: Control) {
+    async fn control(&mut self, thread: SessionId, control: Control) {
+        if thread != self.thread.id() {
+            return self.children.control(thread, control).await;
+        }
         match control {
             Control::Start { reply, .. } if self.translator.review().is_some() => {
                 reply.refuse(reviews::in_review()).await;
@@ -216,7 +269,7 @@ impl Teller {
                 items,
                 expected,
                 reply,
-            } => match self.check_turn(&expected) {
+            } => match check_turn(&self.translator, &expected) {
                 Err(error) => reply.refuse(error).await,
                 Ok(_) => {
                     self.submit(Op::Steer { items }, Submitted::Steer(reply))
@@ -227,7 +280,7 @@ impl Teller {
                 self.interrupt_review(turn, reply).await;
             }
             Control::Review { request, reply } => self.begin_review(request, reply).await,
-            Control::Interrupt { turn, reply } => match self.check_turn(&turn) {
+            Control::Interrupt { turn, reply } => match check_turn(&self.translator, &turn) {
                 Err(error) => reply.refuse(error).await,
                 Ok(turn) => {
                     self.interrupts.push((turn, reply));
@@ -236,20 +289,6 @@ impl Teller {
                 }
             },
         }
-    }
-
-    /// Returns the running turn if it is the one that is meant.
-    fn check_turn(&self, expected: &str) -> Result<SubmissionId, RpcError> {
-        let Some(turn) = self.translator.turn() else {
-            return Err(RpcError::invalid_request("no active turn"));
-        };
-        if turn.id.0 != expected {
-            let found = &turn.id;
-            return Err(RpcError::invalid_request(format!(
-                "expected active turn id `{expected}` but found `{found}`"
-            )));
-        }
-        Ok(turn.id.clone())
     }
 
     async fn begin(&mut self, input: NewTurn, reply: Reply) {
@@ -317,12 +356,16 @@ impl Teller {
             }
             _ => {}
         }
-        for notification in self.translator.translate(event) {
-            self.connection.notify(&notification).await?;
+        if self.only.is_none() {
+            for notification in self.translator.translate(event) {
+                self.connection.notify(&notification).await?;
+            }
         }
         match Question::of(&event.msg) {
-            Some(question) => self.put(question).await,
-            None => Ok(()),
+            Some(question) if self.only.is_none_or(|only| question.is_of(only)) => {
+                self.put(question).await
+            }
+            Some(_) | None => Ok(()),
         }
     }
 
@@ -414,6 +457,20 @@ impl Teller {
         let closed = ServerNotification::ThreadClosed(ThreadIdNotification { thread_id });
         self.connection.notify(&closed).await
     }
+}
+
+/// Returns the running turn if it is the one that is meant.
+fn check_turn(translator: &Translator, expected: &str) -> Result<SubmissionId, RpcError> {
+    let Some(turn) = translator.turn() else {
+        return Err(RpcError::invalid_request("no active turn"));
+    };
+    if turn.id.0 != expected {
+        let found = &turn.id;
+        return Err(RpcError::invalid_request(format!(
+            "expected active turn id `{expected}` but found `{found}`"
+        )));
+    }
+    Ok(turn.id.clone())
 }
 
 fn running(id: &SubmissionId, started_at: Option<i64>) -> Turn {

@@ -1,8 +1,10 @@
 //! `thread/*`: threads are opened, found, named, put away.
 
+mod child;
 mod open;
 mod shelf;
 
+pub(super) use child::follow_child;
 pub(super) use open::{follow, fork, introduce, open_thread, resume, start};
 pub(super) use shelf::{archive, delete, list, loaded, read, unarchive};
 
@@ -11,6 +13,7 @@ use troupe_protocol::{EventMsg, Op};
 use super::call::{Call, Handling, thread_id};
 use super::connection::Connection;
 use super::history::Stored;
+use super::trees;
 use super::wire::Empty;
 use super::wire::thread::{
     Thread, ThreadIdParams, ThreadResponse, ThreadRollbackParams, ThreadSetNameParams,
@@ -21,6 +24,14 @@ use crate::rpc::RpcError;
 
 pub(super) fn set_name(call: Call) -> Handling {
     call.answer(|client, params: ThreadSetNameParams| async move {
+        if let Some(root) = child::root(&client, thread_id(&params.thread_id)?).await? {
+            let desk = open_thread(&client, &root.to_string())
+                .await?
+                .agents()
+                .user();
+            let named = desk.set_name(&params.thread_id, &params.name).await;
+            return named.map(|()| Empty {}).map_err(trees::refused);
+        }
         let thread = open_thread(&client, &params.thread_id).await?;
         let op = Op::SetThreadName { name: params.name };
         let named =
@@ -32,6 +43,14 @@ pub(super) fn set_name(call: Call) -> Handling {
 
 pub(super) fn set_note(call: Call) -> Handling {
     call.answer(|client, params: ThreadSetNoteParams| async move {
+        if let Some(root) = child::root(&client, thread_id(&params.thread_id)?).await? {
+            let desk = open_thread(&client, &root.to_string())
+                .await?
+                .agents()
+                .user();
+            let noted = desk.set_note(&params.thread_id, &params.note).await;
+            return noted.map(|_| Empty {}).map_err(trees::refused);
+        }
         let thread = open_thread(&client, &params.thread_id).await?;
         let op = Op::SetThreadNote { note: params.note };
         let noted =

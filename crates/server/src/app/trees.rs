@@ -207,7 +207,7 @@ pub(super) fn stop(call: Call) -> Handling {
     })
 }
 
-fn refused(trouble: Trouble) -> RpcError {
+pub(super) fn refused(trouble: Trouble) -> RpcError {
     match trouble {
         Trouble::Storage(_) => RpcError::internal(trouble.to_string()),
         trouble => RpcError::invalid_request(trouble.to_string()),

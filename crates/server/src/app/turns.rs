@@ -1,5 +1,7 @@
 //! `turn/*`: what a thread is asked to do.
 
+use tokio::sync::mpsc;
+use troupe_protocol::SessionId;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::policy::EffortChoice;
 use troupe_protocol::session::TurnOverrides;
@@ -65,24 +67,31 @@ pub(super) async fn hand_over(
     reply: Reply,
     control: impl FnOnce(Reply) -> Control,
 ) {
-    if let Err(error) = followed(client, thread).await {
-        return reply.refuse(error).await;
-    }
-    let controls = thread_id(thread).ok().and_then(|id| {
-        let subscriptions = client.subscriptions();
-        Some(subscriptions.get(&id)?.controls())
-    });
-    match controls {
+    match way_to(client, thread).await {
+        Err(error) => reply.refuse(error).await,
         // A subscription that ends meanwhile drops the request, which is then answered so.
-        Some(controls) => drop(controls.send(control(reply)).await),
-        None => reply.refuse(not_loaded(thread)).await,
+        Ok((id, controls)) => drop(controls.send((id, control(reply))).await),
     }
 }
 
-async fn followed(client: &Connection, thread: &str) -> Result<(), RpcError> {
-    let loaded = client.app().house().get(thread_id(thread)?).await;
-    let thread = loaded.ok_or_else(|| not_loaded(thread))?;
-    threads::follow(client, thread).await
+/// Returns the thread, and the subscription that takes what is asked of it: its own, or that of
+/// the tree that it is in.
+async fn way_to(
+    client: &Connection,
+    thread: &str,
+) -> Result<(SessionId, mpsc::Sender<(SessionId, Control)>), RpcError> {
+    let id = thread_id(thread)?;
+    let followed = match client.app().house().get(id).await {
+        Some(thread) => {
+            threads::follow(client, thread).await?;
+            Some(id)
+        }
+        None => threads::follow_child(client, id).await?,
+    };
+    let subscriptions = client.subscriptions();
+    let subscription = followed.and_then(|followed| subscriptions.get(&followed));
+    let subscription = subscription.ok_or_else(|| not_loaded(thread))?;
+    Ok((id, subscription.controls()))
 }
 
 fn not_loaded(thread: &str) -> RpcError {

@@ -37,30 +37,19 @@ impl Orchestra {
 
     pub(super) async fn find(&self, text: &str) -> Result<Found, Trouble> {
         let store = self.store()?;
-        match store.resolve(text).await {
-            Ok(session) => {
-                let at = store.tree_of(session).await?;
-                let root = at.map_or(session, |at| at.root);
-                Ok(Found { session, root })
-            }
+        let session = match (store.resolve(text).await, text.parse()) {
+            (Ok(session), _) => session,
             // A child that waits for a slot has no log yet, but its tree knows it.
-            Err(error @ Error::NotFound { .. }) => match self.find_in_memory(text).await {
-                Some(found) => Ok(found),
-                None => Err(error.into()),
-            },
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    async fn find_in_memory(&self, text: &str) -> Option<Found> {
-        let session: SessionId = text.parse().ok()?;
-        for thread in self.house.loaded().await {
-            if thread.id() == session || thread.agents().user().view(text).await.is_ok() {
-                let root = thread.id();
-                return Some(Found { session, root });
+            (Err(error @ Error::NotFound { .. }), Ok(session)) => {
+                let root = self.house.root_of(session).await?;
+                let root = root.ok_or(error)?;
+                return Ok(Found { session, root });
             }
-        }
-        None
+            (Err(error), _) => return Err(error.into()),
+        };
+        let root = self.house.root_of(session).await?;
+        let root = root.unwrap_or(session);
+        Ok(Found { session, root })
     }
 
     /// Returns the thread of a tree that is in memory.

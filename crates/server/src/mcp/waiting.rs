@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use troupe_agents::Desk;
 use troupe_agents::desk::{StopRequest, Targets};
 use troupe_agents::tree::command::{StopMode, Urgency, Verb};
-use troupe_agents::tree::effect::{DeadWhy, Receipt, WaitEnd};
+use troupe_agents::tree::effect::{Receipt, WaitEnd};
 use troupe_mcp::serve::Caller;
 use troupe_protocol::op::{ConfigureSession, ForkPoint};
 use troupe_protocol::tree::AgentMessage;
@@ -22,7 +22,7 @@ use super::directory::{Found, desk};
 use super::orchestra::Orchestra;
 use super::trouble::Trouble;
 use super::watch::Watch;
-use crate::house::Thread;
+use crate::house::{Thread, dead};
 use crate::limits::{MCP_WAIT_MS_MAX, MCP_WAIT_SESSIONS_MAX};
 
 /// How a wait for one session ended.
@@ -219,10 +219,6 @@ fn told(receipt: Receipt) -> Result<(String, Option<usize>), Trouble> {
         Receipt::Delivered => Ok(("delivered".to_owned(), None)),
         Receipt::Queued { position } => Ok(("queued".to_owned(), Some(position))),
         Receipt::Held { .. } => Ok(("held".to_owned(), None)),
-        Receipt::Dead { why } => Err(Trouble::Dead(match why {
-            DeadWhy::Closed => "the agent is closed; `troupe agents resume` brings it back",
-            DeadWhy::Pruned => "the agent was pruned; only its result is left",
-            DeadWhy::Stopping => "the agent is being stopped; try again when it has ended",
-        })),
+        Receipt::Dead { why } => Err(Trouble::Dead(dead(why))),
     }
 }

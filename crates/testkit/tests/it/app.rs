@@ -1,6 +1,7 @@
 //! The app-server, as a client meets it.
 
 mod account;
+mod below;
 mod children;
 pub(super) mod client;
 mod commands;

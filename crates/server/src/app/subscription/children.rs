@@ -1,15 +1,19 @@
 //! The children of a thread that is followed, as threads of their own.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
-use tokio_util::task::AbortOnDropHandle;
+use futures_util::StreamExt;
+use futures_util::stream::{self, BoxStream, SelectAll};
 use troupe_agents::{Agents, Arrival, Arrivals};
-use troupe_engine::EventStream;
-use troupe_protocol::SessionId;
+use troupe_engine::{EventStream, EventTap};
 use troupe_protocol::agent::SubagentSummary;
+use troupe_protocol::{Event, SessionId};
 
+use super::child::Child;
+use super::{Control, Scope};
 use crate::app::connection::Connection;
-use crate::app::translate::Translator;
 use crate::app::wire::notification::{ServerNotification, ThreadStartedNotification};
 use crate::app::wire::thread::{SubAgentSource, Thread, ThreadSource, ThreadSpawn, ThreadStatus};
 use crate::house;
@@ -22,24 +26,56 @@ pub(super) struct Children {
     cwd: std::path::PathBuf,
     model_provider: String,
     arrivals: Option<Arrivals>,
+    /// The only one that is followed, if not all are.
+    only: Option<SessionId>,
+    /// What the client knows of that one when it begins to follow it.
+    seen: u64,
     /// Those that the client knows of.
     told: HashSet<SessionId>,
-    /// Those whose events are passed on, with the task that does it.
-    followed: HashMap<SessionId, AbortOnDropHandle<()>>,
+    known: HashMap<SessionId, Child>,
+    /// Those whose events are read, and what is read when they have left and come back.
+    reading: HashMap<SessionId, Option<EventTap>>,
+    events: SelectAll<BoxStream<'static, (SessionId, Said)>>,
+}
+
+/// What happens below a thread.
+pub(super) enum ChildNews {
+    /// No child: the listener was too slow, or the tree has ended.
+    Arrived(Option<Box<Arrival>>),
+    Said(SessionId, Said),
+}
+
+/// What comes from a child.
+pub(super) enum Said {
+    Event(Arc<Event>),
+    /// Its session has left memory.
+    Left,
 }
 
 impl Children {
-    pub(super) fn new(connection: Connection, thread: &house::Thread) -> Self {
-        Self {
+    pub(super) fn new(connection: Connection, thread: &house::Thread, scope: Scope) -> Self {
+        let mut children = Self {
             connection,
             agents: thread.agents().clone(),
             root: thread.id(),
             cwd: thread.configured().context.cwd.clone(),
             model_provider: thread.configured().model_provider_id.clone(),
             arrivals: None,
+            only: None,
+            seen: 0,
             told: HashSet::new(),
-            followed: HashMap::new(),
+            known: HashMap::new(),
+            reading: HashMap::new(),
+            events: SelectAll::new(),
+        };
+        if let Scope::Child(follow) = scope {
+            children.only = Some(follow.id);
+            children.seen = follow.seen;
+            children.told.insert(follow.id);
+            let child = Child::joined(follow.id, follow.translator);
+            children.known.insert(follow.id, child);
         }
+        children
     }
 
     /// Begins to listen, if there are children.
@@ -49,17 +85,59 @@ impl Children {
         }
     }
 
-    /// Returns the next child that is in memory. Without children that never is.
-    pub(super) async fn next(&mut self) -> Option<Arrival> {
-        match &mut self.arrivals {
-            Some(arrivals) => arrivals.next().await,
-            None => std::future::pending().await,
+    /// Returns what happens next. Without children that is nothing, ever.
+    pub(super) async fn next(&mut self) -> ChildNews {
+        let arrivals = &mut self.arrivals;
+        let arrival = async {
+            match arrivals {
+                Some(arrivals) => arrivals.next().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            arrival = arrival => ChildNews::Arrived(arrival.map(Box::new)),
+            Some((id, said)) = self.events.next() => ChildNews::Said(id, said),
         }
+    }
+
+    pub(super) async fn news(&mut self, news: ChildNews) -> Result<(), Gone> {
+        match news {
+            ChildNews::Arrived(Some(arrival)) => self.arrived(*arrival).await,
+            ChildNews::Arrived(None) => {
+                // Those who are there come again.
+                self.arrivals = None;
+                self.listen().await;
+                Ok(())
+            }
+            ChildNews::Said(id, Said::Event(event)) => match self.known.get_mut(&id) {
+                Some(child) => child.event(&self.connection, &event).await,
+                None => Ok(()),
+            },
+            ChildNews::Said(id, Said::Left) => {
+                if let Some(child) = self.known.get_mut(&id) {
+                    child.left().await;
+                }
+                if let Some(Some(again)) = self.reading.remove(&id)
+                    && !again.is_closed()
+                {
+                    self.read(id, again.after(0));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Asks something of a child, whether it is in memory or not.
+    pub(super) async fn control(&mut self, id: SessionId, control: Control) {
+        let child = self.known.entry(id).or_insert_with(|| Child::new(id));
+        child.control(&self.agents.user(), control).await;
+        // The first input may have begun the tree.
+        self.listen().await;
     }
 
     /// Tells the client of a new child.
     pub(super) async fn created(&mut self, subagent: &SubagentSummary) -> Result<(), Gone> {
-        if self.told.insert(subagent.session_id) {
+        if self.only.is_none() && self.told.insert(subagent.session_id) {
             let thread = Thread {
                 preview: subagent.summary.clone().unwrap_or_default(),
                 agent_nickname: subagent.label.clone(),
@@ -76,15 +154,13 @@ impl Children {
         Ok(())
     }
 
-    /// Follows a child whose session has come into memory. No child: the listener was too
-    /// slow, or the tree has ended; if it has not, those who are there come again.
-    pub(super) async fn arrived(&mut self, arrival: Option<Arrival>) -> Result<(), Gone> {
-        let Some(Arrival { view, events }) = arrival else {
-            self.arrivals = None;
-            self.listen().await;
-            return Ok(());
-        };
+    /// Follows a child whose session has come into memory.
+    async fn arrived(&mut self, arrival: Arrival) -> Result<(), Gone> {
+        let Arrival { view, events } = arrival;
         let id = view.session;
+        if self.only.is_some_and(|only| only != id) {
+            return Ok(());
+        }
         if self.told.insert(id) {
             let spec = view.spec.as_ref();
             let thread = Thread {
@@ -101,14 +177,31 @@ impl Children {
             };
             self.tell(thread).await?;
         }
-        self.followed.retain(|_, task| !task.is_finished());
-        let follow = follow(self.connection.clone(), id, events.after(0));
-        let task = AbortOnDropHandle::new(tokio::spawn(follow));
-        self.followed.insert(id, task);
+        self.known.entry(id).or_insert_with(|| Child::new(id));
+        match self.reading.entry(id) {
+            // What it said before it left, if it has, is told first.
+            Entry::Occupied(mut reading) => {
+                reading.insert(Some(events));
+            }
+            Entry::Vacant(_) => {
+                let seen = std::mem::take(&mut self.seen);
+                self.read(id, events.after(seen));
+            }
+        }
         Ok(())
     }
 
-    async fn tell(&self, thread: Thread) -> Result<(), Gone> {
+    fn read(&mut self, id: SessionId, events: EventStream) {
+        let said = stream::unfold(events, |mut events| async {
+            let event = events.next().await?;
+            Some((Said::Event(event), events))
+        });
+        let said = said.chain(stream::iter([Said::Left]));
+        self.events.push(said.map(move |said| (id, said)).boxed());
+        self.reading.insert(id, None);
+    }
+
+    async fn tell(&mut self, thread: Thread) -> Result<(), Gone> {
         let thread = Box::new(thread);
         let started = ThreadStartedNotification { thread };
         let started = ServerNotification::ThreadStarted(started);
@@ -159,16 +252,4 @@ fn spawned_by(parent: Option<SessionId>, depth: u32) -> ThreadSource {
 fn depth(path: Option<&str>) -> u32 {
     let slashes = path.unwrap_or_default().matches('/').count();
     u32::try_from(slashes.saturating_sub(1)).unwrap_or(u32::MAX)
-}
-
-/// Passes on what a child says, until it leaves memory. What it asks is asked at the root.
-async fn follow(connection: Connection, id: SessionId, mut events: EventStream) {
-    let mut translator = Translator::new(id.to_string());
-    while let Some(event) = events.next().await {
-        for notification in translator.translate(&event) {
-            if connection.notify(&notification).await.is_err() {
-                return;
-            }
-        }
-    }
 }

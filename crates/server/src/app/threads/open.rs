@@ -8,12 +8,12 @@ use troupe_protocol::policy::{
 };
 use troupe_protocol::session::{SessionSource, TurnOverrides};
 
-use super::{not_open, status, stored};
+use super::{child, not_open, status, stored};
 use crate::app::call::{Call, Handling, Reply, thread_id};
 use crate::app::connection::Connection;
 use crate::app::history::{self, Stored};
 use crate::app::now_ms;
-use crate::app::subscription::{Beginning, Subscription};
+use crate::app::subscription::{Beginning, Scope, Subscription};
 use crate::app::translate::{Translator, token_usage};
 use crate::app::wire::notification::{
     ServerNotification, ThreadStartedNotification, TokenUsageUpdatedNotification,
@@ -104,7 +104,7 @@ async fn begun(
     };
     reply.send(Ok(opened(&thread, answer))).await;
     announce(client, shown).await;
-    warn(client, &thread, warnings).await;
+    warn(client, thread.id(), warnings).await;
     follow_new(client, thread);
 }
 
@@ -128,6 +128,7 @@ fn follow_new(client: &Connection, thread: house::Thread) {
         seen: 0,
         questions: Vec::new(),
         thread,
+        scope: Scope::Tree,
     };
     subscribe(client, beginning);
 }
@@ -137,23 +138,28 @@ pub(in crate::app) fn resume(call: Call) -> Handling {
         match resumed(&client, params).await {
             Err(error) => reply.refuse(error).await,
             Ok(resumed) => {
+                let id = resumed.id;
                 reply.send(Ok(resumed.response)).await;
                 if let Some(usage) = resumed.usage {
                     // A client that is gone does not need it.
                     client.notify(&usage).await.ok();
                 }
-                warn(&client, &resumed.beginning.thread, resumed.warnings).await;
-                subscribe(&client, resumed.beginning);
+                warn(&client, id, resumed.warnings).await;
+                if let Some(beginning) = resumed.beginning {
+                    subscribe(&client, beginning);
+                }
             }
         }
     })
 }
 
-struct Resumed {
-    response: ThreadOpenResponse,
-    usage: Option<ServerNotification>,
-    warnings: Vec<String>,
-    beginning: Beginning,
+pub(super) struct Resumed {
+    pub id: SessionId,
+    pub response: ThreadOpenResponse,
+    pub usage: Option<ServerNotification>,
+    pub warnings: Vec<String>,
+    /// None if the client follows the thread already, as one of a tree.
+    pub beginning: Option<Beginning>,
 }
 
 async fn resumed(client: &Connection, params: ThreadResumeParams) -> Result<Resumed, RpcError> {
@@ -162,6 +168,9 @@ async fn resumed(client: &Connection, params: ThreadResumeParams) -> Result<Resu
     let house = client.app().house();
     let running = house.get(id).await;
     let is_running = running.is_some();
+    if !is_running && let Some(root) = child::root(client, id).await? {
+        return child::resumed(client, root, id, &params).await;
+    }
     let thread = match running {
         Some(thread) => {
             if params.settings != ThreadSettings::default() {
@@ -189,16 +198,17 @@ async fn resumed(client: &Connection, params: ThreadResumeParams) -> Result<Resu
     };
     let usage = stored.as_ref().and_then(|stored| usage(id, stored));
     Ok(Resumed {
+        id,
         response: opened(thread, shown),
         usage,
         warnings,
-        beginning: beginning.1,
+        beginning: Some(beginning.1),
     })
 }
 
 /// Finds where a client comes in: the events follow what the log says, with nothing between
 /// them and nothing twice.
-async fn joined(
+pub(super) async fn joined(
     client: &Connection,
     thread: house::Thread,
     is_running: bool,
@@ -218,6 +228,7 @@ async fn joined(
             translator,
             seen: 0,
             questions: Vec::new(),
+            scope: Scope::Tree,
         };
         return Ok((None, beginning));
     }
@@ -241,14 +252,24 @@ async fn joined(
         translator,
         seen: if is_running { stored.last_seq } else { 0 },
         questions,
+        scope: Scope::Tree,
     };
     Ok((Some(stored), beginning))
 }
 
-fn subscribe(client: &Connection, beginning: Beginning) {
-    let id = beginning.thread.id();
+pub(super) fn subscribe(client: &Connection, beginning: Beginning) {
+    let root = beginning.thread.id();
+    let only = match &beginning.scope {
+        Scope::Tree => None,
+        Scope::Child(child) => Some(child.id),
+    };
     let subscription = Subscription::start(client.clone(), beginning);
-    client.subscriptions().insert(id, subscription);
+    let mut subscriptions = client.subscriptions();
+    if only.is_none() {
+        // Who follows the tree hears its children once.
+        subscriptions.retain(|_, other| other.root() != root);
+    }
+    subscriptions.insert(only.unwrap_or(root), subscription);
 }
 
 /// Has a client follow a thread in memory, unless it does already.
@@ -336,9 +357,9 @@ fn instructed(instructions: String) -> ModeChoice {
     })
 }
 
-async fn warn(client: &Connection, thread: &house::Thread, warnings: Vec<String>) {
+async fn warn(client: &Connection, thread: SessionId, warnings: Vec<String>) {
     for message in warnings {
-        let thread_id = Some(thread.id().to_string());
+        let thread_id = Some(thread.to_string());
         let warning = WarningNotification { thread_id, message };
         // A client that is gone does not need it.
         client
@@ -348,7 +369,7 @@ async fn warn(client: &Connection, thread: &house::Thread, warnings: Vec<String>
     }
 }
 
-fn usage(id: SessionId, stored: &Stored) -> Option<ServerNotification> {
+pub(super) fn usage(id: SessionId, stored: &Stored) -> Option<ServerNotification> {
     let turn = stored.turns.last()?;
     let usage = TokenUsageUpdatedNotification {
         thread_id: id.to_string(),
@@ -359,7 +380,7 @@ fn usage(id: SessionId, stored: &Stored) -> Option<ServerNotification> {
 }
 
 /// Returns a thread that has nothing in its history.
-fn new_thread(thread: &house::Thread) -> Thread {
+pub(super) fn new_thread(thread: &house::Thread) -> Thread {
     let configured = thread.configured();
     let now = now_ms() / 1000;
     Thread {

@@ -7,7 +7,7 @@ use tokio::time::timeout;
 use troupe_protocol::SessionId;
 use troupe_store::{ArchivedFilter, Direction, ListQuery, SortKey, SourceKind, Store};
 
-use super::{status, storage, stored};
+use super::{child, status, storage, stored};
 use crate::app::call::{Call, Handling, thread_id};
 use crate::app::connection::Connection;
 use crate::app::history::listed;
@@ -113,14 +113,18 @@ pub(in crate::app) fn read(call: Call) -> Handling {
 }
 
 async fn shown(client: &Connection, id: &str, with_turns: bool) -> Result<Thread, RpcError> {
-    let running = client.app().house().get(thread_id(id)?).await;
+    let session = thread_id(id)?;
+    let running = client.app().house().get(session).await;
     let stored = stored(client, id).await?;
     let turns = if with_turns {
         stored.turns.clone()
     } else {
         Vec::new()
     };
-    let status = running.as_ref().map_or(ThreadStatus::NotLoaded, status);
+    let status = match &running {
+        Some(thread) => status(thread),
+        None => child::status(client, session).await?,
+    };
     let path = running.and_then(|thread| thread.configured().rollout_path.clone());
     let shown = stored.thread(status, path);
     Ok(Thread { turns, ..shown })

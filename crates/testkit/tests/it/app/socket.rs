@@ -101,13 +101,12 @@ async fn carry<S: AsyncRead + AsyncWrite + Unpin>(
     let mut open = true;
     loop {
         tokio::select! {
-            line = lines.next_line(), if open => match line? {
-                Some(line) => socket.send(Message::text(line)).await.unwrap(),
-                None => {
-                    open = false;
-                    socket.close(None).await.unwrap();
-                }
-            },
+            line = lines.next_line(), if open => {
+                let line = line?;
+                open = line.is_some();
+                let message = line.map_or(Message::Close(None), Message::text);
+                socket.send(message).await.unwrap();
+            }
             message = socket.next() => match message {
                 Some(Ok(Message::Text(text))) => {
                     write.write_all(format!("{text}\n").as_bytes()).await?;

@@ -1,0 +1,214 @@
+//! Threads that are children: found through the tree that they belong to, and followed alone
+//! by clients that do not follow the tree.
+
+use troupe_agents::desk::AgentView;
+use troupe_agents::tree::Status;
+use troupe_protocol::SessionId;
+
+use super::open::{Resumed, joined, open_thread, subscribe, usage};
+use super::storage;
+use crate::app::connection::Connection;
+use crate::app::history::Stored;
+use crate::app::subscription::{Beginning, ChildScope, Scope, Subscription};
+use crate::app::translate::Translator;
+use crate::app::trees;
+use crate::app::wire::policy::{ApprovalsReviewer, ReasoningEffort as Effort};
+use crate::app::wire::thread::{
+    Thread, ThreadOpenResponse, ThreadResumeParams, ThreadSettings, ThreadStatus,
+};
+use crate::house;
+use crate::rpc::RpcError;
+
+/// Returns the root of the tree that a thread is a child in; `None` if it is nobody's child.
+pub(in crate::app) async fn root(
+    client: &Connection,
+    id: SessionId,
+) -> Result<Option<SessionId>, RpcError> {
+    let root = client.app().house().root_of(id).await;
+    let root = root.map_err(|error| storage(&error))?;
+    Ok(root.filter(|root| *root != id))
+}
+
+/// Returns how a thread stands that is not a root in memory.
+pub(super) async fn status(client: &Connection, id: SessionId) -> Result<ThreadStatus, RpcError> {
+    let Some(root) = root(client, id).await? else {
+        return Ok(ThreadStatus::NotLoaded);
+    };
+    let Some(thread) = client.app().house().get(root).await else {
+        return Ok(ThreadStatus::NotLoaded);
+    };
+    let view = thread.agents().user().view(&id.to_string()).await;
+    Ok(view.map_or(ThreadStatus::NotLoaded, |view| standing(&view)))
+}
+
+fn standing(view: &AgentView) -> ThreadStatus {
+    match view.status {
+        Status::Running | Status::Waiting { .. } => ThreadStatus::Active {
+            active_flags: Vec::new(),
+        },
+        _ => ThreadStatus::Idle,
+    }
+}
+
+/// Has a client follow a child of a tree in memory, unless it does already. Returns the thread
+/// whose subscription the child belongs to; `None` if there is no such child.
+pub(in crate::app) async fn follow_child(
+    client: &Connection,
+    id: SessionId,
+) -> Result<Option<SessionId>, RpcError> {
+    let Some(root) = root(client, id).await? else {
+        return Ok(None);
+    };
+    let Some(thread) = client.app().house().get(root).await else {
+        return Ok(None);
+    };
+    if let Some(followed) = followed(client, root, id) {
+        return Ok(Some(followed));
+    }
+    let stored = stored(client, id).await?;
+    let beginning = alone(client, thread, id, stored.as_ref()).await?;
+    subscribe(client, beginning);
+    Ok(Some(id))
+}
+
+/// Returns the subscription by which a client hears of a child.
+fn followed(client: &Connection, root: SessionId, id: SessionId) -> Option<SessionId> {
+    let subscriptions = client.subscriptions();
+    let is_there = |thread: &SessionId| {
+        let subscription = subscriptions.get(thread);
+        subscription.is_some_and(|subscription: &Subscription| !subscription.is_over())
+    };
+    [root, id].into_iter().find(is_there)
+}
+
+/// Opens a child for a client, and the tree around it if it is not in memory.
+pub(super) async fn resumed(
+    client: &Connection,
+    root: SessionId,
+    id: SessionId,
+    params: &ThreadResumeParams,
+) -> Result<Resumed, RpcError> {
+    let thread = open_thread(client, &root.to_string()).await?;
+    let view = thread.agents().user().view(&id.to_string()).await;
+    let view = view.map_err(trees::refused)?;
+    let stored = stored(client, id).await?;
+    let mut shown = shown(&thread, &view, stored.as_ref());
+    if let Some(stored) = &stored
+        && params.exclude_turns != Some(true)
+    {
+        shown.turns.clone_from(&stored.turns);
+    }
+    let mut warnings = Vec::new();
+    if params.settings != ThreadSettings::default() {
+        warnings.push("a child keeps the settings that it was made with".to_owned());
+    }
+    let response = opened(&thread, &view, stored.as_ref(), shown)?;
+    Ok(Resumed {
+        id,
+        response,
+        usage: stored.as_ref().and_then(|stored| usage(id, stored)),
+        warnings,
+        beginning: match followed(client, root, id) {
+            Some(_) => None,
+            None => Some(alone(client, thread, id, stored.as_ref()).await?),
+        },
+    })
+}
+
+/// Reads what is kept of a child; one that waits for a slot has nothing yet.
+async fn stored(client: &Connection, id: SessionId) -> Result<Option<Stored>, RpcError> {
+    let store = client.app().house().store().map_err(RpcError::internal)?;
+    match Stored::read(&*store, id).await {
+        Ok(stored) => Ok(Some(stored)),
+        Err(troupe_store::Error::NotFound { .. }) => Ok(None),
+        Err(error) => Err(storage(&error)),
+    }
+}
+
+/// Finds where a client comes in that follows only this child.
+async fn alone(
+    client: &Connection,
+    thread: house::Thread,
+    id: SessionId,
+    stored: Option<&Stored>,
+) -> Result<Beginning, RpcError> {
+    let (_, mut beginning) = joined(client, thread, true).await?;
+    beginning.questions.retain(|question| question.is_of(id));
+    let translator = Translator::new(id.to_string());
+    let translator = match stored.and_then(Stored::open_turn) {
+        Some((turn, started_ms)) => translator.in_turn(turn, started_ms),
+        None => translator,
+    };
+    beginning.scope = Scope::Child(Box::new(ChildScope {
+        id,
+        translator,
+        seen: stored.map_or(0, |stored| stored.last_seq),
+    }));
+    Ok(beginning)
+}
+
+fn shown(thread: &house::Thread, view: &AgentView, stored: Option<&Stored>) -> Thread {
+    let spec = view.spec.as_ref();
+    let base = match stored {
+        Some(stored) => stored.thread(standing(view), None),
+        None => Thread {
+            preview: spec.map(|spec| spec.summary.clone()).unwrap_or_default(),
+            created_at: view.born_at_ms / 1000,
+            updated_at: view.updated_at_ms() / 1000,
+            status: standing(view),
+            ..super::open::new_thread(thread)
+        },
+    };
+    Thread {
+        id: view.session.to_string(),
+        session_id: thread.id().to_string(),
+        parent_thread_id: view.parent_session.map(|id| id.to_string()),
+        agent_nickname: spec.and_then(|spec| spec.label.clone()),
+        agent_role: spec.map(|spec| spec.agent_type.clone()),
+        agent_path: Some(view.path.clone()),
+        note: view.note.clone(),
+        ..base
+    }
+}
+
+/// The settings are those of its last turn, or, before the first, those that it was made with.
+fn opened(
+    thread: &house::Thread,
+    view: &AgentView,
+    stored: Option<&Stored>,
+    shown: Thread,
+) -> Result<ThreadOpenResponse, RpcError> {
+    let last = stored.and_then(|stored| stored.context.as_ref());
+    let gone = || RpcError::invalid_request("the agent was pruned; only its result is left");
+    let (model, cwd, approval, sandbox, effort) = match (last, view.spec.as_ref()) {
+        (Some(last), _) => (
+            &last.model,
+            &last.cwd,
+            last.approval_policy,
+            &last.sandbox_policy,
+            last.effort,
+        ),
+        (None, Some(spec)) => (
+            &spec.model,
+            &spec.cwd,
+            spec.approval_policy,
+            &spec.sandbox_policy,
+            spec.reasoning_effort,
+        ),
+        (None, None) => return Err(gone()),
+    };
+    let provider = view.spec.as_ref().and_then(|it| it.model_provider.clone());
+    let configured = thread.configured();
+    Ok(ThreadOpenResponse {
+        model: model.clone(),
+        model_provider: provider.unwrap_or_else(|| configured.model_provider_id.clone()),
+        service_tier: None,
+        cwd: cwd.clone(),
+        instruction_sources: Vec::new(),
+        approval_policy: approval.into(),
+        approvals_reviewer: ApprovalsReviewer::User,
+        sandbox: sandbox.clone().into(),
+        reasoning_effort: effort.map(Effort),
+        thread: shown,
+    })
+}

@@ -1,0 +1,44 @@
+//! The agents below threads, for those who name them by their session.
+
+use troupe_agents::tree::effect::DeadWhy;
+use troupe_protocol::SessionId;
+
+use super::House;
+
+impl House {
+    /// Returns the root of the tree that a session belongs to; `None` for a session that is in
+    /// no tree.
+    pub(crate) async fn root_of(
+        &self,
+        session: SessionId,
+    ) -> Result<Option<SessionId>, troupe_store::Error> {
+        if let Ok(store) = self.store()
+            && let Some(at) = store.tree_of(session).await?
+        {
+            return Ok(Some(at.root));
+        }
+        Ok(self.root_in_memory(session).await)
+    }
+
+    /// A child that waits for a slot, and one of a tree that is not kept, have no log: only
+    /// their trees know them.
+    async fn root_in_memory(&self, session: SessionId) -> Option<SessionId> {
+        let address = session.to_string();
+        for thread in self.loaded().await {
+            let agents = thread.agents();
+            if agents.is_planted() && agents.user().view(&address).await.is_ok() {
+                return Some(thread.id());
+            }
+        }
+        None
+    }
+}
+
+/// Tells a person why an agent takes no message, and what to do.
+pub(crate) fn dead(why: DeadWhy) -> &'static str {
+    match why {
+        DeadWhy::Closed => "the agent is closed; `troupe agents resume` brings it back",
+        DeadWhy::Pruned => "the agent was pruned; only its result is left",
+        DeadWhy::Stopping => "the agent is being stopped; try again when it has ended",
+    }
+}
