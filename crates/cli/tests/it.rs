@@ -9,6 +9,10 @@
 
 #[path = "it/agents_command.rs"]
 mod agents_command;
+#[path = "it/app_client.rs"]
+mod app_client;
+#[path = "it/app_server.rs"]
+mod app_server;
 #[path = "it/app_settings.rs"]
 mod app_settings;
 #[path = "it/children.rs"]

@@ -24,7 +24,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
-use troupe_agents::Grove;
+use tokio_util::task::AbortOnDropHandle;
+use troupe_agents::{AgentsConfigurator, Grove};
 use troupe_protocol::SessionId;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::op::{ConfigureSession, ForkPoint};
@@ -39,6 +40,12 @@ pub use thread::{Refused, Thread};
 pub trait Ground: Send + Sync + fmt::Debug {
     /// Returns what one new root is opened with. Roots share all that they can.
     fn grove(&self) -> Grove;
+
+    /// Returns a task that runs beside a new root, from before it is opened until it is let go
+    /// of, and has the trees that it grows; by default there is none.
+    fn companion(&self, _configurator: &AgentsConfigurator) -> Option<AbortOnDropHandle<()>> {
+        None
+    }
 
     /// Returns where conversations are kept, or why they cannot be.
     fn store(&self) -> Result<Arc<dyn Store>, String>;

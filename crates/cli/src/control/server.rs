@@ -23,18 +23,13 @@ use crate::limits::{
 };
 
 /// Ends the listening when it is dropped.
-#[derive(Debug)]
-pub struct Guard {
-    _listening: AbortOnDropHandle<()>,
-}
+pub type Guard = AbortOnDropHandle<()>;
 
 /// Opens the trees of this process's sessions to other programs of the same user. Costs a
 /// session without children nothing but a task that sleeps.
 pub fn serve(configurator: &AgentsConfigurator, home: &Path) -> Guard {
     let listening = run(configurator.plantings(), home.to_owned());
-    Guard {
-        _listening: AbortOnDropHandle::new(tokio::spawn(listening)),
-    }
+    Guard::new(tokio::spawn(listening))
 }
 
 async fn run(mut plantings: Plantings, home: PathBuf) {

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use troupe_agents::{Grove, Options};
+use troupe_agents::{AgentsConfigurator, Grove, Options};
 use troupe_engine::Deps;
 use troupe_server::Ground;
 use troupe_store::Store;
 
 use super::Wiring;
+use crate::control;
 
 /// One wiring for all roots: they share store, launcher, servers, models, skills and roles.
 #[derive(Debug)]
@@ -29,6 +30,12 @@ impl Ground for SharedGround {
     fn grove(&self) -> Grove {
         let deps = Deps::new(Arc::clone(&self.wiring) as _);
         Grove::new(deps, self.options.clone())
+    }
+
+    /// Each tree is open to `troupe agents`, as that of a single session is.
+    fn companion(&self, configurator: &AgentsConfigurator) -> Option<control::Guard> {
+        let home = self.wiring.source.home.path();
+        Some(control::serve(configurator, home))
     }
 
     fn store(&self) -> Result<Arc<dyn Store>, String> {

@@ -2,65 +2,12 @@
 //! its commands: there the real program decides.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 use serde_json::{Value, json};
 
+use crate::app_client::Server;
 use crate::machine::Machine;
 use crate::mcp::SERVER;
-
-/// A running `troupe app-server`, spoken to one request at a time.
-struct Server {
-    process: Child,
-    input: ChildStdin,
-    output: BufReader<ChildStdout>,
-    requests: u32,
-}
-
-impl Server {
-    fn start(machine: &Machine) -> Self {
-        let mut command = machine.troupe(&["app-server"]);
-        let mut process = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut server = Self {
-            input: process.stdin.take().unwrap(),
-            output: BufReader::new(process.stdout.take().unwrap()),
-            process,
-            requests: 0,
-        };
-        let info = json!({"name": "test", "version": "1"});
-        server
-            .call("initialize", json!({"clientInfo": info}))
-            .unwrap();
-        server
-    }
-
-    fn call(&mut self, method: &str, params: Value) -> Result<Value, Value> {
-        self.requests += 1;
-        let request = json!({"id": self.requests, "method": method, "params": params});
-        writeln!(self.input, "{request}").unwrap();
-        loop {
-            let mut line = String::new();
-            assert_ne!(self.output.read_line(&mut line).unwrap(), 0, "it ended");
-            let mut message: Value = serde_json::from_str(&line).unwrap();
-            if message["id"] == self.requests {
-                return match message.get("error") {
-                    Some(error) => Err(error.clone()),
-                    None => Ok(message["result"].take()),
-                };
-            }
-        }
-    }
-
-    fn end(mut self) {
-        drop(self.input);
-        assert!(self.process.wait().unwrap().success());
-    }
-}
 
 fn write(key: &str, value: Value) -> Value {
     json!({"keyPath": key, "value": value, "mergeStrategy": "replace"})

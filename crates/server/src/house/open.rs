@@ -9,6 +9,7 @@ use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::{EventMsg, Op, Submission, SubmissionId};
 use troupe_store::{Error, LiveHistory, Store};
 
+use super::thread::Inner;
 use super::{Ground, OpenError, Thread};
 use troupe_protocol::error::ErrorInfo;
 
@@ -19,6 +20,7 @@ pub(super) async fn open(
 ) -> Result<Thread, OpenError> {
     let request = as_stored(ground, request).await?;
     let Grove { deps, configurator } = ground.grove();
+    let companion = ground.companion(&configurator);
     let (handle, mut events) = spawn(deps);
     let submission = Submission {
         id: SubmissionId::default(),
@@ -33,9 +35,14 @@ pub(super) async fn open(
         match &event.msg {
             EventMsg::SessionConfigured(configured) => {
                 let agents = configurator.agents().ok_or(OpenError::Ended)?;
-                let (configured, seq) = ((**configured).clone(), event.seq);
-                let events = events.into_tap();
-                return Ok(Thread::new(handle, events, agents, configured, seq));
+                return Ok(Thread::new(Inner {
+                    handle,
+                    agents,
+                    configured: (**configured).clone(),
+                    opened_at: event.seq,
+                    events: events.into_tap(),
+                    _companion: companion,
+                }));
             }
             EventMsg::Error(error) => {
                 return Err(OpenError::Refused {

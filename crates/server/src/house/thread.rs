@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tokio_util::task::AbortOnDropHandle;
 use troupe_agents::Agents;
 use troupe_engine::{Closed, EventStream, EventTap, SessionHandle};
 use troupe_protocol::error::ErrorInfo;
@@ -16,13 +17,14 @@ use uuid::Uuid;
 pub struct Thread(Arc<Inner>);
 
 #[derive(Debug)]
-struct Inner {
-    handle: SessionHandle,
-    events: EventTap,
-    agents: Agents,
-    configured: SessionConfigured,
+pub(super) struct Inner {
+    pub handle: SessionHandle,
+    pub events: EventTap,
+    pub agents: Agents,
+    pub configured: SessionConfigured,
     /// The number of the event that said so.
-    opened_at: u64,
+    pub opened_at: u64,
+    pub _companion: Option<AbortOnDropHandle<()>>,
 }
 
 /// A session did not do what it was asked to.
@@ -52,20 +54,8 @@ impl From<Closed> for Refused {
 }
 
 impl Thread {
-    pub(super) fn new(
-        handle: SessionHandle,
-        events: EventTap,
-        agents: Agents,
-        configured: SessionConfigured,
-        opened_at: u64,
-    ) -> Self {
-        Self(Arc::new(Inner {
-            handle,
-            events,
-            agents,
-            configured,
-            opened_at,
-        }))
+    pub(super) fn new(inner: Inner) -> Self {
+        Self(Arc::new(inner))
     }
 
     pub fn id(&self) -> SessionId {
