@@ -30,6 +30,7 @@ use super::call::Reply;
 use super::connection::Connection;
 use super::questions::Question;
 use super::translate::Translator;
+use super::trees;
 use super::wire::Empty;
 use super::wire::notification::{
     ResolvedNotification, ServerNotification, ThreadIdNotification, ThreadStatusChangedNotification,
@@ -357,7 +358,8 @@ impl Teller {
             _ => {}
         }
         if self.only.is_none() {
-            for notification in self.translator.translate(event) {
+            let of_tree = trees::told(&self.id, &event.msg);
+            for notification in of_tree.into_iter().chain(self.translator.translate(event)) {
                 self.connection.notify(&notification).await?;
             }
         }

@@ -3,7 +3,10 @@
 //! The root is named by `rootThreadId`, so that a wait is not in the way of other requests
 //! about the thread.
 
+mod changes;
 mod show;
+
+pub(super) use changes::told;
 
 use std::time::Duration;
 

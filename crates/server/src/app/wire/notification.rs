@@ -10,6 +10,7 @@ use super::search::{
     FuzzyFileSearchSessionCompletedNotification, FuzzyFileSearchSessionUpdatedNotification,
 };
 use super::thread::{Thread, ThreadStatus};
+use super::tree::{AgentInboxNotification, TreeChangedNotification};
 use super::turn::{Turn, TurnError};
 
 /// Declares the list of notifications: the name of each on the wire, and what it carries.
@@ -66,6 +67,8 @@ notifications! {
     FuzzyFileSearchSessionUpdated(FuzzyFileSearchSessionUpdatedNotification) = "fuzzyFileSearch/sessionUpdated",
     FuzzyFileSearchSessionCompleted(FuzzyFileSearchSessionCompletedNotification) = "fuzzyFileSearch/sessionCompleted",
     AccountRateLimitsUpdated(AccountRateLimitsUpdatedNotification) = "account/rateLimits/updated",
+    TreeChanged(TreeChangedNotification) = "tree/changed",
+    AgentInbox(AgentInboxNotification) = "agent/inbox",
     ServerRequestResolved(ResolvedNotification) = "serverRequest/resolved",
 }
 

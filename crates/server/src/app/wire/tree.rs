@@ -102,6 +102,54 @@ pub struct InboxDepth {
     pub interrupts: u32,
 }
 
+/// The life of an agent below a thread has changed.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+pub struct TreeChangedNotification {
+    pub root_thread_id: String,
+    pub agent_id: String,
+    /// Of the agent.
+    pub thread_id: String,
+    pub change: TreeChange,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(
+    tag = "type",
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase"
+)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+pub enum TreeChange {
+    Created {
+        parent_thread_id: Option<String>,
+        path: Option<String>,
+        status: AgentStanding,
+    },
+    Status {
+        status: AgentStanding,
+        /// The beginning of the last message or the error.
+        preview: Option<String>,
+    },
+    /// What it thinks about now.
+    Thinking { header: String },
+    /// Only its results are left.
+    Pruned,
+}
+
+/// How much mail waits for an agent has changed.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+pub struct AgentInboxNotification {
+    pub root_thread_id: String,
+    pub agent_id: String,
+    /// Of the agent.
+    pub thread_id: String,
+    pub inbox: InboxDepth,
+}
+
 /// A child of the root. What is absent is the role's, or the root's.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -79,3 +79,47 @@ async fn a_client_makes_a_child_and_reads_its_result() {
     client.leave().await;
     app.end().await;
 }
+
+/// Who follows the root hears how the lives of its agents go on, without asking.
+#[tokio::test]
+async fn who_follows_the_root_hears_of_lives_and_mail() {
+    let stage = Stage::new(
+        r#"
+        [[scene]]
+        when = "count the files"
+        [[scene.turn]]
+        steps = [{ say = "There are three." }]
+        "#,
+    )
+    .await;
+    let app = app(&stage);
+    let mut client = Client::ready(&app).await;
+    let root = client.thread().await;
+    let input = json!([{"type": "text", "text": "count the files"}]);
+    let wish = json!({"rootThreadId": root, "name": "counter", "input": input});
+    let spawned = client.call("agent/spawn", wish).await.unwrap();
+    let child = &spawned["agent"]["threadId"];
+
+    let created = client.told("tree/changed").await;
+    assert_eq!(created["rootThreadId"], root);
+    assert_eq!(created["threadId"], *child);
+    assert_eq!(created["change"]["type"], "created");
+    assert_eq!(created["change"]["path"], "/root/counter");
+    assert_eq!(created["change"]["parentThreadId"], root);
+    let mut lives = Vec::new();
+    while lives.last() != Some(&json!("completed")) {
+        let told = client.told("tree/changed").await;
+        assert_eq!(told["change"]["type"], "status");
+        if told["change"]["status"]["type"] == "completed" {
+            assert_eq!(told["change"]["preview"], "There are three.");
+        }
+        lives.push(told["change"]["status"]["type"].clone());
+    }
+    assert!(lives.contains(&json!("running")), "{lives:?}");
+    let mail = client.told("agent/inbox").await;
+    assert_eq!(mail["rootThreadId"], root);
+    assert_eq!(mail["threadId"], *child);
+    assert!(mail["inbox"]["messages"].is_u64());
+    client.leave().await;
+    app.end().await;
+}

@@ -1,0 +1,93 @@
+//! What happens in a tree, as those who follow its root are told.
+
+use troupe_protocol::EventMsg;
+use troupe_protocol::agent::{AgentInbox, AgentStatus, SubagentLifecycle};
+
+use crate::app::wire::notification::ServerNotification;
+use crate::app::wire::tree::{
+    AgentInboxNotification, AgentStanding, InboxDepth, TreeChange, TreeChangedNotification,
+};
+
+/// Returns what an event of the root says of its tree.
+pub(in crate::app) fn told(root: &str, msg: &EventMsg) -> Option<ServerNotification> {
+    match msg {
+        EventMsg::SubagentLifecycle(life) => changed(root, life),
+        EventMsg::AgentInbox(inbox) => Some(mail(root, inbox)),
+        _ => None,
+    }
+}
+
+fn changed(root: &str, life: &SubagentLifecycle) -> Option<ServerNotification> {
+    let (agent, session, change) = match life {
+        SubagentLifecycle::Created { subagent } => {
+            let (status, _) = standing(&subagent.status)?;
+            let change = TreeChange::Created {
+                parent_thread_id: subagent.parent_session_id.map(|id| id.to_string()),
+                path: subagent.path.clone(),
+                status,
+            };
+            (subagent.agent_id, subagent.session_id, change)
+        }
+        SubagentLifecycle::Status {
+            agent_id,
+            session_id,
+            status,
+        } => {
+            let (status, preview) = standing(status)?;
+            let change = TreeChange::Status { status, preview };
+            (*agent_id, *session_id, change)
+        }
+        SubagentLifecycle::ReasoningHeader {
+            agent_id,
+            session_id,
+            reasoning_header,
+        } => {
+            let header = reasoning_header.clone();
+            (*agent_id, *session_id, TreeChange::Thinking { header })
+        }
+        SubagentLifecycle::Deleted {
+            agent_id,
+            session_id,
+        } => (*agent_id, *session_id, TreeChange::Pruned),
+    };
+    Some(ServerNotification::TreeChanged(TreeChangedNotification {
+        root_thread_id: root.to_owned(),
+        agent_id: agent.to_string(),
+        thread_id: session.to_string(),
+        change,
+    }))
+}
+
+fn mail(root: &str, inbox: &AgentInbox) -> ServerNotification {
+    ServerNotification::AgentInbox(AgentInboxNotification {
+        root_thread_id: root.to_owned(),
+        agent_id: inbox.agent_id.to_string(),
+        thread_id: inbox.session_id.to_string(),
+        inbox: InboxDepth {
+            messages: inbox.pending_messages,
+            interrupts: inbox.pending_interrupts,
+        },
+    })
+}
+
+/// Returns how an agent stands, and the beginning of what it said last. A status of a later
+/// version is not told.
+fn standing(status: &AgentStatus) -> Option<(AgentStanding, Option<String>)> {
+    let (standing, preview) = match status {
+        AgentStatus::PendingInit => (AgentStanding::PendingInit, None),
+        AgentStatus::Queued { position } => {
+            let position = *position;
+            (AgentStanding::Queued { position }, None)
+        }
+        AgentStatus::Running => (AgentStanding::Running, None),
+        AgentStatus::Completed(message) => (AgentStanding::Completed, message.as_ref()),
+        AgentStatus::Errored(message) => (AgentStanding::Errored, Some(message)),
+        AgentStatus::Interrupted => (AgentStanding::Interrupted, None),
+        AgentStatus::Cancelled => (AgentStanding::Cancelled, None),
+        AgentStatus::BudgetExceeded => (AgentStanding::BudgetExceeded, None),
+        AgentStatus::Shutdown => (AgentStanding::Shutdown, None),
+        AgentStatus::NotFound => (AgentStanding::NotFound, None),
+        _ => return None,
+    };
+    Some((standing, preview.cloned()))
+}
