@@ -79,7 +79,7 @@ fn other_programs_reach_its_agents_while_it_runs() {
     let wish = json!({"rootThreadId": root, "name": "statue", "input": input});
     server.call("agent/spawn", wish).unwrap();
     server.told("item/agentMessage/delta");
-    let stopped = machine.run(&["agents", "interrupt", &format!("{root}:statue")]);
+    let stopped = machine.run(&["agents", "stop", "interrupt", &format!("{root}:statue")]);
     stopped.succeeded();
     let ended = server.told("turn/completed");
     assert_eq!(ended["turn"]["status"], "interrupted");
