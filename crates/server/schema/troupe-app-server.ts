@@ -46,6 +46,15 @@ subtreeTokens: number,
  */
 pruned: boolean, };
 
+/**
+ * How much mail waits for an agent has changed.
+ */
+export type AgentInboxNotification = { rootThreadId: string, agentId: string,
+/**
+ * Of the agent.
+ */
+threadId: string, inbox: InboxDepth, };
+
 export type AgentNoteSetParams = { rootThreadId: string, agent: string,
 /**
  * An empty one clears it.
@@ -781,6 +790,8 @@ export type ServerNotification = { "method": "error", "params": ErrorNotificatio
   | { "method": "fuzzyFileSearch/sessionUpdated", "params": FuzzyFileSearchSessionUpdatedNotification }
   | { "method": "fuzzyFileSearch/sessionCompleted", "params": FuzzyFileSearchSessionCompletedNotification }
   | { "method": "account/rateLimits/updated", "params": AccountRateLimitsUpdatedNotification }
+  | { "method": "tree/changed", "params": TreeChangedNotification }
+  | { "method": "agent/inbox", "params": AgentInboxNotification }
   | { "method": "serverRequest/resolved", "params": ResolvedNotification };
 
 export type SkillErrorInfo = { path: string, message: string, };
@@ -996,6 +1007,24 @@ export type TouchedAgent = {
  * As it was before.
  */
 agent: Agent, action: StopVerb, };
+
+export type TreeChange = { "type": "created", parentThreadId: string | null, path: string | null, status: AgentStanding, }
+  | { "type": "status", status: AgentStanding,
+/**
+ * The beginning of the last message or the error.
+ */
+preview: string | null, }
+  | { "type": "thinking", header: string, }
+  | { "type": "pruned" };
+
+/**
+ * The life of an agent below a thread has changed.
+ */
+export type TreeChangedNotification = { rootThreadId: string, agentId: string,
+/**
+ * Of the agent.
+ */
+threadId: string, change: TreeChange, };
 
 /**
  * The trees that are in memory.

@@ -63,6 +63,16 @@ class Agent(TypedDict):
     pruned: bool
 
 
+class AgentInboxNotification(TypedDict):
+    """How much mail waits for an agent has changed."""
+
+    rootThreadId: str
+    agentId: str
+    # Of the agent.
+    threadId: str
+    inbox: "InboxDepth"
+
+
 class AgentNoteSetParams(TypedDict):
     rootThreadId: str
     agent: str
@@ -1259,12 +1269,22 @@ class ServerNotificationAccountRateLimitsUpdated(TypedDict):
     params: "AccountRateLimitsUpdatedNotification"
 
 
+class ServerNotificationTreeChanged(TypedDict):
+    method: Literal["tree/changed"]
+    params: "TreeChangedNotification"
+
+
+class ServerNotificationAgentInbox(TypedDict):
+    method: Literal["agent/inbox"]
+    params: "AgentInboxNotification"
+
+
 class ServerNotificationServerRequestResolved(TypedDict):
     method: Literal["serverRequest/resolved"]
     params: "ResolvedNotification"
 
 
-ServerNotification = Union["ServerNotificationError", "ServerNotificationWarning", "ServerNotificationDeprecationNotice", "ServerNotificationThreadStarted", "ServerNotificationThreadStatusChanged", "ServerNotificationThreadArchived", "ServerNotificationThreadUnarchived", "ServerNotificationThreadDeleted", "ServerNotificationThreadClosed", "ServerNotificationThreadNameUpdated", "ServerNotificationThreadNoteUpdated", "ServerNotificationThreadTokenUsageUpdated", "ServerNotificationTurnStarted", "ServerNotificationTurnCompleted", "ServerNotificationTurnDiffUpdated", "ServerNotificationTurnPlanUpdated", "ServerNotificationItemStarted", "ServerNotificationItemCompleted", "ServerNotificationItemAgentMessageDelta", "ServerNotificationItemPlanDelta", "ServerNotificationItemReasoningSummaryTextDelta", "ServerNotificationItemReasoningSummaryPartAdded", "ServerNotificationItemReasoningTextDelta", "ServerNotificationItemCommandExecutionOutputDelta", "ServerNotificationItemCommandExecutionTerminalInteraction", "ServerNotificationItemMcpToolCallProgress", "ServerNotificationMcpServerStartupStatusUpdated", "ServerNotificationCommandExecOutputDelta", "ServerNotificationFsChanged", "ServerNotificationFuzzyFileSearchSessionUpdated", "ServerNotificationFuzzyFileSearchSessionCompleted", "ServerNotificationAccountRateLimitsUpdated", "ServerNotificationServerRequestResolved"]
+ServerNotification = Union["ServerNotificationError", "ServerNotificationWarning", "ServerNotificationDeprecationNotice", "ServerNotificationThreadStarted", "ServerNotificationThreadStatusChanged", "ServerNotificationThreadArchived", "ServerNotificationThreadUnarchived", "ServerNotificationThreadDeleted", "ServerNotificationThreadClosed", "ServerNotificationThreadNameUpdated", "ServerNotificationThreadNoteUpdated", "ServerNotificationThreadTokenUsageUpdated", "ServerNotificationTurnStarted", "ServerNotificationTurnCompleted", "ServerNotificationTurnDiffUpdated", "ServerNotificationTurnPlanUpdated", "ServerNotificationItemStarted", "ServerNotificationItemCompleted", "ServerNotificationItemAgentMessageDelta", "ServerNotificationItemPlanDelta", "ServerNotificationItemReasoningSummaryTextDelta", "ServerNotificationItemReasoningSummaryPartAdded", "ServerNotificationItemReasoningTextDelta", "ServerNotificationItemCommandExecutionOutputDelta", "ServerNotificationItemCommandExecutionTerminalInteraction", "ServerNotificationItemMcpToolCallProgress", "ServerNotificationMcpServerStartupStatusUpdated", "ServerNotificationCommandExecOutputDelta", "ServerNotificationFsChanged", "ServerNotificationFuzzyFileSearchSessionUpdated", "ServerNotificationFuzzyFileSearchSessionCompleted", "ServerNotificationAccountRateLimitsUpdated", "ServerNotificationTreeChanged", "ServerNotificationAgentInbox", "ServerNotificationServerRequestResolved"]
 
 
 class SkillErrorInfo(TypedDict):
@@ -1733,6 +1753,42 @@ class TouchedAgent(TypedDict):
     # As it was before.
     agent: "Agent"
     action: "StopVerb"
+
+
+class TreeChangeCreated(TypedDict):
+    type: Literal["created"]
+    parentThreadId: Union[str, None]
+    path: Union[str, None]
+    status: "AgentStanding"
+
+
+class TreeChangeStatus(TypedDict):
+    type: Literal["status"]
+    status: "AgentStanding"
+    # The beginning of the last message or the error.
+    preview: Union[str, None]
+
+
+class TreeChangeThinking(TypedDict):
+    type: Literal["thinking"]
+    header: str
+
+
+class TreeChangePruned(TypedDict):
+    type: Literal["pruned"]
+
+
+TreeChange = Union["TreeChangeCreated", "TreeChangeStatus", "TreeChangeThinking", "TreeChangePruned"]
+
+
+class TreeChangedNotification(TypedDict):
+    """The life of an agent below a thread has changed."""
+
+    rootThreadId: str
+    agentId: str
+    # Of the agent.
+    threadId: str
+    change: "TreeChange"
 
 
 class TreeListResponse(TypedDict):

@@ -60,6 +60,15 @@ export type Agent = {
   pruned: boolean;
 };
 
+/** How much mail waits for an agent has changed. */
+export type AgentInboxNotification = {
+  rootThreadId: string;
+  agentId: string;
+  /** Of the agent. */
+  threadId: string;
+  inbox: InboxDepth;
+};
+
 export type AgentNoteSetParams = {
   rootThreadId: string;
   agent: string;
@@ -1186,6 +1195,14 @@ export type ServerNotification =
     params: AccountRateLimitsUpdatedNotification;
   }
   | {
+    method: "tree/changed";
+    params: TreeChangedNotification;
+  }
+  | {
+    method: "agent/inbox";
+    params: AgentInboxNotification;
+  }
+  | {
     method: "serverRequest/resolved";
     params: ResolvedNotification;
   };
@@ -1641,6 +1658,36 @@ export type TouchedAgent = {
   /** As it was before. */
   agent: Agent;
   action: StopVerb;
+};
+
+export type TreeChange =
+  | {
+    type: "created";
+    parentThreadId: string | null;
+    path: string | null;
+    status: AgentStanding;
+  }
+  | {
+    type: "status";
+    status: AgentStanding;
+    /** The beginning of the last message or the error. */
+    preview: string | null;
+  }
+  | {
+    type: "thinking";
+    header: string;
+  }
+  | {
+    type: "pruned";
+  };
+
+/** The life of an agent below a thread has changed. */
+export type TreeChangedNotification = {
+  rootThreadId: string;
+  agentId: string;
+  /** Of the agent. */
+  threadId: string;
+  change: TreeChange;
 };
 
 /** The trees that are in memory. */

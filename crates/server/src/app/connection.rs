@@ -61,7 +61,7 @@ pub(super) struct Presence {
 impl Drop for Presence {
     fn drop(&mut self) {
         self.connection.subscriptions().clear();
-        inner.belongings.end();
+        self.connection.0.belongings.end();
     }
 }
 
