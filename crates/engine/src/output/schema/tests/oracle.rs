@@ -21,7 +21,8 @@ fn numbers() -> impl Strategy<Value = Value> + Clone {
             json!(i64::MIN),
             json!(9_007_199_254_740_993_i64),
             json!(9_007_199_254_740_992.0),
-            json!(1e300),
+            // A multiple of all the divisors below: of numbers this large the other knows no remainder.
+            json!(1.5e300),
         ]),
     ]
 }
