@@ -209,6 +209,9 @@ impl Workload {
                 Some("the screenplay names children as we do")
             }
             Self::Followers(_) if !subject.is_troupe() => Some("it has no socket to follow by"),
+            Self::App(Errand::Threads(count)) if count > APP_THREADS && !subject.is_troupe() => {
+                Some("whether ours stays linear is the question")
+            }
             _ => None,
         }
     }
