@@ -17,6 +17,7 @@ mod tap;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use tokio::sync::watch;
 use troupe_protocol::rollout::EventRecord;
@@ -177,9 +178,9 @@ impl EventStream {
         stream
     }
 
-    /// Tells whether the session has no task, and so nothing to be kept from.
-    pub fn is_idle(&self) -> bool {
-        self.shared.lock().is_idle()
+    /// Tells whether the session has no task, and had none for this long.
+    pub fn has_rested(&self, time: Duration) -> bool {
+        self.shared.lock().has_rested(time)
     }
 
     /// Gives up this reader for a source of readers.

@@ -21,6 +21,10 @@ pub const STALLED_MS_MAX: u64 = 60_000;
 /// the session runs on. What they cannot be told in it, they are told later, in fewer words.
 pub const FOLLOWERS_SHARE_PERCENT: u32 = 4;
 
+/// How long followers are held back after a task: its driver has the end of it to read, and what
+/// they are behind costs more than that.
+pub const DRIVER_FIRST_MS: u64 = 200;
+
 /// How often a follower that waits for its turn looks whether the task is over.
 pub const IDLE_LOOK_MS: u64 = 20;
 

@@ -5,12 +5,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use troupe_protocol::SessionId;
 use troupe_protocol::history::ResponseItem;
+use troupe_protocol::input::UserInput;
+use troupe_protocol::item::{TurnItem, UserMessageItem};
 use troupe_protocol::policy::{ApprovalPolicy, CollaborationMode, ReasoningSummary, SandboxPolicy};
-use troupe_protocol::rollout::{CarriedState, Compacted, RolloutRecord, SessionMeta};
+use troupe_protocol::rollout::{CarriedState, Compacted, EventRecord, RolloutRecord, SessionMeta};
 use troupe_protocol::session::{SessionSource, TurnContext};
 use troupe_protocol::usage::TokenUsage;
+use troupe_protocol::{EventMsg, ItemId, SessionId, SubmissionId};
 use troupe_store::{EmbeddedStore, Store as _};
 
 /// Words that each long session holds once.
@@ -96,7 +98,7 @@ pub async fn long_session(home: &Path, megabytes: u32) -> Result<SessionId, trou
             RolloutRecord::ResponseItem(ResponseItem::assistant_text("many words ".repeat(words))),
         ]
     };
-    log.append(&[RolloutRecord::ResponseItem(ResponseItem::user_text(NEEDLE))])?;
+    log.append(&[asked(meta.id, NEEDLE)])?;
     let old = turn(1_000);
     while log.position().0 < u64::from(megabytes) * 1024 * 1024 {
         log.append(&old)?;
@@ -122,4 +124,22 @@ pub async fn long_session(home: &Path, megabytes: u32) -> Result<SessionId, trou
     }
     log.close().await?;
     Ok(meta.id)
+}
+
+/// What a user said, as it is told to clients and looked for by people.
+fn asked(session: SessionId, text: &str) -> RolloutRecord {
+    RolloutRecord::EventMsg(EventRecord {
+        id: SubmissionId::default(),
+        seq: 1,
+        msg: EventMsg::ItemCompleted {
+            thread_id: session,
+            turn_id: SubmissionId::default(),
+            item: TurnItem::UserMessage(UserMessageItem {
+                id: ItemId("1".to_owned()),
+                content: vec![UserInput::text(text)],
+                metadata: None,
+            }),
+            completed_at_ms: 0,
+        },
+    })
 }

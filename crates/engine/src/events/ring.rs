@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use troupe_protocol::event::TextDelta;
 use troupe_protocol::{Event, EventMsg, ItemId, SubmissionId};
@@ -30,9 +31,13 @@ pub(super) struct Ring {
 /// Whether the texts of a task may be open.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Progress {
+    /// No task was there yet.
     #[default]
-    Idle,
+    New,
     InTask,
+    Idle {
+        since: Instant,
+    },
 }
 
 /// Who reads, and who may yet.
@@ -104,7 +109,16 @@ impl Ring {
     }
 
     pub(super) fn is_idle(&self) -> bool {
-        self.progress == Progress::Idle
+        self.progress != Progress::InTask
+    }
+
+    /// Tells whether there is no task, and was none for this long.
+    pub(super) fn has_rested(&self, time: Duration) -> bool {
+        match self.progress {
+            Progress::New => true,
+            Progress::InTask => false,
+            Progress::Idle { since } => since.elapsed() >= time,
+        }
     }
 
     pub(super) fn close(&mut self) {
@@ -183,7 +197,11 @@ impl Ring {
         self.last = event.seq;
         match &event.msg {
             EventMsg::TurnStarted(_) => self.progress = Progress::InTask,
-            EventMsg::TurnComplete(_) | EventMsg::TurnAborted(_) => self.progress = Progress::Idle,
+            EventMsg::TurnComplete(_) | EventMsg::TurnAborted(_) => {
+                self.progress = Progress::Idle {
+                    since: Instant::now(),
+                };
+            }
             _ => (),
         }
         if self.is_unread() {

@@ -13,7 +13,9 @@ use troupe_transport::FromClient;
 
 use super::hub::{Hub, Member, session_ended};
 use super::pace::Turn;
-use crate::limits::{ANSWERS_QUEUED_MAX, HELLO_MS_MAX, LINGER_MS_MAX, STALLED_MS_MAX};
+use crate::limits::{
+    ANSWERS_QUEUED_MAX, DRIVER_FIRST_MS, HELLO_MS_MAX, LINGER_MS_MAX, STALLED_MS_MAX,
+};
 use crate::token::Token;
 
 /// What comes from a client.
@@ -224,7 +226,8 @@ async fn speak(
         if let Some(told) = told {
             let role = member.seats.borrow().seen_by(member.client()).role;
             if role == ClientRole::Follow {
-                turn = Some(hub.pace.turn(|| member.events.is_idle()).await);
+                let rest = Duration::from_millis(DRIVER_FIRST_MS);
+                turn = Some(hub.pace.turn(|| member.events.has_rested(rest)).await);
             }
             add(outlet, &told);
             gather(&mut member, outlet);

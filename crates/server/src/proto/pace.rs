@@ -1,12 +1,11 @@
 //! Keeps followers from taking the time of the session and its driver.
 //!
 //! Everything runs on one thread, and to write to a hundred followers what one model says can
-//! cost more than to hear it. So followers write one after the other: the driver, which may
-//! still have the end of a task to hear, never waits for more than one of them. While a task
-//! runs, after each write nobody does for a while that is so much longer than the write:
-//! together they take a small share of the time, however many they are. One that waits for its turn
-//! falls behind, and is then told the same in fewer words: many events in one write, and past
-//! the ring a text so far instead of its pieces.
+//! cost more than to hear it. So followers write one after the other, and while a task runs, and
+//! until its driver can have read the end of it, nobody does after a write for a while that is
+//! so much longer than the write: together they take a small share of the time, however many
+//! they are. One that waits for its turn falls behind, and is then told the same in fewer words:
+//! many events in one write, and past the ring a text so far instead of its pieces.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -40,14 +39,14 @@ impl Pace {
         }
     }
 
-    /// Waits for a turn. Between tasks it is over with the turns of those before.
-    pub(super) async fn turn(&self, is_idle: impl Fn() -> bool) -> Turn {
+    /// Waits for a turn. When the session has rested, that is for those before alone.
+    pub(super) async fn turn(&self, has_rested: impl Fn() -> bool) -> Turn {
         let place = Arc::clone(&self.turns).acquire_owned().await;
         let place = place.expect("nothing closes the semaphore");
         loop {
             let free_at = *self.free_at.lock().unwrap_or_else(PoisonError::into_inner);
             let wait = free_at.saturating_duration_since(Instant::now());
-            if wait.is_zero() || is_idle() {
+            if wait.is_zero() || has_rested() {
                 break;
             }
             sleep(wait.min(Duration::from_millis(IDLE_LOOK_MS))).await;
