@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+mod contract;
 mod dependencies;
 mod documents;
 mod generated;
@@ -13,6 +14,7 @@ mod modules;
 mod protocol;
 mod sources;
 mod spdx;
+mod tables;
 
 /// Fails with every complaint at once, so that they can be mended at once.
 fn assert_none(complaints: &[String], what_to_do: &str) {
