@@ -27,12 +27,13 @@ pub use request::{
 };
 pub use trouble::Trouble;
 pub use view::{
-    AgentView, Finished, NoteSet, Planned, Sent, Spawned, Stopped, Waited, WatchdogAction, Watched,
+    AgentView, Finished, Heard, NoteSet, Planned, Sent, Spawned, Stopped, Waited, WatchdogAction,
+    Watched,
 };
 
 use crate::supervisor::Agents;
-use crate::supervisor::input::Request;
-use crate::tree::command::{Spawner, StopMode, Urgency, Verb};
+use crate::supervisor::input::{Request, Wait};
+use crate::tree::command::{Spawner, StopMode, Until, Urgency, Verb};
 
 /// The role of a child for which none was named.
 const DEFAULT_ROLE: &str = "default";
@@ -140,12 +141,36 @@ impl Desk {
         time: Duration,
         cancel: &CancellationToken,
     ) -> Result<Waited, Trouble> {
-        let stop = cancel.clone();
+        self.wait_until(Until::End, on, time, cancel).await
+    }
+
+    /// As [`Self::wait`], and until one of the targets writes to the caller. The answer brings
+    /// what it wrote.
+    pub async fn listen(
+        &self,
+        on: Targets,
+        time: Duration,
+        cancel: &CancellationToken,
+    ) -> Result<Waited, Trouble> {
+        self.wait_until(Until::EndOrMail, on, time, cancel).await
+    }
+
+    async fn wait_until(
+        &self,
+        until: Until,
+        on: Targets,
+        time: Duration,
+        cancel: &CancellationToken,
+    ) -> Result<Waited, Trouble> {
+        let wait = Wait {
+            on,
+            until,
+            time,
+            stop: cancel.clone(),
+        };
         self.ask(|caller, reply| Request::Wait {
             caller,
-            on,
-            time,
-            stop,
+            wait,
             reply,
         })
         .await

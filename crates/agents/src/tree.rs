@@ -35,6 +35,7 @@ pub mod lifecycle;
 pub mod limits;
 mod mail;
 pub mod memory;
+pub mod news;
 mod ownership;
 pub mod persist;
 mod recovery;
@@ -63,7 +64,7 @@ pub use refusal::Refusal;
 pub use status::Status;
 
 use address::TakenNumbers;
-use effect::{AbortWhy, Answer, Notice};
+use effect::{AbortWhy, Answer, Notice, Stint, StintTask};
 use id::{MessageId, TimeMs, WaitId};
 use residents::{Presence, Residents};
 use run::{Due, Run, Seat};
@@ -138,7 +139,7 @@ impl Tree {
         match command.what {
             What::Spawn(spawn) => self.spawn(&mut out, spawn)?,
             What::Send(letter) => self.send(&mut out, letter)?,
-            What::Wait { by, on } => self.wait(&mut out, by, on)?,
+            What::Wait { by, on, until } => self.wait(&mut out, by, on, until)?,
             What::TimeOut { wait } => self.time_out(&mut out, wait)?,
             What::StopWaiting { wait } => self.stop_waiting(&mut out, wait)?,
             What::Stop(stop) => self.stop(&mut out, stop)?,
@@ -239,8 +240,28 @@ impl Tree {
 
     fn tell_status(&self, out: &mut Out, agent: AgentId) {
         let status = self.status(agent);
-        out.effects
-            .push(Effect::Emit(Notice::Status { agent, status }));
+        let stint = self.stint(agent, out.at);
+        out.effects.push(Effect::Emit(Notice::Status {
+            agent,
+            status,
+            stint,
+        }));
+    }
+
+    /// A task that waits for its slot is the one after those so far.
+    fn stint(&self, agent: AgentId, at: TimeMs) -> Stint {
+        let node = self.memory.get(agent);
+        let since = node.map_or(at, |node| node.task_since);
+        let tasks = node.map_or(0, |node| node.tasks);
+        let is_due = self.live.slots.position(agent).is_some();
+        Stint {
+            elapsed_ms: at.0 - since.0,
+            task: if tasks + u32::from(is_due) <= 1 {
+                StintTask::First
+            } else {
+                StintTask::Later
+            },
+        }
     }
 
     /// Lines an idle agent up if its inbox has something to begin with.

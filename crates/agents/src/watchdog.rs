@@ -1,14 +1,17 @@
 //! Watchdogs: timers that ask an agent how it gets on.
 //!
 //! A caller has at most one for each agent. A ping is a regular message, so it disturbs
-//! nothing that runs and wakes an agent that is idle.
+//! nothing that runs and wakes an agent that is idle, unless somebody stopped it.
+//!
+//! The timers are a fold of the tree's facts: what set them up, what took them back, and what
+//! ended the agent that watches or is watched.
 //!
 //! Deliberately absent: the clock, the sending, and what is kept on disk. The supervisor
-//! brings the moment, sends what is due, and writes down what was set up.
+//! brings the moment, sends what is due, and writes the facts down.
 
 use thiserror::Error;
 use troupe_protocol::AgentId;
-use troupe_protocol::tree::Caller;
+use troupe_protocol::tree::{Caller, End, Fact, Keepsake};
 
 /// Each ping costs the watched agent a request to its model.
 pub(crate) const INTERVAL_MIN_S: u64 = 30;
@@ -43,13 +46,12 @@ struct Timer {
     due_ms: i64,
 }
 
-/// A timer that runs now.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Started {
-    pub interval_s: u64,
-    pub message: String,
-    /// It took the place of an earlier one.
-    pub replaced: bool,
+/// Whether a timer is the caller's first for an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    Free,
+    /// It takes the place of an earlier one.
+    Taken,
 }
 
 /// A message that is to be sent now.
@@ -74,63 +76,83 @@ pub(crate) enum Unfit {
 }
 
 impl Watchdogs {
-    /// Sets up a timer, or puts another in the place of the caller's one for this agent.
-    pub(crate) fn start(
-        &mut self,
-        by: Caller,
-        target: AgentId,
-        interval_s: u64,
-        message: String,
-        now_ms: i64,
-    ) -> Result<Started, Unfit> {
-        fits(interval_s, &message)?;
-        let old = self.position(by, target);
-        if old.is_none() && self.timers.len() >= WATCHDOGS_MAX {
-            return Err(Unfit::TooMany);
-        }
-        let timer = Timer::new(by, target, interval_s, message.clone(), now_ms);
-        match old {
-            Some(at) => self.timers[at] = timer,
-            None => self.timers.push(timer),
-        }
-        Ok(Started {
-            interval_s,
-            message,
-            replaced: old.is_some(),
-        })
-    }
-
-    /// Ends a timer. Returns whether there was one.
-    pub(crate) fn cancel(&mut self, by: Caller, target: AgentId) -> bool {
-        let found = self.position(by, target);
-        if let Some(at) = found {
-            self.timers.remove(at);
-        }
-        found.is_some()
-    }
-
-    /// Takes back a timer that a log speaks of. Logs may be older than today's bounds, so it
-    /// is made to fit; one too many is left out.
-    pub(crate) fn restore(
-        &mut self,
+    /// Tells whether a caller may set up a timer for an agent.
+    pub(crate) fn check(
+        &self,
         by: Caller,
         target: AgentId,
         interval_s: u64,
         message: &str,
-        now_ms: i64,
-    ) {
+    ) -> Result<Place, Unfit> {
+        fits(interval_s, message)?;
+        match self.position(by, target) {
+            Some(_) => Ok(Place::Taken),
+            None if self.timers.len() >= WATCHDOGS_MAX => Err(Unfit::TooMany),
+            None => Ok(Place::Free),
+        }
+    }
+
+    pub(crate) fn is_set(&self, by: Caller, target: AgentId) -> bool {
+        self.position(by, target).is_some()
+    }
+
+    /// Follows a fact of the tree. Timers change by nothing else, so a restart that reads the
+    /// same facts has the same timers.
+    pub(crate) fn fold(&mut self, fact: &Fact, now_ms: i64) {
+        match fact {
+            Fact::Kept(Keepsake::Watchdog {
+                by,
+                target,
+                interval_s,
+                message,
+            }) => self.set(*by, *target, *interval_s, message, now_ms),
+            Fact::Kept(Keepsake::WatchdogOff { by, target }) => {
+                if let Some(at) = self.position(*by, *target) {
+                    self.timers.remove(at);
+                }
+            }
+            // Whoever was stopped is asked nothing, and asks nobody, until it is told to.
+            Fact::Ended {
+                agent,
+                end: End::Cancelled { .. },
+                ..
+            }
+            | Fact::Halted {
+                agent,
+                end: End::Cancelled { .. },
+            }
+            | Fact::Shut { agent }
+            | Fact::Pruned { agent } => self.forget(*agent),
+            Fact::Rooted { .. }
+            | Fact::Born(_)
+            | Fact::Sent { .. }
+            | Fact::Started { .. }
+            | Fact::Took { .. }
+            | Fact::Ended { .. }
+            | Fact::Halted { .. }
+            | Fact::Withdrawn { .. }
+            | Fact::Consumed { .. }
+            | Fact::StopAsked { .. }
+            | Fact::Reopened { .. }
+            | Fact::Released { .. }
+            | Fact::Kept(Keepsake::Note { .. } | Keepsake::Name { .. }) => {}
+        }
+    }
+
+    /// Logs may be older than today's bounds, so a timer is made to fit. None is left out:
+    /// each was let in when it was set up.
+    fn set(&mut self, by: Caller, target: AgentId, interval_s: u64, message: &str, now_ms: i64) {
         let interval_s = interval_s.clamp(INTERVAL_MIN_S, INTERVAL_MAX_S);
         let message = message.chars().take(MESSAGE_CHARS_MAX).collect();
         let timer = Timer::new(by, target, interval_s, message, now_ms);
         match self.position(by, target) {
             Some(at) => self.timers[at] = timer,
-            None if self.timers.len() < WATCHDOGS_MAX => self.timers.push(timer),
-            None => {}
+            None => self.timers.push(timer),
         }
     }
 
-    /// Drops the timers of an agent that is gone, and those that watch it.
-    pub(crate) fn forget(&mut self, agent: AgentId) {
+    /// Drops the timers of an agent, and those that watch it.
+    fn forget(&mut self, agent: AgentId) {
         self.timers
             .retain(|timer| timer.target != agent && timer.by != Caller::Agent(agent));
     }

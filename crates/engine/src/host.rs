@@ -270,8 +270,8 @@ pub enum Order {
     Tell(EventMsg),
     /// Take what a person said to one of its calls. Ignored if the call no longer asks.
     Answer { call_id: CallId, word: Word },
-    /// Do what a client would ask for.
-    Operate(Op),
+    /// Do what a client would ask for with this submission.
+    Operate { submission: SubmissionId, op: Op },
 }
 
 /// What a session is doing, for whoever looks.

@@ -52,6 +52,22 @@ impl AgentMessage {
             metadata: None,
         }
     }
+
+    /// Returns what it says, if that is all in words.
+    pub fn words(&self) -> Option<String> {
+        let texts: Option<Vec<&str>> = self
+            .items
+            .iter()
+            .map(|item| match item {
+                UserInput::Text { text, .. } => Some(text.as_str()),
+                UserInput::Image { .. }
+                | UserInput::LocalImage { .. }
+                | UserInput::Skill { .. }
+                | UserInput::Mention { .. } => None,
+            })
+            .collect();
+        Some(texts?.join("\n"))
+    }
 }
 
 /// Marks a message that the engine wrote for a child that ended.
@@ -143,6 +159,9 @@ pub enum Fact {
     StopAsked {
         agent: AgentId,
         stop: StopOrder,
+        /// Why, in the words of whoever asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<String>,
     },
     Shut {
         agent: AgentId,
@@ -169,6 +188,12 @@ pub enum Keepsake {
         agent: AgentId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         note: Option<String>,
+    },
+    /// The name that somebody gave to an agent's conversation; absent when it was cleared.
+    Name {
+        agent: AgentId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
     },
     /// A timer that writes to `target` on behalf of `by`.
     Watchdog {

@@ -7,7 +7,7 @@ use troupe_engine::{Doing, Pulse};
 use troupe_protocol::agent::{AgentOrigin, AgentStatus};
 use troupe_protocol::result::TaskResult;
 use troupe_protocol::spawn::SpawnSpec;
-use troupe_protocol::tree::MessageId;
+use troupe_protocol::tree::{AgentMessage, MessageId};
 use troupe_protocol::usage::TokenUsage;
 use troupe_protocol::{AgentId, SessionId, SubmissionId};
 use troupe_tools::Claim;
@@ -29,6 +29,8 @@ pub struct AgentView {
     /// How it was made; none for the root.
     pub spec: Option<Arc<SpawnSpec>>,
     pub note: Option<String>,
+    /// What its conversation is called, if somebody gave it a name.
+    pub name: Option<String>,
     pub status: Status,
     /// The beginning of the last message or the error, in one line.
     pub preview: Option<String>,
@@ -98,8 +100,18 @@ pub struct Waited {
     pub finished: Vec<Finished>,
     /// The others that were waited for.
     pub unfinished: Vec<AgentView>,
+    /// What those wrote that were waited for. Empty in an answer that ended by mail which the
+    /// caller has been handed already, and reads next.
+    pub mail: Vec<Heard>,
     /// To be given to the tool's output: it marks the callbacks as delivered.
     pub claim: Option<Claim>,
+}
+
+/// A message that a wait brings.
+#[derive(Debug, Clone)]
+pub struct Heard {
+    pub from: AgentView,
+    pub message: AgentMessage,
 }
 
 #[derive(Debug, Clone)]

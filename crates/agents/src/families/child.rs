@@ -1,6 +1,6 @@
 //! A child in the hands of the one who made it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 use troupe_protocol::tree::Caller;
@@ -51,8 +51,8 @@ impl Cancelled {
     }
 }
 
-/// Cancels an agent and all below it, and stays until its task has ended: only then is it
-/// known whether the cancel or the end came first.
+/// Cancels an agent and all below it, and stays until every task that it touched has ended:
+/// only then is it known whether the cancel or the end came first.
 pub(super) async fn cancel(
     desk: &Desk,
     child: AgentView,
@@ -61,19 +61,27 @@ pub(super) async fn cancel(
 ) -> Result<Cancelled, Trouble> {
     let address = child.session.to_string();
     let stopped = desk.cancel(&address, note).await?;
-    let mut touched = stopped.touched.iter();
-    if !touched.any(|planned| planned.view.agent == child.agent) {
+    if stopped.touched.is_empty() {
         return Ok(Cancelled::WasDone(child));
     }
     // Waited for as a bystander: a wait of the caller's own would give up its slot, and claim
     // a result that this answer does not carry.
-    let on = Targets::Addresses(vec![address.clone()]);
     let bystander = desk.agents().user();
-    bystander.wait(on, CANCEL_WAIT, stop).await?;
+    let until = Instant::now() + CANCEL_WAIT;
+    let mut statuses = Vec::with_capacity(stopped.touched.len());
+    for planned in &stopped.touched {
+        let touched = planned.view.session.to_string();
+        let left = until.saturating_duration_since(Instant::now());
+        let on = Targets::Addresses(vec![touched.clone()]);
+        bystander.wait(on, left, stop).await?;
+        statuses.push(bystander.view(&touched).await?.status);
+    }
     let view = desk.view(&address).await?;
-    Ok(match view.status {
-        Status::Cancelled => Cancelled::Now(view),
-        status if status.is_final() => Cancelled::WasDone(view),
-        _ => Cancelled::Soon(view),
+    Ok(if statuses.iter().any(|status| !status.is_final()) {
+        Cancelled::Soon(view)
+    } else if statuses.contains(&Status::Cancelled) {
+        Cancelled::Now(view)
+    } else {
+        Cancelled::WasDone(view)
     })
 }

@@ -45,6 +45,7 @@ pub(super) fn view(number: u32, status: Status) -> AgentView {
         origin: Some(AgentOrigin::Spawn),
         spec: Some(Arc::new(spec())),
         note: None,
+        name: None,
         status,
         preview: None,
         since_ms: NOW_MS - 60_000,

@@ -133,24 +133,15 @@ impl Supervisor {
 
     /// Hands over what joins a running task.
     fn poke(&mut self, agent: AgentId) {
-        let Some(node) = self.tree.get(agent) else {
-            return;
-        };
-        let joining: Vec<MessageId> = node
-            .inbox
-            .iter()
-            .filter(|envelope| envelope.kind.joins_task())
-            .map(|envelope| envelope.id)
-            .collect();
+        let joining = self.tree.joining(agent).into_iter();
         let mail = joining
-            .into_iter()
             .map(|message| (message, self.mail_of(message)))
             .collect();
         self.give(agent, Order::Mail(mail));
     }
 
     /// Returns what a message says. Its words may be missing only if its line was damaged.
-    fn mail_of(&self, message: MessageId) -> AgentMessage {
+    pub(super) fn mail_of(&self, message: MessageId) -> AgentMessage {
         let lost = || {
             AgentMessage::text(
                 "[a message for you could not be read from the log; ask its sender for it]",

@@ -21,7 +21,7 @@ use crate::roles::Role;
 use crate::supervisor::arrivals::Arrivals;
 use crate::supervisor::member::OpenSession;
 use crate::supervisor::steps::Ticket;
-use crate::tree::command::{Spawner, Urgency};
+use crate::tree::command::{Spawner, Until, Urgency};
 use crate::tree::effect::WaitEnd;
 use crate::tree::id::WaitId;
 
@@ -119,6 +119,15 @@ pub(crate) enum SessionReport {
     Unattended,
 }
 
+/// What is waited for, and for how long.
+#[derive(Debug)]
+pub(crate) struct Wait {
+    pub on: Targets,
+    pub until: Until,
+    pub time: Duration,
+    pub stop: CancellationToken,
+}
+
 type Reply<T> = oneshot::Sender<Result<T, Trouble>>;
 
 /// What a desk asks.
@@ -139,9 +148,7 @@ pub(crate) enum Request {
     },
     Wait {
         caller: Caller,
-        on: Targets,
-        time: Duration,
-        stop: CancellationToken,
+        wait: Wait,
         reply: Reply<Waited>,
     },
     Stop {

@@ -26,6 +26,8 @@ pub(super) struct Contents {
     pub spec: Option<Arc<SpawnSpec>>,
     pub message: Option<AgentMessage>,
     pub result: Option<TaskResult>,
+    /// Why agents are stopped, in somebody's words.
+    pub note: Option<String>,
 }
 
 impl Contents {
@@ -56,7 +58,9 @@ impl Supervisor {
             message: None,
             result: None,
         };
-        match &line.record.fact {
+        let now = self.now().0;
+        self.watchdogs.fold(&line.record.fact, now);
+        match &mut line.record.fact {
             Fact::Born(birth) => {
                 self.births
                     .note(birth, self.tree.task_in_flight(birth.parent));
@@ -78,7 +82,8 @@ impl Supervisor {
                     .result
                     .take()
                     .or_else(|| self.salvaged.remove(&agent));
-                let result = self.result_of(agent, &task, end, seen);
+                let note = contents.note.as_ref();
+                let result = self.result_of(agent, &task, end, seen, note);
                 if let Some(Callback { id, target }) = callback {
                     let message = self.callback_message(agent, target, &result);
                     line.message = self.keep_mail(id, Some(message));
@@ -96,13 +101,19 @@ impl Supervisor {
                     self.mail.remove(message);
                 }
             }
-            Fact::Shut { agent } | Fact::Pruned { agent } => self.watchdogs.forget(*agent),
+            Fact::StopAsked { agent, note, .. } => {
+                note.clone_from(&contents.note);
+                if let Some(member) = self.members.get_mut(agent) {
+                    member.stop_note.clone_from(note);
+                }
+            }
             Fact::Rooted { .. }
             | Fact::Halted { .. }
             | Fact::Withdrawn { .. }
-            | Fact::StopAsked { .. }
+            | Fact::Shut { .. }
             | Fact::Reopened { .. }
             | Fact::Released { .. }
+            | Fact::Pruned { .. }
             | Fact::Kept(_) => {}
         }
         RolloutRecord::Agent(Box::new(line))
@@ -126,6 +137,7 @@ impl Supervisor {
         task: &SubmissionId,
         end: End,
         seen: Option<TaskResult>,
+        note: Option<&String>,
     ) -> TaskResult {
         let node = self.tree.get(agent);
         let now = self.now().0;
@@ -142,9 +154,12 @@ impl Supervisor {
             },
         });
         result.stop = match (end, result.stop) {
-            (End::Cancelled { .. }, _) => StopReason::Cancelled {
-                note: self.members.get(&agent).and_then(|m| m.stop_note.clone()),
-            },
+            (End::Cancelled { .. }, _) => {
+                let asked = self.members.get(&agent).and_then(|m| m.stop_note.as_ref());
+                // One that had not begun ends with the request itself.
+                let note = asked.or(note).cloned();
+                StopReason::Cancelled { note }
+            }
             (
                 End::Interrupted {
                     why: Interruption::Crash,

@@ -56,7 +56,10 @@ impl Supervisor {
             return;
         };
         if let (false, Some(note)) = (member.has_log, member.note.clone()) {
-            orders.push_front(Order::Operate(Op::SetThreadNote { note }));
+            orders.push_front(Order::Operate {
+                submission: SubmissionId::default(),
+                op: Op::SetThreadNote { note },
+            });
         }
         let agents = self.shared.agents();
         let membership = Arc::new(Membership::new(agents.clone(), agent));
@@ -206,7 +209,7 @@ impl Supervisor {
             return;
         };
         if let Presence::Present(present) = &member.presence {
-            present.orders.give(Order::Operate(Op::Shutdown));
+            present.orders.give(shutdown());
             member.presence = Presence::Leaving(VecDeque::new());
             member.last_result = None;
         }
@@ -239,7 +242,7 @@ impl Supervisor {
     pub(super) fn drop_all_sessions(&mut self) {
         for member in self.members.values_mut() {
             if let Presence::Present(present) = &mut member.presence {
-                present.orders.give(Order::Operate(Op::Shutdown));
+                present.orders.give(shutdown());
                 member.presence = Presence::Leaving(VecDeque::new());
             } else if let Presence::Loading(_) = member.presence {
                 member.presence = Presence::Absent;
@@ -300,6 +303,13 @@ async fn open(deps: Deps, request: ConfigureSession) -> Result<OpenSession, Stri
             EventMsg::Error(error) => return Err(error.message.clone()),
             _ => {}
         }
+    }
+}
+
+fn shutdown() -> Order {
+    Order::Operate {
+        submission: SubmissionId::default(),
+        op: Op::Shutdown,
     }
 }
 

@@ -17,6 +17,8 @@ pub(super) struct Member {
     /// Whether it has a log; without one the session begins anew.
     pub has_log: bool,
     pub note: Option<String>,
+    /// What its conversation is called, if somebody gave it a name.
+    pub name: Option<String>,
     /// The beginning of the last message or the error, in one line.
     pub preview: Option<String>,
     /// Of the last ended task, as long as the session is in memory.
@@ -69,6 +71,7 @@ impl Member {
             presence: Presence::Absent,
             has_log: false,
             note: None,
+            name: None,
             preview: None,
             last_result: None,
             reasoning_header: None,

@@ -9,7 +9,7 @@ use troupe_protocol::{AgentId, SubmissionId};
 use super::Supervisor;
 use super::steps::Step;
 use crate::desk::AgentView;
-use crate::tree::effect::Notice;
+use crate::tree::effect::{Notice, Stint, StintTask};
 use crate::tree::inbox::Depth;
 use crate::tree::status::Status;
 
@@ -17,7 +17,17 @@ impl Supervisor {
     pub(super) fn notify(&mut self, notice: Notice) {
         match notice {
             Notice::Created { agent } => self.created(agent),
-            Notice::Status { agent, status } => self.status_changed(agent, status),
+            Notice::Status {
+                agent,
+                status,
+                stint,
+            } => self.status_changed(agent, status, stint),
+            Notice::Reopened { agent, status } => {
+                self.tell_life(agent, status);
+            }
+            Notice::ChildrenCancelled { parent, children } => {
+                self.children_cancelled(parent, &children);
+            }
             Notice::Deleted { agent } => {
                 if let Some(session_id) = self.tree.get(agent).map(|node| node.session) {
                     let deleted = SubagentLifecycle::Deleted {
@@ -41,14 +51,32 @@ impl Supervisor {
             status: Status::PendingInit,
             ..view
         };
-        if let Some(message) = birth_text(&born) {
+        let stint = Stint {
+            elapsed_ms: 0,
+            task: StintTask::First,
+        };
+        if let Some(message) = birth_text(&born, stint) {
             self.background(&born, message, false);
         }
     }
 
-    fn status_changed(&mut self, agent: AgentId, status: Status) {
-        if agent == AgentId::ROOT {
+    fn status_changed(&mut self, agent: AgentId, status: Status, stint: Stint) {
+        // What it thought about belonged to the task before.
+        if let Some(member) = self.members.get_mut(&agent) {
+            member.reasoning_header = None;
+        }
+        let Some(view) = self.tell_life(agent, status) else {
             return;
+        };
+        if let Some(message) = background_text(&view, stint) {
+            self.background(&view, message, status.is_final());
+        }
+    }
+
+    /// Tells the root of an agent's status. The root's own is told by its tasks.
+    fn tell_life(&mut self, agent: AgentId, status: Status) -> Option<AgentView> {
+        if agent == AgentId::ROOT {
+            return None;
         }
         let view = AgentView {
             status,
@@ -60,8 +88,20 @@ impl Supervisor {
             status: view.wire_status(),
         };
         self.tell(AgentId::ROOT, vec![EventMsg::SubagentLifecycle(event)]);
-        if let Some(message) = background_text(&view) {
-            self.background(&view, message, status.is_final());
+        Some(view)
+    }
+
+    /// Tells a parent that its own interrupt has ended the sessions it made.
+    fn children_cancelled(&mut self, parent: AgentId, children: &[AgentId]) {
+        let mut members = children.iter().filter_map(|child| self.members.get(child));
+        if members.any(|member| member.spec.is_session()) {
+            let event = EventMsg::BackgroundEvent(BackgroundEvent {
+                message: "aborted all child sessions".to_owned(),
+                // The end of each is told when it is there.
+                is_final: false,
+                session_id: None,
+            });
+            self.tell(parent, vec![event]);
         }
     }
 
@@ -162,17 +202,17 @@ fn summary(view: &AgentView) -> SubagentSummary {
 }
 
 /// Returns the line that a parent reads when it has a new child.
-fn birth_text(view: &AgentView) -> Option<String> {
+fn birth_text(view: &AgentView, stint: Stint) -> Option<String> {
     let spec = view.spec.as_ref()?;
     if spec.is_session() {
         let (id, model) = (view.session, &spec.model);
         return Some(format!("spawned child session {id} with model {model}"));
     }
-    background_text(view)
+    background_text(view, stint)
 }
 
 /// Returns the line that a parent reads when the life of its child changes.
-fn background_text(view: &AgentView) -> Option<String> {
+fn background_text(view: &AgentView, stint: Stint) -> Option<String> {
     let spec = view.spec.as_ref()?;
     let id = view.session;
     if spec.is_session() {
@@ -193,7 +233,7 @@ fn background_text(view: &AgentView) -> Option<String> {
         Some(name) => format!("agent {}/{name} ({id})", spec.agent_type),
         None => format!("agent {} ({id})", spec.agent_type),
     };
-    let time = elapsed(view.now_ms - view.born_at_ms);
+    let time = elapsed(stint.elapsed_ms);
     let with_preview = |verb: &str| match &view.preview {
         Some(preview) => format!("{who} {verb} in {time}: {preview}"),
         None => format!("{who} {verb} in {time}"),
@@ -203,8 +243,11 @@ fn background_text(view: &AgentView) -> Option<String> {
         Status::Queued { position } => format!("{who} queued (position {position})"),
         Status::Running | Status::Waiting { .. } => format!("{who} running ({time})"),
         Status::Completed => match &spec.call_id {
-            Some(call) => with_preview(&format!("[{call}] completed")),
-            None => with_preview("completed"),
+            // The call asked for the first task alone.
+            Some(call) if stint.task == StintTask::First => {
+                with_preview(&format!("[{call}] completed"))
+            }
+            Some(_) | None => with_preview("completed"),
         },
         Status::Errored => with_preview("errored"),
         Status::BudgetExceeded => with_preview("ran out of its budget"),

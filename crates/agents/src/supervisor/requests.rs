@@ -1,8 +1,9 @@
 //! What desks ask.
 
 use troupe_engine::Order;
+use troupe_protocol::input::UserInput;
 use troupe_protocol::tree::{AgentMessage, Caller, Keepsake, MessageId, Sender};
-use troupe_protocol::{AgentId, Op};
+use troupe_protocol::{AgentId, Op, SubmissionId};
 
 use super::input::Request;
 use super::lines::Contents;
@@ -11,11 +12,11 @@ use crate::desk::{
     AgentView, NoteSet, Planned, Scope, Sent, StopRequest, Stopped, Trouble, WatchdogAction,
     WatchdogRequest, Watched,
 };
-use crate::tree::Refusal;
 use crate::tree::agent::Place;
-use crate::tree::command::{Command, Letter, Stop, StopMode, Urgency, What};
+use crate::tree::command::{Command, Form, Letter, Stop, Urgency, What};
 use crate::tree::effect::{Answer, Plan, Receipt};
-use crate::watchdog::Started;
+use crate::tree::{AddressError, Agent, Effect, Refusal};
+use crate::watchdog;
 
 /// Characters of a note.
 const NOTE_CHARS_MAX: usize = 500;
@@ -38,11 +39,9 @@ impl Supervisor {
             } => self.send(caller, &to, message, urgency, reply),
             Request::Wait {
                 caller,
-                on,
-                time,
-                stop,
+                wait,
                 reply,
-            } => self.wait(caller, on, time, stop, reply),
+            } => self.wait(caller, wait, reply),
             Request::Stop {
                 caller,
                 request,
@@ -111,12 +110,17 @@ impl Supervisor {
             Caller::User => Sender::User,
             Caller::Agent(agent) => Sender::Agent(agent),
         };
+        let form = match message.words() {
+            Some(_) => Form::Words,
+            None => Form::Parts,
+        };
         let outcome = self.resolve(caller, to).and_then(|to| {
             let letter = Letter {
                 from,
                 to,
                 message: id,
                 urgency,
+                form,
             };
             Ok((to, self.command(What::Send(letter))?))
         });
@@ -148,36 +152,49 @@ impl Supervisor {
             && !self.tree.memory().is_within(to, from)
             && let Some(sender) = self.tree.get(from)
         {
-            let mark = format!("[message from agent {from}, {}]", sender.path);
-            message
-                .items
-                .insert(0, troupe_protocol::input::UserInput::text(mark));
+            message.items.insert(0, mark(sender));
         }
         message
     }
 
-    /// Sends a watchdog's message.
+    /// Returns the words of a message without saying who writes.
+    pub(super) fn unmarked(&self, from: AgentId, mut message: AgentMessage) -> AgentMessage {
+        let mark = self.tree.get(from).map(mark);
+        if mark.is_some() && message.items.first() == mark.as_ref() {
+            message.items.remove(0);
+        }
+        message
+    }
+
+    /// Sends a watchdog's message. A timer that will never reach its agent again ends.
     pub(super) fn send_ping(&mut self, by: Caller, to: AgentId, text: String) {
         let letter = Letter {
             from: Sender::Watchdog(by.log()),
             to,
             message: MessageId(self.shared.ids.session().0),
             urgency: Urgency::Regular,
+            form: Form::Words,
         };
-        let Ok(effects) = self.command(What::Send(letter)) else {
-            return;
-        };
-        let is_dead = |effect: &crate::tree::Effect| {
+        let is_dead = |effect: &Effect| {
             matches!(
                 effect,
-                crate::tree::Effect::Answer(Answer::Receipt(Receipt::Dead { .. }))
+                Effect::Answer(Answer::Receipt(Receipt::Dead { .. }))
             )
         };
-        if effects.iter().any(is_dead) {
-            self.watchdogs.cancel(by, to);
-            return;
+        match self.command(What::Send(letter)) {
+            Ok(effects) if effects.iter().any(is_dead) => self.end_watchdog(by, to),
+            Ok(effects) => self.perform(effects, Contents::saying(text)),
+            Err(Trouble::Refused(Refusal::OutsideSubtree { .. } | Refusal::Unknown(_))) => {
+                self.end_watchdog(by, to);
+            }
+            // Its inbox is full, or it rests: another time.
+            Err(_) => {}
         }
-        self.perform(effects, Contents::saying(text));
+    }
+
+    fn end_watchdog(&mut self, by: Caller, target: AgentId) {
+        let keepsake = Keepsake::WatchdogOff { by, target };
+        self.drive(What::Keep { by, keepsake });
     }
 
     fn stop(
@@ -186,44 +203,31 @@ impl Supervisor {
         request: StopRequest,
         reply: tokio::sync::oneshot::Sender<Result<Stopped, Trouble>>,
     ) {
-        let mut unknown = Vec::new();
-        let mut targets = Vec::new();
-        for target in request.targets {
-            match self.resolve(caller, &target) {
-                Ok(agent) => targets.push(agent),
-                Err(_) => unknown.push(target),
-            }
-        }
+        let (targets, unknown) = match self.resolve_all(caller, &request.targets) {
+            Ok(resolved) => resolved,
+            Err(trouble) => return answer(reply, Err(trouble)),
+        };
+        let targets: Vec<AgentId> = targets.into_iter().map(|(_, agent)| agent).collect();
         let stop = Stop {
             by: caller,
             verb: request.verb,
-            targets: targets.clone(),
+            targets,
             mode: request.mode,
         };
         let before = self.views();
         match self.command(What::Stop(stop)) {
             Err(trouble) => answer(reply, Err(trouble)),
             Ok(effects) => {
-                if request.mode == StopMode::Act && request.note.is_some() {
-                    self.note_stop(&targets, request.note.as_deref());
-                }
-                self.perform_and_answer(effects, Contents::default(), move |_, told| {
+                let contents = Contents {
+                    note: request.note,
+                    ..Contents::default()
+                };
+                self.perform_and_answer(effects, contents, move |_, told| {
                     let Answer::Plan(plan) = told else {
                         return;
                     };
                     answer(reply, Ok(stopped(&plan, &before, unknown)));
                 });
-            }
-        }
-    }
-
-    /// Keeps somebody's words about why agents are stopped, for their results.
-    fn note_stop(&mut self, targets: &[AgentId], note: Option<&str>) {
-        for target in targets {
-            for agent in self.tree.memory().subtree(*target) {
-                if let Some(member) = self.members.get_mut(&agent) {
-                    member.stop_note = note.map(str::to_owned);
-                }
             }
         }
     }
@@ -251,7 +255,7 @@ impl Supervisor {
     fn list(&self, caller: Caller, scope: Scope, closed: bool) -> Vec<AgentView> {
         let me = caller.log();
         let memory = self.tree.memory();
-        let wanted = |agent: &crate::tree::Agent| match scope {
+        let wanted = |agent: &Agent| match scope {
             Scope::Children => agent.parent == Some(me),
             Scope::Descendants => agent.id != me && memory.is_within(agent.id, me),
             Scope::All => agent.id != AgentId::ROOT,
@@ -275,15 +279,15 @@ impl Supervisor {
             return Err(Refusal::OutsideSubtree { verb: "annotate" }.into());
         }
         let note = normalised(note);
-        self.keep_note(caller, agent, note.clone())?;
         let submission_id = MessageId(self.shared.ids.session().0).task();
+        self.keep_note(caller, agent, note.clone(), submission_id.clone())?;
         Ok(NoteSet {
             submission_id,
             thread_note: note,
         })
     }
 
-    /// A name is the conversation's alone: the tree calls the agent by its path.
+    /// A name is the conversation's: the tree shows it, and calls the agent by its path.
     fn set_name(&mut self, caller: Caller, target: &str, name: String) -> Result<(), Trouble> {
         let agent = self.resolve(caller, target)?;
         let node = self.tree.get(agent);
@@ -291,7 +295,22 @@ impl Supervisor {
             let message = format!("agent {target} was pruned; only its result is left");
             return Err(Trouble::Invalid(message));
         }
-        self.give(agent, Order::Operate(Op::SetThreadName { name }));
+        let kept = normalised(&name);
+        let keepsake = Keepsake::Name {
+            agent,
+            name: kept.clone(),
+        };
+        let effects = self.command(What::Keep {
+            by: caller,
+            keepsake,
+        })?;
+        self.perform(effects, Contents::default());
+        if let Some(member) = self.members.get_mut(&agent) {
+            member.name = kept;
+        }
+        let submission = SubmissionId::default();
+        let op = Op::SetThreadName { name };
+        self.give(agent, Order::Operate { submission, op });
         Ok(())
     }
 
@@ -301,6 +320,7 @@ impl Supervisor {
         caller: Caller,
         agent: AgentId,
         note: Option<String>,
+        submission: SubmissionId,
     ) -> Result<(), Trouble> {
         let keepsake = Keepsake::Note {
             agent,
@@ -315,7 +335,8 @@ impl Supervisor {
             member.note.clone_from(&note);
         }
         let note = note.unwrap_or_default();
-        self.give(agent, Order::Operate(Op::SetThreadNote { note }));
+        let op = Op::SetThreadNote { note };
+        self.give(agent, Order::Operate { submission, op });
         Ok(())
     }
 
@@ -325,18 +346,17 @@ impl Supervisor {
         target: &str,
         request: WatchdogRequest,
     ) -> Result<Watched, Trouble> {
-        let agent = self.resolve(caller, target)?;
-        let (by, target) = (caller, agent);
+        let (by, target) = (caller, self.resolve(caller, target)?);
         let (keepsake, watched) = match request {
             WatchdogRequest::Cancel => {
-                let action = if self.watchdogs.cancel(by, target) {
+                let action = if self.watchdogs.is_set(by, target) {
                     WatchdogAction::Canceled
                 } else {
                     WatchdogAction::NotFound
                 };
                 let keepsake = Keepsake::WatchdogOff { by, target };
                 let watched = Watched {
-                    agent,
+                    agent: target,
                     interval_s: 0,
                     message: String::new(),
                     action,
@@ -347,19 +367,14 @@ impl Supervisor {
                 interval_s,
                 message,
             } => {
-                let now = self.now().0;
-                let Started {
-                    interval_s,
-                    message,
-                    replaced,
-                } = self
+                self.must_be_watchable(target)?;
+                let place = self
                     .watchdogs
-                    .start(by, target, interval_s, message, now)
+                    .check(by, target, interval_s, &message)
                     .map_err(|problem| Trouble::Invalid(problem.to_string()))?;
-                let action = if replaced {
-                    WatchdogAction::Replaced
-                } else {
-                    WatchdogAction::Started
+                let action = match place {
+                    watchdog::Place::Taken => WatchdogAction::Replaced,
+                    watchdog::Place::Free => WatchdogAction::Started,
                 };
                 let keepsake = Keepsake::Watchdog {
                     by,
@@ -368,7 +383,7 @@ impl Supervisor {
                     message: message.clone(),
                 };
                 let watched = Watched {
-                    agent,
+                    agent: target,
                     interval_s,
                     message,
                     action,
@@ -386,12 +401,45 @@ impl Supervisor {
         Ok(watched)
     }
 
+    /// A timer for an agent that takes no input would never ring.
+    fn must_be_watchable(&self, target: AgentId) -> Result<(), Trouble> {
+        let node = self.tree.get(target);
+        if node.is_some_and(|node| node.place == Place::Pruned) {
+            let message = format!("agent {target} was pruned; only its result is left");
+            return Err(Trouble::Invalid(message));
+        }
+        if node.is_some_and(|node| node.lifecycle.is_shutdown()) {
+            return Err(Refusal::Closed(target).into());
+        }
+        Ok(())
+    }
+
     pub(super) fn resolve(&self, caller: Caller, text: &str) -> Result<AgentId, Trouble> {
         Ok(self.tree.resolve(caller.log(), text)?)
     }
 
+    /// Finds who is meant by each address, and tells apart the addresses that mean nobody.
+    /// One that could mean several is an error: to leave it out would be to act on less than
+    /// was asked.
+    pub(super) fn resolve_all(
+        &self,
+        caller: Caller,
+        addresses: &[String],
+    ) -> Result<(Vec<(String, AgentId)>, Vec<String>), Trouble> {
+        let mut known = Vec::new();
+        let mut unknown = Vec::new();
+        for address in addresses {
+            match self.resolve(caller, address) {
+                Ok(agent) => known.push((address.clone(), agent)),
+                Err(Trouble::Address(AddressError::Unknown(_))) => unknown.push(address.clone()),
+                Err(trouble) => return Err(trouble),
+            }
+        }
+        Ok((known, unknown))
+    }
+
     /// Applies a command, unless the tree is ending or broken.
-    pub(super) fn command(&mut self, what: What) -> Result<Vec<crate::tree::Effect>, Trouble> {
+    pub(super) fn command(&mut self, what: What) -> Result<Vec<Effect>, Trouble> {
         match self.state {
             State::Running => {}
             State::Closing(_) => return Err(Trouble::Ended),
@@ -404,6 +452,13 @@ impl Supervisor {
         let at = self.now();
         Ok(self.tree.apply(Command { at, what })?)
     }
+}
+
+fn mark(sender: &Agent) -> UserInput {
+    UserInput::text(format!(
+        "[message from agent {}, {}]",
+        sender.id, sender.path
+    ))
 }
 
 fn stopped(plan: &Plan, before: &[AgentView], unknown: Vec<String>) -> Stopped {

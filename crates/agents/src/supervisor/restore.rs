@@ -17,7 +17,7 @@ use super::lines::Contents;
 use super::member::Member;
 use super::{Supervisor, views};
 use crate::tree::Tree;
-use crate::tree::command::{Letter, Urgency, What};
+use crate::tree::command::{Form, Letter, Urgency, What};
 use crate::tree::lifecycle::{End, Interruption, Lifecycle};
 
 /// What an agent is told when it is to go on after the engine had stopped.
@@ -34,7 +34,10 @@ struct Story {
     known: HashSet<u64>,
     specs: BTreeMap<AgentId, SpawnSpec>,
     mail: HashMap<MessageId, AgentMessage>,
-    keepsakes: Vec<(u64, Keepsake)>,
+    notes: BTreeMap<AgentId, Option<String>>,
+    names: BTreeMap<AgentId, Option<String>>,
+    /// Why an agent was asked to stop last.
+    stop_notes: BTreeMap<AgentId, Option<String>>,
     results: HashMap<SessionId, Vec<TaskResult>>,
     /// Children that never got a log.
     unopened: Vec<SessionId>,
@@ -54,6 +57,11 @@ impl Supervisor {
         if !story.records.iter().any(is_rooted) {
             // The lines were those of another tree.
             return self.plant();
+        }
+        story.sort();
+        let now = self.now().0;
+        for record in &story.records {
+            self.watchdogs.fold(&record.fact, now);
         }
         let limits = self.shared.options.limits.clone();
         let (tree, misfits) = Tree::restore(limits, std::mem::take(&mut story.records));
@@ -108,6 +116,10 @@ impl Supervisor {
             };
             let mut member = Member::new(Arc::new(spec));
             member.has_log = !story.unopened.contains(&node.session);
+            member.note = story.notes.remove(&node.id).flatten();
+            member.name = story.names.remove(&node.id).flatten();
+            let asked = story.stop_notes.remove(&node.id).flatten();
+            member.stop_note = asked.filter(|_| node.stop.is_some());
             for result in story.results.remove(&node.session).unwrap_or_default() {
                 member.usage += result.evidence.usage;
                 member.preview = result.text().as_deref().map(views::preview);
@@ -126,32 +138,6 @@ impl Supervisor {
         for envelope in root.into_iter().flat_map(|root| root.inbox.iter()) {
             if let Some(message) = story.mail.remove(&envelope.id) {
                 self.mail.insert(envelope.id, message);
-            }
-        }
-        story.keepsakes.sort_by_key(|(order, _)| *order);
-        for (_, keepsake) in story.keepsakes {
-            self.recall(keepsake);
-        }
-    }
-
-    fn recall(&mut self, keepsake: Keepsake) {
-        let now = self.now().0;
-        match keepsake {
-            Keepsake::Note { agent, note } => {
-                if let Some(member) = self.members.get_mut(&agent) {
-                    member.note = note;
-                }
-            }
-            Keepsake::Watchdog {
-                by,
-                target,
-                interval_s,
-                message,
-            } => self
-                .watchdogs
-                .restore(by, target, interval_s, &message, now),
-            Keepsake::WatchdogOff { by, target } => {
-                self.watchdogs.cancel(by, target);
             }
         }
     }
@@ -199,6 +185,7 @@ impl Supervisor {
                 to,
                 message: MessageId(self.shared.ids.session().0),
                 urgency: Urgency::Regular,
+                form: Form::Words,
             };
             let Ok(effects) = self.command(What::Send(letter)) else {
                 continue;
@@ -275,10 +262,29 @@ impl Story {
                     results.push(*result);
                 }
             }
-            Fact::Kept(keepsake) => self.keepsakes.push((record.order, keepsake.clone())),
             _ => {}
         }
         self.records.push(record);
+    }
+
+    /// Puts the facts of all logs into their order, and reads from them what the last one of
+    /// its kind says.
+    fn sort(&mut self) {
+        self.records.sort_by_key(|record| record.order);
+        for record in &self.records {
+            match &record.fact {
+                Fact::Kept(Keepsake::Note { agent, note }) => {
+                    self.notes.insert(*agent, note.clone());
+                }
+                Fact::Kept(Keepsake::Name { agent, name }) => {
+                    self.names.insert(*agent, name.clone());
+                }
+                Fact::StopAsked { agent, note, .. } => {
+                    self.stop_notes.insert(*agent, note.clone());
+                }
+                _ => {}
+            }
+        }
     }
 
     fn keep(&mut self, id: MessageId, message: Option<Box<AgentMessage>>) {

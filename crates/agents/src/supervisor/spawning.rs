@@ -88,7 +88,7 @@ impl Supervisor {
                 items: request.items,
                 metadata: None,
             }),
-            result: None,
+            ..Contents::default()
         };
         Ok(Newborn {
             agent,

@@ -42,6 +42,7 @@ impl Supervisor {
             origin: node.genealogy.as_ref().map(|genealogy| genealogy.origin),
             spec: member.map(|member| Arc::clone(&member.spec)),
             note: member.and_then(|member| member.note.clone()),
+            name: member.and_then(|member| member.name.clone()),
             status: self.tree.status(agent),
             preview: member.and_then(|member| member.preview.clone()),
             since_ms: node.since.0,

@@ -8,18 +8,18 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use troupe_protocol::AgentId;
-use troupe_protocol::tree::Caller;
+use troupe_protocol::tree::{Caller, MailKind, MessageId, Sender};
 use troupe_tools::Claim;
 
-use super::input::Input;
+use super::input::{Input, Wait};
 use super::lines::Contents;
 use super::requests::answer;
 use super::{Supervisor, results};
-use crate::desk::{AgentView, Finished, Targets, Trouble, Waited};
-use crate::tree::Effect;
+use crate::desk::{AgentView, Finished, Heard, Targets, Trouble, Waited};
 use crate::tree::command::{WaitFor, What};
 use crate::tree::effect::{Answer, WaitAnswer, WaitEnd};
 use crate::tree::id::WaitId;
+use crate::tree::{Effect, Refusal};
 
 #[derive(Debug, Default)]
 pub(super) struct Waits(BTreeMap<WaitId, Open>);
@@ -47,12 +47,22 @@ impl Supervisor {
     pub(super) fn wait(
         &mut self,
         caller: Caller,
-        targets: Targets,
-        time: Duration,
-        stop: CancellationToken,
+        wait: Wait,
         reply: oneshot::Sender<Result<Waited, Trouble>>,
     ) {
-        let (on, unknown) = self.wait_targets(caller, &targets);
+        let Wait {
+            on: targets,
+            until,
+            time,
+            stop,
+        } = wait;
+        let (on, unknown) = match &targets {
+            Targets::AnyChild => (Vec::new(), Vec::new()),
+            Targets::Addresses(addresses) => match self.resolve_all(caller, addresses) {
+                Ok(resolved) => resolved,
+                Err(trouble) => return answer(reply, Err(trouble)),
+            },
+        };
         if on.is_empty() && !unknown.is_empty() {
             return answer(reply, Ok(nobody_known(unknown)));
         }
@@ -63,6 +73,7 @@ impl Supervisor {
         let what = What::Wait {
             by: caller,
             on: wait_for,
+            until,
         };
         let effects = match self.command(what) {
             Ok(effects) => effects,
@@ -89,25 +100,6 @@ impl Supervisor {
         self.perform(effects, Contents::default());
     }
 
-    fn wait_targets(
-        &self,
-        caller: Caller,
-        targets: &Targets,
-    ) -> (Vec<(String, AgentId)>, Vec<String>) {
-        let Targets::Addresses(addresses) = targets else {
-            return (Vec::new(), Vec::new());
-        };
-        let mut on = Vec::new();
-        let mut unknown = Vec::new();
-        for address in addresses {
-            match self.resolve(caller, address) {
-                Ok(agent) => on.push((address.clone(), agent)),
-                Err(_) => unknown.push(address.clone()),
-            }
-        }
-        (on, unknown)
-    }
-
     fn time_wait(
         &self,
         wait: WaitId,
@@ -127,7 +119,9 @@ impl Supervisor {
     pub(super) fn wait_over(&mut self, wait: WaitId, why: WaitEnd) {
         let what = match why {
             WaitEnd::TimedOut => What::TimeOut { wait },
-            WaitEnd::Stopped | WaitEnd::Final => What::StopWaiting { wait },
+            WaitEnd::Stopped | WaitEnd::Final | WaitEnd::Mail | WaitEnd::Exhausted => {
+                What::StopWaiting { wait }
+            }
         };
         match self.command(what) {
             Ok(effects) => self.perform(effects, Contents::default()),
@@ -144,7 +138,11 @@ impl Supervisor {
         let Some(open) = self.waits.0.remove(&wait) else {
             return;
         };
-        let delivers = told.finals.iter().any(|told| !told.delivers.is_empty());
+        if told.end == WaitEnd::Exhausted {
+            return answer(open.reply, Err(Refusal::NothingToWaitFor.into()));
+        }
+        let tells = told.finals.iter().any(|told| !told.delivers.is_empty());
+        let delivers = tells || !told.mail.is_empty();
         let mut finished: Vec<Finished> = told
             .finals
             .iter()
@@ -183,9 +181,29 @@ impl Supervisor {
             end,
             finished,
             unfinished: waited_for.into_iter().map(|id| self.view(id)).collect(),
+            mail: self.heard(open.waiter, &told.mail),
             claim: delivers.then_some(Claim(wait.0)),
         };
         self.answer_with_results(waited, open.reply);
+    }
+
+    /// Returns messages that a wait delivers, as they were sent.
+    fn heard(&self, waiter: AgentId, messages: &[MessageId]) -> Vec<Heard> {
+        let Some(node) = self.tree.get(waiter) else {
+            return Vec::new();
+        };
+        let envelopes = messages.iter().filter_map(|id| node.inbox.find(*id));
+        envelopes
+            .filter_map(|envelope| match envelope.kind {
+                MailKind::Regular {
+                    from: Sender::Agent(from),
+                } => Some(Heard {
+                    from: self.view(from),
+                    message: self.unmarked(from, self.mail_of(envelope.id)),
+                }),
+                _ => None,
+            })
+            .collect()
     }
 
     fn children_at_work(&self, parent: AgentId, ended: &[AgentId]) -> Vec<AgentId> {
@@ -249,6 +267,7 @@ fn nobody_known(unknown: Vec<String>) -> Waited {
         end: WaitEnd::Final,
         finished: unknown.into_iter().map(never_was).collect(),
         unfinished: Vec::new(),
+        mail: Vec::new(),
         claim: None,
     }
 }

@@ -5,6 +5,7 @@ use troupe_protocol::{AgentId, SessionId};
 use super::id::{MessageId, TimeMs};
 use super::inbox::{Inbox, TakeCallbacks};
 use super::lifecycle::Lifecycle;
+use super::news::News;
 
 pub use troupe_protocol::tree::{
     Bond, CallbackMode, Genealogy, OnParentInterrupt, Reach, SpawnPoint, StopOrder,
@@ -27,7 +28,14 @@ pub struct Agent {
     pub lifecycle: Lifecycle,
     /// When the lifecycle changed last.
     pub since: TimeMs,
+    /// When it had changed last before the agent was closed.
+    pub open_since: TimeMs,
+    /// Tasks so far, with those that ended before they began.
+    pub tasks: u32,
+    /// When the last of them began; the birth before the first.
+    pub task_since: TimeMs,
     pub inbox: Inbox,
+    pub news: News,
     /// A stop that the running task has not answered yet.
     pub stop: Option<StopOrder>,
     pub place: Place,

@@ -23,6 +23,7 @@ pub enum What {
     Wait {
         by: Caller,
         on: WaitFor,
+        until: Until,
     },
     /// A wait's time is up.
     TimeOut {
@@ -110,6 +111,16 @@ pub struct Letter {
     pub to: AgentId,
     pub message: MessageId,
     pub urgency: Urgency,
+    pub form: Form,
+}
+
+/// How a message can be brought to its recipient.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Also within the answer of a wait.
+    Words,
+    /// It has pictures or the like, which only a message of its own can bring.
+    Parts,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,6 +135,14 @@ pub enum WaitFor {
     Agents(Vec<AgentId>),
     /// Whichever child of the caller has, or will have, something to tell first.
     AnyChild,
+}
+
+/// What is worth the end of a wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Until {
+    End,
+    /// One of those that are waited for has ended, or writes to the waiter.
+    EndOrMail,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

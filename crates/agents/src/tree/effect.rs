@@ -69,11 +69,38 @@ pub enum Notice {
     Created { agent: AgentId },
     /// `subagent_lifecycle`, status; with it `background_event`, final or not by the
     /// status.
-    Status { agent: AgentId, status: Status },
+    Status {
+        agent: AgentId,
+        status: Status,
+        stint: Stint,
+    },
+    /// A closed or pruned agent is back, as it stood before. `subagent_lifecycle`, status;
+    /// nothing has ended, so no `background_event`.
+    Reopened { agent: AgentId, status: Status },
+    /// `background_event`: an interrupted task took these children along.
+    ChildrenCancelled {
+        parent: AgentId,
+        children: Vec<AgentId>,
+    },
     /// `subagent_lifecycle`, deleted.
     Deleted { agent: AgentId },
     /// `agent_inbox`.
     Inbox { agent: AgentId, depth: Depth },
+}
+
+/// The task that a status is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stint {
+    /// Since it began; since the birth for a first one that did not begin yet.
+    pub elapsed_ms: i64,
+    pub task: StintTask,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StintTask {
+    /// What the agent was made for.
+    First,
+    Later,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -128,13 +155,20 @@ pub enum DeadWhy {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitAnswer {
     pub end: WaitEnd,
-    /// Who had reached a final status at that moment, in the order of the request.
+    /// Who had reached a final status at that moment, in the order of the request; of any
+    /// child the ends that were news, in their order.
     pub finals: Vec<Final>,
+    /// Messages that this answer delivers; consumed by `Report::WaitTaken`.
+    pub mail: Vec<MessageId>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitEnd {
     Final,
+    /// Somebody who was waited for has written.
+    Mail,
+    /// No child is at work any more, and others told what there was.
+    Exhausted,
     TimedOut,
     Stopped,
 }
@@ -143,9 +177,10 @@ pub enum WaitEnd {
 pub struct Final {
     pub agent: AgentId,
     pub status: Status,
-    /// The last ended task, whose result record has the text.
+    /// The ended task, whose result record has the text.
     pub task: Option<SubmissionId>,
-    /// The callbacks that this answer delivers; consumed by `Report::WaitTaken`.
+    /// The news that this answer delivers, with their callbacks; consumed by
+    /// `Report::WaitTaken`.
     pub delivers: Vec<MessageId>,
 }
 

@@ -75,6 +75,14 @@ impl Inbox {
         self.regular.clear();
     }
 
+    /// Throws away what timers have sent: it would rouse whoever was stopped.
+    pub fn drop_pings(&mut self) {
+        self.regular.retain(|envelope| match envelope.kind {
+            MailKind::Regular { from } => !matches!(from, Sender::Watchdog(_)),
+            MailKind::Interrupt { .. } | MailKind::Callback { .. } => true,
+        });
+    }
+
     pub fn depth(&self) -> Depth {
         Depth {
             messages: self.regular.len() + self.callbacks.len(),

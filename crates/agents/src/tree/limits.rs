@@ -50,6 +50,10 @@ pub const SPAWN_WINDOW_MS: i64 = 60_000;
 /// refused. Callbacks are not counted: a result is never turned away.
 pub const INBOX_MESSAGES_MAX: usize = 256;
 
+/// Ends of children's tasks that are kept as news for one agent. With callbacks the inbox
+/// bounds nothing either; without them nobody may ever ask.
+pub const NEWS_MAX: usize = 4096;
+
 /// Sessions kept in memory if the configuration does not say otherwise.
 pub const RESIDENT_AGENTS_MAX: usize = 64;
 

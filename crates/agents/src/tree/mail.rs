@@ -11,21 +11,18 @@ use super::limits::INBOX_MESSAGES_MAX;
 use super::persist::Fact;
 use super::run::{Replacement, Stage};
 use super::status::Status;
+use super::wait::Brought;
 use super::{Out, Refusal, Tree};
 
 impl Tree {
     pub(super) fn send(&mut self, out: &mut Out, letter: Letter) -> Result<(), Refusal> {
-        let Letter {
-            from,
-            to,
-            message,
-            urgency,
-        } = letter;
+        let (to, message) = (letter.to, letter.message);
         self.may_send(&letter)?;
         if let Some(why) = self.dead(to)? {
             out.answer(Answer::Receipt(Receipt::Dead { why }));
             return Ok(());
         }
+        self.must_not_rouse(&letter)?;
         let inbox = &self.known(to)?.inbox;
         if inbox.find(message).is_none() {
             if inbox.bounded_len() >= INBOX_MESSAGES_MAX {
@@ -34,7 +31,7 @@ impl Tree {
                     limit: INBOX_MESSAGES_MAX,
                 });
             }
-            self.deliver(out, from, to, message, urgency);
+            self.deliver(out, &letter);
         }
         self.grant_slots(out);
         let receipt = self.receipt(to, message);
@@ -42,15 +39,23 @@ impl Tree {
         Ok(())
     }
 
-    fn deliver(
-        &mut self,
-        out: &mut Out,
-        from: Sender,
-        to: AgentId,
-        id: MessageId,
-        urgency: Urgency,
-    ) {
-        let kind = match urgency {
+    /// A timer reminds who is at work, or has come to an end by itself. Whoever was stopped
+    /// waits for somebody's word, else stopping would stop nothing.
+    fn must_not_rouse(&self, letter: &Letter) -> Result<(), Refusal> {
+        let Sender::Watchdog(_) = letter.from else {
+            return Ok(());
+        };
+        let node = self.known(letter.to)?;
+        if self.is_active(node.id) || node.lifecycle.takes_callbacks() {
+            Ok(())
+        } else {
+            Err(Refusal::Resting(node.id))
+        }
+    }
+
+    fn deliver(&mut self, out: &mut Out, letter: &Letter) {
+        let (from, to, id) = (letter.from, letter.to, letter.message);
+        let kind = match letter.urgency {
             Urgency::Interrupt => MailKind::Interrupt { from },
             Urgency::Regular => MailKind::Regular { from },
         };
@@ -60,9 +65,12 @@ impl Tree {
         };
         let envelope = Envelope { id, kind };
         self.record(out, log, Fact::Sent { to, envelope });
-        match urgency {
+        match letter.urgency {
             Urgency::Interrupt => self.replace_task(out, to),
-            Urgency::Regular => self.poke(out, to),
+            Urgency::Regular => match self.answer_wait_by_mail(out, letter) {
+                Brought::ByAnswer => {}
+                Brought::No => self.poke(out, to),
+            },
         }
         self.wake(out, to);
     }
@@ -135,12 +143,18 @@ impl Tree {
 
     /// Hands over the poke that a task missed because it was only starting.
     pub(super) fn poke_for_input(&self, out: &mut Out, agent: AgentId) {
-        if self
-            .memory
-            .get(agent)
-            .is_some_and(|node| node.inbox.has_input())
-        {
+        if !self.joining(agent).is_empty() {
             self.poke(out, agent);
         }
+    }
+
+    /// Returns the messages that a running task takes along at its next request. What the
+    /// answer of a wait brings it does not bring twice.
+    pub fn joining(&self, agent: AgentId) -> Vec<MessageId> {
+        let node = self.memory.get(agent);
+        let mail = node.into_iter().flat_map(|node| node.inbox.iter());
+        mail.filter(|mail| mail.kind.joins_task() && !self.is_claimed(agent, mail.id))
+            .map(|mail| mail.id)
+            .collect()
     }
 }

@@ -13,8 +13,13 @@ impl Tree {
         let Caller::Agent(agent) = by else {
             return Ok(());
         };
-        if target == AgentId::ROOT && verb == Verb::Interrupt {
-            return Err(Refusal::RootInterrupt);
+        match verb {
+            Verb::Interrupt if target == AgentId::ROOT => return Err(Refusal::RootInterrupt),
+            // It would end the user's own conversation, and everything below it.
+            Verb::Cancel | Verb::Close if target == AgentId::ROOT && agent == AgentId::ROOT => {
+                return Err(Refusal::RootStop { verb: verb.name() });
+            }
+            Verb::Interrupt | Verb::Cancel | Verb::Close | Verb::Release | Verb::Prune => {}
         }
         self.must_be_within(agent, target, verb.name())
     }

@@ -9,6 +9,7 @@ use super::id::{MessageId, TimeMs};
 use super::inbox::{Envelope, Inbox, MailKind};
 use super::lifecycle::{Change, End, IllegalChange, Lifecycle};
 use super::memory::Memory;
+use super::news::{Item, News};
 
 pub use troupe_protocol::tree::{Birth, Callback, Fact, Keepsake, Record};
 
@@ -46,9 +47,8 @@ impl Memory {
                 task,
                 message,
             } => self.fold_start(*agent, task, *message, at),
-            Fact::Took { agent, messages } | Fact::Consumed { agent, messages } => {
-                self.fold_take(*agent, messages)
-            }
+            Fact::Took { agent, messages } => self.fold_take(*agent, messages),
+            Fact::Consumed { agent, messages } => self.fold_hearing(*agent, messages),
             Fact::Ended {
                 agent,
                 task,
@@ -60,12 +60,12 @@ impl Memory {
                 self.known_mut(*agent)?.stop = None;
                 Ok(())
             }
-            Fact::StopAsked { agent, stop } => {
+            Fact::StopAsked { agent, stop, .. } => {
                 self.known_mut(*agent)?.stop = Some(*stop);
                 Ok(())
             }
-            Fact::Shut { agent } => self.known_mut(*agent)?.change(Change::Shut, at),
-            Fact::Reopened { agent } => self.fold_reopening(*agent, at),
+            Fact::Shut { agent } => self.known_mut(*agent)?.shut(at),
+            Fact::Reopened { agent } => self.fold_reopening(*agent),
             Fact::Released { agent } => self.fold_release(*agent),
             Fact::Pruned { agent } => {
                 self.known_mut(*agent)?.place = Place::Pruned;
@@ -91,7 +91,11 @@ impl Memory {
             born_at: at,
             lifecycle: Lifecycle::PendingInit,
             since: at,
+            open_since: at,
+            tasks: 0,
+            task_since: at,
             inbox,
+            news: News::default(),
             stop: None,
             place: Place::Live,
         })?;
@@ -108,9 +112,11 @@ impl Memory {
     ) -> Result<(), Misfit> {
         let node = self.known_mut(agent)?;
         node.change(Change::Start { task: task.clone() }, at)?;
+        node.tasks = node.tasks.saturating_add(1);
+        node.task_since = at;
         match message {
             None => Ok(()),
-            Some(message) => match node.inbox.take(message) {
+            Some(message) => match node.take(message) {
                 Some(_) => Ok(()),
                 None => Err(Misfit::UnknownMessage(message, agent)),
             },
@@ -122,6 +128,22 @@ impl Memory {
         let mut missing = None;
         for message in messages {
             if node.inbox.take(*message).is_none() {
+                missing = Some(*message);
+            }
+        }
+        match missing {
+            None => Ok(()),
+            Some(message) => Err(Misfit::UnknownMessage(message, agent)),
+        }
+    }
+
+    /// What a wait told is old, and the callback that would have told it is gone.
+    fn fold_hearing(&mut self, agent: AgentId, messages: &[MessageId]) -> Result<(), Misfit> {
+        let node = self.known_mut(agent)?;
+        let mut missing = None;
+        for message in messages {
+            let was_news = node.news.take(*message);
+            if node.inbox.take(*message).is_none() && !was_news {
                 missing = Some(*message);
             }
         }
@@ -147,19 +169,40 @@ impl Memory {
             };
             self.known_mut(target)?.inbox.put(Envelope { id, kind });
         }
+        self.fold_news(agent, task, end);
         let node = self.known_mut(agent)?;
         if callback.is_some() && node.bond.callback == CallbackMode::Once {
             node.bond.callback = CallbackMode::Off;
         }
+        if !node.lifecycle.is_running() {
+            node.end_unbegun(at);
+        }
         let task = task.clone();
         node.change(Change::End { task, end }, at)?;
         node.stop = None;
-        if matches!(end, End::Cancelled { .. }) {
-            node.inbox.drop_input();
-        } else {
-            node.drop_input_of_ended_task();
-        }
+        node.drop_input_of_ended_task();
+        node.drop_input_by(end);
         Ok(())
+    }
+
+    /// Keeps an end for the parent, whether or not a callback tells it.
+    fn fold_news(&mut self, child: AgentId, task: &SubmissionId, end: End) {
+        let told = self.get(child).and_then(|node| {
+            let parent = node.parent.filter(|parent| end.calls_back(child, *parent));
+            Some((node.session, parent?))
+        });
+        if let Some((session, parent)) = told
+            && let Ok(parent) = self.known_mut(parent)
+        {
+            let id = MessageId::of_callback(session, task, parent.session);
+            let task = task.clone();
+            parent.news.put(Item {
+                id,
+                child,
+                task,
+                end,
+            });
+        }
     }
 
     fn fold_halt(&mut self, agent: AgentId, end: End, at: TimeMs) -> Result<(), Misfit> {
@@ -175,17 +218,16 @@ impl Memory {
         let change = change.unwrap_or(Change::Halt { end });
         node.change(change, at)?;
         node.stop = None;
-        if matches!(end, End::Cancelled { .. }) {
-            node.inbox.drop_input();
-        }
+        node.drop_input_by(end);
         Ok(())
     }
 
-    fn fold_reopening(&mut self, agent: AgentId, at: TimeMs) -> Result<(), Misfit> {
+    /// An agent is back as it stood: nothing has happened to it meanwhile.
+    fn fold_reopening(&mut self, agent: AgentId) -> Result<(), Misfit> {
         let node = self.known_mut(agent)?;
         node.place = Place::Live;
         if node.lifecycle.is_shutdown() {
-            node.change(Change::Reopen, at)?;
+            node.change(Change::Reopen, node.open_since)?;
         }
         Ok(())
     }
@@ -209,16 +251,49 @@ impl Memory {
 }
 
 impl Agent {
+    /// Takes a message that begins a task; what a callback tells is old by that.
+    fn take(&mut self, message: MessageId) -> Option<Envelope> {
+        self.news.take(message);
+        self.inbox.take(message)
+    }
+
     fn first_callback(&self) -> Option<MessageId> {
         let mut mail = self.inbox.iter();
         mail.find(|mail| matches!(mail.kind, MailKind::Callback { .. }))
             .map(|mail| mail.id)
     }
 
+    fn shut(&mut self, at: TimeMs) -> Result<(), Misfit> {
+        let since = self.since;
+        self.change(Change::Shut, at)?;
+        self.open_since = since;
+        Ok(())
+    }
+
+    /// Counts a task that ends before it began. The first one has lasted since the birth.
+    fn end_unbegun(&mut self, at: TimeMs) {
+        if self.tasks > 0 {
+            self.task_since = at;
+        }
+        self.tasks = self.tasks.saturating_add(1);
+    }
+
     fn change(&mut self, change: Change, at: TimeMs) -> Result<(), Misfit> {
         self.lifecycle = self.lifecycle.after(change)?;
         self.since = at;
         Ok(())
+    }
+
+    /// Takes the input away that an end leaves no use for. A cancel is for all that was asked;
+    /// after any other stop nobody but a person or an agent makes it go on.
+    fn drop_input_by(&mut self, end: End) {
+        match end {
+            End::Cancelled { .. } => self.inbox.drop_input(),
+            End::Interrupted { .. } | End::FailedToStart | End::BudgetExceeded => {
+                self.inbox.drop_pings();
+            }
+            End::Completed | End::Errored | End::Replaced => {}
+        }
     }
 
     /// Takes the input away whose task ended before it began.
@@ -252,7 +327,11 @@ fn root(session: SessionId, at: TimeMs) -> Agent {
         born_at: at,
         lifecycle: Lifecycle::PendingInit,
         since: at,
+        open_since: at,
+        tasks: 0,
+        task_since: at,
         inbox: Inbox::default(),
+        news: News::default(),
         stop: None,
         place: Place::Live,
     }
@@ -275,7 +354,7 @@ fn named(fact: &Fact) -> Option<AgentId> {
         | Fact::Reopened { agent }
         | Fact::Released { agent }
         | Fact::Pruned { agent }
-        | Fact::Kept(Keepsake::Note { agent, .. }) => Some(*agent),
+        | Fact::Kept(Keepsake::Note { agent, .. } | Keepsake::Name { agent, .. }) => Some(*agent),
         Fact::Kept(Keepsake::Watchdog { target, .. } | Keepsake::WatchdogOff { target, .. }) => {
             Some(*target)
         }

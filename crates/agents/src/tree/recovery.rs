@@ -3,7 +3,7 @@
 use troupe_protocol::AgentId;
 
 use super::agent::{Place, StopOrder};
-use super::effect::Answer;
+use super::effect::{Answer, Effect, Notice};
 use super::id::Caller;
 use super::lifecycle::{End, Interruption, Lifecycle};
 use super::persist::{Fact, Misfit, Record};
@@ -86,15 +86,42 @@ impl Tree {
         self.may_resume(by, agent)?;
         let gone = node.place == Place::Pruned || node.lifecycle.is_shutdown();
         if gone {
-            self.must_have_room_in_tree()?;
+            self.may_be_reopened(node)?;
             self.record(out, agent, Fact::Reopened { agent });
-            self.tell_status(out, agent);
+            let status = self.status(agent);
+            out.effects
+                .push(Effect::Emit(Notice::Reopened { agent, status }));
             self.wake(out, agent);
             self.grant_slots(out);
         }
         let status = self.status(agent);
         out.answer(Answer::Resumed { agent, status });
         Ok(())
+    }
+
+    /// An agent comes back to where one could be made: within the limits, below agents that
+    /// are there. To bring back those above it too would bring back agents that nobody asked
+    /// for, and that the caller may not touch.
+    fn may_be_reopened(&self, node: &Agent) -> Result<(), Refusal> {
+        let (agent, depth) = (node.id, node.depth);
+        let limit = self.limits.max_depth;
+        if depth > limit {
+            return Err(Refusal::ResumeTooDeep {
+                agent,
+                depth,
+                limit,
+            });
+        }
+        let mut above = node.parent;
+        while let Some(parent) = above {
+            let parent = self.known(parent)?;
+            if !parent.is_counted() {
+                let above = parent.id;
+                return Err(Refusal::ClosedAbove { agent, above });
+            }
+            above = parent.parent;
+        }
+        self.must_have_room_in_tree()
     }
 
     fn wake_in_order(&mut self, out: &mut Out) {

@@ -33,6 +33,11 @@ pub enum Refusal {
     OutsideSubtree { verb: &'static str },
     #[error("agent 0 is the root and cannot be interrupted by agents; send it a regular message")]
     RootInterrupt,
+    #[error(
+        "agent 0 is the root and agents cannot {verb} it; {verb} the agents below it instead, or \
+         end the task"
+    )]
+    RootStop { verb: &'static str },
     #[error("an agent cannot send messages to itself; go on with the work instead")]
     SelfMessage,
     #[error("the inbox of agent {agent} is full ({limit} messages); wait until it has taken some")]
@@ -43,6 +48,19 @@ pub enum Refusal {
     KnownSession(troupe_protocol::SessionId),
     #[error("agent {0} is closed; resume it first")]
     Closed(AgentId),
+    #[error("agent {above} above agent {agent} is closed; resume agent {above} first")]
+    ClosedAbove { agent: AgentId, above: AgentId },
+    #[error(
+        "agent {agent} is at depth {depth}, and the limit is {limit} ([agents] max_depth); give \
+         its work to an agent further up"
+    )]
+    ResumeTooDeep {
+        agent: AgentId,
+        depth: u32,
+        limit: u32,
+    },
+    #[error("agent {0} was stopped; it waits for a message of somebody, not of a timer")]
+    Resting(AgentId),
     #[error("agent {0} is being stopped; it starts nothing new")]
     Stopping(AgentId),
     #[error("agent {0} has no parent to be released from")]

@@ -52,6 +52,10 @@ impl Tree {
                 }
             },
             None if agent == AgentId::ROOT => {
+                // The user speaks to a root that was closed: that opens it again.
+                if self.known(agent)?.lifecycle.is_shutdown() {
+                    self.record(out, agent, Fact::Reopened { agent });
+                }
                 let change = Change::Start { task: task.clone() };
                 self.known(agent)?.lifecycle.after(change)?;
                 self.live.residents.touch(agent);
@@ -84,7 +88,8 @@ impl Tree {
             let joins = inbox
                 .find(*message)
                 .is_some_and(|mail| mail.kind.joins_task());
-            if !joins || messages[..at].contains(message) {
+            let claimed = self.is_claimed(agent, *message);
+            if !joins || claimed || messages[..at].contains(message) {
                 let message = *message;
                 return Err(Refusal::NotInInbox { agent, message });
             }
@@ -128,8 +133,9 @@ impl Tree {
     fn wait_taken(&mut self, out: &mut Out, agent: AgentId, wait: WaitId) -> Result<(), Refusal> {
         let claimed = self.running(agent)?.claims.remove(&wait);
         let mut messages = claimed.ok_or(Refusal::UnknownWait(wait))?;
-        let inbox = &self.known(agent)?.inbox;
-        messages.retain(|message| inbox.find(*message).is_some());
+        let node = self.known(agent)?;
+        messages
+            .retain(|message| node.news.contains(*message) || node.inbox.find(*message).is_some());
         if !messages.is_empty() {
             self.record(out, agent, Fact::Consumed { agent, messages });
         }

@@ -19,7 +19,7 @@ pub(super) struct Run {
     pub asks: Option<WaitingOn>,
     /// Open waits.
     pub waits: BTreeSet<WaitId>,
-    /// Answered waits, and the callbacks that each delivers once it is taken.
+    /// Answered waits, and what each delivers once it is taken.
     pub claims: BTreeMap<WaitId, Vec<MessageId>>,
     /// What is handed over as soon as the agent has its slot.
     pub due: Vec<Due>,

@@ -138,16 +138,22 @@ impl From<&Lifecycle> for Status {
         match lifecycle {
             Lifecycle::PendingInit => Self::PendingInit,
             Lifecycle::Running { .. } => Self::Running,
-            Lifecycle::Ended { end, .. } => match end {
-                End::Completed => Self::Completed,
-                End::Errored | End::FailedToStart => Self::Errored,
-                End::Interrupted { why } => Self::Interrupted { why: *why },
-                End::Cancelled { .. } => Self::Cancelled,
-                End::BudgetExceeded => Self::BudgetExceeded,
-                // The next task is on its way.
-                End::Replaced => Self::PendingInit,
-            },
+            Lifecycle::Ended { end, .. } => Self::from(*end),
             Lifecycle::Shutdown { .. } => Self::Shutdown,
+        }
+    }
+}
+
+impl From<End> for Status {
+    fn from(end: End) -> Self {
+        match end {
+            End::Completed => Self::Completed,
+            End::Errored | End::FailedToStart => Self::Errored,
+            End::Interrupted { why } => Self::Interrupted { why },
+            End::Cancelled { .. } => Self::Cancelled,
+            End::BudgetExceeded => Self::BudgetExceeded,
+            // The next task is on its way.
+            End::Replaced => Self::PendingInit,
         }
     }
 }

@@ -1,6 +1,8 @@
 //! The verbs that stop: first a plan of what they touch, then, unless it was only asked
 //! for, the deed.
 
+use std::collections::BTreeMap;
+
 use troupe_protocol::AgentId;
 
 use super::agent::{OnParentInterrupt, Place, StopOrder};
@@ -19,6 +21,7 @@ impl Tree {
             for touch in &plan.touched {
                 self.act(out, stop.by, *touch);
             }
+            self.tell_cancelled_children(out, &plan);
         }
         out.answer(Answer::Plan(plan));
         Ok(())
@@ -28,8 +31,26 @@ impl Tree {
     pub(super) fn cancel_bound_children(&mut self, out: &mut Out, parent: AgentId) {
         let mut plan = Plan::of(Verb::Interrupt);
         self.plan_bound_children(&mut plan, parent);
-        for touch in plan.touched {
-            self.act(out, Caller::Agent(parent), touch);
+        for touch in &plan.touched {
+            self.act(out, Caller::Agent(parent), *touch);
+        }
+        self.tell_cancelled_children(out, &plan);
+    }
+
+    /// Tells the parents whose interrupt has taken children along.
+    fn tell_cancelled_children(&self, out: &mut Out, plan: &Plan) {
+        if plan.verb != Verb::Interrupt {
+            return;
+        }
+        let mut told: BTreeMap<AgentId, Vec<AgentId>> = BTreeMap::new();
+        for touch in &plan.touched {
+            if touch.action == Action::Cancel && self.is_child(touch.agent, touch.scope) {
+                told.entry(touch.scope).or_default().push(touch.agent);
+            }
+        }
+        for (parent, children) in told {
+            let notice = Notice::ChildrenCancelled { parent, children };
+            out.effects.push(Effect::Emit(notice));
         }
     }
 
@@ -45,7 +66,9 @@ impl Tree {
         if !stop.exceeds(earlier) {
             return;
         }
-        self.record(out, log, Fact::StopAsked { agent, stop });
+        // The words are put in by who writes it down, as those of messages are.
+        let note = None;
+        self.record(out, log, Fact::StopAsked { agent, stop, note });
         let why = match stop {
             StopOrder::Interrupt {
                 why: Interruption::Shutdown,
@@ -59,13 +82,18 @@ impl Tree {
     }
 
     pub(super) fn shut(&mut self, out: &mut Out, agent: AgentId) {
+        let had_ended = self.status(agent).is_final();
         self.live.slots.leave(agent);
         self.record(out, agent, Fact::Shut { agent });
         if self.live.residents.remove(agent) == Presence::Resident {
             out.effects.push(Effect::Shut { agent });
         }
         self.tell_status(out, agent);
-        self.answer_waits_on(out, agent);
+        if had_ended {
+            self.answer_waits_naming(out, agent);
+        } else {
+            self.answer_waits_on(out, agent);
+        }
     }
 
     fn plan(&self, stop: &Stop) -> Result<Plan, Refusal> {
@@ -183,7 +211,13 @@ impl Tree {
             }
             Action::Cancel => self.cancel(out, log, agent, StopOrder::Cancel { by, scope }),
             Action::Close => self.cancel(out, log, agent, StopOrder::Close { by, scope }),
-            Action::Release => self.record(out, log, Fact::Released { agent }),
+            Action::Release => {
+                let parent = self.memory.get(agent).and_then(|node| node.parent);
+                self.record(out, log, Fact::Released { agent });
+                if let Some(parent) = parent {
+                    self.end_idle_waits(out, parent);
+                }
+            }
             Action::Prune => {
                 self.record(out, log, Fact::Pruned { agent });
                 if self.live.residents.remove(agent) == Presence::Resident {
@@ -239,7 +273,7 @@ impl Tree {
                 .is_some_and(|node| node.next_input().is_some())
     }
 
-    fn is_unfinished(&self, agent: AgentId) -> bool {
+    pub(super) fn is_unfinished(&self, agent: AgentId) -> bool {
         self.is_active(agent) || !self.status(agent).is_final()
     }
 }

@@ -1,26 +1,45 @@
 //! Waits: who waits for whom, and the one answer that each gets.
 //!
 //! An answer and a callback tell the same; a parent gets one of them. Answering a wait
-//! claims the callback, and the report that the answer was taken consumes it. Until then
-//! it stays in the inbox, so a task that dies with the answer in its hands loses nothing.
+//! claims what it tells, and the report that the answer was taken makes it old. Until then
+//! it stays news, and its callback in the inbox, so a task that dies with the answer in its
+//! hands loses nothing. Messages that end a wait are claimed and taken in the same way.
 
 use std::collections::BTreeSet;
 
 use troupe_protocol::{AgentId, SubmissionId};
 
-use super::command::WaitFor;
+use super::command::{Form, Letter, Until, WaitFor};
 use super::effect::{Answer, Effect, Final, WaitAnswer, WaitEnd};
 use super::id::{Caller, MessageId, WaitId};
+use super::inbox::{MailKind, Sender};
 use super::lifecycle::Lifecycle;
 use super::limits::WAITS_OPEN_MAX;
+use super::news::Item;
 use super::run::Due;
+use super::status::Status;
 use super::{Out, Refusal, Tree};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct OpenWait {
     /// None is the user.
     waiter: Option<AgentId>,
-    on: Vec<AgentId>,
+    on: On,
+    until: Until,
+}
+
+/// Whether the answer of a wait brings a message to its recipient.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Brought {
+    ByAnswer,
+    No,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum On {
+    Agents(Vec<AgentId>),
+    /// Whoever is a child of this one at the time.
+    ChildrenOf(AgentId),
 }
 
 impl Tree {
@@ -29,31 +48,35 @@ impl Tree {
         out: &mut Out,
         by: Caller,
         wait_for: WaitFor,
+        until: Until,
     ) -> Result<(), Refusal> {
         let waiter = self.may_wait(by)?;
-        let (on, finals) = match wait_for {
+        let on = match wait_for {
             WaitFor::Agents(agents) => {
                 let mut seen = BTreeSet::new();
-                let on: Vec<_> = agents.into_iter().filter(|id| seen.insert(*id)).collect();
-                let finals = self.finals(waiter, &on);
-                (on, finals)
+                On::Agents(agents.into_iter().filter(|id| seen.insert(*id)).collect())
             }
-            WaitFor::AnyChild => self.any_child(waiter, by.log()),
+            WaitFor::AnyChild => On::ChildrenOf(by.log()),
         };
-        if on.is_empty() && finals.is_empty() {
+        let finals = self.finals(waiter, &on);
+        let targets = self.targets(&on);
+        if targets.is_empty() && finals.is_empty() {
             return Err(Refusal::NothingToWaitFor);
         }
         if let (Some(waiter), true) = (waiter, finals.is_empty()) {
-            self.must_not_circle(waiter, &on)?;
+            self.must_not_circle(waiter, &targets)?;
         }
         let wait = WaitId(self.live.next_wait);
         self.live.next_wait += 1;
         out.answer(Answer::Waiting { wait });
-        if finals.is_empty() {
-            self.open(out, wait, OpenWait { waiter, on });
+        let open = OpenWait { waiter, on, until };
+        if !finals.is_empty() {
+            self.answer(out, wait, waiter, WaitAnswer::telling(finals));
+        } else if self.has_mail_for(&open) {
+            // The task has been handed it already, and reads it behind this answer.
+            self.answer(out, wait, waiter, WaitAnswer::ended(WaitEnd::Mail));
         } else {
-            let end = WaitEnd::Final;
-            self.answer(out, wait, waiter, WaitAnswer { end, finals });
+            self.open(out, wait, open);
         }
         Ok(())
     }
@@ -66,23 +89,85 @@ impl Tree {
         self.end_wait(out, wait, WaitEnd::Stopped)
     }
 
-    /// Answers every wait that this agent's end satisfies.
+    /// Answers every wait that the end of this agent's task satisfies.
     pub(super) fn answer_waits_on(&mut self, out: &mut Out, agent: AgentId) {
+        let waits = self.waits(|open| self.concerns(&open.on, agent));
+        self.answer_waits(out, agent, waits);
+    }
+
+    /// Answers the waits that name an agent which had ended before, and is closed now. For
+    /// its parent that is no news.
+    pub(super) fn answer_waits_naming(&mut self, out: &mut Out, agent: AgentId) {
+        let waits = self.waits(|open| match &open.on {
+            On::Agents(agents) => agents.contains(&agent),
+            On::ChildrenOf(_) => false,
+        });
+        self.answer_waits(out, agent, waits);
+    }
+
+    /// In the order of their opening: what the first one tells is no news for the next, which
+    /// goes on, or ends if no child is at work any more.
+    fn answer_waits(&mut self, out: &mut Out, agent: AgentId, waits: Vec<(WaitId, OpenWait)>) {
         if !self.status(agent).is_final() {
             return;
         }
-        let waits = self.live.waits.iter();
-        let met: Vec<WaitId> = waits
-            .filter(|(_, open)| open.on.contains(&agent))
-            .map(|(wait, _)| *wait)
-            .collect();
-        for wait in met {
-            if let Some(OpenWait { waiter, on }) = self.live.waits.remove(&wait) {
-                let finals = self.finals(waiter, &on);
-                let end = WaitEnd::Final;
-                self.answer(out, wait, waiter, WaitAnswer { end, finals });
+        for (wait, open) in waits {
+            let mut finals = self.finals(open.waiter, &open.on);
+            if finals.is_empty() && !self.is_news(open.waiter, agent) {
+                finals.push(self.final_of(open.waiter, agent));
+            }
+            if !finals.is_empty() {
+                self.live.waits.remove(&wait);
+                self.answer(out, wait, open.waiter, WaitAnswer::telling(finals));
+            } else {
+                self.end_idle_wait(out, wait, &open);
             }
         }
+    }
+
+    /// Looks after the waits of an agent that has a child less.
+    pub(super) fn end_idle_waits(&mut self, out: &mut Out, parent: AgentId) {
+        for (wait, open) in self.waits(|open| open.on == On::ChildrenOf(parent)) {
+            self.end_idle_wait(out, wait, &open);
+        }
+    }
+
+    fn end_idle_wait(&mut self, out: &mut Out, wait: WaitId, open: &OpenWait) {
+        if self.targets(&open.on).is_empty() {
+            self.live.waits.remove(&wait);
+            let answer = WaitAnswer::ended(WaitEnd::Exhausted);
+            self.answer(out, wait, open.waiter, answer);
+        }
+    }
+
+    /// Ends the wait of the recipient that a message is worth the end of, if there is one.
+    pub(super) fn answer_wait_by_mail(&mut self, out: &mut Out, letter: &Letter) -> Brought {
+        let mut waits = self.live.waits.iter();
+        let listening = waits.find(|(_, open)| {
+            open.waiter == Some(letter.to)
+                && open.until == Until::EndOrMail
+                && self.hears(&open.on, letter.from)
+        });
+        let Some(wait) = listening.map(|(wait, _)| *wait) else {
+            return Brought::No;
+        };
+        let (mail, brought) = match letter.form {
+            Form::Words => (vec![letter.message], Brought::ByAnswer),
+            Form::Parts => (Vec::new(), Brought::No),
+        };
+        let answer = WaitAnswer {
+            mail,
+            ..WaitAnswer::ended(WaitEnd::Mail)
+        };
+        self.live.waits.remove(&wait);
+        self.answer(out, wait, Some(letter.to), answer);
+        brought
+    }
+
+    /// Tells whether a wait of the agent's task has promised this message already.
+    pub(super) fn is_claimed(&self, agent: AgentId, message: MessageId) -> bool {
+        let run = self.live.runs.get(&agent);
+        run.is_some_and(|run| run.has_claimed(message))
     }
 
     fn may_wait(&self, by: Caller) -> Result<Option<AgentId>, Refusal> {
@@ -99,20 +184,60 @@ impl Tree {
         Ok(Some(agent))
     }
 
-    /// What a child has told and nobody heard comes first, then whoever is still at work.
-    fn any_child(&self, waiter: Option<AgentId>, of: AgentId) -> (Vec<AgentId>, Vec<Final>) {
-        let children = self.memory.get(of).map_or(&[][..], |node| &node.children);
-        let told: Vec<Final> = children
-            .iter()
-            .map(|child| self.final_of(waiter, *child))
-            .filter(|told| !told.delivers.is_empty())
-            .collect();
-        let at_work = children
-            .iter()
-            .copied()
-            .filter(|child| !self.status(*child).is_final())
-            .collect();
-        (at_work, told)
+    fn waits(&self, wanted: impl Fn(&OpenWait) -> bool) -> Vec<(WaitId, OpenWait)> {
+        let waits = self.live.waits.iter();
+        waits
+            .filter(|(_, open)| wanted(open))
+            .map(|(wait, open)| (*wait, open.clone()))
+            .collect()
+    }
+
+    fn concerns(&self, on: &On, agent: AgentId) -> bool {
+        match on {
+            On::Agents(agents) => agents.contains(&agent),
+            On::ChildrenOf(parent) => self.is_child(agent, *parent),
+        }
+    }
+
+    pub(super) fn is_child(&self, agent: AgentId, parent: AgentId) -> bool {
+        let node = self.memory.get(agent);
+        node.is_some_and(|node| node.parent == Some(parent))
+    }
+
+    fn hears(&self, on: &On, from: Sender) -> bool {
+        match from {
+            Sender::Agent(agent) => self.concerns(on, agent),
+            Sender::User | Sender::Watchdog(_) => false,
+        }
+    }
+
+    fn has_mail_for(&self, open: &OpenWait) -> bool {
+        let (Some(waiter), Until::EndOrMail) = (open.waiter, open.until) else {
+            return false;
+        };
+        let node = self.memory.get(waiter);
+        let mut mail = node.into_iter().flat_map(|node| node.inbox.iter());
+        mail.any(|mail| match mail.kind {
+            MailKind::Regular { from } => {
+                self.hears(&open.on, from) && !self.is_claimed(waiter, mail.id)
+            }
+            MailKind::Interrupt { .. } | MailKind::Callback { .. } => false,
+        })
+    }
+
+    /// Returns whose end the wait is for; of children those that are at work.
+    fn targets(&self, on: &On) -> Vec<AgentId> {
+        match on {
+            On::Agents(agents) => agents.clone(),
+            On::ChildrenOf(parent) => {
+                let node = self.memory.get(*parent);
+                let children = node.map_or(&[][..], |node| &node.children).iter().copied();
+                // One that has ended, and begins again at once, is at work.
+                children
+                    .filter(|child| self.is_unfinished(*child))
+                    .collect()
+            }
+        }
     }
 
     /// Refuses a wait that is, over others, a wait for itself.
@@ -129,7 +254,7 @@ impl Tree {
                     open.extend(
                         waits
                             .filter(|wait| wait.waiter == Some(agent))
-                            .flat_map(|wait| &wait.on),
+                            .flat_map(|wait| self.targets(&wait.on)),
                     );
                 }
             }
@@ -151,8 +276,7 @@ impl Tree {
     fn end_wait(&mut self, out: &mut Out, wait: WaitId, end: WaitEnd) -> Result<(), Refusal> {
         let open = self.live.waits.remove(&wait);
         let OpenWait { waiter, .. } = open.ok_or(Refusal::UnknownWait(wait))?;
-        let finals = Vec::new();
-        self.answer(out, wait, waiter, WaitAnswer { end, finals });
+        self.answer(out, wait, waiter, WaitAnswer::ended(end));
         Ok(())
     }
 
@@ -163,34 +287,39 @@ impl Tree {
             return;
         };
         run.waits.remove(&wait);
-        if answer.end == WaitEnd::Final {
-            let told = answer.finals.iter();
-            let claimed = told.flat_map(|told| &told.delivers).copied().collect();
+        let told = answer.finals.iter().flat_map(|told| &told.delivers);
+        let claimed: Vec<MessageId> = told.chain(&answer.mail).copied().collect();
+        if matches!(answer.end, WaitEnd::Final | WaitEnd::Mail) {
             run.claims.insert(wait, claimed);
         }
         run.due.push(Due::Answer { wait, answer });
         self.balance(out, waiter);
     }
 
-    fn finals(&self, waiter: Option<AgentId>, on: &[AgentId]) -> Vec<Final> {
-        on.iter()
-            .filter(|agent| self.status(**agent).is_final())
-            .map(|agent| self.final_of(waiter, *agent))
-            .collect()
+    /// Returns what there is to tell: of agents that were named the last end of each, of
+    /// children every end that the waiter has not heard of, the oldest first.
+    fn finals(&self, waiter: Option<AgentId>, on: &On) -> Vec<Final> {
+        match (on, waiter) {
+            (On::Agents(agents), _) => agents
+                .iter()
+                .filter(|agent| self.status(**agent).is_final())
+                .map(|agent| self.final_of(waiter, *agent))
+                .collect(),
+            (On::ChildrenOf(parent), Some(waiter)) => {
+                let node = self.memory.get(waiter);
+                let news = node.into_iter().flat_map(|node| node.news.iter());
+                news.filter(|item| self.is_child(item.child, *parent))
+                    .filter(|item| !self.is_claimed(waiter, item.id))
+                    .map(|item| self.final_by(item))
+                    .collect()
+            }
+            (On::ChildrenOf(_), None) => Vec::new(),
+        }
     }
 
+    /// Tells of an agent's last task.
     fn final_of(&self, waiter: Option<AgentId>, agent: AgentId) -> Final {
-        let lifecycle = self.memory.get(agent).map(|node| &node.lifecycle);
-        let task = match lifecycle {
-            Some(Lifecycle::Ended { task, .. }) => Some(task.clone()),
-            Some(Lifecycle::Shutdown { last: Some(last) }) => Some(last.task.clone()),
-            Some(
-                Lifecycle::PendingInit
-                | Lifecycle::Running { .. }
-                | Lifecycle::Shutdown { last: None },
-            )
-            | None => None,
-        };
+        let task = self.last_task(agent).cloned();
         let unheard = waiter.zip(task.as_ref());
         let unheard = unheard.and_then(|(waiter, task)| self.unheard(waiter, agent, task));
         Final {
@@ -201,15 +330,67 @@ impl Tree {
         }
     }
 
-    /// Returns the callback of a child's task, unless it was heard or another wait of the
-    /// waiter's task has claimed it. Callbacks of the tasks before it are not told by a wait,
-    /// which answers with the last result alone: they stay in the inbox.
+    /// Tells of one end, which need not be the agent's last.
+    fn final_by(&self, item: &Item) -> Final {
+        let now = self.status(item.child);
+        let is_last = self.last_task(item.child) == Some(&item.task);
+        Final {
+            agent: item.child,
+            status: if is_last && now.is_final() {
+                now
+            } else {
+                Status::from(item.end)
+            },
+            task: Some(item.task.clone()),
+            delivers: vec![item.id],
+        }
+    }
+
+    fn last_task(&self, agent: AgentId) -> Option<&SubmissionId> {
+        match &self.memory.get(agent)?.lifecycle {
+            Lifecycle::Ended { task, .. } => Some(task),
+            Lifecycle::Shutdown { last } => last.as_ref().map(|last| &last.task),
+            Lifecycle::PendingInit | Lifecycle::Running { .. } => None,
+        }
+    }
+
+    /// Tells whether the last end of an agent is kept for the waiter, be it that another wait
+    /// of the same task is about to tell it.
+    fn is_news(&self, waiter: Option<AgentId>, agent: AgentId) -> bool {
+        let id = waiter.zip(self.last_task(agent));
+        let id = id.and_then(|(waiter, task)| self.news_id(waiter, agent, task));
+        id.is_some()
+    }
+
+    /// Returns how a child's task is called among the waiter's news, unless it was heard or
+    /// another wait of the waiter's task has claimed it. The tasks before it are not told by
+    /// a wait for an agent that is named: they stay news.
     fn unheard(&self, waiter: AgentId, child: AgentId, task: &SubmissionId) -> Option<MessageId> {
-        let node = self.memory.get(waiter)?;
-        let run = self.live.runs.get(&waiter)?;
-        let child = self.memory.get(child)?;
-        let message = MessageId::of_callback(child.session, task, node.session);
-        node.inbox.find(message)?;
-        (!run.has_claimed(message)).then_some(message)
+        let id = self.news_id(waiter, child, task)?;
+        (!self.is_claimed(waiter, id)).then_some(id)
+    }
+
+    fn news_id(&self, waiter: AgentId, child: AgentId, task: &SubmissionId) -> Option<MessageId> {
+        let news = &self.memory.get(waiter)?.news;
+        let mut items = news.iter();
+        let item = items.find(|item| item.child == child && item.task == *task)?;
+        Some(item.id)
+    }
+}
+
+impl WaitAnswer {
+    fn telling(finals: Vec<Final>) -> Self {
+        Self {
+            finals,
+            ..Self::ended(WaitEnd::Final)
+        }
+    }
+
+    fn ended(end: WaitEnd) -> Self {
+        Self {
+            end,
+            finals: Vec::new(),
+            mail: Vec::new(),
+        }
     }
 }

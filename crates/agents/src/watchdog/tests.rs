@@ -7,9 +7,40 @@ use super::*;
 const ROOT: Caller = Caller::Agent(AgentId::ROOT);
 const CHILD: AgentId = AgentId(3);
 
+fn kept(by: Caller, target: AgentId, interval_s: u64, message: &str) -> Fact {
+    Fact::Kept(Keepsake::Watchdog {
+        by,
+        target,
+        interval_s,
+        message: message.to_owned(),
+    })
+}
+
+/// Sets up a timer as the supervisor does: if it may be, its fact is kept.
+fn start(
+    dogs: &mut Watchdogs,
+    (by, target): (Caller, AgentId),
+    interval_s: u64,
+    message: &str,
+    now_ms: i64,
+) -> Result<Place, Unfit> {
+    let place = dogs.check(by, target, interval_s, message)?;
+    dogs.fold(&kept(by, target, interval_s, message), now_ms);
+    Ok(place)
+}
+
+fn ended(agent: AgentId, end: End) -> Fact {
+    Fact::Ended {
+        agent,
+        task: "t".into(),
+        end,
+        callback: None,
+    }
+}
+
 /// Plays a script on one tree: `start CALLER TARGET INTERVAL`, `cancel CALLER TARGET`,
-/// `restore CALLER TARGET INTERVAL`, `forget AGENT`, `at SECOND`. Each line is answered by
-/// what came of it and by the next moment.
+/// `restore CALLER TARGET INTERVAL`, `pruned AGENT`, `cancelled AGENT`, `completed AGENT`,
+/// `at SECOND`. Each line is answered by what came of it and by the next moment.
 fn check(script: &str, expected: Expect) {
     let mut dogs = Watchdogs::default();
     let mut now_ms = 0;
@@ -28,20 +59,36 @@ fn check(script: &str, expected: Expect) {
         let outcome = match words[0] {
             "start" => {
                 let (by, target) = (caller(1), AgentId(number(2)));
-                match dogs.start(by, target, number(3).into(), "how far?".into(), now_ms) {
-                    Ok(started) if started.replaced => "replaced".to_owned(),
-                    Ok(_) => "started".to_owned(),
+                let interval_s = number(3).into();
+                match start(&mut dogs, (by, target), interval_s, "how far?", now_ms) {
+                    Ok(Place::Taken) => "replaced".to_owned(),
+                    Ok(Place::Free) => "started".to_owned(),
                     Err(unfit) => unfit.to_string(),
                 }
             }
-            "cancel" => format!("{}", dogs.cancel(caller(1), AgentId(number(2)))),
+            "cancel" => {
+                let (by, target) = (caller(1), AgentId(number(2)));
+                let was_set = dogs.is_set(by, target);
+                dogs.fold(&Fact::Kept(Keepsake::WatchdogOff { by, target }), now_ms);
+                format!("{was_set}")
+            }
             "restore" => {
                 let (by, target) = (caller(1), AgentId(number(2)));
-                dogs.restore(by, target, number(3).into(), "how far?", now_ms);
+                dogs.fold(&kept(by, target, number(3).into(), "how far?"), now_ms);
                 "-".to_owned()
             }
-            "forget" => {
-                dogs.forget(AgentId(number(1)));
+            "pruned" => {
+                let agent = AgentId(number(1));
+                dogs.fold(&Fact::Pruned { agent }, now_ms);
+                "-".to_owned()
+            }
+            "cancelled" => {
+                let (by, scope) = (ROOT, AgentId(number(1)));
+                dogs.fold(&ended(scope, End::Cancelled { by, scope }), now_ms);
+                "-".to_owned()
+            }
+            "completed" => {
+                dogs.fold(&ended(AgentId(number(1)), End::Completed), now_ms);
                 "-".to_owned()
             }
             "at" => {
@@ -153,12 +200,30 @@ fn agents_that_are_gone_neither_watch_nor_are_watched() {
         "start 0 3 30
          start 3 5 40
          start 0 5 50
-         forget 3",
+         pruned 3",
         expect![[r#"
             start 0 3 30: started, next Some(30)
             start 3 5 40: started, next Some(30)
             start 0 5 50: started, next Some(30)
-            forget 3: -, next Some(50)
+            pruned 3: -, next Some(50)
+        "#]],
+    );
+}
+
+#[test]
+fn a_cancel_ends_the_timers_of_what_it_stopped_and_an_end_does_not() {
+    check(
+        "start 0 3 30
+         start 3 5 40
+         start 0 5 50
+         completed 3
+         cancelled 3",
+        expect![[r#"
+            start 0 3 30: started, next Some(30)
+            start 3 5 40: started, next Some(30)
+            start 0 5 50: started, next Some(30)
+            completed 3: -, next Some(30)
+            cancelled 3: -, next Some(50)
         "#]],
     );
 }
@@ -167,26 +232,35 @@ fn agents_that_are_gone_neither_watch_nor_are_watched() {
 fn a_tree_has_at_most_sixteen() {
     let mut dogs = Watchdogs::default();
     for number in 1..=16 {
-        dogs.start(ROOT, AgentId(number), 30, String::new(), 0)
-            .unwrap();
+        start(&mut dogs, (ROOT, AgentId(number)), 30, "", 0).unwrap();
     }
-    let refused = dogs.start(ROOT, AgentId(17), 30, String::new(), 0);
+    let refused = start(&mut dogs, (ROOT, AgentId(17)), 30, "", 0);
     assert_eq!(refused, Err(Unfit::TooMany));
-    let replaced = dogs.start(ROOT, AgentId(16), 60, String::new(), 0).unwrap();
-    assert!(replaced.replaced);
-    dogs.restore(ROOT, AgentId(17), 30, "", 0);
-    assert!(!dogs.cancel(ROOT, AgentId(17)));
+    let replaced = start(&mut dogs, (ROOT, AgentId(16)), 60, "", 0);
+    assert_eq!(replaced, Ok(Place::Taken));
+}
+
+#[test]
+fn the_place_of_one_that_is_gone_is_free_also_when_the_facts_are_read_again() {
+    let mut dogs = Watchdogs::default();
+    for number in 1..=16 {
+        dogs.fold(&kept(ROOT, AgentId(number), 30, ""), 0);
+    }
+    let agent = AgentId(1);
+    dogs.fold(&Fact::Pruned { agent }, 0);
+    dogs.fold(&kept(ROOT, AgentId(17), 30, ""), 0);
+    assert!(!dogs.is_set(ROOT, agent));
+    assert!(dogs.is_set(ROOT, AgentId(17)));
 }
 
 #[test]
 fn a_message_has_at_most_two_thousand_characters() {
     let mut dogs = Watchdogs::default();
     let longest = "ü".repeat(MESSAGE_CHARS_MAX);
-    let started = dogs.start(ROOT, CHILD, 30, longest.clone(), 0).unwrap();
-    assert_eq!(started.message, longest);
+    start(&mut dogs, (ROOT, CHILD), 30, &longest, 0).unwrap();
     let longer = longest.clone() + "!";
-    let refused = dogs.start(ROOT, CHILD, 30, longer.clone(), 0);
+    let refused = start(&mut dogs, (ROOT, CHILD), 30, &longer, 0);
     assert_eq!(refused, Err(Unfit::Message(2_001)));
-    dogs.restore(ROOT, CHILD, 30, &longer, 0);
+    dogs.fold(&kept(ROOT, CHILD, 30, &longer), 0);
     assert_eq!(dogs.due(i64::MAX)[0].message, longest);
 }

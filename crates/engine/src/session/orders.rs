@@ -2,7 +2,6 @@
 
 use std::ops::ControlFlow;
 
-use troupe_protocol::SubmissionId;
 use troupe_protocol::op::Submission;
 use troupe_store::Error;
 
@@ -14,8 +13,7 @@ impl Actor {
     pub(super) async fn order(&mut self, order: Order) -> Result<Flow, Error> {
         let out = &mut self.emitter;
         match (order, &mut self.conversation) {
-            (Order::Operate(op), _) => {
-                let id = SubmissionId::default();
+            (Order::Operate { submission: id, op }, _) => {
                 return self.submission(Submission { id, op }).await;
             }
             // Without a session there is no agent: a receipt that is dropped says so.

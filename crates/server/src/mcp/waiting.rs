@@ -194,7 +194,11 @@ async fn patient(desk: &Desk, found: Found, until: Instant) -> Result<Over, Trou
         match waited.end {
             WaitEnd::Final if is_done => return Ok(Over::Done),
             WaitEnd::Final if Instant::now() < until => {}
-            WaitEnd::Final | WaitEnd::TimedOut | WaitEnd::Stopped => return Ok(Over::TimeUp),
+            WaitEnd::Final
+            | WaitEnd::Mail
+            | WaitEnd::Exhausted
+            | WaitEnd::TimedOut
+            | WaitEnd::Stopped => return Ok(Over::TimeUp),
         }
     }
 }

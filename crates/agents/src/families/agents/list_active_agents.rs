@@ -124,12 +124,13 @@ fn line(view: &AgentView, place: TreePlace) -> Map<String, Value> {
     let spec = view.spec.as_deref();
     let label = spec.and_then(|spec| spec.label.as_deref());
     let path_name = view.path.rsplit('/').next();
+    let name = view.name.as_deref().or(label).or(path_name);
     let effort = spec.and_then(|spec| spec.reasoning_effort);
     let mut object = shape::present([
         ("thread_id", json!(view.session)),
         ("agent_number", json!(view.agent)),
         ("path", json!(view.path)),
-        ("thread_name", json!(label.or(path_name))),
+        ("thread_name", json!(name)),
         ("thread_note", json!(view.note)),
         ("agent_type", json!(spec.map(|spec| &spec.agent_type))),
         (

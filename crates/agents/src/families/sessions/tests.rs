@@ -38,6 +38,7 @@ fn ended(status: Status, stop: Option<StopReason>, last_message: Option<&str>) -
         end: WaitEnd::Final,
         finished: vec![finished],
         unfinished: Vec::new(),
+        mail: Vec::new(),
         claim: Some(CLAIM),
     }
 }
@@ -143,6 +144,7 @@ fn a_session_that_is_not_done_tells_what_it_does() {
         end,
         finished: Vec::new(),
         unfinished,
+        mail: Vec::new(),
         claim: None,
     };
     check(

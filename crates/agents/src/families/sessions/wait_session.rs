@@ -98,7 +98,7 @@ pub(super) fn answered(child: &AgentView, waited: &Waited, timeout_ms: i32) -> T
         (WaitEnd::Stopped, _) => {
             ToolOutput::failure(format!("the wait was stopped; session {id} goes on"))
         }
-        (WaitEnd::TimedOut | WaitEnd::Final, _) => {
+        (WaitEnd::TimedOut | WaitEnd::Final | WaitEnd::Mail | WaitEnd::Exhausted, _) => {
             let child = waited.unfinished.first().unwrap_or(child);
             ToolOutput::failure(not_yet(child, timeout_ms))
         }

@@ -13,6 +13,7 @@ use troupe_tools::{Call, Concurrency, Tool, ToolOutput, arguments};
 
 use crate::desk::{Desk, Scope, StopRequest, Stopped, Trouble};
 use crate::families::{child, face, shape};
+use crate::tree::AddressError;
 use crate::tree::command::{StopMode, Verb};
 use crate::tree::effect::SkipWhy;
 
@@ -169,7 +170,7 @@ impl Outcome {
     fn add(&mut self, target: String, stopped: Result<Stopped, Trouble>) {
         let stopped = match stopped {
             Ok(stopped) => stopped,
-            Err(Trouble::Address(_)) => return self.unknown.push(target),
+            Err(Trouble::Address(AddressError::Unknown(_))) => return self.unknown.push(target),
             Err(trouble) => return self.errors.push((target, trouble.to_string())),
         };
         let pruned = stopped.touched.iter().map(|planned| planned.view.agent);

@@ -1,7 +1,8 @@
 //! `subagent_await`: the next news of one child, or of any.
 //!
-//! Without an agent each completion is returned once: what was told before, by this call or
-//! by a message, is not news. An agent that is named tells of its last task, so a child that
+//! Without an agent each completion is returned once, in the order of the ends: what was told
+//! before, by this call or by a message, is not news. A message of a child ends the wait too,
+//! and is not delivered a second time. An agent that is named tells of its last task, so a child that
 //! was given new work answers with the outcome of that, never with the older one.
 
 use std::sync::LazyLock;
@@ -15,7 +16,7 @@ use troupe_protocol::AgentId;
 use troupe_protocol::tool::ToolSpec;
 use troupe_tools::{Call, Concurrency, Tool, ToolOutput, arguments};
 
-use crate::desk::{AgentView, Desk, Scope, Targets, Trouble, Waited};
+use crate::desk::{AgentView, Desk, Heard, Scope, Targets, Trouble, Waited};
 use crate::families::{child, face, shape};
 use crate::tree::Refusal;
 use crate::tree::effect::WaitEnd;
@@ -30,8 +31,10 @@ const NAME: &str = "subagent_await";
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
     arguments::function::<Arguments>(
         NAME,
-        "Waits until a child has ended and returns its outcome as `completion`; children that \
-         ended at the same time are in `messages`. Waiting costs nothing. Use timeouts of 5 to 30 \
+        "Waits until a child has ended and returns its outcome as `completion`; what else it has \
+         not told yet, and outcomes of other children, are in `messages`. A child that writes to \
+         you ends the wait too: its message is in `messages`, and it goes on. Waiting costs \
+         nothing. Use timeouts of 5 to 30 \
          minutes and longer ones each time (300, 600, 1200), so that in between you can look after \
          the children; a timeout says nothing about a child that makes progress. You need not wait \
          at all: an outcome that nobody waited for arrives as a message.",
@@ -66,7 +69,7 @@ impl Await {
                 Targets::Addresses(vec![one.session.to_string()])
             }
         };
-        let waited = match self.desk.wait(on, time, &call.cancel).await {
+        let waited = match self.desk.listen(on, time, &call.cancel).await {
             Ok(waited) => waited,
             Err(Trouble::Refused(refusal @ Refusal::NothingToWaitFor)) => {
                 return Err(self.explain(refusal).await);
@@ -154,9 +157,9 @@ fn described(waited: &Waited, whose: Whose, caller: AgentId) -> Map<String, Valu
     let mut finished = waited.finished.iter();
     let first = finished.next();
     // The claim covers all of them, so all of them are told.
-    let messages: Vec<_> = finished
-        .filter_map(|other| completion::message(other, caller))
-        .collect();
+    let outcomes = finished.filter_map(|other| completion::message(other, caller));
+    let mail = waited.mail.iter().map(|heard| letter(heard, caller));
+    let messages: Vec<_> = mail.chain(outcomes).collect();
     let pending: Vec<&AgentView> = waited
         .unfinished
         .iter()
@@ -167,7 +170,9 @@ fn described(waited: &Waited, whose: Whose, caller: AgentId) -> Map<String, Valu
         Whose::One => first
             .and_then(|first| first.view.as_ref())
             .or(pending.first().copied()),
-        Whose::AnyChild => first.and_then(|first| first.view.as_ref()),
+        Whose::AnyChild => first
+            .and_then(|first| first.view.as_ref())
+            .or(waited.mail.first().map(|heard| &heard.from)),
     };
     let mut object = Map::new();
     for (name, value) in [
@@ -193,11 +198,27 @@ fn described(waited: &Waited, whose: Whose, caller: AgentId) -> Map<String, Valu
     if waited.end == WaitEnd::Stopped {
         object.insert("stopped".to_owned(), json!(true));
     }
+    if waited.end == WaitEnd::Mail && waited.mail.is_empty() {
+        let note = "a message of a child follows this answer; wait again when you have read it";
+        object.insert("note".to_owned(), json!(note));
+    }
     if whose == Whose::AnyChild && !pending.is_empty() {
         let pending: Vec<_> = pending.into_iter().map(metadata::standing).collect();
         object.extend(shape::present([("pending", json!(pending))]));
     }
     object
+}
+
+fn letter(heard: &Heard, recipient: AgentId) -> Map<String, Value> {
+    let Heard { from, message } = heard;
+    shape::present([
+        ("sender_agent_id", json!(from.agent)),
+        ("recipient_agent_id", json!(recipient)),
+        ("session_id", json!(from.session)),
+        ("interrupt", json!(false)),
+        ("prompt", json!(message.words())),
+        ("timestamp_ms", json!(from.now_ms)),
+    ])
 }
 
 #[cfg(test)]

@@ -307,3 +307,85 @@ fn an_inbox_is_bounded() {
     expect!["refused: the inbox of agent 1 is full (256 messages); wait until it has taken some"]
         .assert_eq(&scene_tail);
 }
+
+#[test]
+fn a_timer_does_not_rouse_whoever_was_stopped() {
+    check(
+        "started root t1
+         spawn root a
+         ping root a
+         took a m2
+         cancel root a
+         ping root a
+         end a interrupted
+         ping root a
+         send root a
+         ping root a
+         interrupt user a
+         end a interrupted
+         ping root a",
+        expect![[r#"
+            > started root t1
+            > spawn root a
+            load a
+            start a with m1
+            = 1 /root/a pending_init
+            > ping root a
+            poke a
+            = queued 1
+            > took a m2
+            > cancel root a
+            abort a: Cancelled
+            = Cancel a
+            > ping root a
+            = dead Stopping
+            > end a interrupted
+            > ping root a
+            refused: agent 1 was stopped; it waits for a message of somebody, not of a timer
+            > send root a
+            start a with m5
+            = delivered
+            > ping root a
+            poke a
+            = queued 1
+            > interrupt user a
+            abort a: Interrupted
+            = Interrupt a
+            > end a interrupted
+            > ping root a
+            refused: agent 1 was stopped; it waits for a message of somebody, not of a timer
+        "#]],
+    );
+}
+
+#[test]
+fn a_timer_wakes_whoever_came_to_an_end() {
+    check(
+        "started root t1
+         spawn root a
+         end a completed
+         ping root a
+         end a errored
+         ping root a
+         crash
+         ping root a",
+        expect![[r#"
+            > started root t1
+            > spawn root a
+            load a
+            start a with m1
+            = 1 /root/a pending_init
+            > end a completed
+            > ping root a
+            start a with m2
+            = delivered
+            > end a errored
+            > ping root a
+            start a with m3
+            = delivered
+            > crash
+            > ping root a
+            refused: agent 1 was stopped; it waits for a message of somebody, not of a timer
+        "#]],
+    );
+}

@@ -376,3 +376,111 @@ fn the_written_form() {
         "#]],
     );
 }
+
+#[test]
+fn an_agent_that_comes_back_stands_as_before_and_nothing_is_announced() {
+    check(
+        "show notices
+         started root t1
+         spawn root a
+         end a completed
+         close root a
+         resume root a",
+        expect![[r#"
+            > show notices
+            > started root t1
+            tell root is running
+            > spawn root a
+            tell created a
+            load a
+            start a with m1
+            = 1 /root/a pending_init
+            tell a has 0 + 0 mail
+            tell a is running
+            > end a completed
+            tell root has 1 + 0 mail
+            tell a is completed
+            > close root a
+            shut a
+            tell a is shutdown
+            = Close a
+            > resume root a
+            tell a is completed again
+            = completed
+        "#]],
+    );
+}
+
+#[test]
+fn nobody_comes_back_below_a_closed_agent() {
+    check(
+        "started root t1
+         spawn root a
+         spawn a b
+         close user a
+         end a interrupted
+         end b interrupted
+         resume user b
+         resume root a
+         resume root b",
+        expect![[r#"
+            > started root t1
+            > spawn root a
+            load a
+            start a with m1
+            = 1 /root/a pending_init
+            > spawn a b
+            load b
+            start b with m2
+            = 2 /root/a/b pending_init
+            > close user a
+            abort a: Cancelled
+            abort b: Cancelled
+            = Close a, Close b
+            > end a interrupted
+            shut a
+            > end b interrupted
+            shut b
+            > resume user b
+            refused: agent 1 above agent 2 is closed; resume agent 1 first
+            > resume root a
+            = cancelled
+            > resume root b
+            = cancelled
+        "#]],
+    );
+}
+
+#[test]
+fn nobody_comes_back_deeper_than_agents_may_be() {
+    check(
+        "started root t1
+         spawn root a
+         spawn a b
+         close user b
+         end b interrupted
+         depth 1
+         crash
+         resume user b",
+        expect![[r#"
+            > started root t1
+            > spawn root a
+            load a
+            start a with m1
+            = 1 /root/a pending_init
+            > spawn a b
+            load b
+            start b with m2
+            = 2 /root/a/b pending_init
+            > close user b
+            abort b: Cancelled
+            = Close b
+            > end b interrupted
+            shut b
+            > depth 1
+            > crash
+            > resume user b
+            refused: agent 2 is at depth 2, and the limit is 1 ([agents] max_depth); give its work to an agent further up
+        "#]],
+    );
+}

@@ -58,6 +58,8 @@ pub(super) struct Reference {
     pub members: Vec<Member>,
     /// Callbacks that an end must have made, in order, not yet matched with the tree's.
     pub owed: Vec<(AgentId, AgentId)>,
+    /// Ends that must be news for a parent, not yet matched with the tree's.
+    pub news_owed: Vec<(AgentId, AgentId)>,
 }
 
 impl Member {
@@ -196,12 +198,15 @@ impl Reference {
             (Stand::Replaced | Stand::New | Stand::Running, _) => false,
             _ => !suspended,
         };
-        if let (Some(parent), true) = (member.parent, told && !halted)
-            && member.bond.callback != CallbackMode::Off
-        {
-            if member.bond.callback == CallbackMode::Once {
-                member.bond.callback = CallbackMode::Off;
-            }
+        let (Some(parent), true) = (member.parent, told && !halted) else {
+            return;
+        };
+        let callback = member.bond.callback;
+        if callback == CallbackMode::Once {
+            member.bond.callback = CallbackMode::Off;
+        }
+        self.news_owed.push((agent, parent));
+        if callback != CallbackMode::Off {
             self.owed.push((agent, parent));
         }
     }

@@ -14,7 +14,8 @@ use uuid::Uuid;
 
 use crate::tree::agent::{Bond, CallbackMode, Genealogy, OnParentInterrupt, Reach};
 use crate::tree::command::{
-    Command, Letter, Outcome, Report, Spawn, Stop, StopMode, Urgency, Verb, WaitFor, What,
+    Command, Form, Letter, Outcome, Report, Spawn, Stop, StopMode, Until, Urgency, Verb, WaitFor,
+    What,
 };
 use crate::tree::effect::{Answer, Effect, Notice, Plan, Receipt, WaitAnswer};
 use crate::tree::id::{Caller, MessageId, TimeMs, WaitId};
@@ -107,6 +108,8 @@ impl Scene {
             ["counts"] => writeln!(self.shown, "{:?}", self.tree.counts()).unwrap(),
             ["find", from, text] => self.find(from, text),
             ["crash"] => self.crash(),
+            // Counts from the next crash on, when the configuration is read again.
+            ["depth", limit] => self.limits.max_depth = limit.parse().unwrap(),
             _ => {
                 let what = self.command(&words);
                 self.apply(what);
@@ -118,13 +121,18 @@ impl Scene {
         match *words {
             ["spawn", by, name, ref options @ ..] => self.spawn(by, name, options),
             ["send", from, to, ref options @ ..] => self.send(from, to, options),
-            ["wait", by, ref on @ ..] => What::Wait {
-                by: self.caller(by),
-                on: match on {
-                    ["any"] => WaitFor::AnyChild,
-                    names => WaitFor::Agents(names.iter().map(|name| self.agent(name)).collect()),
-                },
-            },
+            ["wait", by, ref on @ ..] => self.wait(by, on, Until::End),
+            ["listen", by, ref on @ ..] => self.wait(by, on, Until::EndOrMail),
+            ["ping", from, to] => {
+                let letter = Letter {
+                    from: Sender::Watchdog(self.agent(from)),
+                    to: self.agent(to),
+                    message: self.new_message(),
+                    urgency: Urgency::Regular,
+                    form: Form::Words,
+                };
+                What::Send(letter)
+            }
             ["timeout", wait] => What::TimeOut {
                 wait: wait_id(wait),
             },
@@ -164,6 +172,17 @@ impl Scene {
         }
     }
 
+    fn wait(&self, by: &str, on: &[&str], until: Until) -> What {
+        What::Wait {
+            by: self.caller(by),
+            on: match on {
+                ["any"] => WaitFor::AnyChild,
+                names => WaitFor::Agents(names.iter().map(|name| self.agent(name)).collect()),
+            },
+            until,
+        }
+    }
+
     fn spawn(&mut self, by: &str, name: &str, options: &[&str]) -> What {
         let message = self.new_message();
         let mut session = message.0.as_u128() << 96;
@@ -200,6 +219,7 @@ impl Scene {
             [] => (Urgency::Regular, None),
             ["!"] => (Urgency::Interrupt, None),
             ["again", label] => (Urgency::Regular, Some(*label)),
+            ["picture"] => (Urgency::Regular, None),
             _ => panic!("not options: {options:?}"),
         };
         let message = match again {
@@ -211,6 +231,10 @@ impl Scene {
             to: self.agent(to),
             message,
             urgency,
+            form: match options {
+                ["picture"] => Form::Parts,
+                _ => Form::Words,
+            },
         })
     }
 
@@ -349,10 +373,7 @@ impl Scene {
 
     fn fact(&self, fact: Fact) -> String {
         let labels = |messages: Vec<MessageId>| {
-            let labels: Vec<&str> = messages
-                .iter()
-                .map(|message| self.messages[message].as_str())
-                .collect();
+            let labels: Vec<&str> = messages.iter().map(|message| self.label(message)).collect();
             labels.join(" ")
         };
         match fact {
@@ -371,7 +392,7 @@ impl Scene {
                 Some(callback) => format!("ended {end:?}, {}", self.messages[&callback.id]),
                 None => format!("ended {end:?}"),
             },
-            Fact::StopAsked { agent, stop } => format!("asked {}: {stop:?}", self.name(agent)),
+            Fact::StopAsked { agent, stop, .. } => format!("asked {}: {stop:?}", self.name(agent)),
             Fact::Halted { end, .. } => format!("halted {end:?}"),
             Fact::Withdrawn { .. } => "withdrawn".to_owned(),
             Fact::Shut { .. } => "shut".to_owned(),
@@ -386,8 +407,15 @@ impl Scene {
         match notice {
             Notice::Created { agent } => format!("tell created {}", self.name(agent)),
             Notice::Deleted { agent } => format!("tell deleted {}", self.name(agent)),
-            Notice::Status { agent, status } => {
+            Notice::Status { agent, status, .. } => {
                 format!("tell {} is {}", self.name(agent), shown(status))
+            }
+            Notice::Reopened { agent, status } => {
+                format!("tell {} is {} again", self.name(agent), shown(status))
+            }
+            Notice::ChildrenCancelled { parent, children } => {
+                let names: Vec<String> = children.iter().map(|it| self.name(*it)).collect();
+                format!("tell {} cancelled {}", self.name(parent), names.join(" "))
             }
             Notice::Inbox { agent, depth } => format!(
                 "tell {} has {} + {} mail",
@@ -434,8 +462,11 @@ impl Scene {
             let (name, status) = (self.name(told.agent), shown(told.status));
             write!(text, " {name} {status}").unwrap();
             for message in told.delivers {
-                write!(text, " ({})", self.messages[&message]).unwrap();
+                write!(text, " ({})", self.label(&message)).unwrap();
             }
+        }
+        for message in answer.mail {
+            write!(text, " {}", self.label(&message)).unwrap();
         }
         text
     }
@@ -459,6 +490,11 @@ impl Scene {
         let id = MessageId(Uuid::from_u128(self.next_message));
         self.messages.insert(id, format!("m{}", self.next_message));
         id
+    }
+
+    /// The end of a child that never calls back has a name, but no message of that name.
+    fn label(&self, message: &MessageId) -> &str {
+        self.messages.get(message).map_or("untold", String::as_str)
     }
 
     fn message(&self, label: &str) -> MessageId {

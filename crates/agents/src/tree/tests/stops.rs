@@ -660,3 +660,131 @@ fn cancelling_one_that_was_about_to_take_a_callback_holds_it() {
         "#]],
     );
 }
+
+#[test]
+fn no_agent_stops_the_root() {
+    check(
+        "started root t1
+         spawn root a
+         cancel root root
+         close root root
+         cancel a root
+         close root a dry",
+        expect![[r#"
+            > started root t1
+            > spawn root a
+            load a
+            start a with m1
+            = 1 /root/a pending_init
+            > cancel root root
+            refused: agent 0 is the root and agents cannot cancel it; cancel the agents below it instead, or end the task
+            > close root root
+            refused: agent 0 is the root and agents cannot close it; close the agents below it instead, or end the task
+            > cancel a root
+            refused: Not permitted to cancel agents outside your subtree.
+            > close root a dry
+            = Close a
+        "#]],
+    );
+}
+
+#[test]
+fn a_root_that_the_user_closed_opens_again_when_it_is_spoken_to() {
+    check(
+        "show facts
+         started root t1
+         spawn root a
+         close user root
+         end root interrupted
+         end a interrupted
+         status
+         started root t2
+         spawn root b
+         end b completed
+         end root completed
+         crash",
+        expect![[r#"
+            > show facts
+            > started root t1
+            write root: started
+            > spawn root a
+            write root: born /root/a
+            load a
+            start a with m1
+            = 1 /root/a pending_init
+            write a: started with m1
+            > close user root
+            write root: asked root: Close { by: User, scope: AgentId(0) }
+            abort root: Cancelled
+            write root: asked a: Close { by: User, scope: AgentId(0) }
+            abort a: Cancelled
+            = Close root, Close a
+            > end root interrupted
+            write root: ended Cancelled { by: User, scope: AgentId(0) }
+            write root: shut
+            shut root
+            > end a interrupted
+            write a: ended Cancelled { by: User, scope: AgentId(0) }
+            write a: shut
+            shut a
+            > status
+            /root shutdown
+            /root/a shutdown
+            > started root t2
+            write root: reopened
+            write root: started
+            > spawn root b
+            write root: born /root/b
+            load b
+            start b with m2
+            = 2 /root/b pending_init
+            write b: started with m2
+            > end b completed
+            write b: ended Completed, callback-of-b-3
+            > end root completed
+            write root: ended Completed
+            start root with callback-of-b-3
+            write root: started with callback-of-b-3
+            > crash
+            write root: ended Interrupted { why: Crash }
+        "#]],
+    );
+}
+
+#[test]
+fn a_parent_is_told_which_children_its_interrupt_took_along() {
+    check(
+        "show notices
+         started root t1
+         spawn root a bound
+         spawn root b
+         interrupt user root
+         end root interrupted",
+        expect![[r#"
+            > show notices
+            > started root t1
+            tell root is running
+            > spawn root a bound
+            tell created a
+            load a
+            start a with m1
+            = 1 /root/a pending_init
+            tell a has 0 + 0 mail
+            tell a is running
+            > spawn root b
+            tell created b
+            load b
+            start b with m2
+            = 2 /root/b pending_init
+            tell b has 0 + 0 mail
+            tell b is running
+            > interrupt user root
+            abort root: Interrupted
+            abort a: Cancelled
+            tell root cancelled a
+            = Interrupt root, Cancel a
+            > end root interrupted
+            tell root is interrupted (user)
+        "#]],
+    );
+}

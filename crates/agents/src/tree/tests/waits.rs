@@ -364,3 +364,335 @@ fn the_user_waits_without_taking_the_callback() {
         "#]],
     );
 }
+
+#[test]
+fn an_end_that_nobody_is_called_back_for_is_heard_once_too() {
+    check(
+        "show facts
+         started root t1
+         spawn root a silent
+         end a completed
+         wait root any
+         taken root w0
+         crash
+         started root t2
+         wait root any",
+        expect![[r#"
+            > show facts
+            > started root t1
+            write root: started
+            > spawn root a silent
+            write root: born /root/a
+            load a
+            start a with m1
+            = 1 /root/a pending_init
+            write a: started with m1
+            > end a completed
+            write a: ended Completed
+            > wait root any
+            = w0
+            answer w0: Final a completed (untold)
+            > taken root w0
+            write root: consumed untold
+            > crash
+            write root: ended Interrupted { why: Crash }
+            > started root t2
+            write root: started
+            > wait root any
+            refused: nothing to wait for: no child is active and every result was delivered
+        "#]],
+    );
+}
+
+#[test]
+fn ends_are_told_in_the_order_in_which_they_came() {
+    check(
+        "started root t1
+         spawn root a
+         end a completed
+         send root a
+         wait root any
+         taken root w0
+         wait root any
+         end a errored",
+        expect![[r#"
+            > started root t1
+            > spawn root a
+            load a
+            start a with m1
+            = 1 /root/a pending_init
+            > end a completed
+            > send root a
+            start a with m2
+            = delivered
+            > wait root any
+            = w0
+            answer w0: Final a completed (callback-of-a-2)
+            > taken root w0
+            > wait root any
+            = w1
+            > end a errored
+            answer w1: Final a errored (callback-of-a-4)
+        "#]],
+    );
+}
+
+#[test]
+fn two_waits_for_any_child_do_not_tell_the_same() {
+    check(
+        "started root t1
+         spawn root a
+         spawn root b
+         wait root any
+         wait root any
+         end a completed
+         taken root w0
+         end b completed",
+        expect![[r#"
+            > started root t1
+            > spawn root a
+            load a
+            start a with m1
+            = 1 /root/a pending_init
+            > spawn root b
+            load b
+            start b with m2
+            = 2 /root/b pending_init
+            > wait root any
+            = w0
+            > wait root any
+            = w1
+            > end a completed
+            answer w0: Final a completed (callback-of-a-3)
+            > taken root w0
+            > end b completed
+            answer w1: Final b completed (callback-of-b-4)
+        "#]],
+    );
+}
+
+#[test]
+fn a_wait_for_any_child_ends_when_another_wait_told_the_last_news() {
+    check(
+        "started root t1
+         spawn root a
+         wait root a
+         wait root any
+         end a completed",
+        expect![[r#"
+            > started root t1
+            > spawn root a
+            load a
+            start a with m1
+            = 1 /root/a pending_init
+            > wait root a
+            = w0
+            > wait root any
+            = w1
+            > end a completed
+            answer w0: Final a completed (callback-of-a-2)
+            answer w1: Exhausted
+        "#]],
+    );
+}
+
+#[test]
+fn a_wait_for_any_child_ends_when_the_last_one_at_work_is_released() {
+    check(
+        "started root t1
+         spawn root a
+         wait root any
+         release user a",
+        expect![[r#"
+            > started root t1
+            > spawn root a
+            load a
+            start a with m1
+            = 1 /root/a pending_init
+            > wait root any
+            = w0
+            > release user a
+            answer w0: Exhausted
+            = Release a
+        "#]],
+    );
+}
+
+#[test]
+fn a_wait_for_any_child_sees_those_that_came_after_it_and_no_old_ends() {
+    check(
+        "started root t1
+         spawn root a
+         end a completed
+         spawn root b
+         wait root any
+         taken root w0
+         wait root any
+         close user a
+         spawn root c
+         end c completed",
+        expect![[r#"
+            > started root t1
+            > spawn root a
+            load a
+            start a with m1
+            = 1 /root/a pending_init
+            > end a completed
+            > spawn root b
+            load b
+            start b with m2
+            = 2 /root/b pending_init
+            > wait root any
+            = w0
+            answer w0: Final a completed (callback-of-a-2)
+            > taken root w0
+            > wait root any
+            = w1
+            > close user a
+            shut a
+            = Close a
+            > spawn root c
+            load c
+            start c with m3
+            = 3 /root/c pending_init
+            > end c completed
+            answer w1: Final c completed (callback-of-c-5)
+        "#]],
+    );
+}
+
+#[test]
+fn a_message_of_a_child_ends_a_wait_that_listens_and_comes_with_it() {
+    check(
+        "show facts
+         started root t1
+         spawn root a family
+         listen root any
+         send a root
+         sweep
+         took root m2
+         taken root w0
+         end a completed
+         end root completed",
+        expect![[r#"
+            > show facts
+            > started root t1
+            write root: started
+            > spawn root a family
+            write root: born /root/a
+            load a
+            start a with m1
+            = 1 /root/a pending_init
+            write a: started with m1
+            > listen root any
+            = w0
+            > send a root
+            write a: sent m2 to root
+            answer w0: Mail m2
+            = queued 1
+            > sweep
+            > took root m2
+            refused: message 00000000-0000-0000-0000-000000000002 is not there for agent 0 to take
+            > taken root w0
+            write root: consumed m2
+            > end a completed
+            write a: ended Completed, callback-of-a-3
+            > end root completed
+            write root: ended Completed
+            start root with callback-of-a-3
+            write root: started with callback-of-a-3
+        "#]],
+    );
+}
+
+#[test]
+fn a_message_that_ended_a_wait_stays_if_the_answer_was_not_taken() {
+    check(
+        "started root t1
+         spawn root a family
+         listen root a
+         send a root
+         end root errored",
+        expect![[r#"
+            > started root t1
+            > spawn root a family
+            load a
+            start a with m1
+            = 1 /root/a pending_init
+            > listen root a
+            = w0
+            > send a root
+            answer w0: Mail m2
+            = queued 1
+            > end root errored
+            start root with m2
+        "#]],
+    );
+}
+
+#[test]
+fn a_message_that_is_in_hand_or_has_pictures_comes_behind_the_answer() {
+    check(
+        "started root t1
+         spawn root a family
+         send a root
+         listen root any
+         took root m2
+         listen root any
+         send a root picture",
+        expect![[r#"
+            > started root t1
+            > spawn root a family
+            load a
+            start a with m1
+            = 1 /root/a pending_init
+            > send a root
+            poke root
+            = queued 1
+            > listen root any
+            = w0
+            answer w0: Mail
+            > took root m2
+            > listen root any
+            = w1
+            > send a root picture
+            answer w1: Mail
+            poke root
+            = queued 1
+        "#]],
+    );
+}
+
+#[test]
+fn a_wait_for_ends_is_deaf_to_messages_and_one_that_listens_to_strangers() {
+    check(
+        "started root t1
+         spawn root a family
+         spawn root b family
+         wait root a
+         listen root b
+         send a root
+         send user root",
+        expect![[r#"
+            > started root t1
+            > spawn root a family
+            load a
+            start a with m1
+            = 1 /root/a pending_init
+            > spawn root b family
+            load b
+            start b with m2
+            = 2 /root/b pending_init
+            > wait root a
+            = w0
+            > listen root b
+            = w1
+            > send a root
+            poke root
+            = held Waiting(Child)
+            > send user root
+            poke root
+            = held Waiting(Child)
+        "#]],
+    );
+}

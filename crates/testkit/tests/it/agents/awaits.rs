@@ -3,6 +3,8 @@
 use expect_test::expect;
 use serde_json::{Value, json};
 use troupe_agents::Family;
+use troupe_agents::tree::Status;
+use troupe_agents::tree::status::WaitingOn;
 use troupe_protocol::AgentId;
 use troupe_protocol::agent::AgentStatus;
 use troupe_protocol::result::StopReason;
@@ -11,7 +13,8 @@ use troupe_protocol::tree::{Caller, End};
 use super::cast::{self, heard, lines, lives, sleeper, subagents, told};
 use super::logs;
 use super::play::{
-    Cue, agent, answer, answers, begin, call, end, play, requests_of, scene, seen, until_there,
+    Cue, agent, answer, answers, begin, call, empty_stage, end, play, requests_of, scene, seen,
+    until_there,
 };
 
 const WAIT_FOR_GO: &str = "until [ -e go ]; do sleep 0.02; done";
@@ -446,5 +449,144 @@ async fn finished_children_leave_the_list_and_keep_their_results() {
         .filter(|line| line.ends_with("deleted"))
         .collect();
     assert_eq!(deleted, ["1 deleted", "2 deleted"]);
+    end(actor).await;
+}
+
+#[tokio::test]
+async fn an_outcome_that_nobody_is_called_back_for_is_news_once() {
+    let cues: [Cue; 4] = [
+        ("subagent_spawn", json!({"prompt": "work"})),
+        ("shell_command", json!({"command": WAIT_FOR_GO})),
+        ("subagent_await", json!({})),
+        ("subagent_await", json!({})),
+    ];
+    let stage = empty_stage("", &cues).await;
+    let mut options = stage.tree_options(&[Family::Subagents]);
+    options.callback.enabled = false;
+    let stage = stage.with_tree(options);
+    let mut actor = begin(&stage).await;
+    actor.until(cast::is_completed(1)).await;
+    stage.write("go", "");
+    actor.until_task_ends().await;
+    let waited = answer(&stage, &actor, 2).await;
+    assert_eq!(
+        waited["completion"],
+        json!({"Completed": {"last_message": "ok"}})
+    );
+    let again = answers(&stage, &actor).await.remove(3);
+    assert!(again.starts_with("nothing to wait for"), "{again}");
+    end(actor).await;
+}
+
+#[tokio::test]
+async fn cancelling_an_idle_child_ends_who_works_below_it_and_each_reason_stays_its_own() {
+    let spawn = call(&("subagent_spawn", json!({"prompt": "leaf"})));
+    let middle = [&*spawn, "{ say = 'delegated' }", &sleeper("second")];
+    let children = scene("leaf", &[&sleeper("first")]) + &scene("middle", &middle);
+    let until = |file: &str| {
+        let command = format!("until [ -e {file} ]; do sleep 0.02; done");
+        ("shell_command", json!({"command": command}))
+    };
+    let cues: [Cue; 9] = [
+        ("subagent_spawn", json!({"prompt": "middle"})),
+        until("first"),
+        ("subagent_await", json!({"agent_id": 1})),
+        (
+            "subagent_cancel",
+            json!({"agent_id": 1, "reason": "enough"}),
+        ),
+        (
+            "subagent_send_message",
+            json!({"agent_id": 1, "prompt": "more"}),
+        ),
+        until("second"),
+        ("subagent_cancel", json!({"agent_id": 1})),
+        ("subagent_await", json!({"agent_id": 1})),
+        ("subagent_prune", json!({"agent_ids": [1]})),
+    ];
+    let stage = subagents(&children, &cues).await;
+    let actor = play(&stage).await;
+    let cancelled = answer(&stage, &actor, 3).await;
+    assert_eq!(cancelled["canceled"], true, "{cancelled}");
+    let leaf = agent(&actor, "2").await.session;
+    let result = actor.agents().result(leaf, None).await.unwrap();
+    let note = Some("enough".to_owned());
+    assert_eq!(result.stop, StopReason::Cancelled { note });
+    let waited = answer(&stage, &actor, 7).await;
+    assert_eq!(waited["completion"], json!({"Canceled": {"reason": null}}));
+    let pruned = answer(&stage, &actor, 8).await;
+    assert_eq!(pruned["pruned"], json!([1, 2]));
+    end(actor).await;
+}
+
+#[tokio::test]
+async fn a_child_with_somebody_at_work_below_it_can_be_pruned_with_all_of_them() {
+    let spawn = call(&("subagent_spawn", json!({"prompt": "leaf"})));
+    let children =
+        scene("leaf", &[&sleeper("first")]) + &scene("middle", &[&spawn, "{ say = 'delegated' }"]);
+    let cues: [Cue; 4] = [
+        ("subagent_spawn", json!({"prompt": "middle"})),
+        (
+            "shell_command",
+            json!({"command": "until [ -e first ]; do sleep 0.02; done"}),
+        ),
+        ("subagent_await", json!({"agent_id": 1})),
+        (
+            "subagent_prune",
+            json!({"agent_ids": [1], "completed_only": false}),
+        ),
+    ];
+    let stage = subagents(&children, &cues).await;
+    let actor = play(&stage).await;
+    let pruned = answer(&stage, &actor, 3).await;
+    assert_eq!(pruned["pruned"], json!([1, 2]), "{pruned}");
+    end(actor).await;
+}
+
+#[tokio::test]
+async fn a_message_of_a_child_ends_the_wait_and_is_delivered_by_it_alone() {
+    let ask = call(&(
+        "subagent_send_message",
+        json!({"agent_id": "parent", "prompt": "which file?"}),
+    ));
+    let turns = [
+        &*until_there("ready"),
+        &ask,
+        &until_there("go"),
+        "{ say = 'done' }",
+    ];
+    let children = scene("ask", &turns);
+    let cues: [Cue; 4] = [
+        ("subagent_spawn", json!({"prompt": "ask"})),
+        ("subagent_await", json!({})),
+        ("shell_command", json!({"command": "touch go"})),
+        ("subagent_await", json!({})),
+    ];
+    let stage = subagents(&children, &cues).await;
+    let mut actor = begin(&stage).await;
+    let on = WaitingOn::Child;
+    while agent(&actor, "root").await.status != (Status::Waiting { on }) {
+        tokio::task::yield_now().await;
+    }
+    stage.write("ready", "");
+    actor.until_task_ends().await;
+    let waited = answer(&stage, &actor, 1).await;
+    assert_eq!(waited["completion"], Value::Null);
+    assert_eq!(waited["timed_out"], false);
+    let message = &waited["messages"][0];
+    assert_eq!(message["prompt"], "which file?");
+    assert_eq!(message["sender_agent_id"], 1);
+    assert_eq!(message["recipient_agent_id"], 0);
+    let waited = answer(&stage, &actor, 3).await;
+    assert_eq!(
+        waited["completion"],
+        json!({"Completed": {"last_message": "done"}})
+    );
+    actor.agents().quiet().await;
+    let heard = heard(&stage, actor.session_id());
+    assert!(
+        heard.iter().all(|text| !text.contains("which file?")),
+        "{heard:?}"
+    );
     end(actor).await;
 }

@@ -6,7 +6,9 @@ use troupe_agents::Family;
 use troupe_protocol::EventMsg;
 
 use super::cast::{self, lives, subagents};
-use super::play::{Cue, agent, answer, call, end, play, recorded, scene, seen};
+use super::play::{
+    Cue, agent, agents, answer, backgrounds, call, end, named, play, recorded, scene, seen,
+};
 
 #[tokio::test]
 async fn every_change_of_a_childs_life_is_told_and_recorded_at_the_root() {
@@ -70,8 +72,44 @@ async fn a_headline_is_told_once_for_each_change() {
             "1 thinks about Writing it down"
         ]
     );
-    let view = agent(&actor, "1").await;
-    assert_eq!(view.reasoning_header.as_deref(), Some("Writing it down"));
+    // Who has ended thinks about nothing.
+    assert_eq!(agent(&actor, "1").await.reasoning_header, None);
+    end(actor).await;
+}
+
+#[tokio::test]
+async fn a_later_task_and_a_return_are_told_as_what_they_are() {
+    let cues: [Cue; 6] = [
+        (
+            "spawn_agent",
+            json!({"message": "work", "task_name": "kid"}),
+        ),
+        ("wait", json!({"ids": ["/root/kid"]})),
+        (
+            "send_input",
+            json!({"id": "/root/kid", "message": "and more"}),
+        ),
+        ("wait", json!({"ids": ["/root/kid"]})),
+        ("close_agent", json!({"id": "/root/kid"})),
+        ("resume_agent", json!({"id": "/root/kid"})),
+    ];
+    let stage = super::play::stage("", &cues).await;
+    let actor = play(&stage).await;
+    let agents = agents(&actor).await;
+    let told: Vec<String> = backgrounds(&seen(&actor))
+        .iter()
+        .map(|line| named(&stage, &agents, line))
+        .collect();
+    expect![[r#"
+        agent default (/root/kid) initializing
+        agent default (/root/kid) running (0s)
+        *agent default (/root/kid) [call] completed in 0s: ok
+        agent default (/root/kid) running (0s)
+        *agent default (/root/kid) completed in 0s: ok
+        *agent default (/root/kid) stopped in 0s"#]]
+    .assert_eq(&told.join("\n"));
+    let last = lives(&seen(&actor)).pop().unwrap();
+    assert_eq!(last, r#"1 is Completed(Some("ok"))"#);
     end(actor).await;
 }
 

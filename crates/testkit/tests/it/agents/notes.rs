@@ -4,9 +4,11 @@ use expect_test::expect;
 use serde_json::{Value, json};
 use troupe_protocol::EventMsg;
 use troupe_protocol::op::Op;
+use troupe_protocol::rollout::RolloutRecord;
 
 use super::play::{
-    Cue, agent, answer, answers, answers_of, call, end, play, recorded, role, scene, seen, stage,
+    Cue, agent, answer, answers, answers_of, call, end, play, recorded, records, role, scene, seen,
+    stage,
 };
 
 const AIDE: &str = "---
@@ -91,6 +93,37 @@ async fn a_note_is_set_and_cleared_and_the_child_records_both() {
     end(actor).await;
     let events = recorded(&stage, kid.session).await;
     assert_eq!(notes(&events), [Some("first"), Some("second note"), None]);
+    // The answer names the submission under which the child tells it.
+    let told = records(&stage, kid.session).await;
+    let told = told.into_iter().find_map(|record| match record {
+        RolloutRecord::EventMsg(event) => match event.msg {
+            EventMsg::ThreadNoteUpdated {
+                thread_note: Some(note),
+            } if note == "second note" => Some(event.id),
+            _ => None,
+        },
+        _ => None,
+    });
+    assert_eq!(json!(told), set["submission_id"]);
+}
+
+#[tokio::test]
+async fn a_conversation_that_was_renamed_is_listed_by_its_name() {
+    let cues: [Cue; 1] = [(
+        "spawn_agent",
+        json!({"message": "work", "task_name": "kid"}),
+    )];
+    let stage = stage("", &cues).await;
+    let actor = play(&stage).await;
+    let desk = actor.agents().user();
+    desk.set_name("/root/kid", " The \n Scout ").await.unwrap();
+    let name = Some("The Scout");
+    assert_eq!(agent(&actor, "/root/kid").await.name.as_deref(), name);
+    let root = actor.session_id();
+    end(actor).await;
+    let actor = stage.resume(root).await;
+    assert_eq!(agent(&actor, "/root/kid").await.name.as_deref(), name);
+    end(actor).await;
 }
 
 #[tokio::test]

@@ -400,9 +400,11 @@ async fn a_child_writes_to_its_parent_and_siblings_but_interrupts_none_of_them()
     ];
     let children =
         scene("greet", &turns) + &scene("stay", &[&until_there("go"), "{ say = 'heard' }"]);
-    let cues: [Cue; 4] = [
+    let cues: [Cue; 5] = [
         ("subagent_spawn", json!({"prompt": "stay"})),
         ("subagent_spawn", json!({"prompt": "greet"})),
+        // The greeting ends the first wait.
+        ("subagent_await", json!({"agent_id": 2})),
         ("subagent_await", json!({"agent_id": 2})),
         ("shell_command", json!({"command": "touch go"})),
     ];
@@ -447,11 +449,17 @@ async fn a_child_writes_to_its_parent_and_siblings_but_interrupts_none_of_them()
     .assert_eq(&format!("{pruned:#}"));
     actor.agents().quiet().await;
     let stayed = agent(&actor, "1").await.session;
-    for (who, text) in [(stayed, "hello there"), (actor.session_id(), "hello up")] {
-        let heard = heard(&stage, who);
-        let text = format!("[message from agent 2, /root/default_2]{text}");
-        assert!(heard.contains(&text), "{heard:?}");
-    }
+    let from_greeter = |text: &str| format!("[message from agent 2, /root/default_2]{text}");
+    let told = heard(&stage, stayed);
+    assert!(told.contains(&from_greeter("hello there")), "{told:?}");
+    // The root reads its own in the answer of the wait, or behind it if it came before.
+    let told = heard(&stage, actor.session_id());
+    let by_wait = answer(&stage, &actor, 2).await["messages"] != json!([]);
+    assert_ne!(
+        told.contains(&from_greeter("hello up")),
+        by_wait,
+        "{told:?}"
+    );
     end(actor).await;
 }
 

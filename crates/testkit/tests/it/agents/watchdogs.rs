@@ -204,3 +204,49 @@ async fn a_watchdog_is_there_again_after_a_restart() {
     assert_eq!(heard(&stage, session), ["work", "still there?"]);
     end(actor).await;
 }
+
+#[tokio::test]
+async fn a_child_that_was_cancelled_is_asked_nothing() {
+    let hands = Hands::default();
+    let children = scene("stay", &[&cast::sleeper("pid"), "{ say = 'roused' }"]);
+    let watch = watchdog(json!({"agent_id": 1, "interval_s": 30}));
+    let cancel = call(&("subagent_cancel", json!({"agent_id": 1})));
+    let off = watchdog(json!({"agent_id": 1, "cancel": true}));
+    let root = [
+        &*spawn("stay"),
+        &watch,
+        &until_there("pid"),
+        &cancel,
+        &off,
+        "{ say = 'later' }",
+    ];
+    let stage = stage_with(&hands, &children, &root).await;
+    let actor = open(&stage).await;
+    assert_eq!(answer(&stage, &actor, 4).await["action"], "not_found");
+    let root = actor.session_id();
+    hands.turn(&actor, 31).await;
+    actor.agents().quiet().await;
+    end(actor).await;
+    let actor = stage.resume(root).await;
+    hands.turn(&actor, 31).await;
+    actor.agents().quiet().await;
+    let session = agent(&actor, "1").await.session;
+    assert_eq!(heard(&stage, session), ["stay"]);
+    end(actor).await;
+}
+
+#[tokio::test]
+async fn nobody_watches_an_agent_that_takes_no_input() {
+    let cues: [Cue; 5] = [
+        ("subagent_spawn", json!({"prompt": "work"})),
+        ("subagent_await", json!({})),
+        ("subagent_watchdog", json!({"agent_id": 1})),
+        ("subagent_prune", json!({"agent_ids": [1]})),
+        ("subagent_watchdog", json!({"agent_id": 1})),
+    ];
+    let stage = subagents("", &cues).await;
+    let actor = play(&stage).await;
+    let told = answers(&stage, &actor).await.remove(4);
+    expect!["agent 1 was pruned; only its result is left"].assert_eq(&told);
+    end(actor).await;
+}

@@ -154,9 +154,12 @@ async fn the_tree_writes_and_tells_through_the_session() {
         events: vec![told("kept")],
     });
     tree.host.give(Order::Tell(told("only told")));
-    tree.host.give(Order::Operate(Op::SetThreadNote {
-        note: " a   note ".to_owned(),
-    }));
+    tree.host.give(Order::Operate {
+        submission: SubmissionId::from("by-tree"),
+        op: Op::SetThreadNote {
+            note: " a   note ".to_owned(),
+        },
+    });
     actor
         .until(|msg| {
             matches!(msg, EventMsg::ThreadNoteUpdated { thread_note: Some(note) } if note == "a note")

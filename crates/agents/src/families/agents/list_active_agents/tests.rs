@@ -41,6 +41,14 @@ fn a_line_has_the_agent_and_how_it_gets_on() {
 }
 
 #[test]
+fn a_name_that_was_given_comes_before_the_one_of_the_path() {
+    let mut renamed = example::view(2, Status::Running);
+    renamed.name = Some("The Scout".to_owned());
+    let told = line(&renamed, TreePlace::Left);
+    assert_eq!(told["thread_name"], "The Scout");
+}
+
+#[test]
 fn the_place_in_the_tree_is_told_on_request() {
     let done = example::view(2, Status::Completed);
     example::check(

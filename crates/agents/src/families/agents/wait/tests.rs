@@ -88,6 +88,7 @@ fn the_first_to_end_is_told_by_session_and_the_others_with_what_they_do() {
         end: WaitEnd::Final,
         finished: vec![finished("worker_1", Some(done)), finished("nobody", None)],
         unfinished: vec![busy],
+        mail: Vec::new(),
         claim: None,
     };
     example::check(
@@ -124,6 +125,7 @@ fn a_timeout_has_an_empty_status() {
         end: WaitEnd::TimedOut,
         finished: Vec::new(),
         unfinished: Vec::new(),
+        mail: Vec::new(),
         claim: None,
     };
     example::check(
@@ -142,6 +144,7 @@ fn a_wait_that_was_stopped_says_so() {
         end: WaitEnd::Stopped,
         finished: Vec::new(),
         unfinished: Vec::new(),
+        mail: Vec::new(),
         claim: None,
     };
     example::check(

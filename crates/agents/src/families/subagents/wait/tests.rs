@@ -3,6 +3,7 @@ use std::sync::Arc;
 use expect_test::{Expect, expect};
 use troupe_protocol::SubmissionId;
 use troupe_protocol::result::{Evidence, StopReason, TaskResult};
+use troupe_protocol::tree::AgentMessage;
 
 use super::*;
 use crate::desk::Finished;
@@ -88,6 +89,7 @@ fn the_first_that_ended_is_the_answer_and_none_is_left_out() {
         end: WaitEnd::Final,
         finished: vec![done(1, "one"), done(2, "two")],
         unfinished: vec![example::view(3, Status::Running)],
+        mail: Vec::new(),
         claim: None,
     };
     example::check(
@@ -139,6 +141,7 @@ fn a_timeout_tells_what_the_children_do() {
         end: WaitEnd::TimedOut,
         finished: Vec::new(),
         unfinished,
+        mail: Vec::new(),
         claim: None,
     };
     let running = example::view(3, Status::Running);
@@ -192,4 +195,26 @@ fn nothing_new_names_who_could_be_asked_again() {
         example::view(2, Status::Cancelled),
     ];
     expect!["your children are 1 (idle), 2 (canceled); give agent_id to hear the last outcome of one again"].assert_eq(&ended(&children));
+}
+
+#[test]
+fn a_message_is_told_and_its_sender_goes_on() {
+    let asks = example::view(3, Status::Running);
+    let waited = Waited {
+        end: WaitEnd::Mail,
+        finished: Vec::new(),
+        unfinished: vec![asks.clone()],
+        mail: vec![Heard {
+            from: asks,
+            message: AgentMessage::text("which file?"),
+        }],
+        claim: None,
+    };
+    let told = described(&waited, Whose::AnyChild, AgentId::ROOT);
+    assert_eq!(told["agent_id"], 3);
+    assert_eq!(told["completion"], Value::Null);
+    assert_eq!(told["messages"][0]["sender_agent_id"], 3);
+    assert_eq!(told["messages"][0]["recipient_agent_id"], 0);
+    assert_eq!(told["messages"][0]["prompt"], "which file?");
+    assert_eq!(told["messages"][0]["interrupt"], false);
 }

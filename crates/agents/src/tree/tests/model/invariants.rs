@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use troupe_protocol::AgentId;
 
 use super::super::reference::{Member, Stand};
-use super::world::{World, demand, limits};
-use crate::tree::command::What;
+use super::world::{Waiting, World, demand, limits};
+use crate::tree::command::{WaitFor, What};
 use crate::tree::effect::Effect;
 use crate::tree::id::MessageId;
 use crate::tree::inbox::MailKind;
@@ -145,21 +145,48 @@ impl World {
         )
     }
 
+    /// What is news stays so, in its order, until it was delivered.
+    pub(super) fn check_news(&self) -> Result<(), String> {
+        for member in &self.reference.members {
+            let node = self.tree.get(member.id).ok_or("an agent is remembered")?;
+            let kept: Vec<MessageId> = node.news.iter().map(|item| item.id).collect();
+            let news = self.news.iter();
+            let unheard: Vec<MessageId> = news
+                .filter(|told| told.parent == member.id && !told.delivered)
+                .map(|told| told.id)
+                .collect();
+            demand(kept == unheard, "news agree")?;
+        }
+        Ok(())
+    }
+
     pub(super) fn check_waits(&self) -> Result<(), String> {
         for (_, wait) in self.open_waits() {
-            let met = wait
-                .on
-                .iter()
-                .any(|agent| self.reference.get(*agent).is_final());
             let status = wait.waiter.map(|waiter| self.tree.status(waiter));
             let for_slot = Some(Status::Waiting {
                 on: WaitingOn::Slot,
             });
             demand(
-                !met || status == for_slot,
+                !self.is_met(wait) || status == for_slot,
                 "a wait whose agent has ended is answered",
             )?;
         }
         Ok(())
+    }
+
+    fn is_met(&self, wait: &Waiting) -> bool {
+        match &wait.on {
+            WaitFor::Agents(agents) => {
+                let mut agents = agents.iter();
+                agents.any(|agent| self.reference.get(*agent).is_final())
+            }
+            WaitFor::AnyChild => {
+                let by = wait.waiter.unwrap_or(AgentId::ROOT);
+                let mut unheard = self.unheard(by);
+                let has_news =
+                    wait.waiter.is_some() && unheard.any(|told| !self.is_claimed(by, told.id));
+                has_news || !self.has_child_at_work(by)
+            }
+        }
     }
 }

@@ -9,7 +9,8 @@ use super::world::{Waiting, World, demand, limits};
 use crate::tree::Tree;
 use crate::tree::agent::{Bond, CallbackMode, Genealogy, OnParentInterrupt, Reach};
 use crate::tree::command::{
-    Letter, Outcome, Report, Spawn, Spawner, Stop, StopMode, Urgency, Verb, WaitFor, What,
+    Form, Letter, Outcome, Report, Spawn, Spawner, Stop, StopMode, Until, Urgency, Verb, WaitFor,
+    What,
 };
 use crate::tree::effect::{AbortWhy, Answer, Effect, Receipt};
 use crate::tree::id::{Caller, MessageId, WaitId};
@@ -110,6 +111,7 @@ impl World {
             to,
             message,
             urgency,
+            form: [Form::Words, Form::Words, Form::Parts][draw.below(3)],
         };
         let member = self.reference.get(to);
         let dead = member.closed || member.pruned || member.ends_input();
@@ -199,7 +201,8 @@ impl World {
             let count = 1 + draw.below(2);
             WaitFor::Agents((0..count).map(|_| self.anyone(draw)).collect())
         };
-        self.apply(What::Wait { by, on }).map(|_| ())
+        let until = [Until::End, Until::EndOrMail][draw.below(2)];
+        self.apply(What::Wait { by, on, until }).map(|_| ())
     }
 
     fn end_wait(&mut self, draw: &mut Draw) -> Result<(), String> {
@@ -248,7 +251,8 @@ impl World {
             return Ok(());
         };
         let member = self.reference.get(agent);
-        let messages = [member.interrupts.clone(), member.regular.clone()].concat();
+        let mut messages = [member.interrupts.clone(), member.regular.clone()].concat();
+        messages.retain(|message| !self.is_claimed(agent, *message));
         self.report(agent, Report::Took { messages }).map(|_| ())
     }
 
@@ -269,7 +273,7 @@ impl World {
         };
         let reached = match by {
             Caller::User => true,
-            Caller::Agent(_) if verb == Verb::Interrupt && target == AgentId::ROOT => false,
+            Caller::Agent(_) if target == AgentId::ROOT && verb != Verb::Prune => false,
             Caller::Agent(agent) => self.reference.owns(agent, target),
         };
         let fits = verb != Verb::Release || self.reference.get(target).parent.is_some();
@@ -295,7 +299,7 @@ impl World {
         let root = self.reference.get(AgentId::ROOT);
         let busy = root.flight.as_ref().is_some_and(|it| it.message.is_none());
         let task = SubmissionId(format!("direct-{}", draw.0));
-        let may = !busy && !root.closed;
+        let may = !busy;
         let started = self.report(AgentId::ROOT, Report::Started { task })?;
         demand(started == may, "the user may speak to an idle root")
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use troupe_protocol::{AgentId, SessionId};
+use troupe_protocol::{AgentId, SessionId, SubmissionId};
 use uuid::Uuid;
 
 use super::super::reference::{Flight, Member, Reference, Stand};
@@ -16,9 +16,18 @@ use crate::tree::{Limits, Tree};
 #[derive(Debug, Clone)]
 pub(super) struct Waiting {
     pub waiter: Option<AgentId>,
-    pub on: Vec<AgentId>,
-    /// Set once it was answered with results.
+    pub on: WaitFor,
+    /// Set once it was answered with results, or with mail.
     pub delivers: Option<Vec<MessageId>>,
+}
+
+/// The end of a task that a parent is to hear of, once.
+#[derive(Debug, Clone)]
+pub(super) struct Told {
+    pub id: MessageId,
+    pub child: AgentId,
+    pub parent: AgentId,
+    pub delivered: bool,
 }
 
 pub(super) struct World {
@@ -26,8 +35,8 @@ pub(super) struct World {
     pub reference: Reference,
     pub records: Vec<Record>,
     pub waits: BTreeMap<WaitId, Waiting>,
-    /// Every callback that ever was, and whether it was delivered.
-    pub callbacks: BTreeMap<MessageId, bool>,
+    /// Everything that ever was news, in its order.
+    pub news: Vec<Told>,
     pub aborted: BTreeMap<AgentId, AbortWhy>,
     pub asking: BTreeSet<AgentId>,
     pub next_message: u128,
@@ -54,7 +63,7 @@ impl World {
             reference: Reference::default(),
             records: Vec::new(),
             waits: BTreeMap::new(),
-            callbacks: BTreeMap::new(),
+            news: Vec::new(),
             aborted: BTreeMap::new(),
             asking: BTreeSet::new(),
             next_message: 0,
@@ -110,9 +119,14 @@ impl World {
             self.reference.owed.is_empty(),
             "every owed callback is made",
         )?;
+        demand(
+            self.reference.news_owed.is_empty(),
+            "every end is news that must be",
+        )?;
         self.check_members()?;
         self.check_slots()?;
         self.check_waits()?;
+        self.check_news()?;
         Ok(Some(effects))
     }
 
@@ -150,7 +164,7 @@ impl World {
                 member.pruned = false;
             }
             What::Report { agent, report } => self.tell_report(*agent, report),
-            What::Wait { by, on } => self.tell_wait(*by, on, effects),
+            What::Wait { by, on, .. } => self.tell_wait(*by, on, effects),
             What::Suspend => {
                 self.suspended = true;
                 self.reference.suspend();
@@ -180,6 +194,8 @@ impl World {
                     self.deliver(message);
                 }
                 let member = self.reference.at(agent);
+                // Only a root is spoken to while it is closed.
+                member.closed = false;
                 member.stand = Stand::Running;
                 member.flight = Some(Flight {
                     task: task.clone(),
@@ -216,16 +232,6 @@ impl World {
     }
 
     fn tell_wait(&mut self, by: Caller, on: &WaitFor, effects: &[Effect]) {
-        let on = match on {
-            WaitFor::Agents(agents) => agents.clone(),
-            WaitFor::AnyChild => self
-                .reference
-                .members
-                .iter()
-                .filter(|member| member.parent == Some(by.log()) && !member.is_final())
-                .map(|member| member.id)
-                .collect(),
-        };
         let waiter = match by {
             Caller::User => None,
             Caller::Agent(agent) => Some(agent),
@@ -244,10 +250,27 @@ impl World {
 
     /// Notes a delivery; the ledger breaks if it is the second.
     fn deliver(&mut self, message: MessageId) {
-        if let Some(delivered) = self.callbacks.get_mut(&message) {
-            assert!(!*delivered, "a completion is delivered once");
-            *delivered = true;
+        if let Some(told) = self.news.iter_mut().find(|told| told.id == message) {
+            assert!(!told.delivered, "a completion is delivered once");
+            told.delivered = true;
         }
+    }
+
+    /// Tells whether an answer that was not taken yet brings this.
+    pub(super) fn is_claimed(&self, agent: AgentId, message: MessageId) -> bool {
+        let mut waits = self.waits.values();
+        waits.any(|wait| {
+            let delivers = wait.delivers.iter().flatten();
+            wait.waiter == Some(agent) && delivers.copied().any(|it| it == message)
+        })
+    }
+
+    /// What an agent has yet to hear of those that are its children now.
+    pub(super) fn unheard(&self, agent: AgentId) -> impl Iterator<Item = &Told> {
+        self.news.iter().filter(move |told| {
+            let child = self.reference.get(told.child);
+            told.parent == agent && !told.delivered && child.parent == Some(agent)
+        })
     }
 
     /// Does what a supervisor would do, and compares each effect with the reference.
@@ -294,10 +317,15 @@ impl World {
         self.records.push(record.clone());
         let Fact::Ended {
             agent,
-            callback: Some(callback),
+            task,
+            callback,
             ..
         } = &record.fact
         else {
+            return Ok(());
+        };
+        self.note_news(*agent, task);
+        let Some(callback) = callback else {
             return Ok(());
         };
         let made = (*agent, callback.target);
@@ -306,11 +334,28 @@ impl World {
             return Err("a callback is made only where one is owed".to_owned());
         };
         self.reference.owed.remove(owed);
-        let known = self.callbacks.insert(callback.id, false);
-        demand(known.is_none(), "each completion has a callback of its own")?;
         let target = self.reference.at(callback.target);
+        let known = target.callbacks.iter().any(|(id, _)| *id == callback.id);
+        demand(!known, "each completion has a callback of its own")?;
         target.callbacks.push((callback.id, *agent));
         Ok(())
+    }
+
+    fn note_news(&mut self, child: AgentId, task: &SubmissionId) {
+        let owed = &mut self.reference.news_owed;
+        let Some(at) = owed.iter().position(|(agent, _)| *agent == child) else {
+            return;
+        };
+        let (_, parent) = owed.remove(at);
+        let session = |agent| self.tree.get(agent).map(|node| node.session);
+        if let (Some(from), Some(to)) = (session(child), session(parent)) {
+            self.news.push(Told {
+                id: MessageId::of_callback(from, task, to),
+                child,
+                parent,
+                delivered: false,
+            });
+        }
     }
 
     fn answered(&mut self, wait: WaitId, answer: &WaitAnswer) -> Result<(), String> {
@@ -324,18 +369,37 @@ impl World {
         )?;
         let delivers: Vec<MessageId> = finals.iter().flat_map(|it| it.delivers.clone()).collect();
         for message in &delivers {
+            let mut news = self.news.iter();
             demand(
-                self.callbacks.get(message) == Some(&false),
+                news.any(|told| told.id == *message && !told.delivered),
                 "an answer delivers what was not delivered yet",
             )?;
         }
-        if waiting.waiter.is_none() || answer.end != WaitEnd::Final {
+        let waiting = waiting.clone();
+        for message in &answer.mail {
+            let recipient = waiting.waiter.map(|waiter| self.reference.get(waiter));
+            let there = recipient.is_some_and(|member| member.regular.contains(message));
+            demand(there, "an answer brings mail that waits")?;
+        }
+        let by = waiting.waiter.unwrap_or(AgentId::ROOT);
+        if answer.end == WaitEnd::Exhausted {
+            demand(!self.has_child_at_work(by), "nothing more will come")?;
+        }
+        let delivers = [delivers, answer.mail.clone()].concat();
+        if waiting.waiter.is_none() || delivers.is_empty() {
             demand(delivers.is_empty(), "only the target takes a callback")?;
             self.waits.remove(&wait);
-        } else {
+        } else if let Some(waiting) = self.waits.get_mut(&wait) {
             waiting.delivers = Some(delivers);
         }
         Ok(())
+    }
+}
+
+impl World {
+    pub(super) fn has_child_at_work(&self, parent: AgentId) -> bool {
+        let mut members = self.reference.members.iter();
+        members.any(|member| member.parent == Some(parent) && !member.is_final())
     }
 }
 
