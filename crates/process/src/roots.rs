@@ -6,6 +6,8 @@
 //! | `read-only` | nothing | – | as the policy says |
 //! | `workspace-write` | cwd, listed roots, `/tmp`, `$TMPDIR` | `.git`, `.troupe` of each root | as the policy says |
 //!
+//! A root that is reached through a symlink inside another root is left out.
+//!
 //! A protected path that is itself listed as a root is writable: somebody has asked for it.
 //! [`WritableRoots::guarding`] adds the engine's own directory to what is protected.
 //!
@@ -73,7 +75,7 @@ pub fn writable_roots(
             if !exclude_tmpdir_env_var {
                 roots.extend(temporary_directory(env));
             }
-            distinct(roots.iter().map(|root| resolve(root)))
+            distinct(trusted(&roots))
         }
     };
     let protected = distinct(writable.iter().flat_map(|root| protected_below(root)));
@@ -117,6 +119,23 @@ impl WritableRoots {
             (Some(writable), Some(protected)) => writable >= protected,
         }
     }
+}
+
+/// Resolves the roots. One that is reached through a link inside another root is none: a
+/// command may have put the link there, and would choose by it what it may write next.
+fn trusted(roots: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
+    let real: Vec<PathBuf> = roots.iter().map(|root| resolve(root)).collect();
+    let is_trusted = |index: usize| {
+        let links = roots[index].ancestors().filter(|path| path.is_symlink());
+        let mut places =
+            links.filter_map(|link| Some(resolve(link.parent()?).join(link.file_name()?)));
+        let others = || real.iter().enumerate().filter(|(other, _)| *other != index);
+        !places.any(|place| others().any(|(_, root)| place.starts_with(root)))
+    };
+    let trusted: Vec<bool> = (0..roots.len()).map(is_trusted).collect();
+    real.into_iter()
+        .zip(trusted)
+        .filter_map(|(root, is_trusted)| is_trusted.then_some(root))
 }
 
 /// `$TMPDIR`, unless it would open the whole disk.

@@ -204,3 +204,28 @@ fn the_home_of_the_engine_is_guarded_where_it_could_be_written() {
         writable_roots(&workspace(&[]), &work, &BTreeMap::new())
     );
 }
+
+#[test]
+fn a_root_behind_a_link_that_a_command_may_have_made_is_none() {
+    let scratch = Scratch::new();
+    let work = scratch.directory("work");
+    let elsewhere = scratch.directory("elsewhere");
+    std::os::unix::fs::symlink("/", work.join("cache")).unwrap();
+    let table = writable_roots(&workspace(&["cache", "cache/srv"]), &work, &BTreeMap::new());
+    assert_eq!(table.writable, [work.clone()]);
+
+    // The directory that a child works in, replaced from its parent's.
+    let moved = workspace(&[work.to_str().unwrap()]);
+    let table = writable_roots(&moved, &work.join("cache"), &BTreeMap::new());
+    assert_eq!(table.writable, [work.clone()]);
+
+    // A link outside of all roots is the user's own.
+    let link = scratch.path("link");
+    std::os::unix::fs::symlink(&elsewhere, &link).unwrap();
+    let table = writable_roots(
+        &workspace(&[link.to_str().unwrap()]),
+        &work,
+        &BTreeMap::new(),
+    );
+    assert_eq!(table.writable, [work, elsewhere]);
+}
