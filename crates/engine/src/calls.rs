@@ -202,11 +202,10 @@ impl Calls {
     pub(crate) fn answer_rest(&mut self) {
         for slot in &mut self.slots {
             let text = match &slot.state {
-                SlotState::Waiting => "aborted by the user before it was run".to_owned(),
-                SlotState::Running { since, .. } => format!(
-                    "aborted by the user after {:.1} s",
-                    since.elapsed().as_secs_f64()
-                ),
+                SlotState::Waiting => "aborted before it was run".to_owned(),
+                SlotState::Running { since, .. } => {
+                    format!("aborted after {:.1} s", since.elapsed().as_secs_f64())
+                }
                 SlotState::Answered(..) | SlotState::Recorded => continue,
             };
             slot.state = SlotState::Answered(text.into(), None);

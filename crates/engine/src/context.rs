@@ -16,6 +16,7 @@ use troupe_protocol::session::TurnContext;
 use troupe_tools::hooks::Refusal;
 
 use crate::deps::{Clock, Instructions, ProjectDocSettings};
+use crate::host::{Stopper, Who};
 use crate::skills;
 
 pub(crate) use standing::Standing;
@@ -28,14 +29,12 @@ const PERSONALITY_PRAGMATIC: &str = include_str!("prompts/personality_pragmatic.
 /// Looked for in each directory, in this order; the first one that exists counts.
 const PROJECT_DOC_NAMES: [&str; 2] = ["AGENTS.override.md", "AGENTS.md"];
 
-/// Tells the model why its last turn ends in the middle.
-pub(crate) const INTERRUPTED_NOTE: &str = "<turn_aborted>\nThe user interrupted the previous turn on purpose. Commands that were running have been stopped and may have done part of their work. Wait for what the user says next.\n</turn_aborted>";
-
 const USER_SHELL_OPEN: &str = "<user_shell_command>";
 const ENVIRONMENT_OPEN: &str = "<environment_context>";
 const PROJECT_DOC_OPEN: &str = "# AGENTS.md instructions for ";
 const PLAN_OPEN: &str = "<current_plan>";
 const PROPOSAL_OPEN: &str = "<latest_proposal>";
+const ABORTED_OPEN: &str = "<turn_aborted>";
 const AGENTS_OPEN: &str = "<agents>";
 const HOOK_OPEN: &str = "<hook>";
 
@@ -60,7 +59,7 @@ pub(crate) fn is_fragment(text: &str) -> bool {
             AGENTS_OPEN,
             HOOK_OPEN,
             USER_SHELL_OPEN,
-            "<turn_aborted>",
+            ABORTED_OPEN,
         ]
         .iter()
         .any(|opening| text.starts_with(opening))
@@ -99,6 +98,23 @@ pub(crate) fn proposal(plan: &str) -> String {
 pub(crate) fn objection(refusal: &Refusal) -> String {
     let Refusal { hook, reason } = refusal;
     format!("{HOOK_OPEN}\nThe user's hook {hook} does not let the task end yet: {reason}\n</hook>")
+}
+
+/// Tells the model why its last turn ends in the middle, and who wanted that.
+pub(crate) fn interrupted(by: &Stopper) -> String {
+    let (who, next) = match &by.who {
+        Who::User => ("The user".to_owned(), "the user says"),
+        Who::Agent(path) => (format!("The agent {path}"), "you are told"),
+    };
+    let why = match by.note.as_deref().map(str::trim) {
+        None | Some("") => String::new(),
+        Some(note) => format!(" ({note})"),
+    };
+    format!(
+        "{ABORTED_OPEN}\n{who} interrupted the previous turn on purpose{why}. Commands that \
+         were running have been stopped and may have done part of their work. Wait for what \
+         {next} next.\n</turn_aborted>"
+    )
 }
 
 /// Reminds the model of the agents that it has, in the words of the tree.

@@ -257,6 +257,7 @@ pub enum Order {
     Abort {
         task: SubmissionId,
         reason: AbortReason,
+        by: Stopper,
     },
     /// Write lines. Their receipt says that they are on disk.
     Write(Parcel),
@@ -272,6 +273,22 @@ pub enum Order {
     Answer { call_id: CallId, word: Word },
     /// Do what a client would ask for with this submission.
     Operate { submission: SubmissionId, op: Op },
+}
+
+/// Who has a task end, as its model is told.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Stopper {
+    pub who: Who,
+    /// Why, in their words.
+    pub note: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Who {
+    #[default]
+    User,
+    /// Another agent, by its path.
+    Agent(String),
 }
 
 /// What a session is doing, for whoever looks.

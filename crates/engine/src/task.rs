@@ -27,6 +27,7 @@ use troupe_tools::CallContext;
 
 use crate::calls::Calls;
 use crate::evidence::Seen;
+use crate::host::Stopper;
 use crate::output::Output;
 use crate::response::Response;
 use crate::user_input::Message;
@@ -146,6 +147,8 @@ pub(crate) struct Stopping {
 #[derive(Debug, Clone)]
 pub(crate) struct Stop {
     pub reason: AbortReason,
+    /// Who wished it; counts for an interrupt.
+    pub by: Stopper,
     /// Told directly before `turn_aborted`.
     pub error: Option<ErrorEvent>,
 }
@@ -155,23 +158,26 @@ impl Stop {
     pub(crate) fn quietly(reason: AbortReason) -> Self {
         Self {
             reason,
+            by: Stopper::default(),
             error: None,
         }
     }
 
     /// A stop that a person or an agent asked for.
-    pub(crate) fn interrupted() -> Self {
-        Self::fatal(
+    pub(crate) fn interrupted(by: Stopper) -> Self {
+        let stop = Self::fatal(
             AbortReason::Interrupted,
             "interrupted".to_owned(),
             ErrorInfo::Interrupted,
-        )
+        );
+        Self { by, ..stop }
     }
 
     /// A stop that an error explains.
     pub(crate) fn fatal(reason: AbortReason, message: String, info: ErrorInfo) -> Self {
         Self {
             reason,
+            by: Stopper::default(),
             error: Some(ErrorEvent {
                 message,
                 fatal: true,

@@ -70,11 +70,9 @@ where
     }
 }
 
+/// Who stopped the task, and why, is told after its answers: a call does not know it.
 pub(crate) fn aborted_text(after: Duration) -> String {
-    format!(
-        "aborted by the user after {:.1} seconds",
-        after.as_secs_f64()
-    )
+    format!("aborted after {:.1} seconds", after.as_secs_f64())
 }
 
 /// Runs short work that must not be stopped half-way.

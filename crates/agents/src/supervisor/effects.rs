@@ -1,8 +1,8 @@
 //! Performing what the tree wants done.
 
-use troupe_engine::{Lines, Order};
+use troupe_engine::{Lines, Order, Stopper, Who};
 use troupe_protocol::event::AbortReason;
-use troupe_protocol::tree::{AgentMessage, MessageId};
+use troupe_protocol::tree::{AgentMessage, Caller, Interruption, MessageId, StopOrder};
 use troupe_protocol::{AgentId, SubmissionId};
 
 use super::lines::Contents;
@@ -103,7 +103,8 @@ impl Supervisor {
                     AbortWhy::Replaced => AbortReason::Replaced,
                     AbortWhy::Shutdown => AbortReason::Shutdown,
                 };
-                self.give(agent, Order::Abort { task, reason });
+                let by = self.stopper(agent);
+                self.give(agent, Order::Abort { task, reason, by });
             }
             Effect::Poke { agent } => self.poke(agent),
             Effect::Proceed { agent } => self.proceed(agent),
@@ -111,6 +112,26 @@ impl Supervisor {
             Effect::Emit(notice) => self.notify(notice),
             // Taken out when the effects were queued.
             Effect::Persist(_) | Effect::Answer(_) => {}
+        }
+    }
+
+    /// Returns who ordered the stop that an agent's task is under, as it is told.
+    fn stopper(&self, agent: AgentId) -> Stopper {
+        let node = self.tree.get(agent);
+        let by = node.and_then(|node| match node.stop? {
+            StopOrder::Interrupt {
+                why: Interruption::Parent,
+            } => Some(Caller::Agent(node.parent?)),
+            StopOrder::Interrupt { .. } => Some(Caller::User),
+            StopOrder::Cancel { by, .. } | StopOrder::Close { by, .. } => Some(by),
+        });
+        let path = match by {
+            Some(Caller::Agent(by)) => self.tree.get(by).map(|node| node.path.clone()),
+            Some(Caller::User) | None => None,
+        };
+        Stopper {
+            who: path.map_or(Who::User, Who::Agent),
+            note: self.members.get(&agent).and_then(|m| m.stop_note.clone()),
         }
     }
 

@@ -188,3 +188,28 @@ fn notes_are_not_the_users_words() {
     let note = note.missing(&[]).unwrap();
     assert!(is_fragment(text_of(&note).unwrap()));
 }
+
+#[test]
+fn who_ended_a_turn_is_told_as_it_was() {
+    let check = |who, note: Option<&str>, expect: Expect| {
+        let note = note.map(str::to_owned);
+        expect.assert_eq(&interrupted(&Stopper { who, note }));
+    };
+    check(
+        Who::User,
+        None,
+        expect![[r"
+            <turn_aborted>
+            The user interrupted the previous turn on purpose. Commands that were running have been stopped and may have done part of their work. Wait for what the user says next.
+            </turn_aborted>"]],
+    );
+    check(
+        Who::Agent("/root/lead".to_owned()),
+        Some(" it is obsolete "),
+        expect![[r"
+            <turn_aborted>
+            The agent /root/lead interrupted the previous turn on purpose (it is obsolete). Commands that were running have been stopped and may have done part of their work. Wait for what you are told next.
+            </turn_aborted>"]],
+    );
+    assert!(is_fragment(&interrupted(&Stopper::default())));
+}

@@ -13,7 +13,7 @@ use troupe_store::Error;
 use super::preparing::{Prepared, check_cwd};
 use super::{Asker, Conversation, NewTask};
 use crate::emit::{Emitter, Line};
-use crate::host::{Lines, Receipt};
+use crate::host::{Lines, Receipt, Stopper};
 use crate::task::{Mail, Stop, Task};
 
 impl Conversation {
@@ -81,12 +81,13 @@ impl Conversation {
         out: &mut Emitter,
         task: &SubmissionId,
         reason: AbortReason,
+        by: Stopper,
     ) -> Result<(), Error> {
         if self.task.as_ref().is_none_or(|running| running.id != *task) {
             return Ok(());
         }
         let why = match reason {
-            AbortReason::Interrupted => Stop::interrupted(),
+            AbortReason::Interrupted => Stop::interrupted(by),
             AbortReason::BudgetLimited => Stop::fatal(
                 reason,
                 "the budget is used up".to_owned(),

@@ -13,6 +13,7 @@ use super::Conversation;
 use super::preparing::check_overrides;
 use crate::calls::{Calls, OpenAsk};
 use crate::emit::Emitter;
+use crate::host::Stopper;
 use crate::inquiry::{NotTaken, Word};
 use crate::response::plans;
 use crate::task::{Phase, Stop};
@@ -103,7 +104,8 @@ impl Conversation {
             ask.reply.send(word).ok();
         }
         if aborts {
-            self.stop(out, Stop::interrupted()).await?;
+            self.stop(out, Stop::interrupted(Stopper::default()))
+                .await?;
         }
         Ok(())
     }

@@ -16,9 +16,9 @@ use super::Conversation;
 use super::ending::stop_reason;
 use super::user_shell::Which;
 use crate::calls::{Calls, Recordable};
-use crate::context::INTERRUPTED_NOTE;
+use crate::context;
 use crate::emit::{Emitter, Line};
-use crate::host::{Doing, Receipt};
+use crate::host::{Doing, Receipt, Stopper};
 use crate::limits::STOP_GRACE_MS;
 use crate::response::Response;
 use crate::task::{Phase, Stop, Stopping, Task};
@@ -35,7 +35,7 @@ impl Conversation {
             }
             return out.warn(id, "there is no running task to interrupt".to_owned());
         }
-        self.stop(out, Stop::interrupted()).await
+        self.stop(out, Stop::interrupted(Stopper::default())).await
     }
 
     /// Begins to end the task. It is over when its tools have cleaned up, which may be now.
@@ -155,7 +155,9 @@ impl Conversation {
             claims,
         } = stopping.calls.take_recordable();
         if stopping.why.reason == AbortReason::Interrupted {
-            answers.push(ResponseItem::user_text(INTERRUPTED_NOTE));
+            answers.push(ResponseItem::user_text(context::interrupted(
+                &stopping.why.by,
+            )));
         }
         let items = stopping.calls.take_open_items().into_iter();
         let items: Vec<TurnItem> = items.map(as_failed).collect();

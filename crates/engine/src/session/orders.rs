@@ -36,8 +36,8 @@ impl Actor {
                     .await?;
             }
             (Order::Mail(mail), Some(conversation)) => conversation.mail(mail).await,
-            (Order::Abort { task, reason }, Some(conversation)) => {
-                conversation.abort(out, &task, reason).await?;
+            (Order::Abort { task, reason, by }, Some(conversation)) => {
+                conversation.abort(out, &task, reason, by).await?;
             }
             (Order::Write(parcel), Some(conversation)) => {
                 if let Some(lines) = parcel.take() {

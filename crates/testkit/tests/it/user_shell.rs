@@ -214,7 +214,7 @@ async fn an_interrupt_ends_it_and_keeps_what_it_wrote() {
     actor.turn("go on").await;
     let text = &told(&stage, 0)[0];
     assert!(
-        text.contains("aborted by the user") && text.contains("so far"),
+        text.contains("aborted after") && text.contains("so far"),
         "{text}"
     );
 }

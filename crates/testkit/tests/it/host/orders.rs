@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 use troupe_engine::limits::MAILBOX_MAX;
-use troupe_engine::{Lines, Order, Parcel};
+use troupe_engine::{Lines, Order, Parcel, Stopper};
 use troupe_protocol::event::{AbortReason, BackgroundEvent};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::op::{ConfigureSession, Op, Submission};
@@ -81,6 +81,7 @@ async fn a_stop_meets_the_task_it_is_for_and_no_other() {
     let abort = |task: SubmissionId| Order::Abort {
         task,
         reason: AbortReason::Interrupted,
+        by: Stopper::default(),
     };
     tree.host.give(abort("another".into()));
     // A start while a task runs is nothing either.

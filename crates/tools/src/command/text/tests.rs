@@ -110,7 +110,7 @@ fn a_look_at_a_command() {
         expect![[r"
             Chunk ID: 00001f
             Wall time: 0.2500 seconds
-            Process aborted by the user after 0.2 seconds
+            Process aborted after 0.2 seconds
             Original token count: 2
             Output:
             12345678"]],
