@@ -154,6 +154,9 @@ impl ChildConfigurator {
         for servers in lists.iter().filter_map(|list| list.mcp_servers.as_deref()) {
             setup.tools = setup.tools.narrow_source(servers);
         }
+        if let Some(why) = &self.spec.sandbox_held {
+            setup.tools = setup.tools.held_in_sandbox(why);
+        }
         Ok(setup)
     }
 }

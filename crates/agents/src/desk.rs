@@ -15,6 +15,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use troupe_engine::schema::Schema;
 use troupe_protocol::approval::{ExecApprovalRequest, ReviewDecision};
+use troupe_protocol::policy::SandboxPolicy;
 use troupe_protocol::result::TaskResult;
 use troupe_protocol::tree::{AgentMessage, Caller};
 use troupe_protocol::{AgentId, SessionId, SubmissionId};
@@ -331,10 +332,36 @@ pub trait Catalogue: Send + Sync + std::fmt::Debug {
     /// Returns the models that a spawn may name; `None` while the list is being loaded.
     fn models(&self) -> Option<Vec<ModelChoice>>;
 
+    /// Returns all models that a spawn may name, asking whoever serves them. Called when a
+    /// name is not among [`Self::models`]; must not wait.
+    fn listing(&self) -> Listing {
+        match self.models() {
+            Some(_) => Listing::Whole,
+            None => Listing::Loading,
+        }
+    }
+
     /// Returns the programs that a spawn may name in the place of a model.
     fn backends(&self) -> Vec<String> {
         Vec::new()
     }
+
+    /// Returns what such a program may do as a child with this sandbox: the user's
+    /// configuration may add to it and take from it. `None` if there is no such program.
+    fn backend_sandbox(&self, _backend: &str, _child: &SandboxPolicy) -> Option<SandboxPolicy> {
+        None
+    }
+}
+
+/// What is known of the models that there are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Listing {
+    /// There are no others than [`Catalogue::models`] has now.
+    Whole,
+    /// Whoever serves them was asked and has not answered.
+    Loading,
+    /// They could not be asked: there may be others than those that are known.
+    Unavailable { why: String },
 }
 
 /// A model that a child can be given.

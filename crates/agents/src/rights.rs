@@ -8,6 +8,7 @@
 //! to its tools.
 
 mod model;
+pub(crate) mod program;
 mod sandbox;
 mod told;
 
@@ -15,13 +16,13 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use troupe_protocol::input::UserInput;
-use troupe_protocol::policy::ApprovalPolicy;
+use troupe_protocol::policy::{ApprovalPolicy, SandboxPolicy};
 use troupe_protocol::spawn::{
     ApprovalRoute, CallbackConfig, ChildInstructions, HistoryShare, SpawnSpec, ToolLists,
 };
 use troupe_protocol::tree::CallbackMode;
 
-use crate::desk::{ModelChoice, SpawnRequest, Trouble};
+use crate::desk::{Catalogue, SpawnRequest, Trouble};
 use crate::roles::{Approvals, Pattern, Persona, Role, ToolPolicy};
 
 /// The beginning of a prompt that stands for all of it.
@@ -47,17 +48,18 @@ pub(crate) struct Settled {
     pub why: Vec<String>,
 }
 
-/// Decides what a child gets. `models` is `None` while the list is being loaded.
+/// Decides what a child gets of what there is.
 pub(crate) fn settle(
     parent: &Parent,
     role: &Role,
     persona: Option<&Persona>,
     request: &SpawnRequest,
-    models: Option<&[ModelChoice]>,
+    offers: &dyn Catalogue,
 ) -> Result<Settled, Trouble> {
     let mut why = Vec::new();
     let sandbox_policy = sandbox::settle(role, request, &mut why)?;
-    let chosen = model::settle(role, persona, request, models, &mut why)?;
+    let models = offers.models();
+    let chosen = model::settle(role, persona, request, models.as_deref(), &mut why)?;
     let (approvals, approval_policy) = approvals(role, request, &mut why);
     let cwd = request.working_directory.as_ref();
     let spec = SpawnSpec {
@@ -70,14 +72,13 @@ pub(crate) fn settle(
         instructions: instructions(role, persona, request),
         cwd: cwd.unwrap_or(&request.turn.cwd).clone(),
         model: chosen.model,
-        model_provider: backend(role, request)?.or_else(|| {
-            let spec = parent.spec.as_ref();
-            spec.and_then(|spec| spec.model_provider.clone())
-        }),
+        model_provider: backend(role, request)?
+            .or_else(|| parent.spec.as_ref()?.model_provider.clone()),
         reasoning_effort: chosen.reasoning_effort,
         approval_policy,
         approvals,
         sandbox_policy,
+        sandbox_held: sandbox::held(parent, role, request),
         tools: tools(parent, role, &mut why),
         history: request.history,
         // Names the child, which has no name yet.
@@ -89,13 +90,32 @@ pub(crate) fn settle(
             .cloned(),
         callback: callback(parent, request),
     };
+    let enforced = enforced(&spec, offers, &mut why)?;
     why.extend(told::not_kept(role));
     Ok(Settled {
         requested: told::requested(request),
-        effective: told::effective(&spec),
+        effective: told::effective(&spec, &enforced),
         spec,
         why,
     })
+}
+
+/// Returns the sandbox that the kernel will hold the child to. That of a program is the
+/// child's own, as far as the user's configuration does not say otherwise.
+fn enforced(
+    spec: &SpawnSpec,
+    offers: &dyn Catalogue,
+    why: &mut Vec<String>,
+) -> Result<SandboxPolicy, Trouble> {
+    let own = &spec.sandbox_policy;
+    let provider = spec.model_provider.as_deref();
+    let program = provider.and_then(|name| Some((name, offers.backend_sandbox(name, own)?)));
+    let Some((name, policy)) = program else {
+        return Ok(own.clone());
+    };
+    program::check(name, &spec.tools, own)?;
+    program::explain(name, own, &policy, why);
+    Ok(policy)
 }
 
 /// Returns the program that is to be the child. It knows nothing of the conversation.
@@ -124,25 +144,31 @@ fn approvals(
         Approvals::Route => ApprovalRoute::Route,
         Approvals::Parent => ApprovalRoute::Parent,
     });
-    let route = request
-        .approvals
-        .or(of_role)
-        .unwrap_or(ApprovalRoute::Route);
+    // A role that lets nobody be asked is a lock: the call chooses among the rest.
+    let route = match of_role {
+        Some(ApprovalRoute::Never) => ApprovalRoute::Never,
+        of_role => request
+            .approvals
+            .or(of_role)
+            .unwrap_or(ApprovalRoute::Route),
+    };
     let policy = match route {
         ApprovalRoute::Never => ApprovalPolicy::Never,
         ApprovalRoute::Route | ApprovalRoute::Parent => inherited,
     };
-    if request.approvals.is_none() && policy != inherited {
+    let asks_otherwise = request
+        .approvals
+        .is_some_and(|asked| asked != ApprovalRoute::Never);
+    let differs = match request.approvals {
+        None => policy != inherited,
+        Some(_) => asks_otherwise,
+    };
+    if of_role == Some(ApprovalRoute::Never) && differs {
         why.push(format!(
             "nobody is asked for approval: the role {} says so",
             role.name
         ));
-    }
-    if request
-        .approvals
-        .is_some_and(|asked| asked != ApprovalRoute::Never)
-        && policy == ApprovalPolicy::Never
-    {
+    } else if asks_otherwise && policy == ApprovalPolicy::Never {
         why.push("nobody is asked for approval: the policy of this turn is never".to_owned());
     }
     (route, policy)

@@ -41,7 +41,7 @@ pub use error::{Error, Fault, Invalid, Problem, SchemaProblem};
 pub use name::{BadName, Name};
 pub use places::project_directory;
 pub use precedence::{Choice, Precedence, Resolved, Source};
-pub use role::{Approvals, Budget, Isolation, Origin, Persona, Role};
+pub use role::{Approvals, Budget, Isolation, Messages, Origin, Persona, Role};
 pub use template::create;
 pub use tool_policy::{BadPattern, Pattern, ToolPolicy};
 
@@ -78,6 +78,11 @@ impl Roles {
             home: home.into(),
             cache: Cache::default(),
         }
+    }
+
+    /// Returns the engine's own directory, which agents are kept from.
+    pub fn home(&self) -> &Path {
+        &self.home
     }
 
     /// Finds the role of this name for a working directory, as its file is now.

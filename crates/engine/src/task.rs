@@ -222,6 +222,7 @@ impl Task {
             cwd: self.context.cwd.clone(),
             approval_policy: self.context.approval_policy,
             sandbox_policy: self.context.sandbox_policy.clone(),
+            sandbox_held: None,
             collaboration_mode: self.context.collaboration_mode,
             model: self.context.model.clone(),
             effort: self.context.effort,

@@ -847,7 +847,7 @@ resets_at?: number | null, };
 /**
  * Whom an agent may write to.
  */
-export type Reach = "subtree" | "family";
+export type Reach = "subtree" | "parent" | "family";
 
 /**
  * How hard the model thinks. Providers accept different subsets.
@@ -1067,6 +1067,11 @@ agent_name?: string | null, label?: string | null,
  * The beginning of the prompt, in one line.
  */
 summary: string, instructions: ChildInstructions, cwd: string, model: string, model_provider?: string | null, reasoning_effort?: ReasoningEffort | null, approval_policy: ApprovalPolicy, approvals: ApprovalRoute, sandbox_policy: SandboxPolicy,
+/**
+ * Why nothing leaves that sandbox, whoever agrees: a role or a request narrowed it, for
+ * this child or one above it.
+ */
+sandbox_held?: string | null,
 /**
  * The lists of every role from the root down to this child; a tool must pass each.
  */

@@ -38,6 +38,10 @@ pub struct SpawnSpec {
     pub approval_policy: ApprovalPolicy,
     pub approvals: ApprovalRoute,
     pub sandbox_policy: SandboxPolicy,
+    /// Why nothing leaves that sandbox, whoever agrees: a role or a request narrowed it, for
+    /// this child or one above it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox_held: Option<String>,
     /// The lists of every role from the root down to this child; a tool must pass each.
     pub tools: Vec<ToolLists>,
     pub history: HistoryShare,

@@ -281,6 +281,8 @@ pub enum OnParentInterrupt {
 pub enum Reach {
     #[default]
     Subtree,
+    /// Its parent too.
+    Parent,
     /// Its parent and its siblings too.
     Family,
 }

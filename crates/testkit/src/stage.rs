@@ -178,7 +178,7 @@ impl Stage {
             families: families.to_vec(),
             roles: Arc::new(Roles::new(self.home())),
             catalogue: Arc::new(Offers {
-                backends: self.settings.backends.keys().cloned().collect(),
+                backends: self.settings.backends.clone(),
             }),
             callback: CallbackConfig::default(),
             recovery: Recovery::Leave,
@@ -447,7 +447,7 @@ fn standard_tools(launcher: Launcher, home: &Path, cwd: &Path) -> Registry {
 /// What a scenario's children can be given.
 #[derive(Debug)]
 struct Offers {
-    backends: Vec<String>,
+    backends: BTreeMap<String, BackendConfig>,
 }
 
 impl Catalogue for Offers {
@@ -461,6 +461,10 @@ impl Catalogue for Offers {
     }
 
     fn backends(&self) -> Vec<String> {
-        self.backends.clone()
+        self.backends.keys().cloned().collect()
+    }
+
+    fn backend_sandbox(&self, backend: &str, child: &SandboxPolicy) -> Option<SandboxPolicy> {
+        Some(self.backends.get(backend)?.sandbox(child))
     }
 }

@@ -57,6 +57,8 @@ pub struct CallContext {
     pub cwd: PathBuf,
     pub approval_policy: ApprovalPolicy,
     pub sandbox_policy: SandboxPolicy,
+    /// Why nothing leaves that sandbox, whoever agrees. Set by the session's registry.
+    pub sandbox_held: Option<Arc<str>>,
     pub collaboration_mode: CollaborationMode,
     pub model: String,
     pub effort: Option<ReasoningEffort>,
@@ -65,6 +67,14 @@ pub struct CallContext {
 }
 
 impl CallContext {
+    /// Returns by which policy a command that the sandbox stopped may run without it.
+    pub(crate) fn leaving_policy(&self) -> ApprovalPolicy {
+        match self.sandbox_held {
+            Some(_) => ApprovalPolicy::Never,
+            None => self.approval_policy,
+        }
+    }
+
     /// Returns the path as the model means it: relative paths start at the working directory.
     pub fn resolve(&self, path: impl AsRef<Path>) -> PathBuf {
         let path = path.as_ref();

@@ -96,6 +96,7 @@ impl Editor {
             context.approval_policy,
             &context.sandbox_policy,
         );
+        let verdict = policy::held(verdict, context.sandbox_held.as_deref());
         let mut item = FileChangeItem {
             id: call.item_id(),
             changes: planned.changes.clone(),

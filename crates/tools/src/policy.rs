@@ -20,6 +20,9 @@
 //!
 //! Edits: inside the writable roots they are made, outside they are asked for (`never`: refused);
 //! `untrusted` asks for all of them.
+//!
+//! Where a role or a request narrowed the sandbox, nothing leaves it, see [`held`]: otherwise one
+//! careless yes would undo what the role was chosen for.
 
 use std::path::{Path, PathBuf};
 
@@ -186,6 +189,26 @@ fn leaving(justification: Option<&str>, approval: ApprovalPolicy) -> Verdict {
             reason: justification.to_owned(),
             then: Sandbox::Unconfined,
         },
+    }
+}
+
+/// Takes out of a verdict what lets a call leave a sandbox that it is held in; `why` says who
+/// holds it. What a rule would let out runs inside.
+pub(crate) fn held(verdict: Verdict, why: Option<&str>) -> Verdict {
+    let Some(why) = why else {
+        return verdict;
+    };
+    match verdict {
+        Verdict::Allow(_) => Verdict::Allow(Sandbox::Confined),
+        Verdict::Ask {
+            then: Sandbox::Unconfined,
+            ..
+        } => Verdict::Refuse(format!(
+            "refused: {why}, so nothing leaves this agent's sandbox and nobody is asked to let it. \
+             Stay inside it (call without sandbox_permissions), or say in your answer what has \
+             to be done outside, and why"
+        )),
+        verdict @ (Verdict::Ask { .. } | Verdict::Refuse(_)) => verdict,
     }
 }
 

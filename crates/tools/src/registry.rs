@@ -141,6 +141,16 @@ impl Registry {
         self
     }
 
+    /// Keeps commands and edits in the sandbox, whoever agrees to let them out. `why` is told
+    /// to the model.
+    #[must_use]
+    pub fn held_in_sandbox(self, why: &str) -> Self {
+        Self {
+            held: Some(why.into()),
+            ..self
+        }
+    }
+
     /// Has further tools come from a source.
     pub fn set_source(&mut self, source: Arc<dyn ToolSource>) {
         self.later = Some(Later {
@@ -233,11 +243,20 @@ impl Registry {
         let Some(tool) = self.find(name) else {
             return self.unknown(name, &call).await;
         };
+        let call = self.held(call);
         let run = |call| guarded(name, call, |call| tool.call(call));
         match &self.hooks {
             None => run(call).await,
             Some(hooks) => hooks::around(hooks, &**tool, call, run).await,
         }
+    }
+
+    /// Tells a call what holds for all of the session's.
+    fn held(&self, mut call: Call) -> Call {
+        if let Some(held) = &self.held {
+            Arc::make_mut(&mut call.context).sandbox_held = Some(Arc::clone(held));
+        }
+        call
     }
 
     /// Runs a command of the user's own, which is the call's input. No policy is asked.

@@ -35,10 +35,10 @@ pub struct BackendConfig {
     pub startup_timeout_sec: Option<NonZeroU64>,
     /// Where it works; the child's directory if absent.
     pub cwd: Option<PathBuf>,
-    /// Whether it may use the network, which programs with a model elsewhere need; true if
-    /// absent. A child whose own sandbox allows it may in any case.
-    #[serde(default = "yes")]
-    pub network: bool,
+    /// Whether it may use the network, which programs with a model elsewhere need. If absent, it
+    /// may where the child may; `true` grants it to every child that is this program, `false`
+    /// takes it away.
+    pub network: Option<bool>,
     /// Directories that it may write besides those of the child, such as its own settings.
     #[serde(default)]
     pub writable: Vec<PathBuf>,
@@ -52,10 +52,6 @@ pub enum Kind {
     Acp,
 }
 
-fn yes() -> bool {
-    true
-}
-
 impl BackendConfig {
     pub(super) fn startup_time_max(&self) -> Duration {
         let seconds = self.startup_timeout_sec.map(NonZeroU64::get);
@@ -63,9 +59,10 @@ impl BackendConfig {
     }
 
     /// Returns what the program may do: what its child may, and what the configuration adds.
-    pub(super) fn sandbox(&self, child: &SandboxPolicy) -> SandboxPolicy {
-        let network_access = self.network || child.network_access();
+    pub fn sandbox(&self, child: &SandboxPolicy) -> SandboxPolicy {
+        let network_access = self.network.unwrap_or_else(|| child.network_access());
         match child {
+            // Without a sandbox there is nothing that could keep it from anything.
             SandboxPolicy::DangerFullAccess => SandboxPolicy::DangerFullAccess,
             // A reader writes nowhere, whatever the program would like to.
             SandboxPolicy::ReadOnly { .. } => SandboxPolicy::ReadOnly { network_access },

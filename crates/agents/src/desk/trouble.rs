@@ -23,6 +23,16 @@ pub enum Trouble {
         known: Vec<String>,
     },
     #[error(
+        "Unknown model `{model}` for {tool}. Available models: {} (those that are built in: the \
+         provider's own list could not be read: {why})", .known.join(", ")
+    )]
+    UnlistedModel {
+        tool: &'static str,
+        model: String,
+        known: Vec<String>,
+        why: String,
+    },
+    #[error(
         "Reasoning effort `{effort}` is not supported for model `{model}`. Supported reasoning \
          efforts: {}", .known.join(", ")
     )]
@@ -37,6 +47,12 @@ pub enum Trouble {
     WiderSandbox {
         asked: &'static str,
         has: &'static str,
+    },
+    #[error("{refusal} (the role {role} says `messages: {messages}`)")]
+    Kept {
+        refusal: Refusal,
+        role: String,
+        messages: &'static str,
     },
     #[error("{0}")]
     Invalid(String),

@@ -94,6 +94,7 @@ fn spec() -> SpawnSpec {
         approval_policy: ApprovalPolicy::OnRequest,
         approvals: ApprovalRoute::Route,
         sandbox_policy: SandboxPolicy::workspace_write(),
+        sandbox_held: None,
         tools: Vec::new(),
         history: HistoryShare::None,
         fork_answer: None,

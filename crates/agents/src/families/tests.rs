@@ -5,6 +5,7 @@ use serde_json::Value;
 use troupe_protocol::tool::ToolSpec;
 
 use super::*;
+use crate::rights::program::TREE_TOOLS;
 
 fn names(families: &[Family]) -> String {
     let tools = example::tools(families);
@@ -24,6 +25,15 @@ fn families_come_once_and_in_one_order() {
         names(&[Subagents, Agents, Subagents]),
         names(&[Agents, Subagents])
     );
+}
+
+/// A tool that is not known there could be denied to no program.
+#[test]
+fn the_trees_tools_are_known_where_programs_are_held_to_lists() {
+    for tool in example::tools(&Family::ALL) {
+        let name = tool.spec().name();
+        assert!(TREE_TOOLS.contains(&name), "{name}");
+    }
 }
 
 #[test]

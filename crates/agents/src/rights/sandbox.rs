@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use troupe_process::intersect;
 use troupe_protocol::policy::{SandboxMode, SandboxPolicy};
 
+use super::Parent;
 use crate::desk::{SpawnRequest, Trouble};
 use crate::roles::Role;
 
@@ -48,6 +49,27 @@ pub(super) fn settle(
         Some(directory) => moved(policy, &turn.cwd, directory, why),
         None => policy,
     })
+}
+
+/// Returns why nothing leaves the child's sandbox. Who narrowed it meant it: a yes to a single
+/// command, given without that in mind, must not undo it.
+pub(super) fn held(parent: &Parent, role: &Role, request: &SpawnRequest) -> Option<String> {
+    let inherited = parent.spec.as_ref();
+    let inherited = inherited.and_then(|spec| spec.sandbox_held.clone());
+    let by_role = || {
+        let most = role.sandbox()?;
+        let mode = mode_name(most.mode());
+        Some(format!("the role {} is {mode}", role.name))
+    };
+    let by_request = || {
+        let asked = request.sandbox?;
+        let is_narrower = asked < request.turn.sandbox_policy.mode();
+        is_narrower.then(|| {
+            let mode = mode_name(asked);
+            format!("the agent was made with sandbox_mode {mode}")
+        })
+    };
+    inherited.or_else(by_role).or_else(by_request)
 }
 
 /// What the child may do stays what it was seen from its parent's directory. Its own is

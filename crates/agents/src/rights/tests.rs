@@ -9,7 +9,7 @@ use troupe_protocol::spawn::{CallbackConfig, ChildInstructions, HistoryShare};
 use troupe_protocol::tree::CallbackMode;
 
 use super::{Parent, one_line, settle};
-use example::{check, parent, persona, request, role, settled};
+use example::{Offered, check, parent, persona, request, role, settled};
 
 #[test]
 fn without_a_wish_everything_is_inherited() {
@@ -104,9 +104,15 @@ fn a_whole_conversation_goes_on_under_its_own_instructions() {
 #[test]
 fn a_persona_speaks_in_place_of_its_role() {
     let persona = persona();
-    let spec = settle(&parent(), &role(), Some(&persona), &request(), None)
-        .unwrap()
-        .spec;
+    let spec = settle(
+        &parent(),
+        &role(),
+        Some(&persona),
+        &request(),
+        &Offered::default(),
+    )
+    .unwrap()
+    .spec;
     assert_eq!(spec.agent_name.as_deref(), Some("brief"));
     let said = ChildInstructions::Role("Work, and say little.".into());
     assert_eq!(spec.instructions, said);
@@ -138,7 +144,7 @@ fn callbacks_are_inherited_unless_the_call_says_otherwise() {
         let mut request = request();
         request.callback.mode = mode;
         request.callback.config = config;
-        let settled = settle(&parent, &role(), None, &request, None).unwrap();
+        let settled = settle(&parent, &role(), None, &request, &Offered::default()).unwrap();
         settled.spec.callback
     };
     assert_eq!(of(CallbackMode::Persistent, None), quiet);

@@ -70,8 +70,8 @@ pub(super) fn requested(request: &SpawnRequest) -> Value {
     })
 }
 
-pub(super) fn effective(spec: &SpawnSpec) -> Value {
-    let policy = &spec.sandbox_policy;
+/// `policy` is what the kernel holds the child to.
+pub(super) fn effective(spec: &SpawnSpec, policy: &SandboxPolicy) -> Value {
     let writable_roots = match policy {
         SandboxPolicy::WorkspaceWrite { writable_roots, .. } => writable_roots
             .iter()

@@ -14,7 +14,7 @@ use troupe_protocol::policy::ReasoningEffort;
 use super::document::FRONT_MATTER_OFFSET;
 use super::error::{Fault, Problem};
 use super::limits::{QUOTE_CHARS_MAX, YAML_DEPTH_MAX, YAML_NODES_MAX};
-use super::role::{Approvals, Isolation};
+use super::role::{Approvals, Isolation, Messages};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -36,6 +36,8 @@ pub(super) struct FrontMatter {
     pub approvals: Option<Approvals>,
     #[serde(default, deserialize_with = "given")]
     pub isolation: Option<Isolation>,
+    #[serde(default, deserialize_with = "given")]
+    pub messages: Option<Messages>,
     #[serde(default, deserialize_with = "given")]
     pub output_schema: Option<Spanned<Value>>,
     #[serde(default, deserialize_with = "given")]

@@ -44,6 +44,7 @@ pub(super) fn parse(
         agent_names,
         approvals,
         isolation,
+        messages,
         output_schema,
         budget,
         mcp_servers,
@@ -67,6 +68,7 @@ pub(super) fn parse(
         },
         approvals,
         isolation,
+        messages,
         output_schema: output_schema
             .map(|schema| schema_of(schema, read_schema))
             .transpose()?,

@@ -27,6 +27,8 @@ pub struct Role {
     pub tools: ToolPolicy,
     pub approvals: Option<Approvals>,
     pub isolation: Option<Isolation>,
+    /// Whom a child may write to besides its own children.
+    pub messages: Option<Messages>,
     /// A JSON Schema that the result must fit; always an object.
     pub output_schema: Option<Value>,
     pub budget: Budget,
@@ -135,6 +137,18 @@ pub enum Approvals {
     Route,
     /// They go to the parent's current turn.
     Parent,
+}
+
+/// Whom a child may write to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Messages {
+    /// Only the agents that it made, and theirs.
+    Subtree,
+    /// Its parent too.
+    Parent,
+    /// Its parent and its siblings too.
+    Family,
 }
 
 /// Where a child works.

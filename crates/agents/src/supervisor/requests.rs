@@ -12,7 +12,7 @@ use crate::desk::{
     AgentView, NoteSet, Planned, Scope, Sent, StopRequest, Stopped, Trouble, WatchdogAction,
     WatchdogRequest, Watched,
 };
-use crate::tree::agent::Place;
+use crate::tree::agent::{Place, Reach};
 use crate::tree::command::{Command, Form, Letter, Stop, Urgency, What};
 use crate::tree::effect::{Answer, Plan, Receipt};
 use crate::tree::{AddressError, Agent, Effect, Refusal};
@@ -124,6 +124,7 @@ impl Supervisor {
             };
             Ok((to, self.command(What::Send(letter))?))
         });
+        let outcome = outcome.map_err(|trouble| self.by_role(trouble));
         match outcome {
             Err(trouble) => answer(reply, Err(trouble)),
             Ok((to, effects)) => {
@@ -143,6 +144,25 @@ impl Supervisor {
                     answer(reply, Ok(sent));
                 });
             }
+        }
+    }
+
+    /// Says of a message that was not sent which role does not want it to be.
+    fn by_role(&self, trouble: Trouble) -> Trouble {
+        let Trouble::Refused(Refusal::KeptToItself { agent, reach }) = trouble else {
+            return trouble;
+        };
+        let Some(member) = self.members.get(&agent) else {
+            return trouble;
+        };
+        Trouble::Kept {
+            refusal: Refusal::KeptToItself { agent, reach },
+            role: member.spec.agent_type.clone(),
+            messages: match reach {
+                Reach::Subtree => "subtree",
+                Reach::Parent => "parent",
+                Reach::Family => "family",
+            },
         }
     }
 

@@ -13,9 +13,9 @@ use super::Supervisor;
 use super::lines::Contents;
 use super::member::Member;
 use super::requests::{answer, normalised};
-use crate::desk::{SpawnRequest, Spawned, Trouble};
+use crate::desk::{Listing, SpawnRequest, Spawned, Trouble};
 use crate::rights::{self, Parent, Settled};
-use crate::roles::Role;
+use crate::roles::{Messages, Persona, Role};
 use crate::tree::Effect;
 use crate::tree::command::{Spawn, Spawner, What};
 use crate::tree::effect::Answer;
@@ -65,14 +65,12 @@ impl Supervisor {
             Some(name) => Some(role.persona(name)?),
             None => None,
         };
-        let models = self.shared.options.catalogue.models();
-        let rights = self.rights_of(parent);
-        let settled = rights::settle(&rights, role, persona, &request, models.as_deref())?;
+        let settled = self.settle_rights(&self.rights_of(parent), role, persona, &request)?;
         let note = match &request.thread_note {
             Some(note) => normalised(note),
             None => normalised(&default_note(&settled.spec, &role.description)),
         };
-        let birth = self.birth(by, &request, &settled.spec);
+        let birth = self.birth(by, &request, role, &settled.spec);
         let spec = Arc::new(SpawnSpec {
             fork_answer: self.fork_answer(&request, birth.session, parent),
             ..settled.spec.clone()
@@ -99,7 +97,33 @@ impl Supervisor {
         })
     }
 
-    fn birth(&self, by: Spawner, request: &SpawnRequest, spec: &SpawnSpec) -> Spawn {
+    /// Settles what a child gets. A model that nobody knows is looked for in the list of
+    /// whoever serves models, which may take a moment that the caller is told of.
+    fn settle_rights(
+        &self,
+        parent: &Parent,
+        role: &Role,
+        persona: Option<&Persona>,
+        request: &SpawnRequest,
+    ) -> Result<Settled, Trouble> {
+        let catalogue = &*self.shared.options.catalogue;
+        let settle = || rights::settle(parent, role, persona, request, catalogue);
+        match settle() {
+            Err(Trouble::UnknownModel { tool, model, known }) => match catalogue.listing() {
+                Listing::Whole => settle(),
+                Listing::Loading => Err(Trouble::ModelsLoading { tool }),
+                Listing::Unavailable { why } => Err(Trouble::UnlistedModel {
+                    tool,
+                    model,
+                    known,
+                    why,
+                }),
+            },
+            settled => settled,
+        }
+    }
+
+    fn birth(&self, by: Spawner, request: &SpawnRequest, role: &Role, spec: &SpawnSpec) -> Spawn {
         let persona = spec.agent_name.as_deref();
         let name = request.name.as_deref().or(request.label.as_deref());
         let name = name.or(persona).unwrap_or(&spec.agent_type);
@@ -122,7 +146,11 @@ impl Supervisor {
             bond: Bond {
                 callback,
                 on_parent_interrupt: request.on_parent_interrupt,
-                reach: Reach::Family,
+                reach: match role.messages {
+                    Some(Messages::Subtree) => Reach::Subtree,
+                    Some(Messages::Parent) => Reach::Parent,
+                    Some(Messages::Family) | None => Reach::Family,
+                },
             },
             message: MessageId(self.shared.ids.session().0),
         }

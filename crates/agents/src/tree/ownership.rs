@@ -43,15 +43,21 @@ impl Tree {
         if to == AgentId::ROOT && letter.urgency == Urgency::Interrupt {
             return Err(Refusal::RootInterrupt);
         }
-        let is_family = match sender.parent {
-            None => false,
-            Some(parent) => to == parent || self.known(to)?.parent == Some(parent),
+        let Some(parent) = sender.parent else {
+            return self.must_be_within(from, to, "message");
         };
-        let reaches_family = sender.bond.reach == Reach::Family;
-        if is_family && reaches_family && letter.urgency == Urgency::Regular {
-            return Ok(());
+        let is_parent = to == parent;
+        let is_family = is_parent || self.known(to)?.parent == Some(parent);
+        if !is_family || letter.urgency != Urgency::Regular {
+            return self.must_be_within(from, to, "message");
         }
-        self.must_be_within(from, to, "message")
+        match sender.bond.reach {
+            Reach::Family => Ok(()),
+            Reach::Parent if is_parent => Ok(()),
+            reach @ (Reach::Parent | Reach::Subtree) => {
+                Err(Refusal::KeptToItself { agent: from, reach })
+            }
+        }
     }
 
     fn must_be_within(

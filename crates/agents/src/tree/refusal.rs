@@ -4,6 +4,7 @@
 use thiserror::Error;
 use troupe_protocol::{AgentId, SubmissionId};
 
+use super::agent::Reach;
 use super::id::{MessageId, WaitId};
 use super::lifecycle::IllegalChange;
 
@@ -31,6 +32,14 @@ pub enum Refusal {
     TooFast { limit: usize, retry_in_ms: i64 },
     #[error("Not permitted to {verb} agents outside your subtree.")]
     OutsideSubtree { verb: &'static str },
+    #[error(
+        "agent {agent} may not send messages {}", match .reach {
+            Reach::Subtree => "to its parent and siblings; what it has to say goes into its last message",
+            Reach::Parent => "to its siblings; write to the parent",
+            Reach::Family => "beyond its parent and siblings",
+        }
+    )]
+    KeptToItself { agent: AgentId, reach: Reach },
     #[error("agent 0 is the root and cannot be interrupted by agents; send it a regular message")]
     RootInterrupt,
     #[error(

@@ -95,7 +95,7 @@ impl ExecCommand {
             tokens_max,
             watched: Watched::FromTheStart,
         };
-        let text = look.render(call.context.approval_policy);
+        let text = look.render(call.context.leaving_policy());
         run.item.completed(call, look.outcome(), text).await
     }
 

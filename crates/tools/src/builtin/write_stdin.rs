@@ -98,7 +98,7 @@ impl WriteStdin {
                 .unwrap_or(ANSWER_TOKENS_MAX)
                 .min(ANSWER_TOKENS_MAX),
         };
-        let text = look.render(call.context.approval_policy);
+        let text = look.render(call.context.leaving_policy());
         item.completed(call, look.outcome(), text).await
     }
 }

@@ -31,7 +31,7 @@ impl Run {
         let (outcome, remarks, preface) = match &self.ending {
             Ending::Exited(exit) => (
                 Outcome::of_exit(exit, capture, elapsed),
-                remarks(exit, call.context.approval_policy, Watched::FromTheStart),
+                remarks(exit, call.context.leaving_policy(), Watched::FromTheStart),
                 None,
             ),
             Ending::Running => {

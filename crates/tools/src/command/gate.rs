@@ -69,7 +69,7 @@ impl Gate {
     /// Asks whether a command that the sandbox stopped may run without it, if the policy has
     /// somebody to ask.
     pub(crate) async fn let_out(&self, call: &Call, request: &Request, denial: &str) -> bool {
-        let Some(reason) = policy::after_denial(call.context.approval_policy, denial) else {
+        let Some(reason) = policy::after_denial(call.context.leaving_policy(), denial) else {
             return false;
         };
         let rules = self.rules.current();
@@ -172,11 +172,12 @@ fn verdict(
     escalation: &Escalation,
     context: &CallContext,
 ) -> Verdict {
-    policy::command(
+    let verdict = policy::command(
         &safety::judge(&request.argv),
         &rules.ruling(&request.argv),
         escalation,
         context.approval_policy,
         &context.sandbox_policy,
-    )
+    );
+    policy::held(verdict, context.sandbox_held.as_deref())
 }

@@ -288,3 +288,35 @@ fn refusals_tell_what_to_do() {
             &read_only,
         )));
 }
+
+#[test]
+fn nothing_leaves_a_sandbox_that_holds() {
+    let why = Some("the role scout is read-only");
+    let leave = Escalation::Wanted {
+        justification: Some("may I?".to_owned()),
+    };
+    let outside = Reach::Outside {
+        path: "/etc/hosts".into(),
+        why: "/etc/hosts is elsewhere".to_owned(),
+    };
+    let read_only = SandboxPolicy::read_only();
+    let asks = ApprovalPolicy::OnRequest;
+    let leaving = command(
+        &Judgement::KnownSafe,
+        &Ruling::Silent,
+        &leave,
+        asks,
+        &read_only,
+    );
+    expect!["refused: the role scout is read-only, so nothing leaves this agent's sandbox and nobody is asked to let it. Stay inside it (call without sandbox_permissions), or say in your answer what has to be done outside, and why"]
+        .assert_eq(&match held(leaving.clone(), why) {
+            Verdict::Refuse(text) => text,
+            other => panic!("{other:?}"),
+        });
+    assert_eq!(held(leaving.clone(), None), leaving);
+    let edit = edit(&outside, asks, &read_only);
+    assert!(matches!(held(edit, why), Verdict::Refuse(_)));
+    // What a rule of the user's lets out runs inside.
+    let ruled = held(Verdict::Allow(Sandbox::Unconfined), why);
+    assert_eq!(ruled, Verdict::Allow(Sandbox::Confined));
+}

@@ -10,6 +10,7 @@ fn check(policy: SandboxPolicy, rights: Rights, expected: Expect) {
         cwd: "/cwd".into(),
         approval_policy: ApprovalPolicy::default(),
         sandbox_policy: policy,
+        sandbox_held: None,
         collaboration_mode: CollaborationMode::Default,
         model: "model".to_owned(),
         effort: None,

@@ -77,6 +77,7 @@ impl Bench {
                 cwd: cwd.clone(),
                 approval_policy: ApprovalPolicy::OnRequest,
                 sandbox_policy: workspace_only(),
+                sandbox_held: None,
                 collaboration_mode: CollaborationMode::Default,
                 model: "model".to_owned(),
                 effort: None,

@@ -24,8 +24,18 @@ pub(super) async fn granted(
     if directory == own {
         return Ok(None);
     }
+    let home = desk.agents().options().roles.home();
+    if opens_home(&call.context, &directory, home) {
+        return Err(Trouble::Invalid(format!(
+            "working_directory {} lies in the engine's own directory {}, which is kept from \
+             agents and which no approval opens; no agent was spawned: give a directory \
+             elsewhere",
+            directory.display(),
+            home.display()
+        )));
+    }
     let decision = if call.context.approval_policy == ApprovalPolicy::Never {
-        unasked(&call.context, &directory)
+        unasked(&call.context, &directory, home)
     } else {
         ask(desk, call, &directory).await
     };
@@ -53,15 +63,30 @@ async fn existing(path: &Path) -> Result<PathBuf, Trouble> {
     )))
 }
 
+/// Tells whether a child that works there would get at what the sandbox hides: its directory
+/// is a root of its own, and a root in the home is taken as asked for by the user. Who was
+/// given a part of the home by the user may hand it down.
+fn opens_home(context: &CallContext, directory: &Path, home: &Path) -> bool {
+    let policy = &context.sandbox_policy;
+    if policy.mode() == SandboxMode::DangerFullAccess {
+        return false;
+    }
+    let real = home.canonicalize();
+    let home = real.as_deref().unwrap_or(home);
+    directory.starts_with(home) && !may_write(context, directory, home)
+}
+
+fn may_write(context: &CallContext, directory: &Path, home: &Path) -> bool {
+    let roots = writable_roots(&context.sandbox_policy, &context.cwd, &BTreeMap::new());
+    roots.guarding(home).permits(directory)
+}
+
 /// Where nobody is asked, the child may work wherever that gives it no right that the caller
 /// has not.
-fn unasked(context: &CallContext, directory: &Path) -> ReviewDecision {
-    let policy = &context.sandbox_policy;
-    let gives_nothing = match policy.mode() {
+fn unasked(context: &CallContext, directory: &Path, home: &Path) -> ReviewDecision {
+    let gives_nothing = match context.sandbox_policy.mode() {
         SandboxMode::ReadOnly | SandboxMode::DangerFullAccess => true,
-        SandboxMode::WorkspaceWrite => {
-            writable_roots(policy, &context.cwd, &BTreeMap::new()).permits(directory)
-        }
+        SandboxMode::WorkspaceWrite => may_write(context, directory, home),
     };
     if gives_nothing {
         ReviewDecision::Approved

@@ -5,7 +5,7 @@ use troupe_protocol::policy::ApprovalPolicy;
 use troupe_protocol::policy::ReasoningEffort::{self, High, Low, Minimal};
 use troupe_protocol::spawn::ApprovalRoute;
 
-use super::example::{parent, persona, request, role};
+use super::example::{Offered, parent, persona, request, role};
 use crate::desk::ModelChoice;
 use crate::rights::settle;
 use crate::roles::{Approvals, Choice};
@@ -40,7 +40,13 @@ fn chosen(levels: [Choice; 3], models: Option<&[ModelChoice]>) -> String {
     persona.choice = of_persona;
     let mut role = role();
     role.choice = of_role;
-    match settle(&parent(), &role, Some(&persona), &request, models) {
+    match settle(
+        &parent(),
+        &role,
+        Some(&persona),
+        &request,
+        &Offered::models(models),
+    ) {
         Err(trouble) => trouble.to_string(),
         Ok(settled) => {
             let effort = settled.spec.reasoning_effort.map(ReasoningEffort::as_str);
@@ -154,7 +160,7 @@ fn who_is_asked() {
         request.turn.approval_policy = turn;
         let mut role = role();
         role.approvals = of_role;
-        let settled = settle(&parent(), &role, None, &request, None).unwrap();
+        let settled = settle(&parent(), &role, None, &request, &Offered::default()).unwrap();
         let spec = settled.spec;
         let told = settled.why.join("; ");
         expected.assert_eq(&format!(
@@ -194,4 +200,24 @@ fn who_is_asked() {
         ApprovalPolicy::Never,
         expect!["Parent Never nobody is asked for approval: the policy of this turn is never"],
     );
+}
+
+#[test]
+fn a_role_that_lets_nobody_be_asked_is_not_overridden() {
+    let mut role = role();
+    role.approvals = Some(Approvals::Never);
+    let of = |asked| {
+        let mut request = request();
+        request.approvals = asked;
+        let settled = settle(&parent(), &role, None, &request, &Offered::default()).unwrap();
+        let spec = settled.spec;
+        assert_eq!(spec.approvals, ApprovalRoute::Never);
+        assert_eq!(spec.approval_policy, ApprovalPolicy::Never);
+        settled.why.join("\n")
+    };
+    let why = "nobody is asked for approval: the role worker says so";
+    assert_eq!(of(Some(ApprovalRoute::Route)), why);
+    assert_eq!(of(Some(ApprovalRoute::Parent)), why);
+    assert_eq!(of(None), why);
+    assert_eq!(of(Some(ApprovalRoute::Never)), "");
 }

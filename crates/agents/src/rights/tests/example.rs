@@ -8,9 +8,43 @@ use troupe_protocol::policy::{ApprovalPolicy, SandboxPolicy};
 use troupe_protocol::spawn::{CallbackConfig, HistoryShare};
 use troupe_protocol::tree::OnParentInterrupt;
 
-use crate::desk::{CallbackChoice, SpawnRequest, Turn};
+use crate::desk::{CallbackChoice, Catalogue, ModelChoice, SpawnRequest, Turn};
 use crate::rights::{Parent, Settled, settle};
 use crate::roles::{Budget, Choice, Name, Origin, Persona, Role, ToolPolicy};
+
+/// What there is: nothing, unless a test says otherwise.
+#[derive(Debug, Default)]
+pub(super) struct Offered {
+    pub models: Option<Vec<ModelChoice>>,
+    /// A program that is called `other`, and whether the user gave it the network.
+    pub other: Option<Option<bool>>,
+}
+
+impl Offered {
+    pub(super) fn models(models: Option<&[ModelChoice]>) -> Self {
+        Self {
+            models: models.map(<[_]>::to_vec),
+            ..Self::default()
+        }
+    }
+}
+
+impl Catalogue for Offered {
+    fn models(&self) -> Option<Vec<ModelChoice>> {
+        self.models.clone()
+    }
+
+    fn backend_sandbox(&self, backend: &str, child: &SandboxPolicy) -> Option<SandboxPolicy> {
+        let network = self.other.filter(|_| backend == "other")?;
+        let mut policy = child.clone();
+        if let SandboxPolicy::WorkspaceWrite { network_access, .. }
+        | SandboxPolicy::ReadOnly { network_access } = &mut policy
+        {
+            *network_access = network.unwrap_or(*network_access);
+        }
+        Some(policy)
+    }
+}
 
 pub(super) fn parent() -> Parent {
     Parent {
@@ -30,6 +64,7 @@ pub(super) fn role() -> Role {
         tools: ToolPolicy::default(),
         approvals: None,
         isolation: None,
+        messages: None,
         output_schema: None,
         budget: Budget::default(),
         mcp_servers: None,
@@ -83,12 +118,12 @@ pub(super) fn request() -> SpawnRequest {
 }
 
 pub(super) fn settled(role: &Role, request: &SpawnRequest) -> Settled {
-    settle(&parent(), role, None, request, None).unwrap()
+    settle(&parent(), role, None, request, &Offered::default()).unwrap()
 }
 
 /// Compares what the caller is told.
 pub(super) fn check(role: &Role, request: &SpawnRequest, expected: Expect) {
-    let found = match settle(&parent(), role, None, request, None) {
+    let found = match settle(&parent(), role, None, request, &Offered::default()) {
         Ok(settled) => serde_json::to_string_pretty(&json!({
             "requested": settled.requested,
             "effective": settled.effective,

@@ -9,7 +9,7 @@ use troupe_process::{WritableRoots, writable_roots};
 use troupe_protocol::policy::{SandboxMode, SandboxPolicy};
 use troupe_protocol::spawn::ToolLists;
 
-use super::example::{check, parent, request, role, settled};
+use super::example::{Offered, check, parent, request, role, settled};
 use crate::rights::{Parent, settle};
 use crate::roles::{Pattern, ToolPolicy};
 
@@ -191,13 +191,13 @@ fn a_tool_must_pass_the_lists_of_every_role_above() {
         ..parent()
     };
     let mut role = role();
-    let unlimited = settle(&parent, &role, None, &request(), None).unwrap();
+    let unlimited = settle(&parent, &role, None, &request(), &Offered::default()).unwrap();
     assert_eq!(unlimited.spec.tools, parent.tools);
     role.tools = ToolPolicy {
         allow: Some(vec![Pattern::parse("read_*").unwrap()]),
         deny: Vec::new(),
     };
-    let limited = settle(&parent, &role, None, &request(), None).unwrap();
+    let limited = settle(&parent, &role, None, &request(), &Offered::default()).unwrap();
     let tools = serde_json::to_string(&limited.spec.tools).unwrap();
     expect![[r#"[{"deny":["spawn_agent"]},{"allow":["read_*"]}]"#]].assert_eq(&tools);
     expect!["tools are limited by the role worker"].assert_eq(&limited.why.join("\n"));
@@ -272,7 +272,7 @@ proptest! {
         request.sandbox = asked;
         // The face hands over absolute paths only.
         request.working_directory = granted.map(|directory| cwd.join(directory));
-        let Ok(settled) = settle(&parent(), &role, None, &request, None) else {
+        let Ok(settled) = settle(&parent(), &role, None, &request, &Offered::default()) else {
             prop_assert!(asked > Some(policy.mode()));
             return Ok(());
         };
@@ -290,4 +290,95 @@ proptest! {
             }
         }
     }
+}
+
+fn held_by(parent: &Parent, read_only: bool, asked: Option<SandboxMode>) -> Option<String> {
+    let mut role = role();
+    role.read_only = read_only;
+    let mut request = request();
+    request.sandbox = asked;
+    let settled = settle(parent, &role, None, &request, &Offered::default()).unwrap();
+    settled.spec.sandbox_held
+}
+
+#[test]
+fn a_sandbox_that_was_narrowed_holds_for_all_below() {
+    let root = parent();
+    assert_eq!(held_by(&root, false, None), None);
+    assert_eq!(
+        held_by(&root, false, Some(SandboxMode::WorkspaceWrite)),
+        None
+    );
+    let by_role = held_by(&root, true, None);
+    expect!["the role worker is read-only"].assert_eq(by_role.as_deref().unwrap());
+    let by_request = held_by(&root, false, Some(SandboxMode::ReadOnly));
+    expect!["the agent was made with sandbox_mode read-only"]
+        .assert_eq(by_request.as_deref().unwrap());
+
+    let mut spec = settled(&role(), &request()).spec;
+    spec.sandbox_held = by_request.clone();
+    let narrowed = Parent {
+        spec: Some(std::sync::Arc::new(spec)),
+        ..root
+    };
+    assert_eq!(held_by(&narrowed, false, None), by_request);
+}
+
+/// What a child that is the program `other` is told to get, or why there is none.
+fn program(tools: &[ToolLists], read_only: bool, network: Option<bool>) -> String {
+    let parent = Parent {
+        tools: tools.to_vec(),
+        ..parent()
+    };
+    let mut role = role();
+    role.read_only = read_only;
+    let mut request = request();
+    request.backend = Some("other".to_owned());
+    let offered = Offered {
+        other: Some(network),
+        ..Offered::default()
+    };
+    match settle(&parent, &role, None, &request, &offered) {
+        Ok(settled) => format!(
+            "network {}; {}",
+            settled.effective["network_access"],
+            settled.why.join("; ")
+        ),
+        Err(trouble) => trouble.to_string(),
+    }
+}
+
+fn denying(tools: &[&str]) -> ToolLists {
+    ToolLists {
+        deny: tools.iter().map(|&tool| tool.to_owned()).collect(),
+        ..ToolLists::default()
+    }
+}
+
+#[test]
+fn a_program_that_could_not_be_kept_to_the_lists_is_refused() {
+    let shell = denying(&["shell*", "spawn_agent"]);
+    expect!["backend other is a program with tools of its own, which cannot be kept to the lists that hold for this child (deny_list: shell*); leave backend out, or use a role without these lists below an agent that has none"]
+        .assert_eq(&program(&[shell], false, None));
+    let allow = ToolLists {
+        allow: Some(vec!["read_file".to_owned()]),
+        mcp_servers: Some(vec!["docs".to_owned()]),
+        ..ToolLists::default()
+    };
+    let text = program(&[allow], true, None);
+    assert!(
+        text.contains("(allow_list: read_file; mcp_servers: docs)"),
+        "{text}"
+    );
+    // It has none of the tree's tools, and the kernel lets no reader write.
+    let kept = denying(&["spawn_agent", "subagent_*", "apply_patch"]);
+    assert!(program(std::slice::from_ref(&kept), true, None).starts_with("network false"));
+    assert!(program(&[kept], false, None).contains("(deny_list: apply_patch)"));
+}
+
+#[test]
+fn a_programs_network_is_the_childs_unless_the_user_says_otherwise() {
+    expect!["network false; "].assert_eq(&program(&[], false, None));
+    expect!["network true; network: [backends.other] in the configuration grants it, though sandbox workspace-write is without it here"]
+        .assert_eq(&program(&[], false, Some(true)));
 }

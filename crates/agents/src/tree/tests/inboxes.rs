@@ -268,9 +268,9 @@ fn whom_an_agent_may_write_to() {
             poke deep
             = queued 1
             > send a b
-            refused: Not permitted to message agents outside your subtree.
+            refused: agent 1 may not send messages to its parent and siblings; what it has to say goes into its last message
             > send a root
-            refused: Not permitted to message agents outside your subtree.
+            refused: agent 1 may not send messages to its parent and siblings; what it has to say goes into its last message
             > send a a
             refused: an agent cannot send messages to itself; go on with the work instead
             > send b a
@@ -292,6 +292,37 @@ fn whom_an_agent_may_write_to() {
             refused: an agent cannot send messages to itself; go on with the work instead
             > send user 77
             refused: no agent 77; list the agents to see their numbers
+        "#]],
+    );
+}
+
+#[test]
+fn one_that_writes_to_its_parent_only_does_not_reach_its_siblings() {
+    check(
+        "started root t
+         spawn root a to_parent
+         spawn root b family
+         send a root
+         send a b
+         send b a",
+        expect![[r#"
+            > started root t
+            > spawn root a to_parent
+            load a
+            start a with m1
+            = 1 /root/a pending_init
+            > spawn root b family
+            load b
+            start b with m2
+            = 2 /root/b pending_init
+            > send a root
+            poke root
+            = queued 1
+            > send a b
+            refused: agent 1 may not send messages to its siblings; write to the parent
+            > send b a
+            poke a
+            = queued 1
         "#]],
     );
 }

@@ -193,6 +193,7 @@ impl Scene {
                 "once" => bond.callback = CallbackMode::Once,
                 "silent" => bond.callback = CallbackMode::Off,
                 "family" => bond.reach = Reach::Family,
+                "to_parent" => bond.reach = Reach::Parent,
                 "abba" => session = 0xabba << 112,
                 _ => panic!("not an option: {option}"),
             }

@@ -394,3 +394,168 @@ async fn a_question_for_the_parent_is_shown_in_its_turn_and_at_the_root() {
     assert_eq!(questions(&at_the_parent).len(), 1);
     assert!(stage.cwd().join("one").exists());
 }
+
+#[tokio::test]
+async fn a_childs_wish_for_another_directory_is_a_row_of_its_own_log() {
+    let away = call(&spawn_elsewhere());
+    let children = scene("send one away", &[&away, "{ say = 'sent' }"]);
+    let cues = [
+        spawn(json!({"message": "send one away", "task_name": "kid"})),
+        wait("kid"),
+    ];
+    let stage = stage(&children, &cues).await;
+    let mut actor = begin(&stage).await;
+    let asked = question(&mut actor).await;
+    let kid = agent(&actor, "/root/kid").await;
+    let store = stage.store();
+    let root = actor.session_id();
+    // The line of the child's own log may come a moment after the root's.
+    let row = loop {
+        let mut rows = store.open_approvals(root).await.unwrap();
+        if let Some(row) = rows.pop() {
+            assert_eq!(rows.len(), 0, "{rows:?}");
+            break row;
+        }
+        tokio::task::yield_now().await;
+    };
+    assert_eq!(row.session, kid.session);
+    assert!(row.what.starts_with("spawn_agent "), "{row:?}");
+    reply(&mut actor, &asked, ReviewDecision::Denied).await;
+    actor.until_task_ends().await;
+    end(actor).await;
+    assert_eq!(store.open_approvals(root).await.unwrap().len(), 0);
+    let own = recorded(&stage, kid.session).await;
+    let own = questions(&own);
+    assert_eq!(own.len(), 1);
+    assert_eq!(own[0].agent, None, "it is the child's own");
+}
+
+#[tokio::test]
+async fn one_yes_for_the_session_settles_the_same_question_of_every_agent() {
+    let touch = call(&("shell_command", json!({"command": "touch made"})));
+    let children = scene("make it", &[&touch, "{ say = 'made' }"]);
+    let make =
+        |name: &str| spawn(json!({"message": "make it", "task_name": name, "approvals": "route"}));
+    let cues = [
+        make("one"),
+        make("two"),
+        wait("one"),
+        wait("two"),
+        make("three"),
+        wait("three"),
+    ];
+    let stage = stage(&children, &cues).await;
+    let mut actor = begin(&stage).await;
+    let first = question(&mut actor).await;
+    let second = question(&mut actor).await;
+    assert_eq!(first.command, second.command);
+    reply(&mut actor, &first, ReviewDecision::ApprovedForSession).await;
+    actor.until_task_ends().await;
+    let msgs = seen(&actor);
+    assert_eq!(questions(&msgs).len(), 2, "the third is not asked");
+    let resolved = |asked: &ExecApprovalRequest| {
+        msgs.iter().any(|msg| {
+            matches!(msg, EventMsg::ApprovalResolved { call_id, decision: ReviewDecision::ApprovedForSession }
+                if *call_id == asked.call_id)
+        })
+    };
+    assert!(resolved(&first) && resolved(&second), "{msgs:#?}");
+    for name in ["/root/one", "/root/two", "/root/three"] {
+        let status = agent(&actor, name).await.wire_status();
+        assert_eq!(status, AgentStatus::Completed(Some("made".to_owned())));
+    }
+    end(actor).await;
+}
+
+#[tokio::test]
+async fn a_yes_for_once_settles_one_question() {
+    let touch = call(&("shell_command", json!({"command": "touch made"})));
+    let children = scene("make it", &[&touch, "{ say = 'made' }"]);
+    let make =
+        |name: &str| spawn(json!({"message": "make it", "task_name": name, "approvals": "route"}));
+    let cues = [make("one"), make("two"), wait("one"), wait("two")];
+    let stage = stage(&children, &cues).await;
+    let mut actor = begin(&stage).await;
+    let first = question(&mut actor).await;
+    let second = question(&mut actor).await;
+    reply(&mut actor, &first, ReviewDecision::Approved).await;
+    actor
+        .until(|msg| matches!(msg, EventMsg::ApprovalResolved { .. }))
+        .await;
+    reply(&mut actor, &second, ReviewDecision::Denied).await;
+    let rest = actor.until_task_ends().await;
+    let denied = rest.iter().any(|msg| {
+        matches!(msg, EventMsg::ApprovalResolved { call_id, decision: ReviewDecision::Denied }
+            if *call_id == second.call_id)
+    });
+    assert!(denied, "{rest:#?}");
+    end(actor).await;
+}
+
+/// `read_only` is no wish: a yes to one command does not undo it, for the child or below it.
+#[tokio::test]
+async fn nothing_leaves_the_sandbox_of_a_read_only_role_whoever_agrees() {
+    const SCOUT: &str = "---\ndescription: looks\nread_only: true\n---\nYou look.\n";
+    let leave = call(&(
+        "shell_command",
+        json!({"command": "touch escaped", "sandbox_permissions": "require_escalated",
+               "justification": "may I?"}),
+    ));
+    let patch = call(&(
+        "shell_command",
+        json!({"command": "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: patched\n+x\n*** End Patch\nEOF"}),
+    ));
+    let below = call(&spawn(
+        json!({"message": "leave too", "task_name": "below"}),
+    ));
+    let wait_below = call(&wait("below"));
+    let children = scene("leave too", &[&leave, "{ say = 'stayed' }"])
+        + &scene(
+            "leave it",
+            &[&leave, &patch, &below, &wait_below, "{ say = 'stayed' }"],
+        );
+    let cues = [
+        spawn(json!({"message": "leave it", "task_name": "kid", "agent_type": "scout"})),
+        wait("kid"),
+    ];
+    let stage = stage(&children, &cues).await;
+    let stage = stage.approval(ApprovalPolicy::OnRequest);
+    role(&stage, "scout", SCOUT);
+    let actor = play(&stage).await;
+    assert_eq!(questions(&seen(&actor)).len(), 0);
+    assert!(!stage.cwd().join("escaped").exists());
+    assert!(!stage.cwd().join("patched").exists());
+    for (path, refusals) in [("/root/kid", 2), ("/root/kid/below", 1)] {
+        let session = agent(&actor, path).await.session;
+        let told = answers_of(&stage, session);
+        for text in &told[..refusals] {
+            assert!(
+                text.contains("the role scout is read-only"),
+                "{path}: {text}"
+            );
+        }
+    }
+    end(actor).await;
+}
+
+#[tokio::test]
+async fn the_engines_own_directory_is_nobodys_working_directory() {
+    let home =
+        |directory: &str| spawn(json!({"message": "look there", "working_directory": directory}));
+    for policy in [ApprovalPolicy::Never, ApprovalPolicy::OnRequest] {
+        let stage = stage_of_home(policy, &home).await;
+        let actor = play(&stage).await;
+        assert_eq!(questions(&seen(&actor)).len(), 0);
+        assert_eq!(agents(&actor).await.len(), 0);
+        for text in answers(&stage, &actor).await {
+            assert!(text.contains("kept from agents"), "{text}");
+        }
+        end(actor).await;
+    }
+}
+
+async fn stage_of_home(policy: ApprovalPolicy, home: &dyn Fn(&str) -> Cue) -> Stage {
+    let stage = stage("", &[home("../home"), home("../home/agents")]).await;
+    std::fs::create_dir_all(stage.home().join("agents")).expect("the stage is writable");
+    stage.approval(policy)
+}

@@ -228,6 +228,7 @@ pub fn wish(stage: &Stage, prompt: &str, callback: CallbackChoice) -> SpawnReque
         cwd: stage.cwd(),
         approval_policy: ApprovalPolicy::Never,
         sandbox_policy: SandboxPolicy::DangerFullAccess,
+        sandbox_held: None,
         collaboration_mode: CollaborationMode::default(),
         model: "scripted-1".to_owned(),
         effort: None,

@@ -294,3 +294,77 @@ async fn messages_and_resumes_are_told_as_pairs_of_events() {
     .assert_eq(&named(&stage, &[kid], &lines.join("\n")));
     end(actor).await;
 }
+
+#[tokio::test]
+async fn a_role_says_whom_its_children_may_write_to() {
+    const QUIET: &str =
+        "---\ndescription: is quiet\nmessages: subtree\n---\nYou say nothing to others.\n";
+    const LOYAL: &str =
+        "---\ndescription: is loyal\nmessages: parent\n---\nYou write to your parent.\n";
+    let to = |id: &str| call(&("send_input", json!({"id": id, "message": "hello"})));
+    let children = scene(
+        "write",
+        &[&to("parent"), &to("/root/other"), "{ say = 'wrote' }"],
+    );
+    let kid = |name: &str, role: &str| {
+        let message = if name == "other" { "rest" } else { "write" };
+        (
+            "spawn_agent",
+            json!({"message": message, "task_name": name, "agent_type": role}),
+        )
+    };
+    let wait_for = |name: &str| ("wait", json!({"ids": [name]}));
+    let cues = [
+        kid("other", "default"),
+        wait_for("other"),
+        kid("quiet", "quiet"),
+        wait_for("quiet"),
+        kid("loyal", "loyal"),
+        wait_for("loyal"),
+    ];
+    let stage = stage(&children, &cues).await;
+    super::play::role(&stage, "quiet", QUIET);
+    super::play::role(&stage, "loyal", LOYAL);
+    let actor = play(&stage).await;
+    let quiet = answers_of(&stage, agent(&actor, "/root/quiet").await.session);
+    let refusal = "agent 2 may not send messages to its parent and siblings; what it has to say \
+                   goes into its last message (the role quiet says `messages: subtree`)";
+    assert_eq!(quiet, [refusal, refusal]);
+    let loyal = answers_of(&stage, agent(&actor, "/root/loyal").await.session);
+    assert!(
+        loyal[0].contains("submission_id") || loyal[0].contains("queued"),
+        "{}",
+        loyal[0]
+    );
+    expect!["agent 3 may not send messages to its siblings; write to the parent (the role loyal says `messages: parent`)"]
+        .assert_eq(&loyal[1]);
+    end(actor).await;
+}
+
+#[tokio::test]
+async fn one_that_its_parent_cancelled_reads_who_it_was_and_why() {
+    let children = scene("be busy", &[&held(), "{ say = 'back' }"]);
+    let cues = [
+        spawn("be busy"),
+        until_held(),
+        (
+            "cancel_agent",
+            json!({"id": "kid", "reason": "it is obsolete"}),
+        ),
+        send("go on"),
+        wait(),
+    ];
+    let stage = stage(&children, &cues).await;
+    let actor = play(&stage).await;
+    let kid = agent(&actor, "/root/kid").await.session;
+    let last = requests_of(&stage, kid).pop().expect("it went on");
+    let heard = heard(&last).join("\n");
+    assert!(
+        heard
+            .contains("The agent /root interrupted the previous turn on purpose (it is obsolete)."),
+        "{heard}"
+    );
+    let told = last.to_string();
+    assert!(!told.contains("the user"), "{told}");
+    end(actor).await;
+}

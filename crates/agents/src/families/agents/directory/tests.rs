@@ -19,6 +19,8 @@ fn context(sandbox_policy: SandboxPolicy) -> CallContext {
         cwd: "/srv/work".into(),
         approval_policy: ApprovalPolicy::Never,
         sandbox_policy,
+        sandbox_held: None,
+        sandbox_held: None,
         collaboration_mode: CollaborationMode::Default,
         model: "deep".to_owned(),
         effort: None,
@@ -29,7 +31,8 @@ fn context(sandbox_policy: SandboxPolicy) -> CallContext {
 #[test]
 fn where_nobody_is_asked_no_right_is_given() {
     let check = |policy: &SandboxPolicy, directory: &str, expected: ReviewDecision| {
-        let found = unasked(&context(policy.clone()), Path::new(directory));
+        let home = Path::new("/srv/work/home");
+        let found = unasked(&context(policy.clone()), Path::new(directory), home);
         assert_eq!(found, expected, "{policy:?} {directory}");
     };
     let workspace = SandboxPolicy::workspace_write();
@@ -42,6 +45,37 @@ fn where_nobody_is_asked_no_right_is_given() {
     check(&reader, "/srv/other", ReviewDecision::Approved);
     let free = SandboxPolicy::DangerFullAccess;
     check(&free, "/srv/other", ReviewDecision::Approved);
+}
+
+#[test]
+fn no_child_is_given_the_engines_own_directory() {
+    let home = TempDir::new().unwrap();
+    let home = home.path().canonicalize().unwrap();
+    let agents = home.join("agents");
+    fs::create_dir(&agents).unwrap();
+    // It lies in a writable root, as everything in /tmp does.
+    let inside =
+        |policy: SandboxPolicy, directory: &Path| opens_home(&context(policy), directory, &home);
+    let workspace = SandboxPolicy::workspace_write();
+    assert!(inside(workspace.clone(), &home));
+    assert!(inside(workspace.clone(), &agents));
+    assert!(inside(SandboxPolicy::read_only(), &agents));
+    assert!(!inside(workspace.clone(), home.parent().unwrap()));
+    assert!(!inside(SandboxPolicy::DangerFullAccess, &agents));
+    let link = TempDir::new().unwrap();
+    let link = link.path().join("home");
+    std::os::unix::fs::symlink(&home, &link).unwrap();
+    assert!(opens_home(&context(workspace), &agents, &link));
+
+    // What the user listed by name may be handed down, and no more.
+    let listed = SandboxPolicy::WorkspaceWrite {
+        writable_roots: vec![agents.clone()],
+        network_access: false,
+        exclude_tmpdir_env_var: false,
+        exclude_slash_tmp: false,
+    };
+    assert!(!inside(listed.clone(), &agents));
+    assert!(inside(listed, &home));
 }
 
 #[tokio::test]

@@ -14,6 +14,7 @@ fn context() -> CallContext {
         cwd: "/srv/work".into(),
         approval_policy: ApprovalPolicy::OnRequest,
         sandbox_policy: SandboxPolicy::workspace_write(),
+        sandbox_held: None,
         collaboration_mode: CollaborationMode::Default,
         model: "deep".to_owned(),
         effort: None,

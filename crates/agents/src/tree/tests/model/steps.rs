@@ -67,7 +67,7 @@ impl World {
             ][draw.below(4)],
             on_parent_interrupt: [OnParentInterrupt::KeepRunning, OnParentInterrupt::Cancel]
                 [draw.below(2)],
-            reach: [Reach::Subtree, Reach::Family][draw.below(2)],
+            reach: [Reach::Subtree, Reach::Parent, Reach::Family][draw.below(3)],
         };
         let by = match by {
             Caller::User => Spawner::User {
@@ -139,11 +139,14 @@ impl World {
         }
         let sender = self.reference.get(from);
         let parent = sender.parent;
-        let family = parent.is_some()
-            && (parent == Some(to) || parent == self.reference.get(to).parent)
-            && sender.bond.reach == Reach::Family
-            && urgency == Urgency::Regular;
-        family || self.reference.owns(from, to)
+        let is_reached = match sender.bond.reach {
+            Reach::Subtree => false,
+            Reach::Parent => parent == Some(to),
+            Reach::Family => {
+                parent.is_some() && (parent == Some(to) || parent == self.reference.get(to).parent)
+            }
+        };
+        is_reached && urgency == Urgency::Regular || self.reference.owns(from, to)
     }
 
     fn start(&mut self, draw: &mut Draw) -> Result<(), String> {
