@@ -162,6 +162,7 @@ impl ChildConfigurator {
 }
 
 fn add_tools(setup: &mut Setup, agents: &Agents, agent: AgentId) {
+    setup.tools.share_consent(agents.consent());
     let options = agents.options();
     let place = RolePlace {
         cwd: setup.context.cwd.clone(),

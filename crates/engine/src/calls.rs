@@ -283,6 +283,8 @@ fn tool_name(call: &ResponseItem) -> Option<&str> {
 pub(crate) enum CallSignal {
     Event(troupe_tools::ToolEvent),
     Ask(OpenAsk),
+    /// What it asks was agreed to elsewhere.
+    Settled(ReviewDecision),
     Answered {
         index: usize,
         output: ToolOutput,
@@ -336,11 +338,26 @@ impl troupe_tools::Channel for SessionChannel {
     }
 
     async fn ask(&self, ask: troupe_tools::Ask) -> ReviewDecision {
-        match self.inquire(Inquiry::Approval(ask)).await {
-            Some(Word::Decision(decision)) => decision,
-            // A withdrawn question is a refusal.
-            Some(Word::Input(_) | Word::Elicitation { .. }) | None => ReviewDecision::Denied,
-        }
+        decided(self.inquire(Inquiry::Approval(ask)).await)
+    }
+
+    async fn ask_unless_settled(
+        &self,
+        ask: troupe_tools::Ask,
+        settled: oneshot::Receiver<ReviewDecision>,
+    ) -> ReviewDecision {
+        let (reply, mut answer) = oneshot::channel();
+        let inquiry = Inquiry::Approval(ask);
+        self.send(CallSignal::Ask(OpenAsk { inquiry, reply })).await;
+        let word = tokio::select! {
+            word = &mut answer => word,
+            // The session hears it after the question, and says it like any other word.
+            Ok(decision) = settled => {
+                self.send(CallSignal::Settled(decision)).await;
+                answer.await
+            }
+        };
+        decided(word.ok())
     }
 
     async fn question(&self, request: UserInputRequest) -> Option<UserInputResponse> {
@@ -357,6 +374,14 @@ impl troupe_tools::Channel for SessionChannel {
                 ElicitationResponse::without_content(ElicitationDecision::Cancel)
             }
         }
+    }
+}
+
+/// A withdrawn question is a refusal.
+fn decided(word: Option<Word>) -> ReviewDecision {
+    match word {
+        Some(Word::Decision(decision)) => decision,
+        Some(Word::Input(_) | Word::Elicitation { .. }) | None => ReviewDecision::Denied,
     }
 }
 

@@ -56,6 +56,12 @@ pub trait Host: Send + Sync + fmt::Debug {
     /// The question of a call has its answer, or was withdrawn.
     fn answered(&self, call_id: &CallId, word: &Word);
 
+    /// The question of a call was settled by the answer to the same one elsewhere. Returns
+    /// whether the tree gives the word, when the agent may go on.
+    fn settled(&self, _call_id: &CallId, _word: &Word) -> bool {
+        false
+    }
+
     /// A client answers a question that is not this session's own. It is taken if another
     /// agent of the tree asks it.
     async fn decide(&self, id: &str, word: Word) -> Result<(), NotTaken>;

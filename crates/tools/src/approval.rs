@@ -1,15 +1,22 @@
 //! Asking a person, and remembering what need not be asked again.
+//!
+//! One yes counts for all sessions that share a [`Consent`], as those of a tree do: for what
+//! they ask later, and for the same question where it is open. What was agreed to inside a
+//! sandbox counts in every sandbox, because each keeps its own; what was let out of one counts
+//! only where the sandbox is as wide or wider.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tokio::sync::oneshot;
 use troupe_protocol::approval::ReviewDecision;
+use troupe_protocol::policy::SandboxMode;
 
 use crate::call::{Ask, Call};
 use crate::policy::Sandbox;
 
-/// One thing a person has agreed to for the rest of the session.
+/// One thing a person has agreed to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Agreed {
     /// Exactly this command, there, with or without the sandbox.
@@ -18,14 +25,35 @@ pub(crate) enum Agreed {
         cwd: PathBuf,
         sandbox: Sandbox,
     },
-    /// Edits of this file.
-    Edit(PathBuf),
+    /// Edits of this file, inside the writable roots or beyond them.
+    Edit { path: PathBuf, sandbox: Sandbox },
 }
 
-/// The session's memory of what was agreed to. It grows by a person's answers alone.
+/// What people have agreed to for as long as the program runs. It grows by their answers alone.
+#[derive(Debug, Default)]
+pub struct Consent(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    /// With the narrowest sandbox in which it was agreed to.
+    agreed: HashMap<Agreed, SandboxMode>,
+    open: Vec<Open>,
+    opened: u64,
+}
+
+/// A question that waits for its answer.
+#[derive(Debug)]
+struct Open {
+    number: u64,
+    matter: Vec<Agreed>,
+    mode: SandboxMode,
+    settle: oneshot::Sender<ReviewDecision>,
+}
+
+/// A session's end of what it shares.
 #[derive(Debug, Default)]
 pub(crate) struct Agreements {
-    known: Mutex<HashSet<Agreed>>,
+    consent: Mutex<Arc<Consent>>,
 }
 
 /// How an approval ended.
@@ -47,12 +75,17 @@ pub(crate) enum Lasting {
 }
 
 impl Agreements {
+    /// From now on agrees with whoever has this consent.
+    pub(crate) fn share(&self, consent: &Arc<Consent>) {
+        *self.lock() = Arc::clone(consent);
+    }
+
     /// Asks unless everything in `matter` was agreed to before. A word that is meant to hold
     /// longer than the session is remembered as long as that.
     pub(crate) async fn obtain(&self, call: &Call, matter: Vec<Agreed>, ask: Ask) -> Answer {
         let (answer, lasting) = self.obtain_lasting(call, &matter, ask).await;
         if lasting == Lasting::Always {
-            self.remember(matter);
+            self.remember(call, &matter);
         }
         answer
     }
@@ -64,17 +97,18 @@ impl Agreements {
         matter: &[Agreed],
         ask: Ask,
     ) -> (Answer, Lasting) {
-        if self.cover(matter) {
+        let consent = Arc::clone(&self.lock());
+        let Some((_open, settled)) = consent.open(matter, mode(call)) else {
             return (Answer::Yes, Lasting::Known);
-        }
+        };
         let decision = tokio::select! {
-            decision = call.channel.ask(ask) => decision,
+            decision = call.channel.ask_unless_settled(ask, settled) => decision,
             () = call.cancel.cancelled() => return (Answer::Cancelled, Lasting::Known),
         };
         match decision {
             ReviewDecision::Approved => (Answer::Yes, Lasting::Known),
             ReviewDecision::ApprovedForSession => {
-                self.remember(matter.to_vec());
+                self.remember(call, matter);
                 (Answer::Yes, Lasting::Known)
             }
             ReviewDecision::ApprovedAlways => (Answer::Yes, Lasting::Always),
@@ -83,17 +117,114 @@ impl Agreements {
         }
     }
 
-    /// Lets the matter run unasked for the rest of the session.
-    pub(crate) fn remember(&self, matter: Vec<Agreed>) {
-        self.lock().extend(matter);
+    /// Lets the matter run unasked from now on, and wherever it is being asked.
+    pub(crate) fn remember(&self, call: &Call, matter: &[Agreed]) {
+        self.lock().remember(matter, mode(call));
     }
 
-    fn cover(&self, matter: &[Agreed]) -> bool {
-        let known = self.lock();
-        !matter.is_empty() && matter.iter().all(|one| known.contains(one))
+    /// Lets the matter run wherever it is being asked; what is asked later is decided by what
+    /// was written down.
+    pub(crate) fn settle(&self, call: &Call, matter: &[Agreed]) {
+        self.lock().settle(matter, mode(call));
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashSet<Agreed>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Arc<Consent>> {
+        self.consent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+fn mode(call: &Call) -> SandboxMode {
+    call.context.sandbox_policy.mode()
+}
+
+impl Consent {
+    /// Opens a question; `None` if everything in it was agreed to.
+    fn open(
+        &self,
+        matter: &[Agreed],
+        mode: SandboxMode,
+    ) -> Option<(Opened<'_>, oneshot::Receiver<ReviewDecision>)> {
+        let mut known = self.lock();
+        if covers(&known.agreed, matter, mode) {
+            return None;
+        }
+        let (settle, settled) = oneshot::channel();
+        known.opened += 1;
+        let number = known.opened;
+        known.open.push(Open {
+            number,
+            matter: matter.to_vec(),
+            mode,
+            settle,
+        });
+        let opened = Opened {
+            consent: self,
+            number,
+        };
+        Some((opened, settled))
+    }
+
+    fn remember(&self, matter: &[Agreed], mode: SandboxMode) {
+        let mut known = self.lock();
+        note(&mut known.agreed, matter, mode);
+        let Known { agreed, open, .. } = &mut *known;
+        settle_covered(open, agreed, ReviewDecision::ApprovedForSession);
+    }
+
+    fn settle(&self, matter: &[Agreed], mode: SandboxMode) {
+        let mut known = self.lock();
+        let mut agreed = known.agreed.clone();
+        note(&mut agreed, matter, mode);
+        settle_covered(&mut known.open, &agreed, ReviewDecision::Approved);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn note(agreed: &mut HashMap<Agreed, SandboxMode>, matter: &[Agreed], mode: SandboxMode) {
+    for one in matter {
+        let narrowest = agreed.entry(one.clone()).or_insert(mode);
+        *narrowest = mode.min(*narrowest);
+    }
+}
+
+fn covers(agreed: &HashMap<Agreed, SandboxMode>, matter: &[Agreed], mode: SandboxMode) -> bool {
+    let is_agreed = |one: &Agreed| {
+        let (Agreed::Command { sandbox, .. } | Agreed::Edit { sandbox, .. }) = one;
+        agreed.get(one).is_some_and(|given| match sandbox {
+            Sandbox::Confined => true,
+            Sandbox::Unconfined => *given <= mode,
+        })
+    };
+    !matter.is_empty() && matter.iter().all(is_agreed)
+}
+
+fn settle_covered(
+    open: &mut Vec<Open>,
+    agreed: &HashMap<Agreed, SandboxMode>,
+    decision: ReviewDecision,
+) {
+    for question in open.extract_if(.., |open| covers(agreed, &open.matter, open.mode)) {
+        // A call that waits no longer needs no answer.
+        question.settle.send(decision).ok();
+    }
+}
+
+/// Closes its question when it is dropped.
+#[derive(Debug)]
+struct Opened<'a> {
+    consent: &'a Consent,
+    number: u64,
+}
+
+impl Drop for Opened<'_> {
+    fn drop(&mut self) {
+        let mut known = self.consent.lock();
+        known.open.retain(|open| open.number != self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests;

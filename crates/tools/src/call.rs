@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use troupe_protocol::EventMsg;
 use troupe_protocol::approval::{
@@ -94,6 +95,19 @@ pub trait Channel: Send + Sync + Debug {
 
     /// Asks a person and waits for the word. A call that is cancelled stops waiting by itself.
     async fn ask(&self, ask: Ask) -> ReviewDecision;
+
+    /// Asks as [`Self::ask`] does. Where the same was agreed to elsewhere meanwhile, that is
+    /// the word.
+    async fn ask_unless_settled(
+        &self,
+        ask: Ask,
+        settled: oneshot::Receiver<ReviewDecision>,
+    ) -> ReviewDecision {
+        tokio::select! {
+            decision = self.ask(ask) => decision,
+            Ok(decision) = settled => decision,
+        }
+    }
 
     /// Puts questions to a person and waits for the answers. There are none if nobody is
     /// there to answer, or if the questions are withdrawn.

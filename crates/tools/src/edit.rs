@@ -28,7 +28,7 @@ use crate::environment::Variables;
 use crate::item;
 use crate::patch::Roots;
 use crate::patch::shell::ShellPatch;
-use crate::policy::{self, Reach, Verdict};
+use crate::policy::{self, Reach, Sandbox, Verdict};
 use crate::tool::ToolOutput;
 use crate::turn_diff::TurnDiff;
 use crate::undo::Keeper;
@@ -108,9 +108,10 @@ impl Editor {
         let refusal = match verdict {
             Verdict::Allow(_) => None,
             Verdict::Refuse(text) => Some(text),
-            Verdict::Ask { reason, .. } => {
+            Verdict::Ask { reason, then } => {
                 let ask = request(call, &item.changes, reason, &planned.reach);
-                let answer = self.agreements.obtain(call, matter(&planned), ask).await;
+                let matter = matter(&planned, then);
+                let answer = self.agreements.obtain(call, matter, ask).await;
                 refusal(answer, began)
             }
         };
@@ -200,9 +201,9 @@ impl Editor {
     }
 }
 
-fn matter(planned: &Planned) -> Vec<Agreed> {
+fn matter(planned: &Planned, sandbox: Sandbox) -> Vec<Agreed> {
     let paths = planned.touched.iter().map(|file| file.path.clone());
-    paths.map(Agreed::Edit).collect()
+    paths.map(|path| Agreed::Edit { path, sandbox }).collect()
 }
 
 fn request(call: &Call, changes: &FileChanges, reason: String, reach: &Reach) -> Ask {

@@ -60,6 +60,7 @@ pub mod truncate;
 mod limits;
 
 pub use answers::check_answers;
+pub use approval::Consent;
 pub use builtin::update_plan::plan_set_by;
 pub use call::{Ask, Call, CallContext, Channel, ToolEvent, ToolInput};
 pub use command::check_script;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 use troupe_protocol::tool::ToolSpec;
 
+use crate::approval::{Agreements, Consent};
 use crate::call::{Call, Channel};
 use crate::command::Terminals;
 use crate::hooks::{self, Hooks};
@@ -30,6 +31,10 @@ pub struct Registry {
     user_shell: Option<UserShell>,
     /// What every tool must pass, also one that comes later.
     filters: Vec<Filter>,
+    /// Why nothing leaves the sandbox, whoever agrees.
+    held: Option<Arc<str>>,
+    /// What people agreed to.
+    agreements: Arc<Agreements>,
     later: Option<Later>,
     /// What calls left running. It ends with the registry.
     terminals: Arc<Terminals>,
@@ -72,6 +77,8 @@ impl Registry {
             withheld: BTreeSet::new(),
             user_shell: None,
             filters: Vec::new(),
+            held: None,
+            agreements: Arc::default(),
             later: None,
             terminals: Arc::default(),
             keeper: None,
@@ -99,6 +106,15 @@ impl Registry {
 
     pub(crate) fn with_keeper(self, keeper: Option<Arc<Keeper>>) -> Self {
         Self { keeper, ..self }
+    }
+
+    pub(crate) fn with_agreements(self, agreements: Arc<Agreements>) -> Self {
+        Self { agreements, ..self }
+    }
+
+    /// Has what people agree to count for all registries with this consent.
+    pub fn share_consent(&self, consent: &Arc<Consent>) {
+        self.agreements.share(consent);
     }
 
     pub(crate) fn with_turn_diff(self, turn_diff: Arc<TurnDiff>) -> Self {
@@ -210,6 +226,8 @@ impl Registry {
             withheld,
             user_shell: self.user_shell.clone(),
             filters: self.filters.clone(),
+            held: self.held.clone(),
+            agreements: Arc::clone(&self.agreements),
             later: self.later.as_ref().map(|later| Later {
                 source: Arc::clone(&later.source),
                 known: gathered.revision,

@@ -147,7 +147,8 @@ impl Toolbox {
     }
 
     /// Makes the registry of one session: every tool of this crate. What a person agrees to
-    /// counts for this session alone, and so does what its calls leave running.
+    /// counts for this session alone unless its consent is shared, and so does what its calls
+    /// leave running.
     pub fn registry(&self) -> Registry {
         self.build(self.snapshots.clone())
     }
@@ -173,7 +174,7 @@ impl Toolbox {
             self.launcher.clone(),
             self.shell.clone(),
             Arc::clone(&self.login),
-            agreements,
+            Arc::clone(&agreements),
             RuleBook::new(self.rules.clone()),
             keeper.clone(),
         ));
@@ -203,6 +204,7 @@ impl Toolbox {
         ];
         Registry::with_terminals(tools, terminals, user_shell)
             .with_keeper(keeper)
+            .with_agreements(agreements)
             .with_turn_diff(turn_diff)
             .with_hooks(self.hooks.clone())
     }

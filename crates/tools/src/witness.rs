@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
+use tokio::sync::oneshot;
 use troupe_protocol::approval::{ReviewDecision, UserInputRequest, UserInputResponse};
 use troupe_protocol::command::WorkStatus;
 use troupe_protocol::item::TurnItem;
@@ -80,6 +81,14 @@ impl Channel for Witness {
 
     async fn ask(&self, ask: Ask) -> ReviewDecision {
         self.inner.ask(ask).await
+    }
+
+    async fn ask_unless_settled(
+        &self,
+        ask: Ask,
+        settled: oneshot::Receiver<ReviewDecision>,
+    ) -> ReviewDecision {
+        self.inner.ask_unless_settled(ask, settled).await
     }
 
     async fn question(&self, request: UserInputRequest) -> Option<UserInputResponse> {

@@ -105,6 +105,11 @@ impl Supervisor {
             Inquiry::UserInput(_) | Inquiry::Elicitation(_) => WaitingOn::User,
         };
         let refusal = question.inquiry.refusal();
+        // A session writes down what its own calls ask; for this one nobody else would.
+        if matches!(question.asker, Asker::Tool(_)) {
+            let asked = question.inquiry.clone().event();
+            self.tell_present(agent, vec![asked]);
+        }
         self.broker.questions.insert(id.clone(), question);
         self.tell_tree(agent, Report::Waiting { on });
         self.show(shown_at, event);
@@ -125,15 +130,40 @@ impl Supervisor {
         }
     }
 
-    /// Takes a person's word. The first one counts; the agent hears it when it may go on.
-    pub(super) fn decide(&mut self, id: &str, word: Word) -> Result<(), NotTaken> {
-        let open = self.broker.questions.get(id);
-        match open.filter(|question| question.word.is_none()) {
-            Some(question) => question.inquiry.check(id, &word)?,
-            None => return Err(NotTaken::Unknown { id: id.to_owned() }),
-        }
-        self.take_word(id, word);
+    /// Takes a person's word, given where `at` is shown. The first one counts; the agent
+    /// hears it when it may go on.
+    pub(super) fn decide(&mut self, at: AgentId, id: &str, word: Word) -> Result<(), NotTaken> {
+        let open = self.broker.questions.get_key_value(id);
+        // Where it is asked it goes by the call's own id.
+        let open = open.or_else(|| {
+            let mut questions = self.broker.questions.iter();
+            questions.find(|(_, question)| question.agent == at && question.call_id.0 == id)
+        });
+        let Some((known, question)) = open.filter(|(_, question)| question.word.is_none()) else {
+            return Err(NotTaken::Unknown { id: id.to_owned() });
+        };
+        question.inquiry.check(id, &word)?;
+        let known = known.clone();
+        self.take_word(&known, word);
         Ok(())
+    }
+
+    /// The question of an agent's call was answered where somebody else asked the same.
+    pub(super) fn settled(&mut self, agent: AgentId, call_id: &CallId, word: Word) {
+        if let Some(id) = self.question_of(agent, call_id) {
+            self.take_word(&id, word);
+        }
+    }
+
+    /// Finds the open question of a call of an agent's own session.
+    fn question_of(&self, agent: AgentId, call_id: &CallId) -> Option<String> {
+        let mut questions = self.broker.questions.iter();
+        let found = questions.find(|(_, question)| {
+            question.agent == agent
+                && question.call_id == *call_id
+                && matches!(question.asker, Asker::Session)
+        });
+        found.map(|(id, _)| id.clone())
     }
 
     /// Gives a question its answer, unless it has one.
@@ -198,16 +228,11 @@ impl Supervisor {
 
     /// The session has taken an answer, or withdrawn the question.
     pub(super) fn answered(&mut self, agent: AgentId, call_id: &CallId, word: Word) {
-        let mut questions = self.broker.questions.iter();
-        let found = questions.find(|(_, question)| {
-            question.agent == agent
-                && question.call_id == *call_id
-                && matches!(question.asker, Asker::Session)
-        });
-        let Some((id, question)) = found else {
+        let Some(id) = self.question_of(agent, call_id) else {
             return;
         };
-        let (id, unanswered) = (id.clone(), question.word.is_none());
+        let question = self.broker.questions.get(&id);
+        let unanswered = question.is_some_and(|question| question.word.is_none());
         self.resolve_question(&id, word);
         if unanswered && !self.asks(agent) {
             self.tell_tree(agent, Report::Unblocked);
@@ -236,6 +261,10 @@ impl Supervisor {
         let Some(question) = self.broker.questions.remove(id) else {
             return;
         };
+        if matches!(question.asker, Asker::Tool(_)) {
+            let resolved = word.clone().event(question.call_id);
+            self.tell_present(question.agent, vec![resolved]);
+        }
         let event = word.event(CallId(id.to_owned()));
         self.show(question.shown_at, event);
     }

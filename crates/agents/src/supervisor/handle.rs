@@ -15,6 +15,7 @@ use troupe_protocol::spawn::CallbackConfig;
 use troupe_protocol::tree::Caller;
 use troupe_protocol::{AgentId, SessionId, SubmissionId};
 use troupe_store::Store;
+use troupe_tools::Consent;
 
 use super::arrivals::Arrivals;
 use super::input::{Input, Request};
@@ -60,6 +61,8 @@ pub(crate) struct Shared {
     pub clock: Clock,
     pub ids: Ids,
     announcer: Announcer,
+    /// What people agreed to, for all agents of the tree.
+    consent: Arc<Consent>,
     store: OnceLock<Arc<dyn Store>>,
     /// The settings that the root was opened with; its children have them too.
     config: OnceLock<Map<String, Value>>,
@@ -93,6 +96,7 @@ impl Agents {
             clock,
             ids,
             announcer,
+            consent: Arc::default(),
             store: OnceLock::new(),
             config: OnceLock::new(),
             ephemeral: AtomicBool::new(false),
@@ -104,6 +108,11 @@ impl Agents {
                 task: None,
             }),
         }))
+    }
+
+    /// Returns what the agents of the tree need not ask again.
+    pub(crate) fn consent(&self) -> &Arc<Consent> {
+        &self.0.consent
     }
 
     /// Returns the place of the user, who may reach every agent.

@@ -138,15 +138,32 @@ impl Host for Membership {
         }
     }
 
+    fn settled(&self, call_id: &CallId, word: &Word) -> bool {
+        let is_child = self.agent != AgentId::ROOT;
+        if is_child {
+            self.report(SessionReport::Settled {
+                agent: self.agent,
+                call_id: call_id.clone(),
+                word: word.clone(),
+            });
+        }
+        is_child
+    }
+
     async fn decide(&self, id: &str, word: Word) -> Result<(), NotTaken> {
-        let id = id.to_owned();
+        let (agent, id) = (self.agent, id.to_owned());
         let unknown = NotTaken::Unknown { id: id.clone() };
         if !self.agents.is_planted() {
             return Err(unknown);
         }
-        self.ask(|reply| SessionReport::Deciding { id, word, reply })
-            .await
-            .unwrap_or(Err(unknown))
+        self.ask(|reply| SessionReport::Deciding {
+            agent,
+            id,
+            word,
+            reply,
+        })
+        .await
+        .unwrap_or(Err(unknown))
     }
 
     async fn review(&self, id: &SubmissionId, request: ReviewRequest) -> Result<(), String> {

@@ -94,7 +94,14 @@ pub(crate) enum SessionReport {
         call_id: CallId,
         word: Word,
     },
+    /// The same was answered elsewhere.
+    Settled {
+        agent: AgentId,
+        call_id: CallId,
+        word: Word,
+    },
     Deciding {
+        agent: AgentId,
         id: String,
         word: Word,
         reply: oneshot::Sender<Result<(), NotTaken>>,

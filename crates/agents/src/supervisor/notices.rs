@@ -7,6 +7,7 @@ use troupe_protocol::event::{BackgroundEvent, EventMsg};
 use troupe_protocol::{AgentId, SubmissionId};
 
 use super::Supervisor;
+use super::member::Presence;
 use super::steps::Step;
 use crate::desk::AgentView;
 use crate::tree::effect::{Notice, Stint, StintTask};
@@ -161,6 +162,17 @@ impl Supervisor {
     /// Has a session record and tell events, if it is in memory; the root otherwise.
     pub(super) fn tell(&mut self, agent: AgentId, events: Vec<EventMsg>) {
         self.tell_under(None, agent, events);
+    }
+
+    /// Writes events into an agent's own log and tells its clients, if its session is there.
+    pub(super) fn tell_present(&mut self, agent: AgentId, events: Vec<EventMsg>) {
+        let member = self.members.get(&agent);
+        if let Some(Presence::Present(present)) = member.map(|member| &member.presence) {
+            present.orders.give(Order::Record {
+                submission: None,
+                events,
+            });
+        }
     }
 
     /// Tells an agent's clients what their submission came to.

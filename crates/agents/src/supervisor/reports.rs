@@ -55,10 +55,17 @@ impl Supervisor {
                 call_id,
                 word,
             } => self.answered(agent, &call_id, word),
-            SessionReport::Deciding { id, word, reply } => {
-                let taken = self.decide(&id, word);
-                answer(reply, taken);
-            }
+            SessionReport::Settled {
+                agent,
+                call_id,
+                word,
+            } => self.settled(agent, &call_id, word),
+            SessionReport::Deciding {
+                agent,
+                id,
+                word,
+                reply,
+            } => answer(reply, self.decide(agent, &id, word)),
             SessionReport::Reviewing {
                 agent,
                 submission,

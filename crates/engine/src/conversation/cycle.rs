@@ -17,6 +17,7 @@ use crate::calls::{self, CallSignal, Caller, Calls, Recordable, SessionChannel};
 use crate::emit::{Emitter, Line};
 use crate::history::{History, distinct_call_id};
 use crate::host::Receipt;
+use crate::inquiry::Word;
 use crate::limits::PAUSES_MAX;
 use crate::response::Response;
 use crate::task::{AfterCompaction, Phase, Stop, Task};
@@ -170,6 +171,10 @@ impl Conversation {
         match signal {
             CallSignal::Event(event) => self.tool_event(out, call_id, event),
             CallSignal::Ask(ask) => Box::pin(self.ask(out, call_id, ask)).await,
+            CallSignal::Settled(decision) => {
+                let word = Word::Decision(decision);
+                Box::pin(self.settled(out, &call_id, word)).await
+            }
             CallSignal::MayStop(verdict) => Box::pin(self.may_stop(out, verdict)).await,
             CallSignal::Answered { index, output } => {
                 self.drop_question(out, &call_id)?;

@@ -110,6 +110,20 @@ impl Conversation {
         Ok(())
     }
 
+    /// Takes the word that was given to the same question elsewhere.
+    pub(super) async fn settled(
+        &mut self,
+        out: &mut Emitter,
+        call_id: &CallId,
+        word: Word,
+    ) -> Result<(), Error> {
+        let host = self.host.clone();
+        if host.is_some_and(|host| host.settled(call_id, &word)) {
+            return Ok(());
+        }
+        self.take_word(out, call_id, word).await
+    }
+
     /// Withdraws the question of a call that waits for the answer no longer.
     pub(super) fn drop_question(
         &mut self,

@@ -194,7 +194,7 @@ impl Conversation {
         match signal {
             CallSignal::Event(event) => self.shell_event(out, call_id, event),
             // Nothing is asked about what a user does; dropping the reply refuses.
-            CallSignal::Ask(_) | CallSignal::MayStop(_) => Ok(()),
+            CallSignal::Ask(_) | CallSignal::Settled(_) | CallSignal::MayStop(_) => Ok(()),
             CallSignal::Answered { .. } => {
                 let running = &mut self.shells.running;
                 let Some(index) = running.iter().position(|one| one.call_id == *call_id) else {

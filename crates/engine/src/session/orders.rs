@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use troupe_protocol::op::Submission;
+use troupe_protocol::{EventMsg, SubmissionId};
 use troupe_store::Error;
 
 use super::{Actor, Flow};
@@ -47,7 +48,12 @@ impl Actor {
             (Order::Record { submission, events }, Some(conversation)) => {
                 let id = submission.or_else(|| conversation.task_id());
                 let id = id.unwrap_or_default();
+                // What is asked and answered is on disk before it counts.
+                let must_last = events.iter().any(is_approval);
                 out.write(&id, Vec::new(), events)?;
+                if must_last {
+                    out.commit().await?;
+                }
             }
             (Order::Answer { call_id, word }, Some(conversation)) => {
                 conversation.take_word(out, &call_id, word).await?;
@@ -59,4 +65,13 @@ impl Actor {
         }
         Ok(ControlFlow::Continue(()))
     }
+}
+
+fn is_approval(event: &EventMsg) -> bool {
+    matches!(
+        event,
+        EventMsg::ExecApprovalRequest(_)
+            | EventMsg::ApplyPatchApprovalRequest(_)
+            | EventMsg::ApprovalResolved { .. }
+    )
 }

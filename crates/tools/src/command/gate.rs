@@ -114,12 +114,15 @@ impl Gate {
             agent: None,
         });
         let (answer, lasting) = self.agreements.obtain_lasting(call, &matter, ask).await;
-        if lasting == Lasting::Always
-            && let Err(problem) = self.write_down(proposal).await
-        {
-            self.agreements.remember(matter.to_vec());
-            let text = format!("{problem}; what you allowed holds for this session");
-            call.channel.report(ToolEvent::Warning(text)).await;
+        if lasting == Lasting::Always {
+            match self.write_down(proposal).await {
+                Ok(()) => self.agreements.settle(call, &matter),
+                Err(problem) => {
+                    self.agreements.remember(call, &matter);
+                    let text = format!("{problem}; what you allowed holds for this session");
+                    call.channel.report(ToolEvent::Warning(text)).await;
+                }
+            }
         }
         answer
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
+use tokio::sync::oneshot;
 use troupe_protocol::approval::{ReviewDecision, UserInputRequest, UserInputResponse};
 use troupe_protocol::history::{ContentItem, ToolOutputBody};
 
@@ -160,6 +161,20 @@ struct HookedChannel {
     call: Call,
 }
 
+impl HookedChannel {
+    /// Returns the word of the hooks, if they do not leave it to a person.
+    async fn hooked(&self, ask: &Ask) -> Result<(), ReviewDecision> {
+        let Err(Refusal { hook, reason }) =
+            self.hooks.on_approval(&self.tool, &self.call, ask).await
+        else {
+            return Ok(());
+        };
+        let warning = format!("hook {hook} refused what you would have been asked: {reason}");
+        self.call.channel.report(ToolEvent::Warning(warning)).await;
+        Err(ReviewDecision::Denied)
+    }
+}
+
 #[async_trait]
 impl Channel for HookedChannel {
     async fn report(&self, event: ToolEvent) {
@@ -167,14 +182,20 @@ impl Channel for HookedChannel {
     }
 
     async fn ask(&self, ask: Ask) -> ReviewDecision {
-        match self.hooks.on_approval(&self.tool, &self.call, &ask).await {
+        match self.hooked(&ask).await {
             Ok(()) => self.call.channel.ask(ask).await,
-            Err(Refusal { hook, reason }) => {
-                let warning =
-                    format!("hook {hook} refused what you would have been asked: {reason}");
-                self.call.channel.report(ToolEvent::Warning(warning)).await;
-                ReviewDecision::Denied
-            }
+            Err(denied) => denied,
+        }
+    }
+
+    async fn ask_unless_settled(
+        &self,
+        ask: Ask,
+        settled: oneshot::Receiver<ReviewDecision>,
+    ) -> ReviewDecision {
+        match self.hooked(&ask).await {
+            Ok(()) => self.call.channel.ask_unless_settled(ask, settled).await,
+            Err(denied) => denied,
         }
     }
 
