@@ -53,3 +53,6 @@ pub const SHOWN_PREVIEW_CHARS_MAX: usize = 72;
 
 /// Looks in a row that find neither a process nor a new line, after which there is none.
 pub const ABSENT_LOOKS_MAX: u32 = 3;
+
+/// How long a provider that gave no list of its models is not asked for it again.
+pub const MODELS_ASKED_AGAIN_SEC: u64 = 60;

@@ -4,6 +4,7 @@
 mod backends;
 mod changing;
 mod ground;
+mod offers;
 mod office;
 mod prepared;
 mod servers;
@@ -53,7 +54,7 @@ pub struct Wiring {
     source: ConfigSource,
     opened_for: SessionSource,
     add_dirs: Vec<PathBuf>,
-    models: Models,
+    models: Arc<Models>,
     /// Opened when first needed: a run that writes nothing needs no home.
     store: OnceLock<Arc<dyn Store>>,
     launcher: Launcher,
@@ -89,7 +90,7 @@ impl Wiring {
         Ok(Self {
             opened_for,
             add_dirs: Vec::new(),
-            models: Models::default(),
+            models: Arc::default(),
             store: OnceLock::new(),
             launcher,
             skills: Arc::new(Skills::new(source.home.skill_places())),
@@ -109,13 +110,13 @@ impl Wiring {
     }
 
     pub fn with_cassette(mut self, cassette: Cassette) -> Self {
-        self.models = Models::on(cassette);
+        self.models = Arc::new(Models::on(cassette));
         self
     }
 
     /// Opens sessions that ask no model, so that none need be configured.
     pub fn without_model(mut self) -> Self {
-        self.models = Models::silent();
+        self.models = Arc::new(Models::silent());
         self
     }
 

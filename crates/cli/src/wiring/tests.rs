@@ -2,7 +2,9 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use troupe_agents::desk::{Catalogue, Listing};
 use troupe_engine::{Configurator, Setup};
+use troupe_model::scripted::{MockServer, Screenplay};
 use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::session::{SessionSource, TurnOverrides};
 
@@ -13,13 +15,23 @@ use crate::home::Home;
 use crate::layers::ConfigSource;
 
 fn wiring(directory: &Path) -> Wiring {
+    wiring_to(directory, "http://127.0.0.1:9/v1")
+}
+
+fn wiring_to(directory: &Path, base_url: &str) -> Wiring {
+    wiring_with(directory, base_url, &[])
+}
+
+fn wiring_with(directory: &Path, base_url: &str, more: &[&str]) -> Wiring {
+    let own = [
+        "model_provider=local".to_owned(),
+        format!("model_providers.local.base_url={base_url}"),
+    ];
+    let more = more.iter().map(|&argument| argument.to_owned());
     let source = ConfigSource {
         home: Home::at(directory.join("home")),
         overrides: Overrides {
-            config: vec![
-                "model_provider=local".to_owned(),
-                "model_providers.local.base_url=http://127.0.0.1:9/v1".to_owned(),
-            ],
+            config: own.into_iter().chain(more).collect(),
         },
         layers: Layers::default(),
         flags: Vec::new(),
@@ -93,4 +105,51 @@ fn servers_are_read_again_when_that_is_asked_for() {
             .collect::<Vec<_>>())
     });
     assert_eq!(failed.unwrap(), ["ore"]);
+}
+
+/// A model that is not built in is looked for in the provider's list, which is asked for once.
+#[test]
+fn models_of_the_provider_are_known_once_it_was_asked() {
+    let directory = tempfile::tempdir().unwrap();
+    let names = |offers: &dyn Catalogue| -> Vec<String> {
+        let models = offers.models().unwrap().into_iter();
+        models.map(|model| model.name).collect()
+    };
+    block_on(async {
+        let screenplay: Screenplay = "[[scene]]\n[[scene.turn]]\nsteps = [{ say = 'hi' }]"
+            .parse()
+            .unwrap();
+        let server = MockServer::start(screenplay, ([127, 0, 0, 1], 0).into())
+            .await
+            .unwrap();
+        let wiring = wiring_with(directory.path(), &server.base_url(), &["model=elsewhere"]);
+        let offers = wiring.tree_options(None).catalogue;
+        assert_eq!(names(&*offers), ["elsewhere"]);
+        assert_eq!(offers.listing(), Listing::Loading);
+        while offers.listing() == Listing::Loading {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(offers.listing(), Listing::Whole);
+        assert_eq!(names(&*offers), ["elsewhere", "scripted"]);
+        Ok(())
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_provider_without_a_list_is_told_of() {
+    let directory = tempfile::tempdir().unwrap();
+    block_on(async {
+        let wiring = wiring_to(directory.path(), "http://127.0.0.1:9/v1");
+        let offers = wiring.tree_options(None).catalogue;
+        while offers.listing() == Listing::Loading {
+            tokio::task::yield_now().await;
+        }
+        let Listing::Unavailable { why } = offers.listing() else {
+            panic!("nobody listens there");
+        };
+        assert!(why.contains("127.0.0.1:9"), "{why}");
+        Ok(())
+    })
+    .unwrap();
 }

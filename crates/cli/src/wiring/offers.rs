@@ -1,0 +1,173 @@
+//! What children can be given by name: models, and programs in their place.
+//!
+//! Decided: the provider is asked for its list only when a spawn names a model that is not
+//! built in. Nobody waits for the answer; who asked is told to try again.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio_util::task::AbortOnDropHandle;
+use troupe_agents::desk::{Catalogue, Listing, ModelChoice};
+use troupe_model::catalogue::{self, ModelInfo};
+use troupe_protocol::catalogue::ModelEntry;
+use troupe_protocol::policy::{ReasoningEffort, SandboxPolicy};
+
+use crate::limits::MODELS_ASKED_AGAIN_SEC;
+use crate::provider::Models;
+use crate::settings::Settings;
+use crate::wiring::Prepared;
+
+#[derive(Debug)]
+pub(super) struct Offers {
+    here: Arc<Prepared>,
+    models: Arc<Models>,
+    built_in: Vec<ModelChoice>,
+    asked: Arc<Mutex<Asked>>,
+}
+
+/// What the provider said about its models.
+#[derive(Debug)]
+enum Asked {
+    Never,
+    Now {
+        /// Dropping it ends the request.
+        _request: AbortOnDropHandle<()>,
+    },
+    Listed(Vec<ModelChoice>),
+    /// It has no list, or none for us.
+    Failed {
+        why: String,
+        at: Instant,
+    },
+}
+
+impl Offers {
+    pub(super) fn new(here: Arc<Prepared>, models: Arc<Models>) -> Self {
+        Self {
+            built_in: built_in(&here.settings),
+            here,
+            models,
+            asked: Arc::new(Mutex::new(Asked::Never)),
+        }
+    }
+
+    /// Asks the provider, beside everything else.
+    fn ask(&self) -> Result<AbortOnDropHandle<()>, String> {
+        let settings = &self.here.settings;
+        let model = self.models.get(settings, &settings.model.model_provider);
+        let model = model.map_err(|trouble| trouble.to_string())?;
+        // The answer does not keep alive what it is for.
+        let asked = Arc::downgrade(&self.asked);
+        Ok(AbortOnDropHandle::new(tokio::spawn(async move {
+            let answer = model.models().await;
+            if let Some(asked) = asked.upgrade() {
+                *lock(&asked) = match answer {
+                    Ok(entries) => Asked::Listed(entries.into_iter().map(listed).collect()),
+                    Err(error) => Asked::failed(error.message),
+                };
+            }
+        })))
+    }
+}
+
+impl Asked {
+    fn failed(why: String) -> Self {
+        Self::Failed {
+            why,
+            at: Instant::now(),
+        }
+    }
+}
+
+impl Catalogue for Offers {
+    fn models(&self) -> Option<Vec<ModelChoice>> {
+        let mut choices = self.built_in.clone();
+        if let Asked::Listed(models) = &*lock(&self.asked) {
+            let is_new = |model: &&ModelChoice| {
+                let mut known = self.built_in.iter();
+                !known.any(|known| known.name == model.name)
+            };
+            choices.extend(models.iter().filter(is_new).cloned());
+        }
+        Some(choices)
+    }
+
+    fn listing(&self) -> Listing {
+        let mut asked = lock(&self.asked);
+        match &*asked {
+            Asked::Listed(_) => return Listing::Whole,
+            Asked::Now { .. } => return Listing::Loading,
+            Asked::Failed { why, at }
+                if at.elapsed() < Duration::from_secs(MODELS_ASKED_AGAIN_SEC) =>
+            {
+                return Listing::Unavailable { why: why.clone() };
+            }
+            Asked::Failed { .. } | Asked::Never => {}
+        }
+        match self.ask() {
+            Ok(request) => {
+                *asked = Asked::Now { _request: request };
+                Listing::Loading
+            }
+            Err(why) => {
+                *asked = Asked::failed(why.clone());
+                Listing::Unavailable { why }
+            }
+        }
+    }
+
+    fn backends(&self) -> Vec<String> {
+        let backends = &self.here.settings.integrations.backends;
+        backends.keys().cloned().collect()
+    }
+
+    fn backend_sandbox(&self, backend: &str, child: &SandboxPolicy) -> Option<SandboxPolicy> {
+        let backends = &self.here.settings.integrations.backends;
+        Some(backends.get(backend)?.sandbox(child))
+    }
+}
+
+/// A server whose model we do not know hardly has the ones that we know; naming them would
+/// lead its model astray. There the configured one is all that is built in.
+fn built_in(settings: &Settings) -> Vec<ModelChoice> {
+    let own = &settings.model.model;
+    let maker = catalogue::lookup(own).map(|info| info.maker);
+    let mut choices: Vec<ModelChoice> = catalogue::models()
+        .iter()
+        .filter(|info| Some(info.maker) == maker)
+        .map(|info| ModelChoice {
+            name: info.slug.clone(),
+            efforts: efforts(info),
+        })
+        .collect();
+    if !choices.iter().any(|choice| choice.name == *own) {
+        choices.push(ModelChoice {
+            name: own.clone(),
+            efforts: catalogue::lookup(own).map_or_else(Vec::new, efforts),
+        });
+    }
+    choices
+}
+
+fn listed(entry: ModelEntry) -> ModelChoice {
+    ModelChoice {
+        efforts: match catalogue::lookup(&entry.model) {
+            Some(known) => efforts(known),
+            None => entry.efforts,
+        },
+        name: entry.model,
+    }
+}
+
+/// No efforts would mean that nobody knows which it takes.
+fn efforts(model: &ModelInfo) -> Vec<ReasoningEffort> {
+    if model.efforts.is_empty() {
+        vec![ReasoningEffort::None]
+    } else {
+        model.efforts.clone()
+    }
+}
+
+fn lock(asked: &Mutex<Asked>) -> MutexGuard<'_, Asked> {
+    asked.lock().unwrap_or_else(PoisonError::into_inner)
+}
