@@ -100,17 +100,25 @@ fn one_document(front_matter: &str) -> Result<(), Fault> {
 }
 
 /// Reads `<!-- agent_name: NAME -->`, which begins a line. `None` for any other text, an
-/// error for what only looks like it.
+/// error for what only looks like it: taken for text, it would put the persona's words into
+/// the prompt of all.
 fn marker(line: &str) -> Option<Result<Name, Problem>> {
-    let inside = line.strip_prefix("<!--")?.trim_start();
-    let rest = inside.strip_prefix("agent_name")?;
+    const KEY: &str = "agent_name";
+    let inside = line.trim_start().strip_prefix("<!--")?.trim_start();
+    let key = inside.get(..KEY.len())?;
+    if !key.eq_ignore_ascii_case(KEY) {
+        return None;
+    }
+    let rest = &inside[KEY.len()..];
     // `agent_names` and the like are ordinary comments.
     if rest.starts_with(|next: char| next.is_alphanumeric() || next == '_') {
         return None;
     }
-    let name = rest
-        .trim_end()
-        .strip_suffix("-->")
+    let is_exact = key == KEY && line.starts_with("<!--");
+    let name = Some(rest).filter(|_| is_exact);
+    let name = name
+        .map(str::trim_end)
+        .and_then(|rest| rest.strip_suffix("-->"))
         .and_then(|rest| rest.trim_start().strip_prefix(':'));
     Some(match name {
         None => Err(Problem::Marker),

@@ -53,9 +53,12 @@ enum Action {
     },
     /// Check role files; exits with 1 if one is not understood.
     #[command(
-        after_help = "Examples:\n  troupe roles check                 every file that is looked for from here\n  troupe roles check agents/*.md     these files, wherever they lie"
+        after_help = "Examples:\n  troupe roles check                 every file that is looked for from here\n  troupe roles check agents/*.md     these files, wherever they lie\n  troupe roles check data-miner      the role that this name means here"
     )]
-    Check { files: Vec<PathBuf> },
+    Check {
+        #[arg(value_name = "FILE|NAME")]
+        roles: Vec<PathBuf>,
+    },
     /// Write a commented role file to begin with; never replaces one.
     #[command(
         after_help = "Examples:\n  troupe roles new data-miner           for this repository\n  troupe roles new data-miner --user    for all projects"
@@ -83,8 +86,8 @@ pub fn run(arguments: RolesArguments) -> Outcome {
             print(&show::details(&role, persona))?;
             Ok(Exit::Success)
         }
-        Action::Check { files } if files.is_empty() => check_all(&roles.catalogue(&cwd)),
-        Action::Check { files } => check(&roles, &files),
+        Action::Check { roles: named } if named.is_empty() => check_all(&roles.catalogue(&cwd)),
+        Action::Check { roles: named } => check(&roles, &cwd, &named),
         Action::New { name, user } => {
             let name = Name::parse(&name).map_err(|error| refused(error.into()))?;
             let directory = if user {
@@ -117,10 +120,14 @@ fn check_all(catalogue: &Catalogue) -> Outcome {
     Ok(verdict(broken))
 }
 
-fn check(roles: &Roles, files: &[PathBuf]) -> Outcome {
+fn check(roles: &Roles, cwd: &Path, named: &[PathBuf]) -> Outcome {
     let mut broken = Vec::new();
-    for path in files {
-        match roles.read(path) {
+    for path in named {
+        let role = match name(path) {
+            Some(name) => roles.resolve(cwd, name),
+            None => roles.read(path),
+        };
+        match role {
             Ok(_) => print(&format!("{}: ok\n", path.display()))?,
             Err(error) => broken.push(Broken {
                 path: path.clone(),
@@ -130,6 +137,13 @@ fn check(roles: &Roles, files: &[PathBuf]) -> Outcome {
     }
     report(&broken);
     Ok(verdict(broken.len()))
+}
+
+/// Returns what can only be meant as a role's name: one word without an ending, and no file.
+fn name(path: &Path) -> Option<&str> {
+    let is_word = path.components().count() == 1 && path.extension().is_none();
+    let name = path.to_str().filter(|_| is_word && !path.exists())?;
+    Name::parse(name).is_ok().then_some(name)
 }
 
 fn report(broken: &[Broken]) {

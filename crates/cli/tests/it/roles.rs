@@ -14,6 +14,8 @@ deny_list: [mcp__ore__sell]
 budget: { tokens: 1000, money_usd: 0.25 }
 mcp_servers: [ore]
 approvals: route
+messages: parent
+backend: drill
 agent_names:
   - name: brief
     description: digs a little
@@ -61,6 +63,8 @@ fn the_list_shows_what_can_be_used_and_what_cannot() {
     assert_eq!(line("miner")["allow_list"][1], "mcp__ore__*");
     assert_eq!(line("miner")["agent_names"][0]["model"], "quick-1");
     assert_eq!(line("miner")["budget"]["money_usd"], 0.25);
+    assert_eq!(line("miner")["backend"], "drill");
+    assert_eq!(line("miner")["messages"], "parent");
     assert_eq!(line("worker")["origin"], "embedded");
     let broken = lines.last().unwrap();
     assert!(
@@ -85,6 +89,8 @@ fn show_says_where_each_value_comes_from() {
         mcp_servers       ore  # DIR/project/.troupe/agents/miner.md
         approvals         route  # DIR/project/.troupe/agents/miner.md
         isolation         shared  # default
+        messages          parent  # DIR/project/.troupe/agents/miner.md
+        backend           drill  # DIR/project/.troupe/agents/miner.md
         budget            1000 tokens, $0.25  # DIR/project/.troupe/agents/miner.md
         persona brief     digs a little  # DIR/project/.troupe/agents/miner.md
 
@@ -102,6 +108,8 @@ fn show_says_where_each_value_comes_from() {
         mcp_servers       ore  # DIR/project/.troupe/agents/miner.md
         approvals         route  # DIR/project/.troupe/agents/miner.md
         isolation         shared  # default
+        messages          parent  # DIR/project/.troupe/agents/miner.md
+        backend           drill  # DIR/project/.troupe/agents/miner.md
         budget            1000 tokens, $0.25  # DIR/project/.troupe/agents/miner.md
         persona brief     digs a little  # DIR/project/.troupe/agents/miner.md
 
@@ -155,6 +163,12 @@ fn check_tells_every_error_and_fails() {
         broken: .troupe/agents/a.md:1:1: the front matter has no end; expected a line `---` before the prompt
         broken: cannot read none.md: No such file or directory (os error 2)
     "#]].assert_eq(&machine.shown(&run.stderr));
+    let run = machine
+        .run(&["roles", "check", "worker", "Miner", "a", "nobody"])
+        .failed_with(1);
+    assert_eq!(run.stdout, "worker: ok\nMiner: ok\n");
+    assert!(run.stderr.contains("a.md:1:1: "), "{}", run.stderr);
+    assert!(run.stderr.contains("unknown role nobody"), "{}", run.stderr);
     machine.write("project/ore.json", "{}");
     machine.write(
         "project/ore.md",

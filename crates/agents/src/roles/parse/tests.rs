@@ -478,11 +478,13 @@ fn personas_and_blocks_match_both_ways() {
         file("name: a", "<!-- agent_name: a b -->\nA."),
         expect![[r#"6:1: "a b" is not a name; expected 1 to 64 letters, digits, `-` or `_`"#]],
     );
-    // Indented, it is an example of a marker.
+    // As text, it would put the persona's words into everybody's prompt.
     check(
-        file("name: a", "  <!-- agent_name: a -->\nA."),
-        expect![
-            "3:21: the persona a has no block; expected a line `<!-- agent_name: a -->` and a prompt"
-        ],
+        file("", "  <!-- agent_name: a -->\nA."),
+        expect!["6:1: expected `<!-- agent_name: NAME -->`"],
+    );
+    check(
+        file("", "<!-- Agent_Name: a -->\nA."),
+        expect!["6:1: expected `<!-- agent_name: NAME -->`"],
     );
 }

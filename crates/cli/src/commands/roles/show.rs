@@ -67,6 +67,8 @@ pub fn json_line(role: &Role) -> String {
             "agents": agents,
         },
         "mcp_servers": role.mcp_servers,
+        "messages": role.messages,
+        "backend": role.backend,
     });
     format!("{object}\n")
 }
@@ -116,6 +118,13 @@ pub fn details(role: &Role, persona: Option<&Persona>) -> String {
     match role.isolation {
         Some(isolation) => rows.add("isolation", &word(isolation), &own),
         None => rows.add("isolation", "shared", "default"),
+    }
+    match role.messages {
+        Some(messages) => rows.add("messages", &word(messages), &own),
+        None => rows.add("messages", "family", "default"),
+    }
+    if let Some(backend) = &role.backend {
+        rows.add("backend", backend, &own);
     }
     rows.add_pair("budget", or_parents(budget(role.budget)));
     if let Some(schema) = &role.output_schema {
