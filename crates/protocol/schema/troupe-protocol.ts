@@ -52,7 +52,11 @@ log: AgentId, } & ({ "fact": "rooted", session: SessionId, }
   | { "fact": "halted", agent: AgentId, end: End, }
   | { "fact": "withdrawn", agent: AgentId, }
   | { "fact": "consumed", agent: AgentId, messages: Array<MessageId>, }
-  | { "fact": "stop_asked", agent: AgentId, stop: StopOrder, }
+  | { "fact": "stop_asked", agent: AgentId, stop: StopOrder,
+/**
+ * Why, in the words of whoever asked.
+ */
+note?: string | null, }
   | { "fact": "shut", agent: AgentId, }
   | { "fact": "reopened", agent: AgentId, }
   | { "fact": "released", agent: AgentId, }
@@ -623,6 +627,7 @@ export type JsonValue = number | string | boolean | Array<JsonValue>
   | { [key in string]: JsonValue } | null;
 
 export type Keepsake = { "keepsake": "note", agent: AgentId, note?: string | null, }
+  | { "keepsake": "name", agent: AgentId, name?: string | null, }
   | { "keepsake": "watchdog", by: Caller, target: AgentId, interval_s: number, message: string, }
   | { "keepsake": "watchdog_off", by: Caller, target: AgentId, };
 

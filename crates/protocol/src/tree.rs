@@ -149,7 +149,8 @@ pub enum Fact {
     Withdrawn {
         agent: AgentId,
     },
-    /// Callbacks that a wait delivered.
+    /// What a wait delivered: ends of children, by the ids of the callbacks that tell them or
+    /// would have, and messages that came with its answer.
     Consumed {
         agent: AgentId,
         messages: Vec<MessageId>,
