@@ -8,15 +8,11 @@ use troupe_protocol::{AgentId, Op, SubmissionId};
 use super::input::Request;
 use super::lines::Contents;
 use super::{State, Supervisor};
-use crate::desk::{
-    AgentView, NoteSet, Planned, Scope, Sent, StopRequest, Stopped, Trouble, WatchdogAction,
-    WatchdogRequest, Watched,
-};
+use crate::desk::{AgentView, NoteSet, Planned, Scope, Sent, StopRequest, Stopped, Trouble};
 use crate::tree::agent::{Place, Reach};
 use crate::tree::command::{Command, Form, Letter, Stop, Urgency, What};
-use crate::tree::effect::{Answer, Plan, Receipt};
+use crate::tree::effect::{Answer, Plan};
 use crate::tree::{AddressError, Agent, Effect, Refusal};
-use crate::watchdog;
 
 /// Characters of a note.
 const NOTE_CHARS_MAX: usize = 500;
@@ -186,37 +182,6 @@ impl Supervisor {
         message
     }
 
-    /// Sends a watchdog's message. A timer that will never reach its agent again ends.
-    pub(super) fn send_ping(&mut self, by: Caller, to: AgentId, text: String) {
-        let letter = Letter {
-            from: Sender::Watchdog(by.log()),
-            to,
-            message: MessageId(self.shared.ids.session().0),
-            urgency: Urgency::Regular,
-            form: Form::Words,
-        };
-        let is_dead = |effect: &Effect| {
-            matches!(
-                effect,
-                Effect::Answer(Answer::Receipt(Receipt::Dead { .. }))
-            )
-        };
-        match self.command(What::Send(letter)) {
-            Ok(effects) if effects.iter().any(is_dead) => self.end_watchdog(by, to),
-            Ok(effects) => self.perform(effects, Contents::saying(text)),
-            Err(Trouble::Refused(Refusal::OutsideSubtree { .. } | Refusal::Unknown(_))) => {
-                self.end_watchdog(by, to);
-            }
-            // Its inbox is full, or it rests: another time.
-            Err(_) => {}
-        }
-    }
-
-    fn end_watchdog(&mut self, by: Caller, target: AgentId) {
-        let keepsake = Keepsake::WatchdogOff { by, target };
-        self.drive(What::Keep { by, keepsake });
-    }
-
     fn stop(
         &mut self,
         caller: Caller,
@@ -357,80 +322,6 @@ impl Supervisor {
         let note = note.unwrap_or_default();
         let op = Op::SetThreadNote { note };
         self.give(agent, Order::Operate { submission, op });
-        Ok(())
-    }
-
-    fn watchdog(
-        &mut self,
-        caller: Caller,
-        target: &str,
-        request: WatchdogRequest,
-    ) -> Result<Watched, Trouble> {
-        let (by, target) = (caller, self.resolve(caller, target)?);
-        let (keepsake, watched) = match request {
-            WatchdogRequest::Cancel => {
-                let action = if self.watchdogs.is_set(by, target) {
-                    WatchdogAction::Canceled
-                } else {
-                    WatchdogAction::NotFound
-                };
-                let keepsake = Keepsake::WatchdogOff { by, target };
-                let watched = Watched {
-                    agent: target,
-                    interval_s: 0,
-                    message: String::new(),
-                    action,
-                };
-                (keepsake, watched)
-            }
-            WatchdogRequest::Start {
-                interval_s,
-                message,
-            } => {
-                self.must_be_watchable(target)?;
-                let place = self
-                    .watchdogs
-                    .check(by, target, interval_s, &message)
-                    .map_err(|problem| Trouble::Invalid(problem.to_string()))?;
-                let action = match place {
-                    watchdog::Place::Taken => WatchdogAction::Replaced,
-                    watchdog::Place::Free => WatchdogAction::Started,
-                };
-                let keepsake = Keepsake::Watchdog {
-                    by,
-                    target,
-                    interval_s,
-                    message: message.clone(),
-                };
-                let watched = Watched {
-                    agent: target,
-                    interval_s,
-                    message,
-                    action,
-                };
-                (keepsake, watched)
-            }
-        };
-        if watched.action != WatchdogAction::NotFound {
-            let effects = self.command(What::Keep {
-                by: caller,
-                keepsake,
-            })?;
-            self.perform(effects, Contents::default());
-        }
-        Ok(watched)
-    }
-
-    /// A timer for an agent that takes no input would never ring.
-    fn must_be_watchable(&self, target: AgentId) -> Result<(), Trouble> {
-        let node = self.tree.get(target);
-        if node.is_some_and(|node| node.place == Place::Pruned) {
-            let message = format!("agent {target} was pruned; only its result is left");
-            return Err(Trouble::Invalid(message));
-        }
-        if node.is_some_and(|node| node.lifecycle.is_shutdown()) {
-            return Err(Refusal::Closed(target).into());
-        }
         Ok(())
     }
 

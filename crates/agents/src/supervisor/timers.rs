@@ -1,11 +1,93 @@
 //! Watchdogs: messages that come by themselves.
 
 use troupe_protocol::AgentId;
-use troupe_protocol::tree::{Caller, MailKind, Sender};
+use troupe_protocol::tree::{Caller, Keepsake, MailKind, MessageId, Sender};
 
+use super::lines::Contents;
 use super::{State, Supervisor};
+use crate::desk::{Trouble, WatchdogAction, WatchdogRequest, Watched};
+use crate::tree::agent::Place;
+use crate::tree::command::{Form, Letter, Urgency, What};
+use crate::tree::effect::{Answer, Receipt};
+use crate::tree::{Effect, Refusal};
+use crate::watchdog;
 
 impl Supervisor {
+    /// Sets up a timer, or takes one back.
+    pub(super) fn watchdog(
+        &mut self,
+        caller: Caller,
+        target: &str,
+        request: WatchdogRequest,
+    ) -> Result<Watched, Trouble> {
+        let (by, target) = (caller, self.resolve(caller, target)?);
+        let (keepsake, watched) = match request {
+            WatchdogRequest::Cancel => {
+                let action = if self.watchdogs.is_set(by, target) {
+                    WatchdogAction::Canceled
+                } else {
+                    WatchdogAction::NotFound
+                };
+                let keepsake = Keepsake::WatchdogOff { by, target };
+                let watched = Watched {
+                    agent: target,
+                    interval_s: 0,
+                    message: String::new(),
+                    action,
+                };
+                (keepsake, watched)
+            }
+            WatchdogRequest::Start {
+                interval_s,
+                message,
+            } => {
+                self.must_be_watchable(target)?;
+                let place = self
+                    .watchdogs
+                    .check(by, target, interval_s, &message)
+                    .map_err(|problem| Trouble::Invalid(problem.to_string()))?;
+                let action = match place {
+                    watchdog::Place::Taken => WatchdogAction::Replaced,
+                    watchdog::Place::Free => WatchdogAction::Started,
+                };
+                let keepsake = Keepsake::Watchdog {
+                    by,
+                    target,
+                    interval_s,
+                    message: message.clone(),
+                };
+                let watched = Watched {
+                    agent: target,
+                    interval_s,
+                    message,
+                    action,
+                };
+                (keepsake, watched)
+            }
+        };
+        if watched.action != WatchdogAction::NotFound {
+            let effects = self.command(What::Keep {
+                by: caller,
+                keepsake,
+            })?;
+            self.perform(effects, Contents::default());
+        }
+        Ok(watched)
+    }
+
+    /// A timer for an agent that takes no input would never ring.
+    fn must_be_watchable(&self, target: AgentId) -> Result<(), Trouble> {
+        let node = self.tree.get(target);
+        if node.is_some_and(|node| node.place == Place::Pruned) {
+            let message = format!("agent {target} was pruned; only its result is left");
+            return Err(Trouble::Invalid(message));
+        }
+        if node.is_some_and(|node| node.lifecycle.is_shutdown()) {
+            return Err(Refusal::Closed(target).into());
+        }
+        Ok(())
+    }
+
     /// Sends what is due, except to who has not read the last one yet.
     pub(super) fn ping(&mut self) {
         if !matches!(self.state, State::Running) {
@@ -28,5 +110,36 @@ impl Supervisor {
         };
         let node = self.tree.get(target);
         node.is_some_and(|node| node.inbox.iter().any(|mail| from_same(&mail.kind)))
+    }
+
+    /// Sends a watchdog's message. A timer that will never reach its agent again ends.
+    fn send_ping(&mut self, by: Caller, to: AgentId, text: String) {
+        let letter = Letter {
+            from: Sender::Watchdog(by.log()),
+            to,
+            message: MessageId(self.shared.ids.session().0),
+            urgency: Urgency::Regular,
+            form: Form::Words,
+        };
+        let is_dead = |effect: &Effect| {
+            matches!(
+                effect,
+                Effect::Answer(Answer::Receipt(Receipt::Dead { .. }))
+            )
+        };
+        match self.command(What::Send(letter)) {
+            Ok(effects) if effects.iter().any(is_dead) => self.end_watchdog(by, to),
+            Ok(effects) => self.perform(effects, Contents::saying(text)),
+            Err(Trouble::Refused(Refusal::OutsideSubtree { .. } | Refusal::Unknown(_))) => {
+                self.end_watchdog(by, to);
+            }
+            // Its inbox is full, or it rests: another time.
+            Err(_) => {}
+        }
+    }
+
+    fn end_watchdog(&mut self, by: Caller, target: AgentId) {
+        let keepsake = Keepsake::WatchdogOff { by, target };
+        self.drive(What::Keep { by, keepsake });
     }
 }

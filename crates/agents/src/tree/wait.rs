@@ -116,11 +116,11 @@ impl Tree {
             if finals.is_empty() && !self.is_news(open.waiter, agent) {
                 finals.push(self.final_of(open.waiter, agent));
             }
-            if !finals.is_empty() {
+            if finals.is_empty() {
+                self.end_idle_wait(out, wait, &open);
+            } else {
                 self.live.waits.remove(&wait);
                 self.answer(out, wait, open.waiter, WaitAnswer::telling(finals));
-            } else {
-                self.end_idle_wait(out, wait, &open);
             }
         }
     }
