@@ -12,7 +12,12 @@ use troupe_protocol::{CallId, SubmissionId};
 use troupe_store::{LiveHistory, Position};
 
 use crate::conversation::untold;
-use crate::history::History;
+use crate::history::{History, output_for};
+
+/// What a call is answered with whose answer the log should hold and does not: its line was
+/// damaged, or could not be written.
+pub(crate) const MISSING_ANSWER: &str =
+    "aborted: the record of this call's answer is missing; what the call did is not known";
 
 /// What the lines of the live branch add up to.
 #[derive(Debug, Default)]
@@ -27,6 +32,18 @@ pub(crate) struct Folded {
     pub unfinished: Unfinished,
     /// Output of the user's commands that the model was not told.
     pub untold: Vec<ResponseItem>,
+    open: OpenCalls,
+}
+
+/// The calls of the newest response that have no answer yet. In a whole log nothing but
+/// answers follows them until none is open; a log that lost a line is folded so that this
+/// holds again, because providers refuse a request of which it does not.
+#[derive(Debug, Default)]
+struct OpenCalls {
+    /// Where they are in the history.
+    calls: Vec<(CallId, usize)>,
+    /// Answers have come, so the response with the calls is over.
+    is_answered: bool,
 }
 
 /// What the engine was doing when it died, if it did.
@@ -54,20 +71,9 @@ impl Folded {
     fn apply(&mut self, record: RolloutRecord, before: Position, after: Position) {
         match record {
             RolloutRecord::TurnContext(context) => self.context = Some(context),
-            RolloutRecord::ResponseItem(item) => {
-                if matches!(
-                    item,
-                    ResponseItem::Message {
-                        role: Role::User,
-                        ..
-                    }
-                ) {
-                    self.history.drop_dangling_reasoning();
-                    self.untold.retain(|untold| *untold != item);
-                }
-                self.history.push(item);
-            }
+            RolloutRecord::ResponseItem(item) => self.item(item),
             RolloutRecord::Compacted(compacted) => {
+                self.open = OpenCalls::default();
                 self.history.replace(compacted.replacement_history);
                 self.carry(compacted.carried);
             }
@@ -100,6 +106,45 @@ impl Folded {
         }
     }
 
+    fn item(&mut self, item: ResponseItem) {
+        let is_from_user = matches!(
+            item,
+            ResponseItem::Message {
+                role: Role::User,
+                ..
+            }
+        );
+        if let Some(call) = item.answered_call() {
+            let asked = self.open.calls.iter().position(|(open, _)| open == call);
+            // The line of its call is missing, or it is the second answer.
+            let Some(asked) = asked else { return };
+            self.open.calls.remove(asked);
+            self.open.is_answered = true;
+        } else if is_from_user || self.open.is_answered {
+            self.close_calls();
+        }
+        if is_from_user {
+            self.history.drop_dangling_reasoning();
+            self.untold.retain(|untold| *untold != item);
+        }
+        if let Some(call) = item.open_call() {
+            let place = self.history.items().len();
+            self.open.calls.push((call.clone(), place));
+        }
+        self.history.push(item);
+    }
+
+    /// Answers the calls whose answers should have come by now.
+    fn close_calls(&mut self) {
+        for (call, place) in std::mem::take(&mut self.open).calls {
+            let text = self.unfinished.outcomes.get(&call).cloned();
+            let text = text.unwrap_or_else(|| MISSING_ANSWER.to_owned());
+            let asked = self.history.items().get(place);
+            let answer = asked.and_then(|asked| output_for(asked.item(), text.into()));
+            self.history.extend(answer);
+        }
+    }
+
     fn event(&mut self, id: SubmissionId, msg: EventMsg, before: Position, after: Position) {
         match msg {
             EventMsg::TurnStarted(_) => {
@@ -108,6 +153,8 @@ impl Folded {
             }
             EventMsg::TurnComplete(_) | EventMsg::TurnAborted(_) => self.unfinished.task = None,
             EventMsg::ResponseCompleted { response_id, .. } => {
+                // Written behind the last answer.
+                self.close_calls();
                 // As it was done live, so that the bookmark covers the same items.
                 self.history.drop_dangling_reasoning();
                 self.history.set_bookmark(response_id, after);

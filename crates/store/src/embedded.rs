@@ -20,6 +20,7 @@ use crate::index::Indexer;
 use crate::layout::{self, Found, Layout};
 use crate::lease::Lease;
 use crate::limits::OPEN_ATTEMPTS_MAX;
+use crate::line::Unreadable;
 use crate::list::{ListPage, ListQuery};
 use crate::live;
 use crate::log::{FILE_MODE, FileLog};
@@ -275,18 +276,33 @@ fn open_for_reading(home: &Home, id: SessionId) -> Result<(Found, File), Error> 
 }
 
 fn live_history(found: &Found, file: &File, end: Position) -> Result<LiveHistory, Error> {
-    let meta = read_meta(found, file)?;
-    let live = live::read(file, end).map_err(|source| Error::read(&found.path, source))?;
+    let failed = |source| Error::read(&found.path, source);
+    let first = live::read_meta(file).map_err(failed)?;
+    let mut live = live::read(file, end).map_err(failed)?;
+    let meta = match first {
+        Ok(meta) => meta,
+        Err(why) => match live.stand_in_meta(found.id) {
+            Some(meta) => {
+                live.warnings.insert(0, live::left_out(1, 0, &why));
+                meta
+            }
+            None => return Err(no_meta(found, why)),
+        },
+    };
     Ok(live.into_history(meta, found.archived))
 }
 
 fn read_meta(found: &Found, file: &File) -> Result<SessionMeta, Error> {
     live::read_meta(file)
         .map_err(|source| Error::read(&found.path, source))?
-        .map_err(|why| Error::Meta {
-            path: found.path.clone(),
-            reason: why.reason,
-        })
+        .map_err(|why| no_meta(found, why))
+}
+
+fn no_meta(found: &Found, why: Unreadable) -> Error {
+    Error::Meta {
+        path: found.path.clone(),
+        reason: why.reason,
+    }
 }
 
 fn check_position(found: &Found, file: &File, position: Position) -> Result<(), Error> {

@@ -7,7 +7,9 @@
 
 use std::io;
 
+use troupe_protocol::SessionId;
 use troupe_protocol::rollout::{RolloutRecord, SessionMeta};
+use troupe_protocol::session::SessionSource;
 
 use crate::backwards::{Backwards, LineBefore, line_start_before};
 use crate::forwards;
@@ -24,6 +26,33 @@ pub(crate) struct Live {
 }
 
 impl Live {
+    /// Makes up the first line of a log that lost it, from the oldest settings that it still
+    /// knows. A file without any is not taken for a log.
+    pub(crate) fn stand_in_meta(&self, id: SessionId) -> Option<SessionMeta> {
+        let mut records = self.records.iter();
+        let (at, context) = records.find_map(|(_, line)| match &line.record {
+            RolloutRecord::TurnContext(context) => Some((&line.timestamp, context)),
+            RolloutRecord::Compacted(compacted) => {
+                Some((&line.timestamp, &compacted.carried.turn_context))
+            }
+            RolloutRecord::Rewind(rewind) => Some((&line.timestamp, &rewind.carried.turn_context)),
+            _ => None,
+        })?;
+        Some(SessionMeta {
+            id,
+            timestamp: at.to_string(),
+            cwd: context.cwd.clone(),
+            originator: String::new(),
+            cli_version: String::new(),
+            source: SessionSource::default(),
+            model_provider: String::new(),
+            forked_from_id: None,
+            base_instructions: None,
+            personality: context.personality,
+            git: None,
+        })
+    }
+
     pub(crate) fn into_history(self, meta: SessionMeta, archived: bool) -> LiveHistory {
         LiveHistory {
             meta,

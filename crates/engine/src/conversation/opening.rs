@@ -15,7 +15,7 @@ use crate::deps::{Deps, Notice, Setup};
 use crate::emit::Emitter;
 use crate::events::{Followed, Origin};
 use crate::mailbox::Mailbox;
-use crate::resume::{Folded, Unfinished, fold};
+use crate::resume::{Folded, MISSING_ANSWER, Unfinished, fold};
 use crate::session::describe;
 use crate::sharing;
 
@@ -266,11 +266,16 @@ async fn resume(store: &dyn Store, session: troupe_protocol::SessionId) -> Resul
     let (log, live) = store.open(session).await?;
     let meta = live.meta.clone();
     let warnings = live.warnings.clone();
+    let folded = fold(live);
+    let open_call_answer = match folded.unfinished.task {
+        Some(_) => CRASH_ANSWER,
+        None => MISSING_ANSWER,
+    };
     Ok(Opened {
         log,
         meta,
-        folded: fold(live),
-        open_call_answer: CRASH_ANSWER.to_owned(),
+        folded,
+        open_call_answer: open_call_answer.to_owned(),
         warnings,
     })
 }

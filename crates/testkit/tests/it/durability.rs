@@ -17,6 +17,21 @@ steps = [{ say = "answer one" }]
 steps = [{ say = "answer two" }]
 "#;
 
+const TWO_CALLS: &str = r#"
+[[scene]]
+[[scene.turn]]
+steps = [
+  { call = "shell_command", arguments = { command = "echo first" } },
+  { call = "update_plan", arguments = { plan = [{ step = "look", status = "pending" }] } },
+]
+[[scene.turn]]
+steps = [{ call = "update_plan", arguments = { plan = [{ step = "look", status = "completed" }] } }]
+[[scene.turn]]
+steps = [{ say = "answer one" }]
+[[scene.turn]]
+steps = [{ say = "answer two" }]
+"#;
+
 fn rollout_path(actor: &Actor) -> std::path::PathBuf {
     let configured = actor
         .seen()
@@ -121,6 +136,64 @@ async fn a_log_that_ends_anywhere_gives_a_valid_request() {
         );
         actor.shut_down().await;
     }
+}
+
+/// Destroys each line of a log by itself and resumes: every call has its answer, directly behind
+/// the calls of its response, and no answer is without a call.
+#[tokio::test]
+async fn a_log_without_any_one_line_gives_a_valid_request() {
+    let stage = Stage::new(TWO_CALLS).await;
+    let mut actor = stage.start().await;
+    let session = actor.session_id();
+    actor.turn("one").await;
+    actor.turn("two").await;
+    let path = rollout_path(&actor);
+    actor.shut_down().await;
+    let whole = std::fs::read_to_string(&path).unwrap();
+    let lines: Vec<&str> = whole.lines().collect();
+    for lost in 1..lines.len() {
+        let mut damaged = lines.clone();
+        damaged[lost] = "{not json";
+        std::fs::write(&path, damaged.join("\n") + "\n").unwrap();
+        // Twice, because what the first time wrote must not disturb the second.
+        for _ in 0..2 {
+            let before = stage.requests().len();
+            let mut actor = stage.resume(session).await;
+            actor.say("and now?").await;
+            actor
+                .until(|msg| matches!(msg, EventMsg::TurnComplete(_) | EventMsg::Error(_)))
+                .await;
+            actor.shut_down().await;
+            let input = stage.input_of(before);
+            assert_valid(&input, lines[lost]);
+            let text = serde_json::to_string(&input).unwrap();
+            assert!(!text.contains("the engine stopped"), "{}", lines[lost]);
+        }
+    }
+}
+
+/// A request in which only answers follow calls until each has its own.
+fn assert_valid(input: &[serde_json::Value], lost: &str) {
+    let mut open: Vec<String> = Vec::new();
+    let mut answering = false;
+    for item in input {
+        let call = item["call_id"].to_string();
+        match item["type"].as_str() {
+            Some("function_call") => {
+                assert!(!answering || open.is_empty(), "without {lost}: {input:?}");
+                answering = false;
+                open.push(call);
+            }
+            Some("function_call_output") => {
+                let known = open.iter().position(|open| *open == call);
+                open.remove(known.unwrap_or_else(|| panic!("without {lost}: {input:?}")));
+                answering = true;
+            }
+            _ if item["role"] == "assistant" && !answering => {}
+            _ => assert!(open.is_empty(), "without {lost}: {input:?}"),
+        }
+    }
+    assert!(open.is_empty(), "without {lost}: {input:?}");
 }
 
 #[tokio::test]
