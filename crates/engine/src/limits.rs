@@ -72,6 +72,10 @@ pub const COMPACTION_KEPT_PERCENT: u64 = 25;
 /// does not fit.
 pub const COMPACTION_ATTEMPTS_MAX: u32 = 5;
 
+/// Compactions that make room for one task. Over it the task fails: a window in which so little
+/// work fits between two of them is too small for it.
+pub const COMPACTIONS_MAX: u32 = 256;
+
 /// The context window of a model that nobody knows. The user is told that it is assumed.
 pub const CONTEXT_WINDOW_ASSUMED_TOKENS: u64 = 128_000;
 

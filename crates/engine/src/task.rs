@@ -46,9 +46,9 @@ pub(crate) struct Task {
     pub last_message: Option<String>,
     pub last_response: Option<ResponseId>,
     pub cycles: u32,
-    /// Set from a compaction to the next response, so that a history that cannot be made
-    /// smaller is not summarised again and again.
-    pub just_compacted: bool,
+    pub room: Room,
+    /// How often the history was compacted to make room.
+    pub compactions: u32,
     pub seen: Seen,
     /// Messages of the inbox that it has heard of: the one it began with, those that wait, and
     /// those it took.
@@ -84,6 +84,36 @@ pub(crate) enum Phase {
         _asking: AbortOnDropHandle<()>,
     },
     Stopping(Stopping),
+}
+
+/// Whether a compaction makes room for the task, so that a history that cannot be made
+/// smaller is not summarised again and again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// A compaction is worth trying.
+    Unknown,
+    /// The history was compacted, and no response has told yet what is left.
+    JustMade,
+    /// What cannot be compacted is too much already. No further compaction is tried.
+    Never,
+}
+
+impl Room {
+    pub(crate) fn after_compaction(self) -> Self {
+        match self {
+            Self::Unknown | Self::JustMade => Self::JustMade,
+            Self::Never => Self::Never,
+        }
+    }
+
+    /// Takes notice of how many tokens a response's request had.
+    pub(crate) fn after_response(self, sent: u64, limit: u64) -> Self {
+        match self {
+            Self::JustMade if sent >= limit => Self::Never,
+            Self::Unknown | Self::JustMade => Self::Unknown,
+            Self::Never => Self::Never,
+        }
+    }
 }
 
 /// A message that waits for the next model request.
@@ -206,7 +236,8 @@ impl Task {
             last_message: None,
             last_response: None,
             cycles: 0,
-            just_compacted: false,
+            room: Room::Unknown,
+            compactions: 0,
             seen: Seen::since(started_at_ms),
             heard: HashSet::new(),
             headline: None,

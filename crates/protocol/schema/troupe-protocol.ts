@@ -288,7 +288,11 @@ export type ContentItem = { "type": "input_text", text: string, }
   | { "type": "output_text", text: string, }
   | { "type": "refusal", refusal: string, };
 
-export type ContextCompactionItem = { id: ItemId, };
+export type ContextCompactionItem = { id: ItemId,
+/**
+ * Only a completed one changed the history. Older records tell of none that failed.
+ */
+status: WorkStatus, };
 
 /**
  * An effort as a client chooses it: one of them, or `null` for what the model does by itself.

@@ -183,4 +183,11 @@ pub struct SkillItem {
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct ContextCompactionItem {
     pub id: ItemId,
+    /// Only a completed one changed the history. Older records tell of none that failed.
+    #[serde(default = "completed")]
+    pub status: WorkStatus,
+}
+
+fn completed() -> WorkStatus {
+    WorkStatus::Completed
 }

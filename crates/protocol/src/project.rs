@@ -93,8 +93,13 @@ pub fn on_completed(item: &TurnItem, turn_id: &SubmissionId) -> Vec<EventMsg> {
             call_id: CallId(item.id.0.clone()),
             path: item.path.clone(),
         }],
-        TurnItem::ContextCompaction(_) => vec![EventMsg::ContextCompacted],
-        TurnItem::Plan(_) | TurnItem::ToolCall(_) | TurnItem::Skill(_) => Vec::new(),
+        TurnItem::ContextCompaction(item) if item.status == WorkStatus::Completed => {
+            vec![EventMsg::ContextCompacted]
+        }
+        TurnItem::ContextCompaction(_)
+        | TurnItem::Plan(_)
+        | TurnItem::ToolCall(_)
+        | TurnItem::Skill(_) => Vec::new(),
     }
 }
 

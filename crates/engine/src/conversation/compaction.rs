@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use troupe_model::{HistoryItem, ModelEvent, ModelRequest, ToolChoice};
+use troupe_protocol::command::WorkStatus;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::AbortReason;
 use troupe_protocol::item::{ContextCompactionItem, TurnItem};
@@ -20,7 +21,9 @@ use super::running::not_now;
 use crate::context;
 use crate::emit::Emitter;
 use crate::host::{Doing, NotNow};
-use crate::limits::{COMPACTION_ATTEMPTS_MAX, COMPACTION_KEPT_PERCENT, COMPACTION_KEPT_TOKENS_MAX};
+use crate::limits::{
+    COMPACTION_ATTEMPTS_MAX, COMPACTION_KEPT_PERCENT, COMPACTION_KEPT_TOKENS_MAX, COMPACTIONS_MAX,
+};
 use crate::output::Output;
 use crate::response::plans;
 use crate::task::{AfterCompaction, Compacting, Phase, Stop};
@@ -42,8 +45,8 @@ impl Compacting {
     }
 }
 
-pub(super) fn item(id: ItemId) -> TurnItem {
-    TurnItem::ContextCompaction(ContextCompactionItem { id })
+pub(super) fn item(id: ItemId, status: WorkStatus) -> TurnItem {
+    TurnItem::ContextCompaction(ContextCompactionItem { id, status })
 }
 
 impl Conversation {
@@ -67,16 +70,29 @@ impl Conversation {
         self.start_compaction(out, AfterCompaction::Finish)
     }
 
-    pub(super) fn start_compaction(
-        &mut self,
-        out: &mut Emitter,
-        then: AfterCompaction,
-    ) -> Result<(), Error> {
+    /// Compacts so that the task can go on.
+    pub(super) async fn make_room(&mut self, out: &mut Emitter) -> Result<(), Error> {
+        let made = self.task.as_ref().map_or(0, |task| task.compactions);
+        if made >= COMPACTIONS_MAX {
+            let stop = Stop::fatal(
+                AbortReason::Error,
+                format!(
+                    "the conversation was summarised {made} times in this task and is too long \
+                     again; choose a model with a larger context window"
+                ),
+                ErrorInfo::ContextWindowExceeded,
+            );
+            return self.stop(out, stop).await;
+        }
+        self.start_compaction(out, AfterCompaction::Sample)
+    }
+
+    fn start_compaction(&mut self, out: &mut Emitter, then: AfterCompaction) -> Result<(), Error> {
         let Some(id) = self.task_id() else {
             return Ok(());
         };
         let item_id = self.ids.item("compaction");
-        let event = self.started_event(&id, item(item_id.clone()));
+        let event = self.started_event(&id, item(item_id.clone(), WorkStatus::InProgress));
         out.emit(&id, vec![event])?;
         let stream = self.model.open(self.compaction_request(0));
         if let Some(task) = &mut self.task {
@@ -173,7 +189,8 @@ impl Conversation {
             return Ok(());
         };
         if compacting.summary.trim().is_empty() {
-            self.complete_items(out, &id, vec![item(compacting.item)])?;
+            let failed = item(compacting.item, WorkStatus::Failed);
+            self.complete_items(out, &id, vec![failed])?;
             let stop = Stop::fatal(
                 AbortReason::Error,
                 "the model answered the request for a summary with nothing; the history is \
@@ -193,13 +210,15 @@ impl Conversation {
             replacement_history: replacement.clone(),
             carried: self.carried(out),
         };
-        let mut msgs = self.completed_events(&id, vec![item(compacting.item)]);
+        let completed = item(compacting.item, WorkStatus::Completed);
+        let mut msgs = self.completed_events(&id, vec![completed]);
         msgs.push(self.token_count());
         out.write(&id, vec![RolloutRecord::Compacted(Box::new(record))], msgs)?;
         self.history.replace(replacement);
         self.usage.counted = None;
         if let Some(task) = &mut self.task {
-            task.just_compacted = true;
+            task.compactions += 1;
+            task.room = task.room.after_compaction();
         }
         let goes_on = match compacting.then {
             AfterCompaction::Sample => true,

@@ -20,7 +20,7 @@ use crate::host::Receipt;
 use crate::inquiry::Word;
 use crate::limits::PAUSES_MAX;
 use crate::response::Response;
-use crate::task::{AfterCompaction, Phase, Stop, Task};
+use crate::task::{Phase, Room, Stop, Task};
 
 impl Conversation {
     pub(super) async fn response_completed(
@@ -61,15 +61,22 @@ impl Conversation {
         response_id: ResponseId,
         usage: TokenUsage,
     ) -> Result<(), Error> {
+        let limit = self.compact_limit();
+        let sent = match usage.input_tokens {
+            0 => self.context_tokens(),
+            counted => counted,
+        };
         let Some(task) = &mut self.task else {
             return Ok(());
         };
         let id = task.id.clone();
+        let room = task.room.after_response(sent, limit);
+        let no_room = room == Room::Never && task.room != Room::Never;
+        task.room = room;
         if let Some(text) = response.last_message() {
             task.last_message = Some(text);
         }
         task.cycles += 1;
-        task.just_compacted = false;
         task.pauses = if response.is_paused() {
             task.pauses + 1
         } else {
@@ -84,6 +91,9 @@ impl Conversation {
             .collect();
         let mut msgs = self.completed_events(&id, finished.items);
         msgs.push(self.token_count());
+        if no_room {
+            msgs.push(no_room_warning(sent, limit));
+        }
         out.write(&id, records, msgs)?;
         let calls = Calls::new(response_id, usage, &items);
         if let Some(task) = &mut self.task {
@@ -112,9 +122,9 @@ impl Conversation {
         };
         let too_long = error.kind == ModelErrorKind::ContextWindowExceeded;
         match &task.phase {
-            Phase::Sampling { .. } if too_long && !task.just_compacted => {
+            Phase::Sampling { .. } if too_long && task.room == Room::Unknown => {
                 self.drop_response(out)?;
-                return self.start_compaction(out, AfterCompaction::Sample);
+                return self.make_room(out).await;
             }
             Phase::Compacting(_) if too_long => return self.shrink_compaction(out).await,
             _ => (),
@@ -312,6 +322,16 @@ impl Conversation {
             | Phase::Leaving { .. } => None,
         }
     }
+}
+
+fn no_room_warning(sent: u64, limit: u64) -> EventMsg {
+    let message = format!(
+        "a request takes {sent} tokens although the conversation was just summarised, and from \
+         {limit} on it is summarised; it is not summarised again in this task: choose a model \
+         with a larger window, set model_auto_compact_token_limit higher, or use fewer tools \
+         and instructions"
+    );
+    EventMsg::Warning { message }
 }
 
 /// Gives every call of a response an id of its own. Nearly always each has one, which is seen

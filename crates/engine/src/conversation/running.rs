@@ -19,7 +19,7 @@ use crate::host::{Doing, Lines, NotNow, Receipt};
 use crate::limits::CYCLES_MAX;
 use crate::output::Output;
 use crate::response::{Response, Said};
-use crate::task::{AfterCompaction, Mail, Phase, Stop, Task};
+use crate::task::{Mail, Phase, Room, Stop, Task};
 use crate::user_input::Message;
 
 /// What a call is answered with whose own answer was lost with the disk.
@@ -137,8 +137,8 @@ impl Conversation {
         let Some(task) = &self.task else {
             return Ok(());
         };
-        if full && !task.just_compacted {
-            return self.start_compaction(out, AfterCompaction::Sample);
+        if full && task.room == Room::Unknown {
+            return self.make_room(out).await;
         }
         if task.cycles >= CYCLES_MAX {
             let message = format!("the task was stopped after {CYCLES_MAX} model requests");

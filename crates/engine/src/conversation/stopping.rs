@@ -51,7 +51,7 @@ impl Conversation {
             }
             Phase::Calling(calls) => calls,
             Phase::Compacting(compacting) => {
-                let item = super::compaction::item(compacting.item);
+                let item = super::compaction::item(compacting.item, WorkStatus::Failed);
                 self.complete_items(out, &id, vec![item])?;
                 no_calls()
             }
@@ -198,7 +198,9 @@ impl Conversation {
                 }
                 calls.take_open_items()
             }
-            Phase::Compacting(compacting) => vec![super::compaction::item(compacting.item)],
+            Phase::Compacting(compacting) => {
+                vec![super::compaction::item(compacting.item, WorkStatus::Failed)]
+            }
             Phase::Stopping(mut stopping) => stopping.calls.take_open_items(),
             Phase::Starting | Phase::Equipping { .. } | Phase::Shell | Phase::Leaving { .. } => {
                 Vec::new()

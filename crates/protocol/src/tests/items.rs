@@ -23,7 +23,7 @@ examples! { TurnItem:
     TurnItem::Skill(_) =>
         r#"{"type":"Skill","id":"i_1","name":"ship","path":"/repo/.agents/skills/ship/SKILL.md","truncated":true}"#,
     TurnItem::ContextCompaction(_) =>
-        r#"{"type":"ContextCompaction","id":"i_1"}"#,
+        r#"{"type":"ContextCompaction","id":"i_1","status":"failed"}"#,
 }
 
 #[test]

@@ -92,6 +92,10 @@ fn other_tools_have_older_names_or_none() {
         completed: {"type":"context_compacted"}
     "#]],
     );
+    check(
+        r#"{"type":"ContextCompaction","id":"c","status":"failed"}"#,
+        expect![""],
+    );
     check(r#"{"type":"Plan","id":"c","text":"p"}"#, expect![""]);
     check(
         r#"{"type":"ToolCall","id":"c","tool":"t","arguments":{},"status":"completed"}"#,

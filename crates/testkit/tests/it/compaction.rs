@@ -319,3 +319,74 @@ async fn a_proposed_plan_outlives_compactions() {
     assert_eq!(request.matches("1. Sand the door").count(), 1, "{request}");
     assert!(!request.contains("1. Buy a door"), "{request}");
 }
+
+/// What cannot be summarised is too much already: the task goes on as it is.
+#[tokio::test]
+async fn a_window_that_a_compaction_cannot_make_room_in_is_compacted_once() {
+    let stage = Stage::new(
+        r#"
+[[scene]]
+[[scene.turn]]
+usage = { input = 9500, output = 100 }
+steps = [{ call = "update_plan", arguments = { plan = [{ step = "a", status = "pending" }] } }]
+[[scene.turn]]
+expect = "hand-over"
+steps = [{ say = "SUMMARY" }]
+[[scene.turn]]
+usage = { input = 9400, output = 100 }
+steps = [{ call = "update_plan", arguments = { plan = [{ step = "b", status = "pending" }] } }]
+[[scene.turn]]
+usage = { input = 9600, output = 100 }
+steps = [{ call = "update_plan", arguments = { plan = [{ step = "c", status = "pending" }] } }]
+[[scene.turn]]
+steps = [{ status = 400, code = "context_length_exceeded", message = "too long" }]
+"#,
+    )
+    .await
+    .window(small_window());
+    let mut actor = stage.start().await;
+    let msgs = actor.turn("hello").await;
+    assert_eq!(compactions(&msgs), 1, "{msgs:?}");
+    let warnings = msgs.iter().filter(|msg| {
+        matches!(msg, EventMsg::Warning { message } if message.contains("not summarised again"))
+    });
+    assert_eq!(warnings.count(), 1, "{msgs:?}");
+    let [.., EventMsg::Error(error), EventMsg::TurnAborted(_)] = &msgs[..] else {
+        panic!("the task ends with the server's error: {msgs:?}");
+    };
+    assert_eq!(error.error_info, Some(ErrorInfo::ContextWindowExceeded));
+}
+
+#[tokio::test]
+async fn a_compaction_that_came_to_nothing_is_not_told_as_one() {
+    let stage = Stage::new(
+        r#"
+[[scene]]
+[[scene.turn]]
+steps = [{ say = "one" }]
+[[scene.turn]]
+steps = [{ say = " " }]
+[[scene.turn]]
+steps = [{ end = "stall" }]
+"#,
+    )
+    .await;
+    let mut actor = stage.start().await;
+    actor.turn("first").await;
+    actor.submit(Op::Compact).await;
+    let msgs = actor.until_task_ends().await;
+    assert!(matches!(msgs.last(), Some(EventMsg::TurnAborted(_))));
+    assert_eq!(compactions(&msgs), 0, "nothing was said: {msgs:?}");
+
+    actor.submit(Op::Compact).await;
+    actor
+        .until(|msg| matches!(msg, EventMsg::ItemStarted { .. }))
+        .await;
+    actor.submit(Op::Interrupt).await;
+    let msgs = actor.until_task_ends().await;
+    assert_eq!(compactions(&msgs), 0, "it was interrupted: {msgs:?}");
+    let ended = msgs
+        .iter()
+        .any(|msg| matches!(msg, EventMsg::ItemCompleted { .. }));
+    assert!(ended, "what began has an end: {msgs:?}");
+}

@@ -80,7 +80,9 @@ fn completed(item: &TurnItem, style: Style) -> Option<String> {
         }
         TurnItem::ImageView(item) => format!("looks at {}", item.path.display()),
         TurnItem::Skill(item) => format!("follows the skill {}", item.name),
-        TurnItem::ContextCompaction(_) => style.dim("compacted its history"),
+        TurnItem::ContextCompaction(item) if item.status == WorkStatus::Completed => {
+            style.dim("compacted its history")
+        }
         _ => return None,
     };
     Some(text)
