@@ -115,8 +115,10 @@ impl ServerTool {
             return Ok(());
         }
         let decision = tokio::select! {
+            // A question is withdrawn when its call is cancelled, which is no person's word.
+            biased;
+            () = call.cancel.cancelled() => ReviewDecision::Abort,
             decision = call.channel.ask(self.question(call, arguments, reason)) => decision,
-            () = call.cancel.cancelled() => ReviewDecision::Denied,
         };
         match decision {
             ReviewDecision::Approved => Ok(()),
@@ -124,9 +126,10 @@ impl ServerTool {
                 self.agreements.remember(matter);
                 Ok(())
             }
-            ReviewDecision::Denied | ReviewDecision::Abort => {
+            ReviewDecision::Denied => {
                 Err(Failure::Declined("the user declined this call".to_owned()))
             }
+            ReviewDecision::Abort => Err(self.failed(&Trouble::Cancelled)),
         }
     }
 

@@ -61,7 +61,7 @@ pub(crate) struct Agreements {
 pub(crate) enum Answer {
     Yes,
     No,
-    /// The call was cancelled while it waited.
+    /// The call was cancelled while it waited, or its task is.
     Cancelled,
 }
 
@@ -102,8 +102,10 @@ impl Agreements {
             return (Answer::Yes, Lasting::Known);
         };
         let decision = tokio::select! {
-            decision = call.channel.ask_unless_settled(ask, settled) => decision,
+            // A question is withdrawn when its call is cancelled, which is no person's word.
+            biased;
             () = call.cancel.cancelled() => return (Answer::Cancelled, Lasting::Known),
+            decision = call.channel.ask_unless_settled(ask, settled) => decision,
         };
         match decision {
             ReviewDecision::Approved => (Answer::Yes, Lasting::Known),
@@ -112,8 +114,9 @@ impl Agreements {
                 (Answer::Yes, Lasting::Known)
             }
             ReviewDecision::ApprovedAlways => (Answer::Yes, Lasting::Always),
-            // That an abort also interrupts the task is the engine's part.
-            ReviewDecision::Denied | ReviewDecision::Abort => (Answer::No, Lasting::Known),
+            ReviewDecision::Denied => (Answer::No, Lasting::Known),
+            // That it also interrupts the task is the engine's part.
+            ReviewDecision::Abort => (Answer::Cancelled, Lasting::Known),
         }
     }
 

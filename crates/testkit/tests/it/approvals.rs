@@ -95,6 +95,33 @@ async fn an_abort_ends_the_task() {
     assert!(!stage.cwd().join("made").exists());
 }
 
+/// The model is told what happened: nobody refused anything.
+#[tokio::test]
+async fn an_end_of_the_task_is_not_told_as_a_refusal() {
+    for op in [None, Some(Op::Interrupt)] {
+        let stage = stage().await;
+        let mut actor = stage.start().await;
+        actor.say("go").await;
+        match op {
+            None => answer(&mut actor, ReviewDecision::Abort).await,
+            Some(op) => {
+                actor
+                    .until(|msg| matches!(msg, EventMsg::ExecApprovalRequest(_)))
+                    .await;
+                actor.submit(op).await;
+            }
+        }
+        actor.until_task_ends().await;
+        actor.say("and now?").await;
+        actor
+            .until(|msg| matches!(msg, EventMsg::ExecApprovalRequest(_)))
+            .await;
+        let input = serde_json::to_string(&stage.input_of(1)).unwrap();
+        assert!(!input.contains("not approved"), "{input}");
+        assert!(input.contains("aborted by the user"), "{input}");
+    }
+}
+
 #[tokio::test]
 async fn an_answer_that_nobody_waits_for_is_an_error() {
     let stage = stage().await;
