@@ -56,10 +56,18 @@ pub struct Settings {
 
 impl Settings {
     pub fn read(config: &Config) -> Result<Self, Error> {
+        // Read for their errors: trust and profiles were used while the layers were merged, and
+        // a profile that is not chosen today is tomorrow.
+        config.get::<Selection>(&KeyPath::root())?;
+        for name in config.profiles() {
+            Self::topics(&config.with_profile(name)?)?;
+        }
+        Self::topics(config)
+    }
+
+    fn topics(config: &Config) -> Result<Self, Error> {
         let root = KeyPath::root();
-        // Read for their errors: trust and profiles were used while the layers were merged.
-        config.get::<Selection>(&root)?;
-        Ok(Self {
+        let settings = Self {
             model: config.get(&root)?,
             rights: config.get(&root)?,
             conversation: config.get(&root)?,
@@ -67,7 +75,11 @@ impl Settings {
             integrations: config.get(&root)?,
             undo: config.get(&root)?,
             hooks: config.get(&root)?,
-        })
+        };
+        let backends = &settings.integrations.backends;
+        settings.model.check(config, backends)?;
+        settings.rights.check(config)?;
+        Ok(settings)
     }
 }
 
@@ -123,7 +135,7 @@ enum TrustLevel {
     Untrusted,
 }
 
-/// What a profile may set. Its values are checked when it is used.
+/// What a profile may set.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "only its schema is used")]
 struct Topics {

@@ -13,6 +13,7 @@ mod tree;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -203,8 +204,11 @@ impl Wiring {
             context: prepared.context(&self.add_dirs)?,
             instructions: self.instructions(settings, request)?,
             window: WindowSettings {
-                context_window: settings.model.model_context_window,
-                auto_compact_token_limit: settings.model.model_auto_compact_token_limit,
+                context_window: settings.model.model_context_window.map(NonZeroU64::get),
+                auto_compact_token_limit: settings
+                    .model
+                    .model_auto_compact_token_limit
+                    .map(NonZeroU64::get),
             },
             origin: Origin {
                 originator: surroundings.originator.clone(),

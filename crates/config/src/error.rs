@@ -10,8 +10,8 @@ use crate::limits::{FILE_BYTES_MAX, QUOTE_CHARS_MAX};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("cannot read {}: {source}", path.display())]
-    Read { path: PathBuf, source: io::Error },
+    #[error("cannot read {}: {why}", path.display())]
+    Read { path: PathBuf, why: io::Error },
     #[error("{} is larger than {FILE_BYTES_MAX} bytes", path.display())]
     TooLarge { path: PathBuf },
     #[error(transparent)]

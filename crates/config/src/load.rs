@@ -127,6 +127,25 @@ impl Config {
         self.root.find(key.parts())
     }
 
+    /// Lists the names of the profiles, chosen or not.
+    pub fn profiles(&self) -> impl Iterator<Item = &str> {
+        let profiles = self.root.find(KeyPath::from(["profiles"]).parts());
+        let table = profiles.and_then(Entry::as_table).into_iter().flatten();
+        table.map(|(name, _)| name.as_str())
+    }
+
+    /// Returns what the configuration would be with this profile on top, so that one can be
+    /// checked before it is chosen.
+    pub fn with_profile(&self, name: &str) -> Result<Self, Error> {
+        let profile = find_profile(&self.root, name, self.root.origin.clone())?;
+        let mut root = self.root.clone();
+        root.overlay(profile.into_layer(Layer::Profile));
+        Ok(Self {
+            root,
+            notices: self.notices.clone(),
+        })
+    }
+
     /// Makes the error for a value that has the right type and is still not usable.
     pub fn refuse(&self, key: &KeyPath, problem: impl Into<String>) -> Error {
         let entry = self.find(key).unwrap_or(&self.root);
@@ -174,9 +193,9 @@ fn collect<'a>(entry: &'a Entry, key: &KeyPath, settings: &mut Vec<(KeyPath, &'a
 
 /// Reads a file that need not exist.
 fn read_file(path: &Path, layer: Layer) -> Result<Option<Entry>, Error> {
-    let failed = |source| Error::Read {
+    let failed = |why| Error::Read {
         path: path.to_owned(),
-        source,
+        why,
     };
     let file = match File::open(path) {
         Ok(file) => file,

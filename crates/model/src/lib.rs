@@ -46,7 +46,7 @@ mod wire;
 pub use error::{ModelError, ModelErrorKind};
 pub use event::{ItemKind, ModelEvent};
 pub use model::{Model, ModelStream};
-pub use provider::{ConnectError, ProviderConfig};
+pub use provider::{BadSetting, ConnectError, ProviderConfig, is_web_address};
 pub use request::{HistoryItem, Instructions, ModelRequest, Previous, ToolChoice, ToolSet};
 pub use retry::Jitter;
 pub use wire::WireApi;

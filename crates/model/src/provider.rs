@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::num::NonZeroU64;
 use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::Duration;
 
@@ -53,7 +54,7 @@ pub struct ProviderConfig {
     pub stream_max_retries: Option<u32>,
     /// A stream that is silent for this long is broken (default 300,000).
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub stream_idle_timeout_ms: Option<u64>,
+    pub stream_idle_timeout_ms: Option<NonZeroU64>,
     /// The server keeps responses, so that a request may continue from one and need not
     /// repeat the history.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -66,6 +67,15 @@ pub struct ProviderConfig {
     /// (default: what the model is known to write at most, else 32,000).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u64>,
+}
+
+/// A value of a provider's section that cannot be meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadSetting {
+    /// Its place in the section.
+    pub key: Vec<String>,
+    /// Without the values of headers: those may be keys.
+    pub problem: String,
 }
 
 /// Why a provider cannot be used as it is configured.
@@ -112,6 +122,29 @@ impl ProviderConfig {
         self
     }
 
+    /// Finds a value that no request can be made with. That there is no address at all is for
+    /// whoever asks the provider to say.
+    pub fn bad_setting(&self) -> Option<BadSetting> {
+        if !self.base_url.is_empty() && !is_web_address(&self.base_url) {
+            let problem = format!("expected an http or https URL, found {:?}", self.base_url);
+            return Some(BadSetting {
+                key: vec!["base_url".to_owned()],
+                problem,
+            });
+        }
+        let sent = self.http_headers.iter().map(|(name, value)| {
+            let is_good = is_header_name(name) && sensitive(value).is_some();
+            ("http_headers", name, is_good)
+        });
+        let read = self.env_http_headers.keys();
+        let read = read.map(|name| ("env_http_headers", name, is_header_name(name)));
+        let bad = sent.chain(read).find(|(_, _, is_good)| !is_good);
+        bad.map(|(table, name, _)| BadSetting {
+            key: vec![table.to_owned(), name.clone()],
+            problem: "expected a header's name and value, and HTTP forbids one of them".to_owned(),
+        })
+    }
+
     /// Makes the model that this configuration describes. Nothing is sent yet.
     pub fn connect(&self, id: &str, key: Option<String>) -> Result<Arc<dyn Model>, ConnectError> {
         self.connect_with(id, key, Jitter::Random)
@@ -137,7 +170,7 @@ impl ProviderConfig {
             |configured: Option<u32>, default| configured.unwrap_or(default).min(RETRIES_MAX);
         let idle_timeout_ms = self
             .stream_idle_timeout_ms
-            .unwrap_or(STREAM_IDLE_TIMEOUT_MS_DEFAULT);
+            .map_or(STREAM_IDLE_TIMEOUT_MS_DEFAULT, NonZeroU64::get);
         Ok(Arc::new(HttpModel::new(Endpoint {
             id: id.to_owned(),
             url: self.url(id, wire)?,
@@ -178,13 +211,10 @@ impl ProviderConfig {
             self.base_url.trim().trim_end_matches('/'),
             wire.path()
         );
-        let mut url = reqwest::Url::parse(&text)
-            .ok()
-            .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
-            .ok_or_else(|| ConnectError::BadBaseUrl {
-                provider: id.to_owned(),
-                base_url: self.base_url.clone(),
-            })?;
+        let mut url = web_address(&text).ok_or_else(|| ConnectError::BadBaseUrl {
+            provider: id.to_owned(),
+            base_url: self.base_url.clone(),
+        })?;
         if !self.query_params.is_empty() {
             url.query_pairs_mut().extend_pairs(&self.query_params);
         }
@@ -228,6 +258,20 @@ impl ProviderConfig {
         }
         Ok(headers)
     }
+}
+
+/// Tells whether requests can be sent to an address.
+pub fn is_web_address(text: &str) -> bool {
+    web_address(text).is_some()
+}
+
+fn web_address(text: &str) -> Option<reqwest::Url> {
+    let url = reqwest::Url::parse(text.trim()).ok()?;
+    (matches!(url.scheme(), "http" | "https") && url.has_host()).then_some(url)
+}
+
+fn is_header_name(text: &str) -> bool {
+    text.parse::<HeaderName>().is_ok()
 }
 
 fn sensitive(value: &str) -> Option<HeaderValue> {

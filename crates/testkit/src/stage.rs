@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -355,7 +356,7 @@ impl Configurator for StageConfigurator {
             base_url: self.base_url.clone(),
             request_max_retries: Some(self.settings.retries),
             stream_max_retries: Some(self.settings.retries),
-            stream_idle_timeout_ms: Some(self.settings.idle_timeout_ms),
+            stream_idle_timeout_ms: NonZeroU64::new(self.settings.idle_timeout_ms),
             stateful: self.settings.stateful,
             wire_api: self.settings.wire,
             ..ProviderConfig::default()

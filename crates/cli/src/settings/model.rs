@@ -1,10 +1,13 @@
 //! Which model answers, and how.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use troupe_model::ProviderConfig;
+use troupe_acp::backend::BackendConfig;
+use troupe_config::{Config, Error, KeyPath};
+use troupe_model::{ProviderConfig, is_web_address};
 use troupe_protocol::policy::{ReasoningEffort, ReasoningSummary};
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -22,7 +25,50 @@ pub struct ModelSettings {
     /// How much of its reasoning it summarises.
     pub model_reasoning_summary: ReasoningSummary,
     /// Tokens that fit into a request, for models that are not in the catalogue.
-    pub model_context_window: Option<u64>,
+    pub model_context_window: Option<NonZeroU64>,
     /// Tokens of history at which it is summarised.
-    pub model_auto_compact_token_limit: Option<u64>,
+    pub model_auto_compact_token_limit: Option<NonZeroU64>,
+}
+
+impl ModelSettings {
+    /// Refuses values that have the right type and cannot be meant. `backends` are programs that
+    /// can be named where a provider is.
+    pub(super) fn check(
+        &self,
+        config: &Config,
+        backends: &BTreeMap<String, BackendConfig>,
+    ) -> Result<(), Error> {
+        if self.model.trim().is_empty() {
+            let problem =
+                "expected a model's name, found \"\"; `troupe models` tells which there are";
+            return Err(config.refuse(&KeyPath::from(["model"]), problem));
+        }
+        let id = &self.model_provider;
+        if !self.model_providers.contains_key(id) && !backends.contains_key(id) {
+            let known: Vec<&str> = self.model_providers.keys().map(String::as_str).collect();
+            let problem = format!(
+                "there is no model provider {id:?}; known are {}",
+                known.join(", ")
+            );
+            return Err(config.refuse(&KeyPath::from(["model_provider"]), problem));
+        }
+        if let Some(url) = &self.openai_base_url
+            && !is_web_address(url)
+        {
+            let problem = format!("expected an http or https URL, found {url:?}");
+            return Err(config.refuse(&KeyPath::from(["openai_base_url"]), problem));
+        }
+        for (name, provider) in &self.model_providers {
+            let section = KeyPath::from(["model_providers", name]);
+            if let Some(bad) = provider.bad_setting() {
+                let key = bad.key.iter().fold(section, |key, part| key.child(part));
+                return Err(config.refuse(&key, bad.problem));
+            }
+            let base_url = section.child("base_url");
+            if provider.base_url.is_empty() && config.find(&base_url).is_some() {
+                return Err(config.refuse(&base_url, "expected an http or https URL, found \"\""));
+            }
+        }
+        Ok(())
+    }
 }

@@ -57,6 +57,16 @@ pub struct WorkspaceWrite {
 }
 
 impl RightsSettings {
+    /// Refuses values that have the right type and cannot be meant, whatever the mode is.
+    pub(super) fn check(&self, config: &Config) -> Result<(), Error> {
+        let roots = &self.sandbox_workspace_write.writable_roots;
+        let is_relative = |root: &&PathBuf| !root.is_absolute() && !root.starts_with("~");
+        match roots.iter().find(is_relative) {
+            Some(root) => Err(relative(config, root)),
+            None => Ok(()),
+        }
+    }
+
     /// Puts the policy together. `added` are directories named on the command line.
     pub fn sandbox_policy(
         &self,

@@ -252,7 +252,7 @@ async fn a_silent_stream_is_a_broken_one() {
     ])
     .await;
     let model = connect_to(ProviderConfig {
-        stream_idle_timeout_ms: Some(100),
+        stream_idle_timeout_ms: std::num::NonZeroU64::new(100),
         ..server.provider(WireApi::Responses)
     });
     let events = ask(&*model, "go").await;

@@ -119,7 +119,7 @@ async fn faults_are_judged_alike() {
     .await;
     let model = connect_to(ProviderConfig {
         stream_max_retries: Some(4),
-        stream_idle_timeout_ms: Some(200),
+        stream_idle_timeout_ms: std::num::NonZeroU64::new(200),
         ..server.provider(WireApi::Messages)
     });
     expect![[r#"
