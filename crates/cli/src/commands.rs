@@ -23,14 +23,13 @@ pub mod sessions;
 pub mod skills;
 pub mod undo;
 
-use std::env;
 use std::io::{self, Write};
 
 use clap::CommandFactory;
 
 use crate::arguments::{Cli, Command, Layers, Overrides};
 use crate::failure::{Exit, Failure, Outcome};
-use crate::home::Home;
+use crate::home::{Home, here};
 use crate::layers::ConfigSource;
 
 /// Runs what the command line asks for.
@@ -110,7 +109,7 @@ fn check_configuration(overrides: &Overrides, layers: &Layers) -> Result<(), Fai
         layers: layers.clone(),
         flags: Vec::new(),
     };
-    let cwd = env::current_dir().map_err(Failure::not_started)?;
+    let cwd = here()?;
     source.load(&cwd).map(drop)
 }
 

@@ -64,6 +64,14 @@ impl Home {
     }
 }
 
+/// Returns the working directory.
+pub fn here() -> Result<PathBuf, Failure> {
+    env::current_dir().map_err(|error| {
+        let what = "the working directory cannot be told; was it deleted?";
+        Failure::not_started(anyhow::Error::new(error).context(what))
+    })
+}
+
 /// Returns the user's home directory.
 pub fn user_home() -> Option<PathBuf> {
     env::var_os("HOME")

@@ -22,6 +22,7 @@ mod limits;
 mod provider;
 mod settings;
 mod style;
+mod terminal;
 mod wiring;
 
 use std::env;

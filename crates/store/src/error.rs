@@ -17,6 +17,19 @@ pub enum Error {
     #[error("no bookmark {response_id} in this home; use the response_id of a response")]
     NoBookmark { response_id: ResponseId },
 
+    #[error("bookmark {response_id} belongs to session {found}, not to {asked}; name that session")]
+    BookmarkElsewhere {
+        response_id: ResponseId,
+        asked: SessionId,
+        found: SessionId,
+    },
+
+    #[error("several sessions are named {name:?}; say which by its id: {}", join(.candidates))]
+    SameName {
+        name: String,
+        candidates: Vec<SessionId>,
+    },
+
     #[error("{text:?} could be any of {}; give more characters of the id", join(.candidates))]
     Ambiguous {
         text: String,

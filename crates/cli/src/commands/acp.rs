@@ -1,7 +1,5 @@
 //! `troupe acp`: an agent for editors that speak the Agent Client Protocol.
 
-use std::env;
-
 use clap::Args;
 use troupe_acp::agent::{self, About};
 use troupe_protocol::session::SessionSource;
@@ -11,7 +9,7 @@ use crate::arguments::{Layers, Overrides};
 use crate::commands::block_on;
 use crate::exec::signals::{StopRequest, StopRequests};
 use crate::failure::{Exit, Failure, Outcome};
-use crate::home::Home;
+use crate::home::{Home, here};
 use crate::layers::ConfigSource;
 use crate::wiring::Wiring;
 
@@ -29,7 +27,7 @@ pub struct AcpArguments {
 }
 
 pub fn run(arguments: AcpArguments, overrides: Overrides, layers: Layers) -> Outcome {
-    let cwd = env::current_dir().map_err(Failure::not_started)?;
+    let cwd = here()?;
     let source = ConfigSource {
         home: Home::find()?,
         overrides: overrides.then(arguments.overrides),

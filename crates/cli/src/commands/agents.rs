@@ -18,7 +18,6 @@ pub mod screen;
 mod show;
 mod told;
 
-use std::env;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -29,7 +28,7 @@ use crate::arguments::{Layers, Overrides};
 use crate::commands::block_on;
 use crate::control::{Mode, Request, Urgency, Verb};
 use crate::failure::{Failure, Outcome};
-use crate::home::Home;
+use crate::home::{Home, here};
 
 #[derive(Debug, Args)]
 #[command(after_help = "ADDRESS says which agent is meant:
@@ -59,6 +58,7 @@ enum Action {
         after_help = "Examples:\n  troupe agents tree\n  troupe agents tree 3f2a9c1e --watch\n  troupe agents tree --json | jq -r '.agents[].path'"
     )]
     Tree {
+        /// The agent; the root of the tree that changed last if absent.
         #[arg(value_name = "ADDRESS")]
         address: Option<String>,
         /// Draw again when something changes, until no process runs the tree.
@@ -73,6 +73,7 @@ enum Action {
         after_help = "Examples:\n  troupe agents show 2\n  troupe agents show 3f2a9c1e:tester --json"
     )]
     Show {
+        /// The agent; the root of the tree that changed last if absent.
         #[arg(value_name = "ADDRESS")]
         address: Option<String>,
         #[arg(long)]
@@ -83,6 +84,7 @@ enum Action {
         after_help = "Examples:\n  troupe agents logs tester --follow\n  troupe agents logs 2 -n 5\n  troupe agents logs 2 --json | jq -c 'select(.type == \"response_item\")'"
     )]
     Logs {
+        /// The agent; the root of the tree that changed last if absent.
         #[arg(value_name = "ADDRESS")]
         address: Option<String>,
         /// Only the last N entries.
@@ -100,6 +102,7 @@ enum Action {
         after_help = "Examples:\n  troupe agents result tester\n  troupe agents result 2 --json | jq .evidence.files"
     )]
     Result {
+        /// The agent; the root of the tree that changed last if absent.
         #[arg(value_name = "ADDRESS")]
         address: Option<String>,
         /// This task and not the last one; `troupe agents show` lists them.
@@ -114,6 +117,7 @@ enum Action {
         after_help = "Exit codes:\n  0    the task was completed\n  1    it ended otherwise, or no process runs the tree\n  124  the time is up\n\nExample:\n  troupe agents wait tester --timeout 600 && troupe agents result tester"
     )]
     Wait {
+        /// The agent; the root of the tree that changed last if absent.
         #[arg(value_name = "ADDRESS")]
         address: Option<String>,
         /// Give up after so many seconds.
@@ -128,6 +132,7 @@ to leave it to.
 Examples:\n  troupe agents send tester \"also run the slow tests\"\n  troupe agents send 3f2a9c1e:2 --interrupt \"stop that; look at parser.rs first\""
     )]
     Send {
+        /// The agent.
         #[arg(value_name = "ADDRESS")]
         address: String,
         message: String,
@@ -142,6 +147,7 @@ Examples:\n  troupe agents send tester \"also run the slow tests\"\n  troupe age
     Stop {
         #[arg(value_enum, value_name = "HOW")]
         verb: Verb,
+        /// The agent.
         #[arg(value_name = "ADDRESS")]
         address: String,
         /// Only tell what would be touched.
@@ -158,6 +164,7 @@ this program does, and stays until it is quiet.
 Examples:\n  troupe agents resume\n  troupe agents resume 3f2a9c1e:tester"
     )]
     Resume {
+        /// The agent; the root of the tree that changed last if absent.
         #[arg(value_name = "ADDRESS")]
         address: Option<String>,
     },
@@ -189,7 +196,7 @@ pub fn run(arguments: AgentsArguments, overrides: Overrides, layers: Layers) -> 
     let home = Home::find()?;
     let site = Site {
         store: EmbeddedStore::open(home.path()).map_err(Failure::not_started)?,
-        cwd: env::current_dir().map_err(Failure::not_started)?,
+        cwd: here()?,
         home,
         overrides,
         layers,

@@ -2,7 +2,6 @@
 
 mod generate;
 
-use std::env;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -18,7 +17,7 @@ use crate::commands::door::{DoorArguments, Signals, private_directory};
 use crate::commands::{block_on, tell};
 use crate::exec::signals::StopRequest;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::home::Home;
+use crate::home::{Home, here};
 use crate::layers::ConfigSource;
 use crate::wiring::Wiring;
 use generate::Generate;
@@ -91,7 +90,7 @@ pub fn run(arguments: AppServerArguments, overrides: Overrides, layers: Layers) 
     if let Some(generate) = arguments.generate {
         return generate.run();
     }
-    let cwd = env::current_dir().map_err(Failure::not_started)?;
+    let cwd = here()?;
     let source = ConfigSource {
         home: Home::find()?,
         overrides: overrides.then(arguments.overrides),

@@ -1,14 +1,15 @@
 //! `troupe apply-patch`: the engine's patch format on the command line.
 
 use std::ffi::OsString;
+use std::io;
 use std::io::Write as _;
-use std::{env, io};
 
 use clap::Args;
 use troupe_tools::patch::run_standalone;
 
 use crate::commands::print;
-use crate::failure::{Exit, Failure, Outcome};
+use crate::failure::{Exit, Outcome};
+use crate::home::here;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Either every file of the patch is changed or none.
@@ -30,7 +31,7 @@ pub struct ApplyPatchArguments {
 }
 
 pub fn run(arguments: ApplyPatchArguments) -> Outcome {
-    let cwd = env::current_dir().map_err(Failure::not_started)?;
+    let cwd = here()?;
     let finished = run_standalone(&arguments.patch, io::stdin().lock(), &cwd);
     io::stderr().write_all(finished.stderr.as_bytes())?;
     print(&finished.stdout)?;

@@ -1,7 +1,5 @@
 //! `troupe config`: every effective setting, and who set it.
 
-use std::env;
-
 use clap::Args;
 use serde_json::json;
 use troupe_config::{Entry, KeyPath, Place, check_key};
@@ -9,7 +7,7 @@ use troupe_config::{Entry, KeyPath, Place, check_key};
 use crate::arguments::{Layers, Overrides};
 use crate::commands::{print, tell};
 use crate::failure::{Exit, Failure, Outcome};
-use crate::home::Home;
+use crate::home::{Home, here};
 use crate::layers::{ConfigSource, Loaded};
 use crate::settings::{self, Deprecated, Settings};
 
@@ -52,7 +50,7 @@ pub fn run(arguments: ConfigArguments, overrides: Overrides, layers: Layers) -> 
         layers,
         flags: Vec::new(),
     };
-    let cwd = env::current_dir().map_err(Failure::not_started)?;
+    let cwd = here()?;
     let Loaded { config, warnings } = source.load(&cwd)?;
     for warning in &warnings {
         tell(&format!("warning: {warning}"));

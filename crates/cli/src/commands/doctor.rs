@@ -16,8 +16,8 @@ use troupe_process::{EnforcementState, Launcher, LauncherOptions};
 
 use crate::arguments::{Layers, Overrides};
 use crate::commands::print;
-use crate::failure::{Exit, Failure, Outcome};
-use crate::home::{Home, repository_root};
+use crate::failure::{Exit, Outcome};
+use crate::home::{Home, here, repository_root};
 use crate::layers::{ConfigSource, Loaded};
 use crate::limits::DOCTOR_CONNECT_MS_MAX;
 use crate::provider::{key_variable, provider};
@@ -58,7 +58,7 @@ pub fn run(arguments: DoctorArguments, overrides: Overrides, layers: Layers) -> 
         layers,
         flags: Vec::new(),
     };
-    let cwd = env::current_dir().map_err(Failure::not_started)?;
+    let cwd = here()?;
     let mut checks = vec![Check {
         name: "version",
         state: State::Good,

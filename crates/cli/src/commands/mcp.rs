@@ -14,7 +14,7 @@ use troupe_process::{Launcher, LauncherOptions};
 use crate::arguments::{Layers, Overrides};
 use crate::commands::{block_on, print, tell};
 use crate::failure::{Exit, Failure, Outcome};
-use crate::home::Home;
+use crate::home::{Home, here};
 use crate::layers::{ConfigSource, Loaded};
 use crate::settings::Settings;
 
@@ -57,11 +57,15 @@ enum Action {
     /// Add a server to your own configuration.
     Add(AddArguments),
     /// Remove a server from your own configuration.
-    Remove { name: String },
+    Remove {
+        /// The server's name.
+        name: String,
+    },
 }
 
 #[derive(Debug, Args)]
 struct AddArguments {
+    /// What the server is called here; its tools are mcp__NAME__TOOL.
     name: String,
     /// The address of a server that speaks streamable HTTP.
     #[arg(long, conflicts_with_all = ["command", "env"], required_unless_present = "command")]
@@ -94,7 +98,7 @@ pub fn run(arguments: McpArguments, overrides: Overrides, layers: Layers) -> Out
 
 /// Reads the servers for the current directory.
 fn servers(source: &ConfigSource) -> Result<(BTreeMap<String, ServerConfig>, PathBuf), Failure> {
-    let cwd = env::current_dir().map_err(Failure::not_started)?;
+    let cwd = here()?;
     let Loaded { config, warnings } = source.load(&cwd)?;
     for warning in &warnings {
         tell(&format!("warning: {warning}"));

@@ -1,6 +1,5 @@
 //! `troupe mcp-server`: sessions as tools for other agents.
 
-use std::env;
 use std::sync::Arc;
 
 use clap::Args;
@@ -15,7 +14,7 @@ use crate::commands::door::{DoorArguments, Signals};
 use crate::commands::{block_on, tell};
 use crate::exec::signals::StopRequest;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::home::Home;
+use crate::home::{Home, here};
 use crate::layers::ConfigSource;
 use crate::wiring::Wiring;
 
@@ -45,7 +44,7 @@ pub struct McpServerArguments {
 
 pub fn run(arguments: McpServerArguments, overrides: Overrides, layers: Layers) -> Outcome {
     let is_stdio = on_stdio(&arguments.listen)?;
-    let cwd = env::current_dir().map_err(Failure::not_started)?;
+    let cwd = here()?;
     let source = ConfigSource {
         home: Home::find()?,
         overrides: overrides.then(arguments.overrides),

@@ -14,8 +14,8 @@ use crate::failure::{Exit, Failure, Outcome};
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The server speaks the Responses API and Chat Completions. Its base URL is the first line
-on stdout; Ctrl-C ends it. The format of screenplays is in docs/screenplay.md.
+    after_help = "The server speaks the Responses API, Chat Completions and Anthropic Messages. Its base URL is
+the first line on stdout; Ctrl-C ends it. The format of screenplays is in docs/screenplay.md.
 
 Example:
   troupe mock-model rehearsal.toml --listen 127.0.0.1:4000

@@ -1,7 +1,5 @@
 //! `troupe models`: which models there are to choose from.
 
-use std::env;
-
 use clap::Args;
 use troupe_config::{Flag, KeyPath};
 use troupe_model::catalogue;
@@ -10,7 +8,7 @@ use troupe_protocol::catalogue::ModelEntry;
 use crate::arguments::{Layers, Overrides};
 use crate::commands::{block_on, print, tell};
 use crate::failure::{Exit, Failure, Outcome};
-use crate::home::Home;
+use crate::home::{Home, here};
 use crate::layers::{ConfigSource, Loaded};
 use crate::provider::{ModelTrouble, Models};
 use crate::settings::Settings;
@@ -60,7 +58,7 @@ pub fn run(arguments: ModelsArguments, overrides: Overrides, layers: Layers) -> 
         layers,
         flags: chosen.into_iter().collect(),
     };
-    let cwd = env::current_dir().map_err(Failure::not_started)?;
+    let cwd = here()?;
     let Loaded { config, warnings } = source.load(&cwd)?;
     for warning in &warnings {
         tell(&format!("warning: {warning}"));

@@ -2,8 +2,6 @@
 
 mod listening;
 
-use std::env;
-
 use clap::Args;
 use troupe_engine::spawn;
 use troupe_protocol::session::SessionSource;
@@ -14,7 +12,7 @@ use crate::arguments::{Layers, Overrides};
 use crate::commands::block_on;
 use crate::control;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::home::Home;
+use crate::home::{Home, here};
 use crate::layers::ConfigSource;
 use crate::wiring::{Grove, Wiring};
 use listening::ListenArguments;
@@ -44,7 +42,7 @@ pub struct ProtoArguments {
 }
 
 pub fn run(arguments: ProtoArguments, overrides: Overrides, layers: Layers) -> Outcome {
-    let cwd = env::current_dir().map_err(Failure::not_started)?;
+    let cwd = here()?;
     let source = ConfigSource {
         home: Home::find()?,
         overrides: overrides.then(arguments.overrides),

@@ -2,7 +2,6 @@
 
 mod show;
 
-use std::env;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
@@ -10,7 +9,7 @@ use troupe_agents::roles::{Broken, Catalogue, Error, Name, Roles, create, projec
 
 use crate::commands::{print, tell};
 use crate::failure::{Exit, Failure, Outcome};
-use crate::home::{Home, repository_root};
+use crate::home::{Home, here, repository_root};
 
 #[derive(Debug, Args)]
 #[command(
@@ -73,7 +72,7 @@ enum Action {
 
 pub fn run(arguments: RolesArguments) -> Outcome {
     let home = Home::find()?;
-    let cwd = env::current_dir().map_err(Failure::not_started)?;
+    let cwd = here()?;
     let roles = Roles::new(home.path());
     match arguments.action {
         Action::List { json } => list(&roles.catalogue(&cwd), json),

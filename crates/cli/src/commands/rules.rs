@@ -1,6 +1,5 @@
 //! `troupe rules`: the user's rules about commands.
 
-use std::env;
 use std::path::Path;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -11,7 +10,7 @@ use troupe_tools::{Sandbox, Verdict};
 use crate::arguments::{Layers, Overrides};
 use crate::commands::{print, tell};
 use crate::failure::{Exit, Failure, Outcome};
-use crate::home::{Home, user_home};
+use crate::home::{Home, here, user_home};
 use crate::layers::{ConfigSource, Loaded};
 use crate::settings::Settings;
 
@@ -92,7 +91,7 @@ pub fn run(arguments: RulesArguments, overrides: Overrides, layers: Layers) -> O
 }
 
 fn list(source: &ConfigSource) -> Outcome {
-    let cwd = env::current_dir().map_err(Failure::not_started)?;
+    let cwd = here()?;
     let Loaded { config, .. } = source.load(&cwd)?;
     let rules = RuleBook::new(source.rules(&cwd, &config)).current();
     print(&listing(&rules, &source.home.rules_file()))?;
@@ -185,7 +184,7 @@ fn remove(file: &Path, number: usize) -> Outcome {
 }
 
 fn check(source: &ConfigSource, command: Vec<String>) -> Outcome {
-    let cwd = env::current_dir().map_err(Failure::not_started)?;
+    let cwd = here()?;
     let Loaded { config, .. } = source.load(&cwd)?;
     let rights = Settings::read(&config)?.rights;
     let policy = rights.sandbox_policy(&config, user_home().as_deref(), &[])?;

@@ -5,10 +5,10 @@ mod label;
 mod search;
 mod show;
 
-use std::env;
+use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 use troupe_protocol::{Op, SessionId};
@@ -19,7 +19,7 @@ use troupe_store::{
 use crate::arguments::{Layers, Overrides};
 use crate::commands::{block_on, print, tell};
 use crate::failure::{Exit, Failure, Outcome};
-use crate::home::Home;
+use crate::home::{Home, here};
 
 #[derive(Debug, Args)]
 #[command(
@@ -45,26 +45,40 @@ enum Action {
     Search(search::SearchArguments),
     /// Give a session a name by which it can be called; none takes it away.
     Name {
+        /// The session: id, its first characters, or name.
         session: String,
+        /// Its new name.
         #[arg(default_value = "")]
         name: String,
     },
     /// Put a note on a session; none takes it away.
     Note {
+        /// The session: id, its first characters, or name.
         session: String,
+        /// What to remember of it.
         #[arg(default_value = "")]
         note: String,
     },
     /// Print a session's conversation.
-    Show { session: String },
+    Show {
+        /// The session: id, its first characters, or name.
+        session: String,
+    },
     /// Move a session out of the lists.
-    Archive { session: String },
+    Archive {
+        /// The session: id, its first characters, or name.
+        session: String,
+    },
     /// Bring an archived session back.
-    Unarchive { session: String },
+    Unarchive {
+        /// The session: id, its first characters, or name.
+        session: String,
+    },
     /// Delete a session for good, with the agents below it.
     Delete(delete::DeleteArguments),
     /// Write a session's log, one JSON object per line.
     Export {
+        /// The session: id, its first characters, or name.
         session: String,
         /// The file to write; standard output if absent.
         #[arg(short, long, value_name = "FILE")]
@@ -85,6 +99,7 @@ struct ListArguments {
     /// Archived sessions instead of live ones.
     #[arg(long)]
     archived: bool,
+    /// Which come first: those that began last, or those that changed last.
     #[arg(long, value_enum, default_value_t = Sort::Updated)]
     sort: Sort,
     /// How many at once (at most 100).
@@ -161,11 +176,23 @@ async fn resolve(store: &dyn Store, text: &str) -> Result<SessionId, Failure> {
     store.resolve(text).await.map_err(Failure::not_started)
 }
 
+/// Returns a directory as sessions record theirs: absolute, without links and dots. One that is
+/// gone can still have been worked in.
+fn worked_in(directory: &Path) -> Result<PathBuf, Failure> {
+    match fs::canonicalize(directory) {
+        Ok(real) => Ok(real),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Ok(here()?.join(directory).components().collect())
+        }
+        Err(error) => Err(Failure::usage(format!(
+            "--cwd {}: {error}",
+            directory.display()
+        ))),
+    }
+}
+
 async fn list(store: &dyn Store, arguments: ListArguments) -> Outcome {
-    let cwd = arguments
-        .cwd
-        .map(|path| env::current_dir().map(|here| here.join(path)))
-        .transpose()?;
+    let cwd = arguments.cwd.as_deref().map(worked_in).transpose()?;
     let page = store
         .list(&ListQuery {
             cwd,

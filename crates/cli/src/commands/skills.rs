@@ -1,6 +1,5 @@
 //! `troupe skills`: instructions for certain kinds of work.
 
-use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -12,7 +11,7 @@ use troupe_protocol::event::{SkillError, SkillScope};
 use crate::arguments::{Layers, Overrides};
 use crate::commands::{print, tell};
 use crate::failure::{Exit, Failure, Outcome};
-use crate::home::Home;
+use crate::home::{Home, here};
 use crate::layers::ConfigSource;
 use crate::settings::Settings;
 
@@ -69,7 +68,7 @@ pub fn run(arguments: SkillsArguments, overrides: Overrides, layers: Layers) -> 
         layers,
         flags: Vec::new(),
     };
-    let cwd = env::current_dir().map_err(Failure::not_started)?;
+    let cwd = here()?;
     let settings = Settings::read(&source.load(&cwd)?.config)?;
     let markers = &settings.conversation.project_root_markers;
     let skills = Skills::new(source.home.skill_places());

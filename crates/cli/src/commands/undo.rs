@@ -1,6 +1,5 @@
 //! `troupe undo`: files as they were before a session's last turns.
 
-use std::env;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -14,7 +13,7 @@ use crate::commands::one_op::ask;
 use crate::commands::{block_on, print, tell};
 use crate::exec::target::{last, resolve};
 use crate::failure::{Exit, Failure, Outcome};
-use crate::home::Home;
+use crate::home::{Home, here};
 use crate::layers::ConfigSource;
 use crate::wiring::Wiring;
 
@@ -56,7 +55,7 @@ pub struct UndoArguments {
 }
 
 pub fn run(arguments: UndoArguments, overrides: Overrides, layers: Layers) -> Outcome {
-    let cwd = env::current_dir().map_err(Failure::not_started)?;
+    let cwd = here()?;
     let source = ConfigSource {
         home: Home::find()?,
         overrides,

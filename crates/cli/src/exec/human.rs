@@ -22,6 +22,7 @@ use crate::exec::event_kinds::{is_beside_the_task, is_older_name};
 use crate::exec::roster::Roster;
 use crate::limits::{SHOWN_DIFF_LINES_MAX, SHOWN_LINE_CHARS_MAX, SHOWN_OUTPUT_LINES_MAX};
 use crate::style::Style;
+use crate::terminal;
 
 /// What must be remembered between events.
 #[derive(Debug)]
@@ -219,6 +220,10 @@ impl Human {
                 let path = self.relative(&item.path);
                 format!("{} {} ({path})\n", self.style.cyan("skill"), item.name)
             }
+            // Why it failed is told by an error, or somebody stopped it.
+            TurnItem::ContextCompaction(item) if item.status != WorkStatus::Completed => {
+                return String::new();
+            }
             TurnItem::ContextCompaction(_) => {
                 format!("{}\n", self.style.dim("the conversation was summarised"))
             }
@@ -362,13 +367,16 @@ impl Human {
 
     fn said(&self, held: &Held) -> String {
         let message = held.message.as_deref().map(|text| self.message(text));
-        let plan = held.plan.as_deref();
+        let plan = held.plan.as_deref().map(terminal::harmless);
         let plan = plan.map(|text| format!("{}\n{}\n", self.style.cyan("plan"), text.trim_end()));
         message.unwrap_or_default() + &plan.unwrap_or_default()
     }
 
     fn message(&self, text: &str) -> String {
-        format!("{}\n", self.style.bold(text.trim_end()))
+        format!(
+            "{}\n",
+            self.style.bold(&terminal::harmless(text.trim_end()))
+        )
     }
 
     fn aborted(&self, aborted: &TurnAborted) -> String {
@@ -445,14 +453,7 @@ fn compact(arguments: &serde_json::Value) -> String {
 
 /// Shortens a line, and removes what would move the terminal's cursor.
 fn cut(line: &str) -> String {
-    let clean = |letter: char| {
-        if letter.is_control() && letter != '\t' {
-            '\u{fffd}'
-        } else {
-            letter
-        }
-    };
-    let mut letters = line.chars().map(clean);
+    let mut letters = line.chars().map(terminal::shown);
     let mut shown: String = letters.by_ref().take(SHOWN_LINE_CHARS_MAX).collect();
     if letters.next().is_some() {
         shown.push('…');

@@ -127,6 +127,38 @@ fn a_bad_value_and_bad_toml_are_errors() {
 }
 
 #[test]
+fn a_file_that_cannot_be_read_is_told_once() {
+    let machine = Machine::bare();
+    std::fs::create_dir_all(machine.path("home/config.toml")).unwrap();
+    let run = machine.run(&["config"]).failed_with(2);
+    expect![[r#"
+        troupe: cannot read DIR/home/config.toml: Is a directory (os error 21)
+    "#]]
+    .assert_eq(&machine.shown(&run.stderr));
+}
+
+#[test]
+fn directories_that_are_gone_are_named() {
+    let machine = Machine::bare();
+    let run = machine.troupe(&["demo"]).env("TMPDIR", "/no/such").output();
+    let run = crate::machine::Run::of(&run.unwrap());
+    assert!(run.stderr.contains("/no/such"), "{}", run.stderr);
+
+    let mut sh = std::process::Command::new("sh");
+    let config = machine.troupe(&["config"]);
+    let script = "mkdir gone && cd gone && rmdir ../gone && exec \"$0\" config";
+    let output = sh
+        .args(["-c", script])
+        .arg(config.get_program())
+        .env("TROUPE_HOME", machine.path("home"))
+        .current_dir(machine.path("project"))
+        .output()
+        .unwrap();
+    let run = crate::machine::Run::of(&output).failed_with(3);
+    assert!(run.stderr.contains("working directory"), "{}", run.stderr);
+}
+
+#[test]
 fn a_project_counts_once_it_is_trusted() {
     let machine = Machine::bare();
     machine.write("project/.troupe/config.toml", "model = 'theirs'\n");

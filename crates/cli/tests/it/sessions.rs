@@ -153,3 +153,107 @@ fn a_session_is_named_and_noted() {
     let listed = machine.run(&["sessions", "list"]).succeeded();
     assert!(listed.stdout.contains("fruit\n"), "{}", listed.stdout);
 }
+
+#[test]
+fn a_bookmark_of_another_session_is_refused() {
+    let machine = Machine::playing(&TWO_ANSWERS.replace(
+        "[[scene.turn]]\nsteps = [{ say = \"Pears",
+        "[[scene.turn]]\nresponse_id = \"resp_pears\"\nsteps = [{ say = \"Pears",
+    ));
+    let id = |prompt| {
+        let run = machine.run(&["exec", "--json", prompt]).succeeded();
+        run.thread_id()
+    };
+    let (apples, pears) = (id("apples"), id("pears"));
+    let run = machine
+        .run(&["fork", &apples, "--at", "resp_pears", "x"])
+        .failed_with(3);
+    assert_eq!(
+        run.stderr,
+        format!(
+            "troupe: bookmark resp_pears belongs to session {pears}, not to {apples}; name that \
+             session\n"
+        )
+    );
+}
+
+#[test]
+fn a_fork_leaves_the_name_to_the_session_it_comes_from() {
+    let (machine, apples, pears) = machine();
+    machine
+        .run(&["sessions", "name", &apples, "fruit"])
+        .succeeded();
+    // The screenplay is over for it, which does not matter here.
+    machine.run(&["fork", "fruit", "more"]);
+    let shown = machine.run(&["sessions", "show", "fruit"]).succeeded();
+    assert!(shown.stdout.contains(&apples), "{}", shown.stdout);
+
+    machine
+        .run(&["sessions", "name", &pears, "fruit"])
+        .succeeded();
+    let run = machine.run(&["sessions", "show", "fruit"]).failed_with(3);
+    let told = "several sessions are named \"fruit\"; say which by its id: ";
+    assert!(run.stderr.contains(told), "{}", run.stderr);
+}
+
+#[test]
+fn a_directory_is_the_same_however_it_is_written() {
+    let (machine, apples, pears) = machine();
+    std::os::unix::fs::symlink(machine.path("project"), machine.path("link")).unwrap();
+    let link = machine.path("link");
+    for cwd in [".", "../project/", link.to_str().unwrap()] {
+        let found = listed(&machine, &["--cwd", cwd]);
+        assert_eq!(found, [pears.as_str(), apples.as_str()], "{cwd}");
+        machine
+            .run(&["sessions", "search", "Apples", "--cwd", cwd])
+            .succeeded();
+    }
+    assert_eq!(listed(&machine, &["--cwd", "/"]), [""; 0]);
+}
+
+#[test]
+fn what_was_said_cannot_act_on_the_terminal() {
+    let machine = Machine::playing(TWO_ANSWERS);
+    let prompt = "apples \u{1b}]0;mine\u{7}\r";
+    let id = machine
+        .run(&["exec", "--json", prompt])
+        .succeeded()
+        .thread_id();
+    for line in [&["list"][..], &["show", &id], &["search", "apples"]] {
+        let run = machine.run(&[&["sessions"], line].concat()).succeeded();
+        assert!(run.stdout.contains("]0;mine"), "{}", run.stdout);
+        let acts = |letter: char| letter.is_control() && letter != '\n';
+        assert!(!run.stdout.contains(acts), "{:?}", run.stdout);
+    }
+}
+
+#[test]
+fn a_session_without_its_first_line_is_shown_and_goes_on() {
+    let machine = Machine::playing(&TWO_ANSWERS.replace(
+        "[{ say = \"Apples it is.\" }]",
+        "[{ say = \"Apples it is.\" }]\n[[scene.turn]]\nsteps = [{ say = \"More apples.\" }]",
+    ));
+    let run = machine.run(&["exec", "--json", "apples"]).succeeded();
+    let id = run.thread_id();
+    let found = machine.run(&["sessions", "list", "--json"]).succeeded();
+    let path = found.lines()[0]["path"].as_str().unwrap().to_owned();
+    let path = machine.path("home").join(path);
+    let log = std::fs::read_to_string(&path).unwrap();
+    let (_, rest) = log.split_once('\n').unwrap();
+    std::fs::write(&path, format!("damaged\n{rest}")).unwrap();
+
+    let shown = machine.run(&["sessions", "show", &id]).succeeded();
+    for words in ["line 1 (byte 0) is left out", "Apples it is."] {
+        assert!(shown.stdout.contains(words), "{}", shown.stdout);
+    }
+    let exported = machine.run(&["sessions", "export", &id]).succeeded();
+    assert!(exported.stdout.starts_with("damaged\n"));
+    let run = machine.run(&["exec", "resume", &id, "more"]).succeeded();
+    assert_eq!(run.stdout, "More apples.\n");
+    assert!(run.stderr.contains("line 1 (byte 0)"), "{}", run.stderr);
+
+    std::fs::write(&path, "damaged\n").unwrap();
+    let run = machine.run(&["exec", "resume", &id, "more"]).failed_with(3);
+    let told = "does not begin with a readable session_meta line";
+    assert!(run.stderr.contains(told), "{}", run.stderr);
+}

@@ -79,7 +79,7 @@ fn copy(live: LiveHistory, turns: Option<u32>) -> Vec<RolloutRecord> {
         Some(turns) => last_turns(records, turns),
     };
     copied.retain(belongs_to_fork);
-    copied.iter_mut().for_each(uncount);
+    copied.iter_mut().for_each(leave_behind);
     copied.extend(end_of_task(whole));
     copied
 }
@@ -126,6 +126,11 @@ async fn read_fork_point(store: &dyn Store, point: &ForkPoint) -> Result<LiveHis
         return store.read_live(point.session_id).await;
     };
     match store.find_bookmark(response_id).await? {
+        Some(bookmark) if bookmark.session != point.session_id => Err(Error::BookmarkElsewhere {
+            response_id: response_id.clone(),
+            asked: point.session_id,
+            found: bookmark.session,
+        }),
         Some(bookmark) => {
             store
                 .read_live_at(bookmark.session, bookmark.position)
@@ -153,8 +158,8 @@ fn end_of_task(source: Folded) -> Option<RolloutRecord> {
     }))
 }
 
-/// Bookmarks and token counts stay with the session that made them: the former are found
-/// there, the latter must not be counted twice.
+/// Bookmarks, token counts and the name stay with the session that has them: the first are
+/// found there, the second must not be counted twice, and by the third one session is called.
 fn belongs_to_fork(record: &RolloutRecord) -> bool {
     match record {
         RolloutRecord::EventMsg(event) => !matches!(
@@ -163,6 +168,7 @@ fn belongs_to_fork(record: &RolloutRecord) -> bool {
                 | EventMsg::TokenCount { .. }
                 | EventMsg::SessionConfigured(_)
                 | EventMsg::SubagentLifecycle(_)
+                | EventMsg::ThreadNameUpdated { .. }
         ),
         // Children stay with the session that made them, and so does what it did to files.
         RolloutRecord::SessionMeta(_)
@@ -173,10 +179,11 @@ fn belongs_to_fork(record: &RolloutRecord) -> bool {
     }
 }
 
-/// Takes out the tokens that the source has counted.
-fn uncount(record: &mut RolloutRecord) {
+/// Takes out of a compaction what stays with the source.
+fn leave_behind(record: &mut RolloutRecord) {
     if let RolloutRecord::Compacted(compacted) = record {
         compacted.carried.total_token_usage = TokenUsage::default();
         compacted.carried.has_agents = false;
+        compacted.carried.thread_name = None;
     }
 }

@@ -267,9 +267,11 @@ impl Actor {
 
 fn error_info(error: &Error) -> ErrorInfo {
     match error {
-        Error::NotFound { .. } | Error::NoBookmark { .. } | Error::Ambiguous { .. } => {
-            ErrorInfo::NotFound
-        }
+        Error::NotFound { .. }
+        | Error::NoBookmark { .. }
+        | Error::BookmarkElsewhere { .. }
+        | Error::SameName { .. }
+        | Error::Ambiguous { .. } => ErrorInfo::NotFound,
         _ => ErrorInfo::StorageFailed,
     }
 }

@@ -52,8 +52,8 @@ impl Index {
                 what: name.to_owned(),
             }),
             [id] => Ok(id),
-            [..] => Err(Error::Ambiguous {
-                text: name.to_owned(),
+            [..] => Err(Error::SameName {
+                name: name.to_owned(),
                 candidates,
             }),
         }

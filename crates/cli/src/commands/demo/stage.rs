@@ -24,7 +24,9 @@ impl Stage {
     pub fn build(files: &[ProjectFile]) -> anyhow::Result<Self> {
         let name = format!("troupe-demo-{}", uuid::Uuid::new_v4().simple());
         // The kernel may show the same directory under another name; the sandbox must not.
-        let parent = fs::canonicalize(std::env::temp_dir())?;
+        let parent = std::env::temp_dir();
+        let parent = fs::canonicalize(&parent)
+            .with_context(|| format!("the directory for temporary files, {}", parent.display()))?;
         let directory = parent.join(&name[..20]);
         fs::create_dir(&directory)
             .with_context(|| format!("cannot make {}", directory.display()))?;

@@ -11,6 +11,7 @@ use crate::failure::{Exit, Failure, Outcome};
 
 #[derive(Debug, Args)]
 pub(super) struct DeleteArguments {
+    /// The session: id, its first characters, or name.
     session: String,
     /// Do not ask.
     #[arg(short, long)]

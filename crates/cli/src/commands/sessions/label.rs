@@ -1,15 +1,13 @@
 //! Names and notes of stored sessions.
 
-use std::env;
-
 use troupe_protocol::session::SessionSource;
 use troupe_protocol::{EventMsg, Op, SessionId};
 
 use crate::arguments::{Layers, Overrides};
 use crate::commands::one_op::ask;
 use crate::commands::print;
-use crate::failure::{Exit, Failure, Outcome};
-use crate::home::Home;
+use crate::failure::{Exit, Outcome};
+use crate::home::{Home, here};
 use crate::layers::ConfigSource;
 use crate::wiring::Wiring;
 
@@ -20,7 +18,7 @@ pub async fn set(id: SessionId, op: Op, overrides: Overrides, layers: Layers) ->
         layers,
         flags: Vec::new(),
     };
-    let cwd = env::current_dir().map_err(Failure::not_started)?;
+    let cwd = here()?;
     let wiring = Wiring::new(source, &cwd, SessionSource::Cli)?;
     let is_answer = |msg: &EventMsg| match msg {
         EventMsg::ThreadNameUpdated { thread_name: text }

@@ -1,6 +1,5 @@
 //! `troupe sessions search`: what was said, in any session.
 
-use std::env;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -13,8 +12,10 @@ use troupe_store::search::{Hit, SearchQuery, search};
 use troupe_store::{ArchivedFilter, Store, UnixMillis};
 
 use super::show::local_time;
+use super::worked_in;
 use crate::commands::{print, tell};
 use crate::failure::{Exit, Failure, Outcome};
+use crate::terminal;
 
 #[derive(Debug, Args)]
 #[command(
@@ -47,10 +48,7 @@ pub struct SearchArguments {
 }
 
 pub async fn run(store: &dyn Store, arguments: SearchArguments) -> Outcome {
-    let cwd = arguments
-        .cwd
-        .map(|path| env::current_dir().map(|here| here.join(path)))
-        .transpose()?;
+    let cwd = arguments.cwd.as_deref().map(worked_in).transpose()?;
     let query = SearchQuery {
         text: arguments.text,
         cwd,
@@ -85,7 +83,7 @@ fn row(hit: &Hit) -> String {
         hit.session.id.short(),
         local_time(hit.at),
         hit.speaker.as_str(),
-        hit.snippet
+        terminal::harmless(&hit.snippet)
     )
 }
 

@@ -9,6 +9,8 @@ use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::undo::{ChangedFile, FileFact, FileState};
 use troupe_store::{LiveHistory, SessionSummary, SourceKind, UnixMillis};
 
+use crate::terminal;
+
 /// Characters of a tool's answer that are printed.
 const ANSWER_CHARS_MAX: usize = 2000;
 
@@ -26,13 +28,15 @@ pub fn summary_row(summary: &SessionSummary) -> String {
     } else {
         format!("  ({note})")
     };
-    format!(
-        "{}  {}  {:<4}  {}{note}\n",
+    let row = format!(
+        "{}  {}  {:<4}  {}{}\n",
         summary.id.short(),
         local_time(summary.updated),
         SourceKind::from(&summary.source).as_str(),
-        title.replace('\n', " ")
-    )
+        title.replace('\n', " "),
+        note.replace('\n', " ")
+    );
+    terminal::harmless(&row)
 }
 
 pub fn summary_json(summary: &SessionSummary) -> String {
@@ -83,7 +87,7 @@ pub fn transcript(live: &LiveHistory) -> String {
             _ => {}
         }
     }
-    text
+    terminal::harmless(&text)
 }
 
 /// What a turn changed, as far as it was seen.
