@@ -110,4 +110,7 @@ pub struct Layers {
     /// Leave out the `config.toml` of the home.
     #[arg(long, global = true)]
     pub ignore_user_config: bool,
+    /// Leave out the rules about commands (`rules.toml`), those of projects too.
+    #[arg(long, global = true)]
+    pub ignore_rules: bool,
 }

@@ -19,6 +19,7 @@ pub mod request;
 mod review;
 mod roster;
 pub mod run;
+pub mod shape;
 pub mod signals;
 mod stream;
 pub mod target;

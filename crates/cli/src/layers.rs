@@ -58,6 +58,9 @@ impl ConfigSource {
 
     /// Returns where the rules about commands in `cwd` are written.
     pub fn rules(&self, cwd: &Path, config: &Config) -> RuleSource {
+        if self.layers.ignore_rules {
+            return RuleSource::default();
+        }
         let top = repository_root(cwd).unwrap_or(cwd);
         let mut directories: Vec<&Path> = cwd
             .ancestors()

@@ -3,7 +3,6 @@
 
 mod aim;
 
-use std::env;
 use std::fs;
 use std::io::{self, IsTerminal};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -12,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 use troupe_config::{Flag, KeyPath};
+use troupe_tools::{Picture, Scale};
 
 use crate::arguments::{Layers, Overrides};
 use crate::commands::review::ReviewArguments;
@@ -19,10 +19,10 @@ use crate::commands::{block_on, tell};
 use crate::exec::children::Children;
 use crate::exec::prompt::{self, Stdin};
 use crate::exec::request::{Cassette, Output, Request, ReviewForm, Task};
+use crate::exec::shape::Shape;
 use crate::failure::{Failure, Outcome};
-use crate::home::{Home, repository_root};
+use crate::home::{Home, here, repository_root};
 use crate::layers::ConfigSource;
-use crate::limits::OUTPUT_SCHEMA_BYTES_MAX;
 use crate::style::{ColorChoice, Style};
 use aim::{Aim, Prompt, aim};
 
@@ -201,6 +201,12 @@ pub struct ExecOptions {
     /// The model to ask.
     #[arg(short, long, global = true, value_name = "NAME")]
     model: Option<String>,
+    /// Ask a model on this machine: a gpt-oss of ollama, if nothing else is named.
+    #[arg(long, global = true)]
+    oss: bool,
+    /// Which server on this machine is asked (implies --oss).
+    #[arg(long, global = true, value_enum, value_name = "NAME")]
+    local_provider: Option<LocalProvider>,
     /// What commands may do.
     #[arg(short, long, global = true, value_enum, value_name = "MODE")]
     sandbox: Option<Sandbox>,
@@ -267,6 +273,34 @@ enum Sandbox {
     DangerFullAccess,
 }
 
+/// The built-in providers that need no key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum LocalProvider {
+    Ollama,
+    #[value(name = "llamacpp")]
+    LlamaCpp,
+    Vllm,
+}
+
+impl LocalProvider {
+    fn id(self) -> &'static str {
+        match self {
+            Self::Ollama => "ollama",
+            Self::LlamaCpp => "llamacpp",
+            Self::Vllm => "vllm",
+        }
+    }
+
+    /// As the server calls it.
+    fn default_model(self) -> &'static str {
+        match self {
+            Self::Ollama => "gpt-oss:20b",
+            Self::LlamaCpp => "gpt-oss-20b",
+            Self::Vllm => "openai/gpt-oss-20b",
+        }
+    }
+}
+
 impl Sandbox {
     fn key_value(self) -> &'static str {
         match self {
@@ -307,15 +341,15 @@ fn request(
             cwd.display()
         )));
     }
-    let output_schema = options
+    let shape = options
         .output_schema
         .as_deref()
-        .map(read_schema)
+        .map(Shape::read)
         .transpose()?;
     let images: Vec<PathBuf> = repeated
         .images
         .iter()
-        .map(|path| existing(path))
+        .map(|path| picture(path))
         .collect::<Result<_, _>>()?;
     let add_dirs = repeated
         .add_dirs
@@ -338,7 +372,7 @@ fn request(
         continues,
         recovery: prompt.recovery(),
         // Last, because it may wait for somebody to type.
-        task: task(prompt, images, output_schema, &options)?,
+        task: task(prompt, images, shape, &options)?,
         output: if options.json && !is_review {
             Output::Jsonl
         } else {
@@ -359,7 +393,7 @@ fn request(
 fn task(
     prompt: Prompt,
     images: Vec<PathBuf>,
-    output_schema: Option<serde_json::Value>,
+    shape: Option<Shape>,
     options: &ExecOptions,
 ) -> Result<Task, Failure> {
     let text = match prompt {
@@ -380,7 +414,7 @@ fn task(
     Ok(Task::Prompt {
         text,
         images,
-        output_schema,
+        shape,
     })
 }
 
@@ -391,6 +425,12 @@ fn flags(options: &ExecOptions) -> Vec<Flag> {
         value: value.to_owned(),
     };
     let mut flags = Vec::new();
+    let local = options.local_provider;
+    if let Some(local) = local.or(options.oss.then_some(LocalProvider::Ollama)) {
+        flags.push(flag("--oss", "model_provider", local.id()));
+        // What is configured is most likely the name of a model elsewhere.
+        flags.push(flag("--oss", "model", local.default_model()));
+    }
     if let Some(model) = &options.model {
         flags.push(flag("--model", "model", model));
     }
@@ -417,7 +457,7 @@ fn flags(options: &ExecOptions) -> Vec<Flag> {
 fn working_directory(chosen: Option<&Path>) -> Result<PathBuf, Failure> {
     let directory = match chosen {
         Some(path) => existing(path)?,
-        None => env::current_dir().map_err(Failure::not_started)?,
+        None => here()?,
     };
     if !directory.is_dir() {
         return Err(Failure::usage(format!(
@@ -431,6 +471,15 @@ fn working_directory(chosen: Option<&Path>) -> Result<PathBuf, Failure> {
 /// Returns the absolute path of something that must exist.
 fn existing(path: &Path) -> Result<PathBuf, Failure> {
     fs::canonicalize(path).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
+}
+
+/// Returns the absolute path of a picture that a model can be shown.
+fn picture(path: &Path) -> Result<PathBuf, Failure> {
+    let path = existing(path)?;
+    match Picture::read(&path, Scale::Fitting) {
+        Ok(_) => Ok(path),
+        Err(why) => Err(Failure::usage(format!("--image: {why}"))),
+    }
 }
 
 /// Finds out whether the answer can be kept before anybody pays for it. Nothing is left
@@ -447,26 +496,6 @@ fn check_writable(path: &Path) -> Result<(), Failure> {
         Err(_) => open(true).and_then(|_| fs::remove_file(path)),
     };
     tried.map_err(|error| Failure::usage(format!("-o {}: {error}", path.display())))
-}
-
-fn read_schema(path: &Path) -> Result<serde_json::Value, Failure> {
-    let refused =
-        |why: String| Failure::usage(format!("--output-schema {}: {why}", path.display()));
-    let size = fs::metadata(path)
-        .map_err(|error| refused(error.to_string()))?
-        .len();
-    if size > OUTPUT_SCHEMA_BYTES_MAX {
-        return Err(refused(format!(
-            "larger than {OUTPUT_SCHEMA_BYTES_MAX} bytes"
-        )));
-    }
-    let bytes = fs::read(path).map_err(|error| refused(error.to_string()))?;
-    let schema: serde_json::Value =
-        serde_json::from_slice(&bytes).map_err(|error| refused(error.to_string()))?;
-    if !schema.is_object() {
-        return Err(refused("a JSON Schema is a JSON object".to_owned()));
-    }
-    Ok(schema)
 }
 
 pub(super) fn read_prompt(argument: Option<&str>) -> Result<String, Failure> {

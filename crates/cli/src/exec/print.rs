@@ -1,7 +1,8 @@
 //! Writes what the projections say. Standard output and error may be slow or gone, and
 //! neither may hold up the session for longer than its reader does.
 
-use std::io;
+use std::borrow::Cow;
+use std::io::{self, IsTerminal as _};
 
 use tokio::io::{Stderr, Stdout};
 use troupe_engine::Clock;
@@ -11,6 +12,7 @@ use crate::exec::human::Human;
 use crate::exec::jsonl::Jsonl;
 use crate::exec::request::Output;
 use crate::exec::stream::write;
+use crate::terminal;
 
 #[derive(Debug)]
 pub struct Printer {
@@ -18,7 +20,11 @@ pub struct Printer {
     stdout: Stdout,
     stderr: Stderr,
     buffer: Vec<u8>,
+    /// What went wrong with standard output, the only place where results go.
     failure: Option<io::Error>,
+    /// Nobody reads how the run goes on. The run goes on all the same: what it comes to is
+    /// read elsewhere.
+    is_unwatched: bool,
     /// Whoever read the lines has given the run up.
     is_given_up: bool,
 }
@@ -40,6 +46,7 @@ impl Printer {
             stderr: tokio::io::stderr(),
             buffer: Vec::new(),
             failure: None,
+            is_unwatched: false,
             is_given_up: false,
         }
     }
@@ -68,20 +75,21 @@ impl Printer {
         self.is_given_up = matches!(self.projection, Projection::Jsonl(_));
     }
 
-    /// Tells whether the reader is gone.
+    /// Tells whether the reader of results is gone.
     pub fn is_broken(&self) -> bool {
         self.failure.is_some()
     }
 
     /// Tells a person something that no event says.
     pub async fn tell_people(&mut self, text: &str) {
-        if self.is_broken() {
-            return;
+        if let Projection::Human(_) = self.projection {
+            self.write_progress(&format!("{text}\n")).await;
         }
-        if let Projection::Human(_) = self.projection
-            && let Err(error) = write(&mut self.stderr, format!("{text}\n").as_bytes()).await
-        {
-            self.failure = Some(error);
+    }
+
+    async fn write_progress(&mut self, text: &str) {
+        if !self.is_unwatched {
+            self.is_unwatched = write(&mut self.stderr, text.as_bytes()).await.is_err();
         }
     }
 
@@ -97,7 +105,7 @@ impl Printer {
         let Some(message) = human.take_final_message() else {
             return Ok(());
         };
-        let message = format!("{}\n", message.trim_end());
+        let message = format!("{}\n", shown(message.trim_end()));
         write(&mut self.stdout, message.as_bytes()).await
     }
 
@@ -113,8 +121,19 @@ impl Printer {
             }
             Projection::Human(human) => {
                 let text = human.project(event);
-                write(&mut self.stderr, text.as_bytes()).await
+                self.write_progress(&text).await;
+                Ok(())
             }
         }
+    }
+}
+
+/// Returns a message as it is written: to a file or a program as it is, to a terminal without
+/// what would act on it.
+fn shown(message: &str) -> Cow<'_, str> {
+    if io::stdout().is_terminal() {
+        Cow::Owned(terminal::harmless(message))
+    } else {
+        Cow::Borrowed(message)
     }
 }

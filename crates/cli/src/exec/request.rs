@@ -7,6 +7,7 @@ use troupe_protocol::ResponseId;
 use troupe_protocol::op::ReviewTarget;
 
 use crate::exec::children::Children;
+use crate::exec::shape::Shape;
 use crate::layers::ConfigSource;
 use crate::style::Style;
 
@@ -56,7 +57,7 @@ pub enum Task {
     Prompt {
         text: String,
         images: Vec<PathBuf>,
-        output_schema: Option<serde_json::Value>,
+        shape: Option<Shape>,
     },
     /// Only what the agents of a resumed session have left to do.
     GoOn,
@@ -71,7 +72,7 @@ impl Task {
         Self::Prompt {
             text: text.into(),
             images: Vec::new(),
-            output_schema: None,
+            shape: None,
         }
     }
 }

@@ -17,6 +17,7 @@ use troupe_model::ConnectError;
 use troupe_protocol::event::AbortReason;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::op::{ConfigureSession, ReviewRequest};
+use troupe_protocol::policy::SandboxMode;
 use troupe_protocol::session::{SessionSource, TurnOverrides};
 use troupe_protocol::usage::TokenUsage;
 use troupe_protocol::{Event, EventMsg, Op, Submission, SubmissionId};
@@ -31,6 +32,7 @@ use crate::exec::print::Printer;
 use crate::exec::report::{Report, Stopping, TaskEnd};
 use crate::exec::request::{Request, ReviewForm, Task};
 use crate::exec::roster::Roster;
+use crate::exec::shape::Shape;
 use crate::exec::signals::{StopRequest, StopRequests};
 use crate::exec::target::configure_session;
 use crate::failure::{Exit, Failure, Outcome};
@@ -69,11 +71,16 @@ pub async fn run(request: Request) -> Outcome {
     let goes_on = matches!(task, Task::GoOn);
     let home = source.home.clone();
     let wiring = Wiring::new(source, &cwd, SessionSource::Exec)?
-        .with_add_dirs(add_dirs)
+        .with_add_dirs(add_dirs.clone())
         .with_cassette(cassette);
     let configure = configure_session(&wiring, &cwd, continues, ephemeral).await?;
     if let Err(trouble) = wiring.check_model(&configure) {
         return Err(no_model(trouble));
+    }
+    if !add_dirs.is_empty() && wiring.here().settings.rights.sandbox_mode == SandboxMode::ReadOnly {
+        tell(
+            "warning: --add-dir does nothing where commands may not write; add -s workspace-write",
+        );
     }
     let approvals = wiring.here().settings.rights.headless_approvals;
 
@@ -93,6 +100,8 @@ pub async fn run(request: Request) -> Outcome {
         roster: Roster::default(),
         task: SubmissionId(uuid::Uuid::new_v4().to_string()),
         review: None,
+        shape: None,
+        misfit: None,
         turn: None,
         end: None,
         was_cut_off: false,
@@ -106,8 +115,8 @@ pub async fn run(request: Request) -> Outcome {
         return Ok(Exit::Killed);
     }
     let ended = run.close(&mut stop).await?;
-    ended.printed?;
     if goes_on && !ended.has_worked && ended.stopping == Stopping::No {
+        ended.printed?;
         tell("nobody was interrupted and nothing waits: there is nothing to go on with");
         return Ok(Exit::Success);
     }
@@ -117,7 +126,10 @@ pub async fn run(request: Request) -> Outcome {
         last_message_file,
         children_must_succeed,
     };
-    report.exit(ended.end, ended.stopping, &ended.roster)
+    let exit = report.exit(ended.end, ended.stopping, &ended.roster)?;
+    // The file is written even where standard output is not.
+    ended.printed?;
+    Ok(exit)
 }
 
 /// A session with what it is here for.
@@ -134,6 +146,10 @@ struct Run {
     task: SubmissionId,
     /// Set if it is a review, which has no turn of its own.
     review: Option<ReviewForm>,
+    /// What the answer was asked to look like.
+    shape: Option<Shape>,
+    /// How it differs from that.
+    misfit: Option<String>,
     /// The turn that the session is in.
     turn: Option<SubmissionId>,
     /// How the session's last task ended, once ours has.
@@ -198,8 +214,10 @@ impl Run {
             Task::Prompt {
                 text,
                 images,
-                output_schema,
+                shape,
             } => {
+                let output_schema = shape.as_ref().map(Shape::asked);
+                self.shape = shape;
                 let images = images
                     .into_iter()
                     .map(|path| UserInput::LocalImage { path, detail: None });
@@ -254,6 +272,7 @@ impl Run {
                     }
                 }
                 () = later(&mut rest) => {
+                    self.tell_misfit().await;
                     self.tell_total().await;
                     return Ok(Followed::ToTheEnd);
                 }
@@ -273,6 +292,7 @@ impl Run {
 
     /// Shows an event and keeps the score.
     async fn take(&mut self, event: &Event) {
+        self.look_at_shape(event).await;
         self.printer.show(event).await;
         match &event.msg {
             EventMsg::SubagentLifecycle(change) => {
@@ -338,6 +358,35 @@ impl Run {
             }
         }
         Box::pin(async move { agents.quiet().await })
+    }
+
+    /// Warns of an answer that has another shape than was asked for: programs within the turn,
+    /// people when nothing follows any more.
+    async fn look_at_shape(&mut self, event: &Event) {
+        let EventMsg::TurnComplete(complete) = &event.msg else {
+            return;
+        };
+        let shape = self
+            .shape
+            .as_ref()
+            .filter(|_| complete.turn_id == self.task);
+        let answer = complete.last_agent_message.as_deref();
+        self.misfit = shape.and_then(|shape| shape.misfit(answer));
+        if let Some(message) = self.misfit.clone() {
+            let warning = Event {
+                msg: EventMsg::Warning { message },
+                ..event.clone()
+            };
+            self.printer.show_to_programs(&warning).await;
+        }
+    }
+
+    async fn tell_misfit(&mut self) {
+        if let Some(misfit) = self.misfit.take() {
+            self.printer
+                .tell_people(&format!("warning: {misfit}"))
+                .await;
+        }
     }
 
     /// Says what the whole tree used; the sessions tell of their own.

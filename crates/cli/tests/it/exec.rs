@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::machine::Machine;
+use crate::machine::{Machine, Run};
 
 const GREETING: &str = r#"
 [[scene]]
@@ -136,6 +136,60 @@ fn the_last_message_goes_to_a_file() {
     assert_eq!(std::fs::read_to_string(path).unwrap(), "Hello there.");
 }
 
+/// Only who reads the answer counts, and the file has a reader of its own.
+#[test]
+fn a_reader_of_the_progress_that_goes_away_costs_no_answer() {
+    let machine = Machine::playing(GREETING);
+    let full = || std::fs::OpenOptions::new().write(true).open("/dev/full");
+    let file = machine.path("answer.txt");
+    let line = ["exec", "-o", file.to_str().unwrap(), "hi"];
+    let output = machine
+        .troupe(&line)
+        .stderr(full().unwrap())
+        .output()
+        .unwrap();
+    assert_eq!(Run::of(&output).succeeded().stdout, "Hello there.\n");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "Hello there.");
+
+    std::fs::remove_file(&file).unwrap();
+    let output = machine.troupe(&line).stdout(full().unwrap()).output();
+    Run::of(&output.unwrap()).failed_with(1);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "Hello there.");
+}
+
+#[test]
+fn a_file_that_is_no_picture_is_refused_before_the_session() {
+    let machine = Machine::playing(GREETING);
+    let notes = machine.write("notes.txt", "not a picture");
+    let run = machine
+        .run(&["exec", "-i", notes.to_str().unwrap(), "hi"])
+        .failed_with(2);
+    let told = machine.shown(&run.stderr);
+    assert!(
+        told.contains("--image: DIR/notes.txt is not a PNG"),
+        "{told}"
+    );
+    assert!(!machine.path("home/sessions").exists());
+}
+
+#[test]
+fn directories_that_cannot_be_written_are_told() {
+    let machine = Machine::playing(GREETING);
+    let line = ["exec", "--add-dir", ".", "-s"];
+    let run = machine
+        .run(&[&line[..], &["read-only", "hi"]].concat())
+        .succeeded();
+    assert!(
+        run.stderr.contains("--add-dir does nothing"),
+        "{}",
+        run.stderr
+    );
+    let run = machine
+        .run(&[&line[..], &["workspace-write", "hi"]].concat())
+        .succeeded();
+    assert!(!run.stderr.contains("--add-dir"), "{}", run.stderr);
+}
+
 #[test]
 fn a_file_that_cannot_be_written_is_refused_before_the_task() {
     let machine = Machine::playing(GREETING);
@@ -156,6 +210,11 @@ fn an_output_schema_reaches_the_model_and_a_bad_one_is_refused() {
     machine
         .run(&["exec", "--output-schema", good.to_str().unwrap(), "hi"])
         .succeeded();
+    let unusable = machine.write("unusable.json", r#"{"type": "objekt"}"#);
+    let run = machine
+        .run(&["exec", "--output-schema", unusable.to_str().unwrap(), "hi"])
+        .failed_with(2);
+    assert!(run.stderr.contains("objekt"), "{}", run.stderr);
     let bad = machine.write("bad.json", "[1]");
     let run = machine
         .run(&["exec", "--output-schema", bad.to_str().unwrap(), "hi"])
@@ -165,6 +224,26 @@ fn an_output_schema_reaches_the_model_and_a_bad_one_is_refused() {
         "{}",
         run.stderr
     );
+}
+
+#[test]
+fn an_answer_of_another_shape_is_warned_of() {
+    let machine = Machine::playing(GREETING);
+    let schema = machine.write("schema.json", r#"{"type": "object"}"#);
+    let line = ["exec", "--output-schema", schema.to_str().unwrap(), "hi"];
+    let told = "the answer does not follow the output schema: it is not JSON";
+    let run = machine.run(&line).succeeded();
+    assert_eq!(run.stdout, "Hello there.\n");
+    assert!(run.stderr.contains(told), "{}", run.stderr);
+
+    let run = machine.run(&[&line[..], &["--json"]].concat()).succeeded();
+    let kinds = run.kinds();
+    let [.., warning, end] = &kinds[..] else {
+        panic!("{kinds:?}");
+    };
+    assert_eq!(warning, "item.completed error");
+    assert_eq!(end, "turn.completed");
+    assert!(run.stdout.contains(told), "{}", run.stdout);
 }
 
 #[test]
@@ -219,14 +298,13 @@ fn a_failing_model_is_told_and_exits_with_1() {
 #[test]
 fn a_prompt_that_is_refused_ends_the_run() {
     let machine = Machine::playing(GREETING);
-    let picture = machine.path("picture.png");
-    std::fs::write(&picture, "not a picture").unwrap();
-    let run = machine.run(&["exec", "--json", "-i", picture.to_str().unwrap(), "hi"]);
+    let too_long = vec![b'a'; 1_048_577];
+    let run = machine.run_with_stdin(&["exec", "--json"], &too_long);
     assert_eq!(run.code, Some(1), "{run:?}");
     let last = run.lines().pop().unwrap();
     assert_eq!(last["type"], "error", "{last}");
     assert!(
-        last["message"].as_str().unwrap().contains("picture.png"),
+        last["message"].as_str().unwrap().contains("1048577"),
         "{last}"
     );
 }

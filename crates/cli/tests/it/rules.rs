@@ -170,3 +170,11 @@ steps = [{ say = "ok" }]
     assert!(said.contains("declined"), "{said}");
     assert!(!machine.path("project/made").exists());
 }
+
+#[test]
+fn rules_can_be_left_out_of_a_run() {
+    let machine = Machine::bare();
+    machine.write("home/rules.toml", PUSHING);
+    let run = machine.run(&["rules", "--ignore-rules"]).succeeded();
+    assert_eq!(run.stdout, "no rules; `troupe rules add` makes one\n");
+}

@@ -233,3 +233,29 @@ fn options_work_after_resume_and_under_their_older_names() {
 fn the_command_line_is_well_formed() {
     <Cli as clap::CommandFactory>::command().debug_assert();
 }
+
+#[test]
+fn a_model_on_this_machine_needs_one_word() {
+    let flags = |line: &[&str]| -> Vec<(String, String)> {
+        let (arguments, _) = parse(line);
+        let flags = super::flags(&arguments.options).into_iter();
+        flags
+            .map(|flag| (flag.key.to_string(), flag.value))
+            .collect()
+    };
+    let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+    let provider = |id| pair("model_provider", id);
+    assert_eq!(
+        flags(&["exec", "--oss", "x"]),
+        [provider("ollama"), pair("model", "gpt-oss:20b")]
+    );
+    // What comes later wins.
+    assert_eq!(
+        flags(&["exec", "--local-provider", "vllm", "-m", "mine", "x"]),
+        [
+            provider("vllm"),
+            pair("model", "openai/gpt-oss-20b"),
+            pair("model", "mine")
+        ]
+    );
+}
