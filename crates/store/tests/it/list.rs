@@ -256,7 +256,7 @@ async fn a_session_is_found_by_id_prefix_or_name() {
     assert_eq!(resolve(&two.id.short()).await.unwrap(), two.id);
     assert_eq!(resolve("parser").await.unwrap(), one.id);
     let twice = resolve("printer").await.unwrap_err();
-    assert!(matches!(twice, Error::Ambiguous { candidates, .. } if candidates.len() == 2));
+    assert!(matches!(twice, Error::SameName { candidates, .. } if candidates.len() == 2));
     let none = resolve("lexer").await.unwrap_err();
     expect![[r#"no session "lexer" in this home; `troupe sessions list` shows the known ones"#]]
         .assert_eq(&none.to_string());
