@@ -118,7 +118,9 @@ pub(super) async fn read(store: &dyn Store, uri: &str) -> Result<ResourceText, R
 
 fn refused(error: Error) -> ReadError {
     match error {
-        Error::NotFound { .. } | Error::Ambiguous { .. } => ReadError::NotFound(error.to_string()),
+        Error::NotFound { .. } | Error::Ambiguous { .. } | Error::SameName { .. } => {
+            ReadError::NotFound(error.to_string())
+        }
         Error::Position { .. } => ReadError::Invalid(error.to_string()),
         error => ReadError::Failed(error.to_string()),
     }
