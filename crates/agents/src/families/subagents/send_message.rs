@@ -53,7 +53,12 @@ struct Arguments {
 /// What a call asks for, once it makes sense.
 #[derive(Debug, PartialEq, Eq)]
 enum Wish {
-    Send { text: String, urgency: Urgency },
+    Send {
+        text: String,
+        /// Of the prompt alone: the label stands beside it.
+        summary: String,
+        urgency: Urgency,
+    },
     InterruptOnly,
 }
 
@@ -73,8 +78,11 @@ impl SendMessage {
         let to = arguments.agent_id.as_str();
         match wish {
             Wish::InterruptOnly => self.interrupt(to).await.map(|object| answer(object, true)),
-            Wish::Send { text, urgency } => {
-                let summary = one_line(&text, SUMMARY_CHARS_MAX);
+            Wish::Send {
+                text,
+                summary,
+                urgency,
+            } => {
                 let message = AgentMessage {
                     items: vec![UserInput::text(text)],
                     metadata: None,
@@ -127,6 +135,7 @@ fn wish(prompt: Option<String>, label: Option<&str>, interrupt: bool) -> Result<
     let prompt = prompt.filter(|prompt| !prompt.trim().is_empty());
     match (prompt, interrupt) {
         (Some(prompt), _) => Ok(Wish::Send {
+            summary: one_line(&prompt, SUMMARY_CHARS_MAX),
             text: match label {
                 Some(label) => format!("[{label}] {prompt}"),
                 None => prompt,

@@ -313,7 +313,7 @@ async fn nobody_interrupts_the_root_and_nobody_writes_to_himself() {
     assert_eq!(above["session_id"], root);
     assert_eq!(above["agent_id"], 0);
     assert_eq!(above["label"], "found");
-    assert_eq!(above["summary"], "[found] look here");
+    assert_eq!(above["summary"], "look here");
     end(actor).await;
 }
 

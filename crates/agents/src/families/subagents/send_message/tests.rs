@@ -25,15 +25,15 @@ fn check(arguments: Value, expected: Expect) {
 fn a_call_sends_or_interrupts_or_both() {
     check(
         json!({"agent_id": 3, "prompt": "hurry"}),
-        expect![[r#"Send { text: "hurry", urgency: Regular }"#]],
+        expect![[r#"Send { text: "hurry", summary: "hurry", urgency: Regular }"#]],
     );
     check(
         json!({"agent_id": "/root/a", "prompt": "stop that", "interrupt": true}),
-        expect![[r#"Send { text: "stop that", urgency: Interrupt }"#]],
+        expect![[r#"Send { text: "stop that", summary: "stop that", urgency: Interrupt }"#]],
     );
     check(
         json!({"agent_id": 3, "prompt": "use rg", "label": " a \n hint "}),
-        expect![[r#"Send { text: "[a hint] use rg", urgency: Regular }"#]],
+        expect![[r#"Send { text: "[a hint] use rg", summary: "use rg", urgency: Regular }"#]],
     );
     check(
         json!({"agent_id": 3, "interrupt": true}),
