@@ -1,8 +1,16 @@
 //! What an agent recorded, newest last.
+//!
+//! A fork's log begins with lines of the session that it was forked from. They tell what the
+//! model of the fork knows, not what the agent did, so they are left out.
+//!
+//! Pages are cut between moments, never inside of one: who asks for what is older than the
+//! first event of a page gets everything that the page had no room for.
+
+use std::collections::VecDeque;
 
 use serde_json::Value;
-use troupe_protocol::SessionId;
 use troupe_protocol::rollout::RolloutRecord;
+use troupe_protocol::{EventMsg, SessionId};
 use troupe_store::{Position, Store};
 
 use super::Trouble;
@@ -10,9 +18,9 @@ use super::Trouble;
 /// Which of the recorded events are wanted.
 #[derive(Debug, Clone, Default)]
 pub struct LogsQuery {
-    /// The newest ones, at most this many.
+    /// The newest ones, about this many: the newest moment is whole, even if it has more.
     pub limit: usize,
-    /// At most this many bytes of JSON; the newest event is always there.
+    /// About this many bytes of JSON; the newest moment is always there.
     pub bytes_max: Option<usize>,
     /// Not older than this. Inclusive.
     pub since_ms: Option<i64>,
@@ -34,13 +42,18 @@ pub struct LoggedEvent {
     pub event: Value,
 }
 
+/// The events of one millisecond that a page shows. One moment with more is cut, because a
+/// page must end somewhere.
+const MOMENT_EVENTS_MAX: usize = 1000;
+
 pub(super) async fn read(
     store: &dyn Store,
     session: SessionId,
     query: LogsQuery,
 ) -> Result<Logs, Trouble> {
     let mut from = Position::default();
-    let mut kept = std::collections::VecDeque::new();
+    let mut newest = Newest::new(query.limit);
+    let mut is_own = false;
     let mut total_available = 0;
     loop {
         let batch = store
@@ -50,15 +63,16 @@ pub(super) async fn read(
         for line in &batch.lines {
             // A line that cannot be read is reported by whoever resumes the session.
             let Ok(stamped) = line.record() else { continue };
+            let RolloutRecord::EventMsg(event) = stamped.record else {
+                continue;
+            };
+            is_own |= matches!(event.msg, EventMsg::SessionConfigured(_));
             let at = stamped.timestamp.0;
             let wanted = query.since_ms.is_none_or(|since| at >= since)
                 && query.before_ms.is_none_or(|before| at < before);
-            if let (true, RolloutRecord::EventMsg(event)) = (wanted, stamped.record) {
+            if is_own && wanted {
                 total_available += 1;
-                kept.push_back((at, event.msg));
-                if kept.len() > query.limit.max(1) {
-                    kept.pop_front();
-                }
+                newest.push(at, event.msg);
             }
         }
         if batch.at_end || batch.next == from {
@@ -66,36 +80,95 @@ pub(super) async fn read(
         }
         from = batch.next;
     }
-    let mut events: Vec<LoggedEvent> = kept
-        .into_iter()
-        .filter_map(|(timestamp_ms, msg)| {
-            let event = serde_json::to_value(msg).ok()?;
-            Some(LoggedEvent {
-                timestamp_ms,
-                event,
-            })
-        })
-        .collect();
-    if let Some(bytes_max) = query.bytes_max {
-        keep_newest_bytes(&mut events, bytes_max);
-    }
     Ok(Logs {
         session,
-        events,
+        events: newest.page(query.bytes_max),
         total_available,
     })
 }
 
-fn keep_newest_bytes(events: &mut Vec<LoggedEvent>, bytes_max: usize) {
-    let mut bytes = 0;
-    let fitting = events
-        .iter()
-        .rev()
-        .take_while(|event| {
-            bytes += event.event.to_string().len();
-            bytes <= bytes_max
-        })
-        .count();
-    let left_out = events.len() - fitting.max(1).min(events.len());
-    events.drain(..left_out);
+/// The newest moments that are read so far, each with its events.
+#[derive(Debug)]
+struct Newest {
+    limit: usize,
+    moments: VecDeque<Moment>,
+    events: usize,
 }
+
+#[derive(Debug)]
+struct Moment {
+    at: i64,
+    events: VecDeque<EventMsg>,
+}
+
+impl Newest {
+    fn new(limit: usize) -> Self {
+        Self {
+            limit: limit.max(1),
+            moments: VecDeque::new(),
+            events: 0,
+        }
+    }
+
+    fn push(&mut self, at: i64, event: EventMsg) {
+        match self.moments.back_mut() {
+            Some(moment) if moment.at == at => moment.events.push_back(event),
+            Some(_) | None => self.moments.push_back(Moment {
+                at,
+                events: VecDeque::from([event]),
+            }),
+        }
+        self.events += 1;
+        self.trim();
+    }
+
+    /// Lets go of the oldest moments, as long as a newer one is left.
+    fn trim(&mut self) {
+        while self.events > self.limit {
+            if self.moments.len() > 1 {
+                let oldest = self.moments.pop_front();
+                self.events -= oldest.map_or(0, |moment| moment.events.len());
+            } else if self.events > MOMENT_EVENTS_MAX
+                && let Some(moment) = self.moments.front_mut()
+            {
+                moment.events.pop_front();
+                self.events -= 1;
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// Returns the events of the newest moments that fit.
+    fn page(self, bytes_max: Option<usize>) -> Vec<LoggedEvent> {
+        let bytes_max = bytes_max.unwrap_or(usize::MAX);
+        let mut bytes = 0;
+        let mut page: VecDeque<Vec<LoggedEvent>> = VecDeque::new();
+        for moment in self.moments.into_iter().rev() {
+            let events = moment.logged();
+            let sizes = events.iter().map(|event| event.event.to_string().len());
+            bytes += sizes.sum::<usize>();
+            if bytes > bytes_max && !page.is_empty() {
+                break;
+            }
+            page.push_front(events);
+        }
+        page.into_iter().flatten().collect()
+    }
+}
+
+impl Moment {
+    fn logged(self) -> Vec<LoggedEvent> {
+        let events = self.events.into_iter();
+        let events = events.filter_map(|msg| serde_json::to_value(msg).ok());
+        events
+            .map(|event| LoggedEvent {
+                timestamp_ms: self.at,
+                event,
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -31,9 +31,10 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
 struct Arguments {
     /// The agent: its number, or any address.
     agent_id: Address,
-    /// How many events: 5 if left out, at most 200.
+    /// How many events: 5 if left out, at most 200. The events of one moment come together,
+    /// so there may be a few less, and more if the newest moment alone has more.
     limit: Option<usize>,
-    /// How many bytes of events; the newest one is always there. At most 65536.
+    /// How many bytes of events; the newest moment is always there. At most 65536.
     max_bytes: Option<usize>,
     /// Not older than this moment, in Unix milliseconds. Inclusive.
     since_ms: Option<i64>,

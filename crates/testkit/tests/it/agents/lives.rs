@@ -125,17 +125,18 @@ async fn logs_show_what_a_child_did_last_without_touching_it() {
     let cues: [Cue; 4] = [
         ("subagent_spawn", json!({"prompt": "errand"})),
         ("subagent_await", json!({})),
-        ("subagent_logs", json!({"agent_id": 1})),
+        ("subagent_logs", json!({"agent_id": 1, "limit": 12})),
         ("subagent_logs", json!({"agent_id": 9})),
     ];
     let stage = subagents(&children, &cues).await;
     let actor = play(&stage).await;
     let told = answer(&stage, &actor, 2).await;
-    assert_eq!(told["returned"], 5);
-    assert_eq!(told["more_available"], true);
     let events = told["events"].as_array().unwrap();
-    assert_eq!(told["latest_ms"], events[4]["timestamp_ms"]);
-    assert_eq!(told["earliest_ms"], events[0]["timestamp_ms"]);
+    assert_eq!(told["returned"], events.len());
+    assert_eq!(told["more_available"], true);
+    let moments: Vec<&Value> = events.iter().map(|one| &one["timestamp_ms"]).collect();
+    assert_eq!(Some(&&told["earliest_ms"]), moments.first());
+    assert_eq!(Some(&&told["latest_ms"]), moments.last());
     let kinds: Vec<&str> = events
         .iter()
         .map(|one| one["event"]["type"].as_str().unwrap())
@@ -180,6 +181,41 @@ async fn since_is_inclusive_and_before_is_not() {
             .all(|event| event.timestamp_ms < middle)
     );
     assert_eq!(since.events.len() + before.events.len(), moments.len());
+    end(actor).await;
+}
+
+#[tokio::test]
+async fn paging_back_through_logs_misses_nothing() {
+    let stage = subagents(
+        "",
+        &[
+            ("subagent_spawn", json!({"prompt": "work"})),
+            ("subagent_await", json!({})),
+        ],
+    )
+    .await;
+    let actor = play(&stage).await;
+    let desk = actor.agents().user();
+    let query = |limit, before_ms| troupe_agents::desk::LogsQuery {
+        limit,
+        before_ms,
+        ..troupe_agents::desk::LogsQuery::default()
+    };
+    let all = desk.logs("1", query(200, None)).await.unwrap().events;
+    let mut pages = Vec::new();
+    let mut before_ms = None;
+    loop {
+        let page = desk.logs("1", query(2, before_ms)).await.unwrap();
+        let Some(first) = page.events.first() else {
+            break;
+        };
+        before_ms = Some(first.timestamp_ms);
+        pages.splice(0..0, page.events);
+    }
+    let told = |events: Vec<troupe_agents::desk::LoggedEvent>| -> Vec<Value> {
+        events.into_iter().map(|logged| logged.event).collect()
+    };
+    assert_eq!(told(pages), told(all));
     end(actor).await;
 }
 
