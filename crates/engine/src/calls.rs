@@ -5,13 +5,14 @@
 //! order of the calls, whatever order they come in.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use troupe_protocol::approval::{ReviewDecision, UserInputRequest, UserInputResponse};
+use troupe_protocol::event::AbortReason;
 use troupe_protocol::history::ToolOutputBody;
 use troupe_protocol::item::TurnItem;
 use troupe_protocol::mcp::{ElicitationRequest, ElicitationResponse};
@@ -29,7 +30,9 @@ use crate::limits::RUNNING_TOOLS_SHOWN_MAX;
 pub(crate) struct Calls {
     pub response_id: ResponseId,
     pub usage: TokenUsage,
-    pub cancel: CancellationToken,
+    cancel: CancellationToken,
+    /// Why the task ends, once it does.
+    aborted: Arc<OnceLock<AbortReason>>,
     slots: Vec<Slot>,
     waiting: VecDeque<usize>,
     running: Running,
@@ -79,6 +82,13 @@ pub(crate) struct Recordable {
     pub claims: Vec<Claim>,
 }
 
+/// What ends a call early, and says why.
+#[derive(Debug)]
+pub(crate) struct Ending {
+    cancel: CancellationToken,
+    aborted: Arc<OnceLock<AbortReason>>,
+}
+
 /// A call that is to be started now.
 #[derive(Debug)]
 pub(crate) struct Startable {
@@ -103,6 +113,7 @@ impl Calls {
             response_id,
             usage,
             cancel: CancellationToken::new(),
+            aborted: Arc::default(),
             waiting: (0..slots.len()).collect(),
             slots,
             running: Running::Nothing,
@@ -131,6 +142,14 @@ impl Calls {
             call_id,
             input,
         })
+    }
+
+    /// Returns what ends calls early.
+    pub(crate) fn ending(&self) -> Ending {
+        Ending {
+            cancel: self.cancel.clone(),
+            aborted: Arc::clone(&self.aborted),
+        }
     }
 
     pub(crate) fn started(&mut self, index: usize, task: AbortOnDropHandle<()>) {
@@ -190,7 +209,9 @@ impl Calls {
     }
 
     /// Stops what runs and forgets what waits. Questions to people are withdrawn.
-    pub(crate) fn stop(&mut self) -> Vec<(CallId, Word)> {
+    pub(crate) fn stop(&mut self, why: AbortReason) -> Vec<(CallId, Word)> {
+        // A second stop changes nothing: the first one is why the calls end.
+        self.aborted.get_or_init(|| why);
         self.cancel.cancel();
         self.waiting.clear();
         let asks = self.asks.drain();
@@ -390,7 +411,7 @@ pub(crate) fn start(
     registry: Arc<Registry>,
     startable: Startable,
     context: Arc<troupe_tools::CallContext>,
-    cancel: CancellationToken,
+    ending: Ending,
     channel: SessionChannel,
 ) -> AbortOnDropHandle<()> {
     let Startable {
@@ -406,7 +427,8 @@ pub(crate) fn start(
             input,
             context,
             channel: Arc::clone(&channel) as Arc<dyn troupe_tools::Channel>,
-            cancel,
+            cancel: ending.cancel,
+            aborted: ending.aborted,
         };
         let output = registry.call(&name, call).await;
         channel.send(CallSignal::Answered { index, output }).await;

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -13,6 +13,7 @@ use troupe_protocol::approval::{
     ExecApprovalRequest, PatchApprovalRequest, ReviewDecision, UserInputRequest, UserInputResponse,
 };
 use troupe_protocol::command::{OutputStream, PlanStep};
+use troupe_protocol::event::AbortReason;
 use troupe_protocol::id::{CallId, ItemId, SessionId, SubmissionId};
 use troupe_protocol::item::TurnItem;
 use troupe_protocol::mcp::{ElicitationRequest, ElicitationResponse};
@@ -31,6 +32,8 @@ pub struct Call {
     pub channel: Arc<dyn Channel>,
     /// Ends the call early. The tool stops what it started and still answers.
     pub cancel: CancellationToken,
+    /// Why the task ends, if that is why the call is to end.
+    pub aborted: Arc<OnceLock<AbortReason>>,
 }
 
 /// What the model wrote, untouched: it may be anything.

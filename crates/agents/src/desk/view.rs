@@ -7,7 +7,7 @@ use troupe_engine::{Doing, Pulse};
 use troupe_protocol::agent::{AgentOrigin, AgentStatus};
 use troupe_protocol::result::TaskResult;
 use troupe_protocol::spawn::SpawnSpec;
-use troupe_protocol::tree::{AgentMessage, MessageId};
+use troupe_protocol::tree::{AgentMessage, MessageId, OnParentInterrupt};
 use troupe_protocol::usage::TokenUsage;
 use troupe_protocol::{AgentId, SessionId, SubmissionId};
 use troupe_tools::Claim;
@@ -26,6 +26,7 @@ pub struct AgentView {
     pub path: String,
     pub depth: u32,
     pub origin: Option<AgentOrigin>,
+    pub on_parent_interrupt: OnParentInterrupt,
     /// How it was made; none for the root.
     pub spec: Option<Arc<SpawnSpec>>,
     pub note: Option<String>,

@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
-use troupe_protocol::tree::Caller;
+use troupe_protocol::event::AbortReason;
+use troupe_protocol::tree::{Caller, OnParentInterrupt};
 
 use crate::desk::{AgentView, Desk, Targets, Trouble};
 use crate::tree::Refusal;
@@ -31,6 +32,45 @@ pub(super) async fn own(
         above = desk.view(&parent.to_string()).await?.parent;
     }
     Err(Refusal::OutsideSubtree { verb }.into())
+}
+
+/// What becomes of a child whose parent stops waiting for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    GoesOn,
+    /// It was made to end with the interrupted task of its parent.
+    Cancelled,
+    /// The engine is being shut down.
+    Suspended,
+}
+
+/// Returns what becomes of an agent below the caller whose task ends for this reason.
+pub(super) async fn fate(
+    desk: &Desk,
+    child: &AgentView,
+    why: Option<AbortReason>,
+) -> Result<Fate, Trouble> {
+    match why {
+        Some(AbortReason::Shutdown) => return Ok(Fate::Suspended),
+        Some(AbortReason::Interrupted) => {}
+        // An end of another kind, or of the call alone, touches no child.
+        Some(_) | None => return Ok(Fate::GoesOn),
+    }
+    // Who is cancelled takes everybody below along.
+    let mut view = child.clone();
+    loop {
+        if view.on_parent_interrupt == OnParentInterrupt::Cancel
+            && view.parent == Some(desk.caller().log())
+        {
+            return Ok(Fate::Cancelled);
+        }
+        match view.parent {
+            Some(parent) if parent != desk.caller().log() => {
+                view = desk.view(&parent.to_string()).await?;
+            }
+            Some(_) | None => return Ok(Fate::GoesOn),
+        }
+    }
 }
 
 /// What came of a cancel.

@@ -42,6 +42,7 @@ pub(super) fn view(number: u32, status: Status) -> AgentView {
         parent_session: Some(session(0)),
         path: format!("/root/worker_{number}"),
         depth: 1,
+        on_parent_interrupt: troupe_protocol::tree::OnParentInterrupt::KeepRunning,
         origin: Some(AgentOrigin::Spawn),
         spec: Some(Arc::new(spec())),
         note: None,

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 use troupe_engine::{Doing, Pulse};
 use troupe_protocol::agent::AgentStatus;
+use troupe_protocol::result::StopReason;
 use troupe_protocol::tree::Interruption;
 use troupe_store::UnixMillis;
 
@@ -87,6 +88,27 @@ fn reason(status: Status) -> Option<Interruption> {
         Some(why)
     } else {
         None
+    }
+}
+
+/// Says why a task was interrupted.
+pub(super) fn interruption(why: Interruption) -> &'static str {
+    match why {
+        Interruption::User => "interrupted by the user",
+        Interruption::Parent => "interrupted by an agent above it",
+        Interruption::Crash => "the engine died while it ran",
+        Interruption::Shutdown => "the engine was shut down while it ran",
+    }
+}
+
+/// Says why a task was interrupted, if it was, as far as its result tells.
+pub(super) fn interrupted(stop: &StopReason) -> Option<&'static str> {
+    match stop {
+        StopReason::Interrupted => Some("interrupted"),
+        StopReason::Crash => Some(interruption(Interruption::Crash)),
+        StopReason::Shutdown => Some(interruption(Interruption::Shutdown)),
+        // Every other end has words of its own.
+        _ => None,
     }
 }
 

@@ -40,6 +40,7 @@ impl Supervisor {
             path: node.path.clone(),
             depth: node.depth,
             origin: node.genealogy.as_ref().map(|genealogy| genealogy.origin),
+            on_parent_interrupt: node.bond.on_parent_interrupt,
             spec: member.map(|member| Arc::clone(&member.spec)),
             note: member.and_then(|member| member.note.clone()),
             name: member.and_then(|member| member.name.clone()),

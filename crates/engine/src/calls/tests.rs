@@ -98,7 +98,7 @@ fn a_stop_answers_what_ran_and_what_waited() {
     let registry = registry();
     let mut calls = calls(&["alone", "shared"]);
     startable(&mut calls, &registry);
-    calls.stop();
+    calls.stop(AbortReason::Interrupted);
     calls.answer_rest();
     let answers = calls.take_recordable().answers;
     assert_eq!(answers.len(), 2);

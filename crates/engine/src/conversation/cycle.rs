@@ -155,7 +155,7 @@ impl Conversation {
                 Arc::clone(&self.tools),
                 startable,
                 Arc::clone(&context),
-                calls.cancel.clone(),
+                calls.ending(),
                 channel,
             );
             calls.started(index, handle);

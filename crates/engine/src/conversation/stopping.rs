@@ -79,7 +79,7 @@ impl Conversation {
         let Some(task) = &mut self.task else {
             return Ok(());
         };
-        let withdrawn = calls.stop();
+        let withdrawn = calls.stop(why.reason);
         if matches!(why.reason, AbortReason::Interrupted | AbortReason::Shutdown) {
             self.shells.cancel_all();
         }
@@ -193,7 +193,7 @@ impl Conversation {
         let items = match std::mem::replace(&mut task.phase, Phase::Starting) {
             Phase::Sampling { response, .. } => response.abandon().items,
             Phase::Calling(mut calls) => {
-                for (call_id, word) in calls.stop() {
+                for (call_id, word) in calls.stop(AbortReason::Error) {
                     self.answered(&call_id, &word);
                 }
                 calls.take_open_items()

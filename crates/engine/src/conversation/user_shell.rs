@@ -166,6 +166,7 @@ impl Conversation {
             context: Arc::new(context),
             channel: Arc::clone(&channel) as _,
             cancel: cancel.clone(),
+            aborted: Arc::default(),
         };
         let tools = Arc::clone(&self.tools);
         let run = tokio::spawn(async move {

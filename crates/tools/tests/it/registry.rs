@@ -104,6 +104,7 @@ async fn stumble(item: TurnItem) -> (ToolOutput, TurnItem) {
         context: Arc::new(bench.context.clone()),
         channel: Arc::clone(&channel) as Arc<dyn Channel>,
         cancel: CancellationToken::new(),
+        aborted: Arc::default(),
     };
     (registry.call("clumsy", call).await, channel.completed())
 }

@@ -153,6 +153,7 @@ impl Bench {
             context: Arc::new(self.context.clone()),
             channel: Arc::clone(&self.channel) as Arc<dyn Channel>,
             cancel: CancellationToken::new(),
+            aborted: Arc::default(),
         }
     }
 

@@ -12,6 +12,7 @@ use super::create_session;
 use super::wait_session::{self, Arguments};
 use super::*;
 use crate::desk::{Finished, Spawned, Waited};
+use crate::families::child::Fate;
 use crate::families::example;
 use crate::tree::effect::WaitEnd;
 use crate::tree::status::Status;
@@ -53,7 +54,7 @@ fn errored(message: &str) -> StopReason {
 /// Whatever is told of a child's end counts as delivered.
 fn check(waited: Waited, expected: Expect) {
     let child = example::view(1, Status::Running);
-    let output = wait_session::answered(&child, &waited, 250);
+    let output = wait_session::answered(&child, &waited, 250, Fate::GoesOn);
     assert_eq!(output.claim, waited.claim);
     let verdict = if output.success { "ok" } else { "failed" };
     expected.assert_eq(&format!("{verdict}: {}", output.text().unwrap()));
@@ -111,11 +112,49 @@ fn a_cancelled_session_says_so_and_keeps_what_it_had() {
             failed: child session 00000000-0000-4000-8000-000000000001 cancelled
             its last message was: half"#]],
     );
-    let why = Interruption::Crash;
+}
+
+#[test]
+fn a_session_that_nobody_cancelled_says_why_it_ended() {
+    let interrupted = |why| ended(Status::Interrupted { why }, None, Some("half"));
     check(
-        ended(Status::Interrupted { why }, None, None),
-        expect!["failed: child session 00000000-0000-4000-8000-000000000001 cancelled"],
+        interrupted(Interruption::Crash),
+        expect!["failed: child session 00000000-0000-4000-8000-000000000001 ended early: the engine died while it ran"],
     );
+    check(
+        interrupted(Interruption::User),
+        expect!["failed: child session 00000000-0000-4000-8000-000000000001 ended early: interrupted by the user"],
+    );
+    check(
+        ended(Status::Shutdown, Some(StopReason::Crash), None),
+        expect![
+            "failed: child session 00000000-0000-4000-8000-000000000001 ended early: the engine died while it ran"
+        ],
+    );
+    check(
+        ended(Status::Shutdown, Some(StopReason::BudgetExceeded), None),
+        expect!["failed: child session 00000000-0000-4000-8000-000000000001 used up its budget"],
+    );
+}
+
+#[test]
+fn a_wait_that_was_stopped_says_what_becomes_of_the_session() {
+    let stopped = Waited {
+        end: WaitEnd::Stopped,
+        finished: Vec::new(),
+        unfinished: Vec::new(),
+        claim: None,
+    };
+    let child = example::view(1, Status::Running);
+    let said = [Fate::GoesOn, Fate::Cancelled, Fate::Suspended].map(|fate| {
+        let output = wait_session::answered(&child, &stopped, 250, fate);
+        output.text().unwrap_or_default().to_owned()
+    });
+    expect![[r#"
+        the wait was stopped; session 00000000-0000-4000-8000-000000000001 goes on
+        the wait was stopped; session 00000000-0000-4000-8000-000000000001 was cancelled with the task
+        the wait was stopped; session 00000000-0000-4000-8000-000000000001 was interrupted too: the engine is being shut down"#]]
+    .assert_eq(&said.join("\n"));
 }
 
 #[test]
@@ -163,7 +202,8 @@ fn a_session_that_is_not_done_tells_what_it_does() {
         WaitEnd::TimedOut,
         vec![example::view(1, Status::Queued { position: 2 })],
     );
-    let output = wait_session::answered(&example::view(1, Status::Running), &looked, 0);
+    let output =
+        wait_session::answered(&example::view(1, Status::Running), &looked, 0, Fate::GoesOn);
     expect![[r#"
         session 00000000-0000-4000-8000-000000000001 is still running
         {"status":{"queued":{"position":2}},"status_duration_sec":60,"waiting_on":"slot","pending_messages":0}"#]].assert_eq(output.text().unwrap());

@@ -12,7 +12,8 @@ use troupe_protocol::result::{StopReason, TaskResult};
 use troupe_protocol::tool::ToolSpec;
 use troupe_tools::{Call, Concurrency, Tool, ToolOutput, arguments};
 
-use crate::desk::{AgentView, Desk, Finished, Targets, Waited};
+use crate::desk::{AgentView, Desk, Finished, Targets, Trouble, Waited};
+use crate::families::child::{self, Fate};
 use crate::families::{face, shape};
 use crate::tree::effect::WaitEnd;
 use crate::tree::status::Status;
@@ -62,10 +63,15 @@ impl WaitSession {
         }
         let time = Duration::from_millis(u64::try_from(timeout_ms).unwrap_or(0));
         let on = Targets::Addresses(vec![child.session.to_string()]);
-        match self.desk.wait(on, time, &call.cancel).await {
-            Ok(waited) => answered(&child, &waited, timeout_ms),
-            Err(trouble) => ToolOutput::failure(super::explain(child.session, &trouble)),
-        }
+        let answer = async {
+            let waited = self.desk.wait(on, time, &call.cancel).await?;
+            let why = call.aborted.get().copied();
+            let fate = child::fate(&self.desk, &child, why).await?;
+            Ok(answered(&child, &waited, timeout_ms, fate))
+        };
+        answer.await.unwrap_or_else(|trouble: Trouble| {
+            ToolOutput::failure(super::explain(child.session, &trouble))
+        })
     }
 }
 
@@ -88,7 +94,12 @@ impl Tool for WaitSession {
     }
 }
 
-pub(super) fn answered(child: &AgentView, waited: &Waited, timeout_ms: i32) -> ToolOutput {
+pub(super) fn answered(
+    child: &AgentView,
+    waited: &Waited,
+    timeout_ms: i32,
+    fate: Fate,
+) -> ToolOutput {
     let id = child.session;
     let output = match (waited.end, waited.finished.first()) {
         (WaitEnd::Final, Some(finished)) => match result(id, finished) {
@@ -96,7 +107,12 @@ pub(super) fn answered(child: &AgentView, waited: &Waited, timeout_ms: i32) -> T
             Err(problem) => ToolOutput::failure(problem),
         },
         (WaitEnd::Stopped, _) => {
-            ToolOutput::failure(format!("the wait was stopped; session {id} goes on"))
+            let fate = match fate {
+                Fate::GoesOn => "goes on",
+                Fate::Cancelled => "was cancelled with the task",
+                Fate::Suspended => "was interrupted too: the engine is being shut down",
+            };
+            ToolOutput::failure(format!("the wait was stopped; session {id} {fate}"))
         }
         (WaitEnd::TimedOut | WaitEnd::Final | WaitEnd::Mail | WaitEnd::Exhausted, _) => {
             let child = waited.unfinished.first().unwrap_or(child);
@@ -131,11 +147,9 @@ fn result(id: SessionId, finished: &Finished) -> Result<Option<String>, String> 
     match view.status {
         Status::Completed => Ok(last_message),
         Status::Errored => Err(error(id, view, last)),
-        Status::BudgetExceeded => Err(partial(
-            format!("child session {id} used up its budget"),
-            last_message,
-        )),
-        Status::Cancelled | Status::Interrupted { .. } => Err(cancelled(id, last_message)),
+        Status::BudgetExceeded => Err(out_of_budget(id, last_message)),
+        Status::Cancelled => Err(cancelled(id, last_message)),
+        Status::Interrupted { why } => Err(interrupted(id, shape::interruption(why), last_message)),
         // Closed after its end: what its last task came to still holds.
         Status::Shutdown => match last.map(|result| &result.stop) {
             Some(StopReason::Completed) => Ok(last_message),
@@ -144,7 +158,12 @@ fn result(id: SessionId, finished: &Finished) -> Result<Option<String>, String> 
                 | StopReason::OutputInvalid { .. }
                 | StopReason::FailedToStart { .. },
             ) => Err(error(id, view, last)),
-            Some(_) | None => Err(cancelled(id, last_message)),
+            Some(StopReason::BudgetExceeded) => Err(out_of_budget(id, last_message)),
+            Some(stop) => Err(match shape::interrupted(stop) {
+                Some(why) => interrupted(id, why, last_message),
+                None => cancelled(id, last_message),
+            }),
+            None => Err(cancelled(id, last_message)),
         },
         Status::NotFound => Err(format!("unknown session {id}")),
         Status::PendingInit | Status::Queued { .. } | Status::Running | Status::Waiting { .. } => {
@@ -157,6 +176,21 @@ fn error(id: SessionId, view: &AgentView, last: Option<&TaskResult>) -> String {
     last.and_then(TaskResult::text)
         .or_else(|| view.preview.clone())
         .unwrap_or_else(|| format!("child session {id} failed"))
+}
+
+fn out_of_budget(id: SessionId, last_message: Option<String>) -> String {
+    partial(
+        format!("child session {id} used up its budget"),
+        last_message,
+    )
+}
+
+/// Tells of a task that nobody cancelled and that did not end by itself either.
+fn interrupted(id: SessionId, why: &str, last_message: Option<String>) -> String {
+    partial(
+        format!("child session {id} ended early: {why}"),
+        last_message,
+    )
 }
 
 fn cancelled(id: SessionId, last_message: Option<String>) -> String {

@@ -4,7 +4,6 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use troupe_protocol::AgentId;
 use troupe_protocol::result::{StopReason, TaskResult};
-use troupe_protocol::tree::Interruption;
 
 use crate::desk::{AgentView, Finished};
 use crate::families::shape;
@@ -32,7 +31,7 @@ impl Completion {
                 reason: result.and_then(note),
             },
             Status::Interrupted { why } => Self::Canceled {
-                reason: Some(words(why).to_owned()),
+                reason: Some(shape::interruption(why).to_owned()),
             },
             // Closed after its end: what its last task came to still holds.
             Status::Shutdown => match result.map(|result| &result.stop) {
@@ -106,16 +105,7 @@ pub(super) fn message(finished: &Finished, recipient: AgentId) -> Option<Map<Str
 fn note(result: &TaskResult) -> Option<String> {
     match &result.stop {
         StopReason::Cancelled { note } => note.clone(),
-        _ => None,
-    }
-}
-
-fn words(why: Interruption) -> &'static str {
-    match why {
-        Interruption::User => "interrupted by the user",
-        Interruption::Parent => "interrupted by an agent above it",
-        Interruption::Crash => "the engine died while it ran",
-        Interruption::Shutdown => "the engine was shut down while it ran",
+        stop => shape::interrupted(stop).map(str::to_owned),
     }
 }
 

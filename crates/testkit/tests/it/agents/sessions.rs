@@ -11,7 +11,7 @@ use troupe_protocol::op::Op;
 use troupe_protocol::policy::{ApprovalPolicy, SandboxPolicy};
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::session::SessionSource;
-use troupe_protocol::{EventMsg, SessionId};
+use troupe_protocol::{EventMsg, SessionId, TurnItem};
 use troupe_testkit::{Actor, Stage};
 
 use super::play::{
@@ -310,6 +310,47 @@ async fn interrupting_the_parent_cancels_the_sessions_that_it_created() {
         named(&stage, &agents, &told),
         "*child session /root/default cancelled"
     );
+    end(actor).await;
+}
+
+#[tokio::test]
+async fn who_waits_for_a_session_and_is_interrupted_learns_that_it_was_cancelled() {
+    let stage = stage(&busy(), &[create("be busy"), until_here(), wait(1, 60_000)]).await;
+    let mut actor = begin(&stage).await;
+    let waits = |msg: &EventMsg| {
+        matches!(msg, EventMsg::ItemStarted { item: TurnItem::ToolCall(call), .. }
+            if call.tool == "wait_session")
+    };
+    actor.until(waits).await;
+    actor.submit(Op::Interrupt).await;
+    actor.until_task_ends().await;
+    actor.turn("and now?").await;
+    let answers = answers(&stage, &actor).await;
+    assert_eq!(
+        answers[2],
+        "the wait was stopped; session /root/default was cancelled with the task"
+    );
+    end(actor).await;
+}
+
+#[tokio::test]
+async fn who_waits_for_a_session_and_is_replaced_learns_that_it_goes_on() {
+    let stage = stage(&busy(), &[create("be busy"), until_here(), wait(1, 60_000)]).await;
+    let mut actor = begin(&stage).await;
+    let waits = |msg: &EventMsg| {
+        matches!(msg, EventMsg::ItemStarted { item: TurnItem::ToolCall(call), .. }
+            if call.tool == "wait_session")
+    };
+    actor.until(waits).await;
+    actor.say("something else").await;
+    actor.until_task_ends().await;
+    actor.until_task_ends().await;
+    let answers = answers(&stage, &actor).await;
+    assert_eq!(
+        answers[2],
+        "the wait was stopped; session /root/default goes on"
+    );
+    stage.write("gate", "");
     end(actor).await;
 }
 

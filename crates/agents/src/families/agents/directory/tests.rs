@@ -127,6 +127,7 @@ fn a_person_reads_which_directory_and_why() {
         context: Arc::new(context(SandboxPolicy::workspace_write())),
         channel: Arc::new(Nobody),
         cancel: CancellationToken::new(),
+        aborted: Arc::default(),
     };
     let request = request(&call, Path::new("/srv/other"));
     expect![[r#"

@@ -240,6 +240,7 @@ async fn a_refused_directory_spawns_nobody_and_what_began_ends() {
         }),
         channel: Arc::clone(&channel) as Arc<dyn Channel>,
         cancel: CancellationToken::new(),
+        aborted: Arc::default(),
     };
     let tools = example::tools(&[Family::Agents]);
     let spawn = tools.iter().find(|tool| tool.spec().name() == NAME);

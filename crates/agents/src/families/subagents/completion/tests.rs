@@ -3,6 +3,7 @@ use std::sync::Arc;
 use expect_test::{Expect, expect};
 use troupe_protocol::SubmissionId;
 use troupe_protocol::result::Evidence;
+use troupe_protocol::tree::Interruption;
 
 use super::*;
 use crate::families::example;
