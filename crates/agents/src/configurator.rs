@@ -130,7 +130,7 @@ impl Configurator for ChildConfigurator {
         setup.instructions.role.clone_from(&self.role);
         setup.session_id = self.session;
         setup.prompt_cache_key = self.cache_key.map(|session| session.to_string());
-        setup.open_call_answer.clone_from(&self.spec.fork_answer);
+        setup.forking_call.clone_from(&self.spec.forking_call);
         setup.host = Some(Arc::clone(&self.membership) as Arc<dyn Host>);
         Ok(setup)
     }

@@ -82,7 +82,7 @@ pub(crate) fn settle(
         tools: tools(parent, role, &mut why),
         history: request.history,
         // Names the child, which has no name yet.
-        fork_answer: None,
+        forking_call: None,
         output_schema: request
             .output_schema
             .as_ref()

@@ -181,6 +181,7 @@ impl Tree {
         }
         match self.live.slots.position(agent) {
             Some(position) => Status::Queued { position },
+            None if node.is_ready() => Status::Ready,
             None => Status::from(&node.lifecycle),
         }
     }

@@ -220,7 +220,7 @@ impl Wiring {
             host: None,
             session_id: None,
             prompt_cache_key: None,
-            open_call_answer: None,
+            forking_call: None,
         };
         Ok(if is_program {
             backends::speak_for_itself(setup)

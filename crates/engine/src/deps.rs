@@ -8,6 +8,7 @@ use troupe_model::Model;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::session::{GitInfo, SessionSource, TurnContext};
+use troupe_protocol::spawn::AnsweredCall;
 use troupe_protocol::{EventMsg, SessionId};
 use troupe_store::Store;
 use troupe_tools::Registry;
@@ -79,8 +80,9 @@ pub struct Setup {
     /// Under which the provider finds the beginning of a request again; else the session's
     /// id. A fork has that of its source, with which it shares its beginning.
     pub prompt_cache_key: Option<String>,
-    /// What calls that are open in a forked history are answered with.
-    pub open_call_answer: Option<String>,
+    /// The call that made this fork, open in the history that it shares. Other open calls
+    /// are the source's, and are answered there.
+    pub forking_call: Option<AnsweredCall>,
 }
 
 /// What a person should know of the configuration that a session is opened with.

@@ -78,7 +78,7 @@ export type AgentOrigin = "spawn" | "fork" | "send_message";
 /**
  * How an agent stands, as other agents and UIs see it.
  */
-export type AgentStatus = "pending_init"
+export type AgentStatus = "pending_init" | "ready"
   | { "queued": { position: number, } } | "running"
   | { "completed": string | null }
   | { "errored": string } | "interrupted" | "cancelled" | "budget_exceeded" | "shutdown" | "not_found";
@@ -92,6 +92,11 @@ selected: Array<string>,
  * Free text, where the question offers it.
  */
 other?: string | null, };
+
+/**
+ * A call and the answer that a history has for it.
+ */
+export type AnsweredCall = { call_id: CallId, answer: string, };
 
 /**
  * When a tool call needs a person's word.
@@ -108,7 +113,11 @@ export type ApprovalRoute = "never" | "route" | "parent";
  */
 export type BackgroundEvent = { message: string, is_final: boolean, session_id?: SessionId | null, };
 
-export type Birth = { agent: AgentId, parent: AgentId, session: SessionId, path: string, genealogy: Genealogy, bond: Bond, first: Envelope, };
+export type Birth = { agent: AgentId, parent: AgentId, session: SessionId, path: string, genealogy: Genealogy, bond: Bond,
+/**
+ * None for a child that waits to be told what to do.
+ */
+first?: Envelope | null, };
 
 /**
  * What ties a child to its parent.
@@ -1073,7 +1082,7 @@ agent_type: string,
  */
 agent_name?: string | null, label?: string | null,
 /**
- * The beginning of the prompt, in one line.
+ * The beginning of the prompt, in one line; empty if there was none.
  */
 summary: string, instructions: ChildInstructions, cwd: string, model: string, model_provider?: string | null, reasoning_effort?: ReasoningEffort | null, approval_policy: ApprovalPolicy, approvals: ApprovalRoute, sandbox_policy: SandboxPolicy,
 /**
@@ -1086,9 +1095,9 @@ sandbox_held?: string | null,
  */
 tools: Array<ToolLists>, history: HistoryShare,
 /**
- * What the call that made it is answered with in a history that it shares.
+ * How the call that made it is answered in a history that it shares.
  */
-fork_answer?: string | null, output_schema?: JsonValue | null, callback: CallbackConfig, };
+forking_call?: AnsweredCall | null, output_schema?: JsonValue | null, callback: CallbackConfig, };
 
 export type SteerReceipt = { "status": "queued", turn_id: SubmissionId, position: number, }
   | { "status": "delivered", turn_id: SubmissionId, };

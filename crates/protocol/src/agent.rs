@@ -14,7 +14,11 @@ use crate::policy::ReasoningEffort;
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub enum AgentStatus {
     PendingInit,
-    Queued { position: u32 },
+    /// Never ran, and was given nothing to do yet.
+    Ready,
+    Queued {
+        position: u32,
+    },
     Running,
     Completed(Option<String>),
     Errored(String),
@@ -23,6 +27,63 @@ pub enum AgentStatus {
     BudgetExceeded,
     Shutdown,
     NotFound,
+}
+
+/// What a status is called, and what it means to whoever waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StatusRow {
+    /// `spawn_agent`, `wait`, `list_active_agents`, …, and everybody who is not a model.
+    pub agents: &'static str,
+    /// `subagent_*`.
+    pub subagents: &'static str,
+    pub standing: Standing,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// At work, or about to be.
+    Active,
+    /// Ends `wait`, `wait_session` and `subagent_await`: nothing more comes of its own.
+    Final,
+    /// Final, and left out of lists unless they are asked for closed ones.
+    Closed,
+}
+
+impl StatusRow {
+    pub fn is_final(self) -> bool {
+        self.standing != Standing::Active
+    }
+
+    pub fn is_closed(self) -> bool {
+        self.standing == Standing::Closed
+    }
+}
+
+impl AgentStatus {
+    /// Returns the row of this status in the one table of names and of what ends a wait. The
+    /// family `sessions` has no names of its own: its answers tell an end in a sentence.
+    /// `interrupted` and `ready` are final, because a wait on them would only time out.
+    pub fn row(&self) -> StatusRow {
+        use Standing::{Active, Closed, Final};
+        let (agents, subagents, standing) = match self {
+            Self::PendingInit => ("pending_init", "queued", Active),
+            Self::Queued { .. } => ("queued", "queued", Active),
+            Self::Running => ("running", "running", Active),
+            Self::Ready => ("ready", "ready", Final),
+            Self::Completed(_) => ("completed", "idle", Final),
+            Self::Errored(_) => ("errored", "failed", Final),
+            Self::Interrupted => ("interrupted", "canceled", Final),
+            Self::Cancelled => ("cancelled", "canceled", Final),
+            Self::BudgetExceeded => ("budget_exceeded", "failed", Final),
+            Self::Shutdown => ("shutdown", "canceled", Closed),
+            Self::NotFound => ("not_found", "unknown", Closed),
+        };
+        StatusRow {
+            agents,
+            subagents,
+            standing,
+        }
+    }
 }
 
 /// How a child came to be.
@@ -140,3 +201,6 @@ pub struct CollabWaiting {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub statuses: BTreeMap<SessionId, AgentStatus>,
 }
+
+#[cfg(test)]
+mod tests;

@@ -26,7 +26,7 @@ pub struct SpawnSpec {
     pub agent_name: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// The beginning of the prompt, in one line.
+    /// The beginning of the prompt, in one line; empty if there was none.
     pub summary: String,
     pub instructions: ChildInstructions,
     pub cwd: PathBuf,
@@ -45,19 +45,32 @@ pub struct SpawnSpec {
     /// The lists of every role from the root down to this child; a tool must pass each.
     pub tools: Vec<ToolLists>,
     pub history: HistoryShare,
-    /// What the call that made it is answered with in a history that it shares.
+    /// How the call that made it is answered in a history that it shares.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fork_answer: Option<String>,
+    pub forking_call: Option<AnsweredCall>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
     pub callback: CallbackConfig,
 }
 
 impl SpawnSpec {
+    /// Returns the beginning of the prompt, if there was one.
+    pub fn summary(&self) -> Option<&str> {
+        Some(self.summary.as_str()).filter(|summary| !summary.is_empty())
+    }
+
     /// Tells whether the child was made with `create_session`.
     pub fn is_session(&self) -> bool {
         self.tool == "create_session"
     }
+}
+
+/// A call and the answer that a history has for it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+pub struct AnsweredCall {
+    pub call_id: CallId,
+    pub answer: String,
 }
 
 /// Where a child's instructions come from.

@@ -113,7 +113,7 @@ pub enum Fact {
     Rooted {
         session: SessionId,
     },
-    /// A child and its first message, in the log of the one who asked for it.
+    /// A child and its first message, if it has one, in the log of the one who asked for it.
     Born(Box<Birth>),
     /// In the log of the sender.
     Sent {
@@ -218,7 +218,9 @@ pub struct Birth {
     pub path: String,
     pub genealogy: Genealogy,
     pub bond: Bond,
-    pub first: Envelope,
+    /// None for a child that waits to be told what to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<Envelope>,
 }
 
 /// The message that a child's end puts in its caller's inbox.

@@ -126,6 +126,7 @@ export type AgentSpawnResponse = { agent: Agent,
 why: Array<string>, };
 
 export type AgentStanding = { "type": "pendingInit" }
+  | { "type": "ready" }
   | { "type": "queued", position: number, }
   | { "type": "running" }
   | { "type": "completed" }

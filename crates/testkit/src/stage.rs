@@ -403,7 +403,7 @@ impl Configurator for StageConfigurator {
             host: None,
             session_id: None,
             prompt_cache_key: None,
-            open_call_answer: None,
+            forking_call: None,
         };
         (self.adjust.0)(&mut setup);
         Ok(setup)

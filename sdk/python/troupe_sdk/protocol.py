@@ -149,6 +149,10 @@ class AgentStandingPendingInit(TypedDict):
     type: Literal["pendingInit"]
 
 
+class AgentStandingReady(TypedDict):
+    type: Literal["ready"]
+
+
 class AgentStandingQueued(TypedDict):
     type: Literal["queued"]
     position: int
@@ -186,7 +190,7 @@ class AgentStandingNotFound(TypedDict):
     type: Literal["notFound"]
 
 
-AgentStanding = Union["AgentStandingPendingInit", "AgentStandingQueued", "AgentStandingRunning", "AgentStandingCompleted", "AgentStandingErrored", "AgentStandingInterrupted", "AgentStandingCancelled", "AgentStandingBudgetExceeded", "AgentStandingShutdown", "AgentStandingNotFound"]
+AgentStanding = Union["AgentStandingPendingInit", "AgentStandingReady", "AgentStandingQueued", "AgentStandingRunning", "AgentStandingCompleted", "AgentStandingErrored", "AgentStandingInterrupted", "AgentStandingCancelled", "AgentStandingBudgetExceeded", "AgentStandingShutdown", "AgentStandingNotFound"]
 
 
 class AgentState(TypedDict):

@@ -144,6 +144,9 @@ export type AgentStanding =
     type: "pendingInit";
   }
   | {
+    type: "ready";
+  }
+  | {
     type: "queued";
     position: number;
   }

@@ -203,7 +203,9 @@ fn shown(news: &News) -> SessionUpdate {
 
 fn status(status: &AgentStatus) -> ToolCallStatus {
     match status {
-        AgentStatus::PendingInit | AgentStatus::Queued { .. } => ToolCallStatus::Pending,
+        AgentStatus::PendingInit | AgentStatus::Ready | AgentStatus::Queued { .. } => {
+            ToolCallStatus::Pending
+        }
         AgentStatus::Running => ToolCallStatus::InProgress,
         AgentStatus::Completed(_) | AgentStatus::Shutdown => ToolCallStatus::Completed,
         _ => ToolCallStatus::Failed,

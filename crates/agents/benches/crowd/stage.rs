@@ -223,7 +223,7 @@ impl Configurator for Fixed {
             host: None,
             session_id: None,
             prompt_cache_key: None,
-            open_call_answer: None,
+            forking_call: None,
         })
     }
 }

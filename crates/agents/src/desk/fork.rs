@@ -4,11 +4,14 @@
 //! answer. The answer says which side one is.
 
 use serde_json::{Value, json};
-use troupe_protocol::SessionId;
+use troupe_protocol::spawn::AnsweredCall;
+use troupe_protocol::{CallId, SessionId};
 
 /// The answer of a forking call, while the child has no id yet.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForkAnswer {
+    /// The call. Beside it others may be open, also such that fork.
+    pub call: CallId,
     pub label: Option<String>,
     /// The beginning of the prompt, in one line.
     pub summary: Option<String>,
@@ -22,9 +25,13 @@ pub(crate) enum ForkSide {
 }
 
 impl ForkAnswer {
-    /// Returns what the call is answered with in the child's history.
-    pub(crate) fn for_child(&self, child: SessionId, parent: SessionId) -> String {
-        json!({"payload": self.payload(ForkSide::Child, child, parent)}).to_string()
+    /// Returns the call as it is answered in the child's history.
+    pub(crate) fn for_child(&self, child: SessionId, parent: SessionId) -> AnsweredCall {
+        let payload = self.payload(ForkSide::Child, child, parent);
+        AnsweredCall {
+            call_id: self.call.clone(),
+            answer: json!({"payload": payload}).to_string(),
+        }
     }
 
     pub(crate) fn payload(&self, side: ForkSide, child: SessionId, parent: SessionId) -> Value {

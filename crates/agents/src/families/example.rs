@@ -98,7 +98,7 @@ fn spec() -> SpawnSpec {
         sandbox_held: None,
         tools: Vec::new(),
         history: HistoryShare::None,
-        fork_answer: None,
+        forking_call: None,
         output_schema: None,
         callback: CallbackConfig::default(),
     }

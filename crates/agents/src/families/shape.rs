@@ -72,6 +72,7 @@ fn waiting_on(status: Status, pulse: Option<&Pulse>) -> Option<WaitingOn> {
             Some(Doing::Idle) | None => None,
         },
         Status::PendingInit
+        | Status::Ready
         | Status::Completed
         | Status::Errored
         | Status::Interrupted { .. }

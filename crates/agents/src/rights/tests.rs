@@ -61,7 +61,7 @@ fn a_child_is_made_with_what_was_asked_and_what_it_got() {
             },
             tools: [],
             history: None,
-            fork_answer: None,
+            forking_call: None,
             output_schema: None,
             callback: CallbackConfig {
                 enabled: true,

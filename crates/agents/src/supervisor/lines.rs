@@ -65,7 +65,10 @@ impl Supervisor {
                 self.births
                     .note(birth, self.tree.task_in_flight(birth.parent));
                 line.spec = contents.spec.as_deref().cloned().map(Box::new);
-                line.message = self.keep_mail(birth.first.id, contents.message.take());
+                line.message = birth
+                    .first
+                    .as_ref()
+                    .and_then(|first| self.keep_mail(first.id, contents.message.take()));
             }
             Fact::Sent { envelope, .. } => {
                 line.message = self.keep_mail(envelope.id, contents.message.take());

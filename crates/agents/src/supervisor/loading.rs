@@ -91,14 +91,14 @@ impl Supervisor {
         });
     }
 
-    /// Returns the text of the role that an agent follows: a fork follows its parent's, so
+    /// Returns the text of the role that an agent follows: a fork follows that of its maker, so
     /// that the two begin with the same bytes.
     fn role_text(&self, agent: AgentId) -> Option<Arc<str>> {
         let mut next = Some(agent);
         while let Some(agent) = next {
             match &self.members.get(&agent)?.spec.instructions {
                 ChildInstructions::Role(text) => return Some(Arc::clone(text)),
-                ChildInstructions::Inherited => next = self.tree.get(agent)?.parent,
+                ChildInstructions::Inherited => next = self.tree.get(agent)?.maker,
             }
         }
         None
@@ -112,7 +112,7 @@ impl Supervisor {
             if member.spec.history != HistoryShare::All {
                 break;
             }
-            next = next.and_then(|agent| self.tree.get(agent)?.parent);
+            next = next.and_then(|agent| self.tree.get(agent)?.maker);
             shared = next
                 .and_then(|agent| self.tree.get(agent))
                 .map(|node| node.session);
@@ -136,8 +136,8 @@ impl Supervisor {
                 ..ConfigureSession::default()
             });
         }
-        let parent = node.parent.and_then(|parent| self.tree.get(parent));
-        let parent = parent.map_or(self.root.session, |parent| parent.session);
+        let maker = node.maker.and_then(|maker| self.tree.get(maker));
+        let parent = maker.map_or(self.root.session, |maker| maker.session);
         Some(ConfigureSession {
             overrides: overrides(&member.spec),
             model_provider: member.spec.model_provider.clone(),

@@ -205,7 +205,7 @@ fn summary(view: &AgentView) -> SubagentSummary {
         origin: view.origin.unwrap_or(AgentOrigin::Spawn),
         status: view.wire_status(),
         label: spec.and_then(|spec| spec.label.clone()),
-        summary: spec.map(|spec| spec.summary.clone()),
+        summary: spec.and_then(|spec| spec.summary().map(str::to_owned)),
         reasoning_header: view.reasoning_header.clone(),
         started_at_ms: view.born_at_ms,
         pending_messages: count(view.pending.messages),
@@ -235,6 +235,7 @@ fn background_text(view: &AgentView, stint: Stint) -> Option<String> {
             }
             Status::Errored | Status::BudgetExceeded => Some(format!("child session {id} failed")),
             Status::PendingInit
+            | Status::Ready
             | Status::Queued { .. }
             | Status::Running
             | Status::Waiting { .. }
@@ -252,6 +253,7 @@ fn background_text(view: &AgentView, stint: Stint) -> Option<String> {
     };
     Some(match view.status {
         Status::PendingInit => format!("{who} initializing"),
+        Status::Ready => format!("{who} ready"),
         Status::Queued { position } => format!("{who} queued (position {position})"),
         Status::Running | Status::Waiting { .. } => format!("{who} running ({time})"),
         Status::Completed => match &spec.call_id {

@@ -119,7 +119,11 @@ impl Supervisor {
     /// Ends a task in place of a session that could not be opened, or broke.
     pub(super) fn failed_to_start(&mut self, agent: AgentId, message: String) {
         let Some(task) = self.tree.task_in_flight(agent).cloned() else {
-            return;
+            // Nobody waits for it; who writes to it next lets it be tried again.
+            let path = self.tree.get(agent).map(|node| node.path.clone());
+            let path = path.unwrap_or_else(|| agent.to_string());
+            let text = format!("the session of agent {path} is not open: {message}");
+            return self.warn(AgentId::ROOT, text);
         };
         let report = Report::Ended {
             task: task.clone(),

@@ -249,7 +249,8 @@ impl Supervisor {
             .iter()
             .filter(|agent| wanted(agent))
             .filter(|agent| {
-                let gone = agent.place == Place::Pruned || self.tree.status(agent.id).row().closed;
+                let gone =
+                    agent.place == Place::Pruned || self.tree.status(agent.id).row().is_closed();
                 closed || !gone
             })
             .map(|agent| self.view(agent.id))

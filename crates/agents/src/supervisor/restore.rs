@@ -250,7 +250,9 @@ impl Story {
                 if let Some(spec) = spec {
                     self.specs.insert(birth.agent, *spec);
                 }
-                self.keep(birth.first.id, message);
+                if let Some(first) = &birth.first {
+                    self.keep(first.id, message);
+                }
             }
             Fact::Sent { envelope, .. } => self.keep(envelope.id, message),
             Fact::Ended { callback, .. } => {

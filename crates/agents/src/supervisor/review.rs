@@ -70,7 +70,7 @@ impl Agents {
         let agents = desk.list(Scope::All, false).await?;
         let reviews = agents.iter().filter(|view| {
             let tool = view.spec.as_ref().map(|spec| spec.tool.as_str());
-            tool == Some(TOOL) && !view.status.row().ends_wait
+            tool == Some(TOOL) && !view.status.is_final()
         });
         desk.stop(StopRequest {
             verb: Verb::Cancel,

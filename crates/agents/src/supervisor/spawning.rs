@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
-use troupe_protocol::spawn::{CallbackConfig, SpawnSpec};
+use troupe_protocol::spawn::{AnsweredCall, CallbackConfig, SpawnSpec};
 use troupe_protocol::tree::{
     AgentMessage, Bond, CallbackMode, Caller, Genealogy, Keepsake, MessageId, Reach, SpawnPoint,
 };
@@ -72,7 +72,7 @@ impl Supervisor {
         };
         let birth = self.birth(by, &request, role, &settled.spec);
         let spec = Arc::new(SpawnSpec {
-            fork_answer: self.fork_answer(&request, birth.session, parent),
+            forking_call: self.forking_call(&request, birth.session, parent),
             ..settled.spec.clone()
         });
         let effects = self.command(What::Spawn(birth))?;
@@ -82,7 +82,7 @@ impl Supervisor {
         self.members.insert(agent, Box::new(member));
         let contents = Contents {
             spec: Some(spec),
-            message: Some(AgentMessage {
+            message: (!request.items.is_empty()).then_some(AgentMessage {
                 items: request.items,
                 metadata: None,
             }),
@@ -152,17 +152,17 @@ impl Supervisor {
                     Some(Messages::Family) | None => Reach::Family,
                 },
             },
-            message: MessageId(self.shared.ids.session().0),
+            message: (!request.items.is_empty()).then(|| MessageId(self.shared.ids.session().0)),
         }
     }
 
-    /// Returns what a forked child reads as the answer of the call that made it.
-    fn fork_answer(
+    /// Returns the call that made a forked child, with the answer that the child reads.
+    fn forking_call(
         &self,
         request: &SpawnRequest,
         child: SessionId,
         parent: AgentId,
-    ) -> Option<String> {
+    ) -> Option<AnsweredCall> {
         let parent = self.tree.get(parent)?.session;
         let answer = request.fork_answer.as_ref()?;
         Some(answer.for_child(child, parent))

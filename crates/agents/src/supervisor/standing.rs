@@ -31,7 +31,9 @@ impl Supervisor {
             .memory()
             .iter()
             .filter(|agent| agent.parent == Some(of) && agent.place != Place::Pruned)
-            .filter(|agent| !self.tree.status(agent.id).row().closed || owed.contains(&agent.id))
+            .filter(|agent| {
+                !self.tree.status(agent.id).row().is_closed() || owed.contains(&agent.id)
+            })
             .map(|agent| Child::new(self.view(agent.id), owed.contains(&agent.id)))
             .collect();
         children.sort_by_key(|child| child.news);

@@ -17,6 +17,9 @@ pub struct Agent {
     pub session: SessionId,
     /// The immediate caller, which hears of results. None for the root and for the released.
     pub parent: Option<AgentId>,
+    /// Who made it, also after it was released: a fork goes on with what it shares. None for
+    /// the root.
+    pub maker: Option<AgentId>,
     /// In the order of their birth; released ones have left.
     pub children: Vec<AgentId>,
     pub path: String,
@@ -66,6 +69,13 @@ impl Agent {
             TakeCallbacks::Held
         };
         self.inbox.next(callbacks).map(|envelope| envelope.id)
+    }
+
+    /// Tells whether a child never ran and has nothing to begin with.
+    pub fn is_ready(&self) -> bool {
+        let is_child = self.genealogy.is_some();
+        let is_new = matches!(self.lifecycle, Lifecycle::PendingInit);
+        is_child && is_new && self.inbox.is_empty()
     }
 
     /// Tells whether the agent counts against `max_agents`.

@@ -65,7 +65,8 @@ pub struct Spawn {
     pub name: String,
     pub genealogy: Genealogy,
     pub bond: Bond,
-    pub message: MessageId,
+    /// What it begins with; without one it waits to be told.
+    pub message: Option<MessageId>,
 }
 
 /// Who asks for a child, and below whom.

@@ -95,6 +95,10 @@ impl Inbox {
         self.interrupts.len() + self.regular.len()
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.iter().next().is_none()
+    }
+
     pub fn has_input(&self) -> bool {
         self.bounded_len() > 0
     }

@@ -78,11 +78,14 @@ impl Memory {
     fn fold_birth(&mut self, birth: &Birth, at: TimeMs) -> Result<(), Misfit> {
         let depth = self.known_mut(birth.parent)?.depth + 1;
         let mut inbox = Inbox::default();
-        inbox.put(birth.first.clone());
+        if let Some(first) = &birth.first {
+            inbox.put(first.clone());
+        }
         self.insert(Agent {
             id: birth.agent,
             session: birth.session,
             parent: Some(birth.parent),
+            maker: Some(birth.parent),
             children: Vec::new(),
             path: birth.path.clone(),
             depth,
@@ -316,6 +319,7 @@ fn root(session: SessionId, at: TimeMs) -> Agent {
         id: AgentId::ROOT,
         session,
         parent: None,
+        maker: None,
         children: Vec::new(),
         path: super::address::ROOT_PATH.to_owned(),
         depth: 0,

@@ -8,6 +8,7 @@ use super::id::TimeMs;
 use super::inbox::{Envelope, MailKind, Sender};
 use super::limits::{OnLimit, SPAWN_WINDOW_MS};
 use super::persist::{Birth, Fact};
+use super::residents::Presence;
 use super::{Agent, Out, Refusal, Tree};
 
 impl Tree {
@@ -33,21 +34,34 @@ impl Tree {
             path: path.clone(),
             genealogy: spawn.genealogy,
             bond: spawn.bond,
-            first: Envelope {
-                id: spawn.message,
+            first: spawn.message.map(|id| Envelope {
+                id,
                 kind: MailKind::Regular { from },
-            },
+            }),
         };
         self.record(out, parent, Fact::Born(Box::new(birth)));
         out.effects.push(Effect::Emit(Notice::Created { agent }));
-        self.wake(out, agent);
-        self.grant_slots(out);
+        if spawn.message.is_some() {
+            self.wake(out, agent);
+            self.grant_slots(out);
+        } else {
+            self.make_ready(out, agent);
+        }
         out.answer(Answer::Spawned {
             agent,
             path,
             status: self.status(agent),
         });
         Ok(())
+    }
+
+    /// A child that waits to be told what to do opens at once, without a slot: what it shares
+    /// with its parent is the conversation of this moment.
+    fn make_ready(&mut self, out: &mut Out, agent: AgentId) {
+        if self.live.residents.touch(agent) == Presence::Absent {
+            out.effects.push(Effect::Load { agent });
+        }
+        self.tell_status(out, agent);
     }
 
     fn may_spawn(&self, spawn: &Spawn, at: TimeMs) -> Result<(), Refusal> {

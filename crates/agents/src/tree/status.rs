@@ -1,8 +1,8 @@
-//! How an agent stands for others: the durable state joined with slots and activity, and
-//! the one table of its names in the three tool families.
+//! How an agent stands for others: the durable state joined with slots and activity. What
+//! the tool families call it is one table in [`troupe_protocol::agent`].
 
 use serde::{Deserialize, Serialize};
-use troupe_protocol::agent::AgentStatus;
+use troupe_protocol::agent::{AgentStatus, StatusRow};
 
 use super::lifecycle::{End, Interruption, Lifecycle};
 
@@ -10,6 +10,8 @@ use super::lifecycle::{End, Interruption, Lifecycle};
 pub enum Status {
     /// Born or about to start; its session is being loaded.
     PendingInit,
+    /// Born without a message; starts when one comes.
+    Ready,
     /// Starts when a slot is free; 1 is next.
     Queued {
         position: usize,
@@ -53,64 +55,14 @@ impl WaitingOn {
     }
 }
 
-/// One row: what the seeds call a status, and where it ends a wait.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Row {
-    /// `spawn_agent`, `wait`, `list_active_agents`, ….
-    pub agents: &'static str,
-    /// `create_session`, `wait_session`, `cancel_session`.
-    pub sessions: &'static str,
-    /// `subagent_*`.
-    pub subagents: &'static str,
-    pub ends_wait: bool,
-    /// An unknown session is an error there, not an answer.
-    pub ends_wait_session: bool,
-    pub ends_subagent_await: bool,
-    /// Left out of `list_active_agents` unless `include_closed`.
-    pub closed: bool,
-}
-
 impl Status {
-    /// The table. `interrupted` is final everywhere: a wait on it would only time out.
-    pub fn row(self) -> Row {
-        let active = |agents, sessions, subagents| Row {
-            agents,
-            sessions,
-            subagents,
-            ends_wait: false,
-            ends_wait_session: false,
-            ends_subagent_await: false,
-            closed: false,
-        };
-        let last = |agents, sessions, subagents| Row {
-            ends_wait: true,
-            ends_wait_session: true,
-            ends_subagent_await: true,
-            ..active(agents, sessions, subagents)
-        };
-        match self {
-            Self::PendingInit => active("pending_init", "pending", "queued"),
-            Self::Queued { .. } => active("queued", "pending", "queued"),
-            Self::Running | Self::Waiting { .. } => active("running", "pending", "running"),
-            Self::Completed => last("completed", "done", "idle"),
-            Self::Errored => last("errored", "failed", "failed"),
-            Self::Interrupted { .. } => last("interrupted", "cancelled", "canceled"),
-            Self::Cancelled => last("cancelled", "cancelled", "canceled"),
-            Self::BudgetExceeded => last("budget_exceeded", "failed", "failed"),
-            Self::Shutdown => Row {
-                closed: true,
-                ..last("shutdown", "cancelled", "canceled")
-            },
-            Self::NotFound => Row {
-                closed: true,
-                ends_wait_session: false,
-                ..last("not_found", "unknown", "unknown")
-            },
-        }
+    /// Returns how it is called and what it ends, from the table of all statuses.
+    pub fn row(self) -> StatusRow {
+        self.to_wire(None).row()
     }
 
     pub fn is_final(self) -> bool {
-        self.row().ends_wait
+        self.row().is_final()
     }
 
     /// Returns the wire form. `text` is the last message or the error, from the result
@@ -118,6 +70,7 @@ impl Status {
     pub fn to_wire(self, text: Option<String>) -> AgentStatus {
         match self {
             Self::PendingInit => AgentStatus::PendingInit,
+            Self::Ready => AgentStatus::Ready,
             Self::Queued { position } => AgentStatus::Queued {
                 position: u32::try_from(position).unwrap_or(u32::MAX),
             },

@@ -143,6 +143,7 @@ pub fn detail(status: Status, doing: Option<&Doing>) -> Option<String> {
         },
         Status::Running => return at_work(doing),
         Status::PendingInit
+        | Status::Ready
         | Status::Queued { .. }
         | Status::Completed
         | Status::Errored

@@ -101,9 +101,5 @@ impl Roster {
 
 /// Tells whether an agent with this status does nothing, and is not about to.
 fn is_over(status: &AgentStatus) -> bool {
-    match status {
-        AgentStatus::PendingInit | AgentStatus::Queued { .. } | AgentStatus::Running => false,
-        // What a later version adds is more likely an end than a beginning.
-        _ => true,
-    }
+    status.row().is_final()
 }

@@ -1,5 +1,7 @@
 //! A new session with the history of another, or with its last turns.
 
+mod unended;
+
 use std::collections::HashSet;
 
 use troupe_protocol::SessionId;
@@ -10,7 +12,7 @@ use troupe_protocol::tree::Fact;
 use troupe_protocol::usage::TokenUsage;
 use troupe_store::{Error, LiveHistory, Store};
 
-use super::opening::{Opened, new_meta};
+use super::opening::{OpenCalls, Opened, new_meta};
 use crate::deps::{Deps, Setup};
 use crate::resume::{Folded, fold};
 
@@ -45,10 +47,10 @@ pub(super) async fn fork(
         log,
         meta,
         folded: fold(own),
-        open_call_answer: setup
-            .open_call_answer
-            .clone()
-            .unwrap_or_else(|| FORKED_ANSWER.to_owned()),
+        open_calls: OpenCalls {
+            known: setup.forking_call.clone(),
+            others: FORKED_ANSWER,
+        },
         warnings,
     })
 }
@@ -79,6 +81,7 @@ fn copy(live: LiveHistory, turns: Option<u32>) -> Vec<RolloutRecord> {
         Some(turns) => last_turns(records, turns),
     };
     copied.retain(belongs_to_fork);
+    unended::leave_out(&mut copied);
     copied.iter_mut().for_each(leave_behind);
     copied.extend(end_of_task(whole));
     copied

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use troupe_protocol::SubmissionId;
 use troupe_protocol::event::{AbortReason, EventMsg, SessionConfigured, TurnAborted};
 use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::rollout::{RolloutRecord, SessionMeta};
+use troupe_protocol::spawn::AnsweredCall;
+use troupe_protocol::{CallId, SubmissionId};
 use troupe_store::{Error, Log, Store};
 
 use super::equipping::Listings;
@@ -28,15 +29,37 @@ pub(super) struct Opened {
     pub log: Box<dyn Log>,
     pub meta: SessionMeta,
     pub folded: Folded,
-    /// What calls are answered with of which nothing is known.
-    pub open_call_answer: String,
+    pub open_calls: OpenCalls,
     pub warnings: Vec<String>,
+}
+
+/// What the calls are answered with that a history has open.
+pub(super) struct OpenCalls {
+    /// The one call of which something is known.
+    pub known: Option<AnsweredCall>,
+    pub others: &'static str,
+}
+
+impl OpenCalls {
+    fn all(others: &'static str) -> Self {
+        Self {
+            known: None,
+            others,
+        }
+    }
+
+    fn answer(&self, call: &CallId) -> &str {
+        match &self.known {
+            Some(known) if known.call_id == *call => &known.answer,
+            Some(_) | None => self.others,
+        }
+    }
 }
 
 /// What is missing in a history that was left in the middle of a task.
 struct Repair {
     unfinished: Unfinished,
-    open_call_answer: String,
+    open_calls: OpenCalls,
 }
 
 impl Conversation {
@@ -62,14 +85,14 @@ impl Conversation {
             log,
             mut meta,
             mut folded,
-            open_call_answer,
+            open_calls,
             warnings: read,
         } = opened;
         meta.model_provider.clone_from(&setup.provider_id);
         meta.base_instructions = request.base_instructions.or(meta.base_instructions);
         let repair = Repair {
             unfinished: std::mem::take(&mut folded.unfinished),
-            open_call_answer,
+            open_calls,
         };
         let untold = std::mem::take(&mut folded.untold);
         let from = log.position();
@@ -177,11 +200,11 @@ impl Conversation {
     fn repair(&mut self, out: &mut Emitter, repair: Repair) -> Result<Option<String>, Error> {
         let Repair {
             unfinished,
-            open_call_answer,
+            open_calls,
         } = repair;
         self.answer_open_calls(out, |call| match unfinished.outcomes.get(call) {
             Some(recorded) => recorded.clone(),
-            None => open_call_answer.clone(),
+            None => open_calls.answer(call).to_owned(),
         })?;
         let Some(task) = unfinished.task else {
             return Ok(None);
@@ -257,7 +280,7 @@ async fn create(setup: &Setup, deps: &Deps, request: &ConfigureSession) -> Resul
         log,
         meta,
         folded: Folded::default(),
-        open_call_answer: CRASH_ANSWER.to_owned(),
+        open_calls: OpenCalls::all(CRASH_ANSWER),
         warnings: Vec::new(),
     })
 }
@@ -267,7 +290,7 @@ async fn resume(store: &dyn Store, session: troupe_protocol::SessionId) -> Resul
     let meta = live.meta.clone();
     let warnings = live.warnings.clone();
     let folded = fold(live);
-    let open_call_answer = match folded.unfinished.task {
+    let others = match folded.unfinished.task {
         Some(_) => CRASH_ANSWER,
         None => MISSING_ANSWER,
     };
@@ -275,7 +298,7 @@ async fn resume(store: &dyn Store, session: troupe_protocol::SessionId) -> Resul
         log,
         meta,
         folded,
-        open_call_answer: open_call_answer.to_owned(),
+        open_calls: OpenCalls::all(others),
         warnings,
     })
 }

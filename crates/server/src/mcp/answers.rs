@@ -46,7 +46,7 @@ impl InWords for Spawned {
 pub(super) struct SessionAnswer {
     pub session_id: SessionId,
     pub short_id: String,
-    /// pending_init, queued, running, completed, errored, interrupted, cancelled,
+    /// pending_init, ready, queued, running, completed, errored, interrupted, cancelled,
     /// budget_exceeded, shutdown; idle for one that never had a task.
     pub status: String,
     /// Whether a prompt starts a task now, instead of joining one.

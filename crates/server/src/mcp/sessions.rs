@@ -311,6 +311,7 @@ fn waiting_on(view: &AgentView) -> Option<String> {
             Some(Doing::Idle) | None => None,
         },
         Status::PendingInit
+        | Status::Ready
         | Status::Completed
         | Status::Errored
         | Status::Interrupted { .. }

@@ -33,7 +33,10 @@ impl Line<'_> {
             Fact::Rooted { session } => self.root(*session),
             Fact::Born(birth) => {
                 self.birth(birth)?;
-                self.letter(birth.agent, birth.first.id, &birth.first.kind)
+                match &birth.first {
+                    Some(first) => self.letter(birth.agent, first.id, &first.kind),
+                    None => Ok(()),
+                }
             }
             Fact::Sent { to, envelope } => self.letter(*to, envelope.id, &envelope.kind),
             Fact::Started {

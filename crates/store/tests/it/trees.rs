@@ -102,12 +102,12 @@ impl Script {
                 point: None,
             },
             bond: Bond::default(),
-            first: Envelope {
+            first: Some(Envelope {
                 id: message(1),
                 kind: MailKind::Regular {
                     from: Sender::Agent(AgentId::ROOT),
                 },
-            },
+            }),
         }));
         let born = AgentLine {
             spec: Some(spec()),

@@ -11,7 +11,7 @@ use troupe_protocol::policy::ReasoningEffort;
 use troupe_protocol::spawn::{ApprovalRoute, CallbackConfig, HistoryShare};
 use troupe_protocol::tool::ToolSpec;
 use troupe_protocol::tree::{CallbackMode, Caller, OnParentInterrupt};
-use troupe_protocol::{AgentId, EventMsg};
+use troupe_protocol::{AgentId, CallId, EventMsg};
 use troupe_tools::{Call, CallContext, Concurrency, Tool, ToolOutput, arguments};
 
 use crate::desk::{CallbackChoice, Desk, ForkAnswer, SpawnRequest, Spawned, Trouble, Turn};
@@ -108,7 +108,7 @@ impl SpawnAgent {
     ) -> Result<Map<String, Value>, Trouble> {
         let asked = said(arguments.working_directory.take());
         let callback = self.callback(&arguments).await?;
-        let mut request = request(&call.context, arguments, callback)?;
+        let mut request = request(&call.id, &call.context, arguments, callback)?;
         request.turn.call = Some(call.id.clone());
         let prompt = input::as_text(&request.items);
         let begin = begin(call, &request, prompt.clone());
@@ -200,6 +200,7 @@ fn callback(arguments: &Arguments, inherited: CallbackConfig) -> CallbackChoice 
 }
 
 fn request(
+    call: &CallId,
     context: &CallContext,
     arguments: Arguments,
     callback: CallbackChoice,
@@ -210,7 +211,12 @@ fn request(
         HistoryShare::All | HistoryShare::LastTurns(_) => AgentOrigin::Fork,
     };
     // The child finds this very call in its history; the answer tells it that it is the child.
-    let fork_answer = (origin == AgentOrigin::Fork).then(ForkAnswer::default);
+    let fork_answer = (origin == AgentOrigin::Fork).then(|| ForkAnswer {
+        call: call.clone(),
+        label: None,
+        summary: None,
+        prompt: None,
+    });
     Ok(SpawnRequest {
         tool: NAME,
         origin,

@@ -58,7 +58,7 @@ impl WaitSession {
         let timeout_ms = arguments.timeout_ms;
         // A wait gives up the slot of the waiting agent, and it may take a while to come back
         // to one. Who only looks must not have to.
-        if timeout_ms <= 0 && !child.status.row().ends_wait_session {
+        if timeout_ms <= 0 && !child.status.is_final() {
             return ToolOutput::failure(not_yet(&child, timeout_ms));
         }
         let time = Duration::from_millis(u64::try_from(timeout_ms).unwrap_or(0));
@@ -165,6 +165,7 @@ fn result(id: SessionId, finished: &Finished) -> Result<Option<String>, String> 
             }),
             None => Err(cancelled(id, last_message)),
         },
+        Status::Ready => Err(format!("child session {id} was given nothing to do yet")),
         Status::NotFound => Err(format!("unknown session {id}")),
         Status::PendingInit | Status::Queued { .. } | Status::Running | Status::Waiting { .. } => {
             Err(not_yet(view, 0))

@@ -12,7 +12,8 @@ use crate::desk::{CallbackChoice, SpawnRequest, Trouble, Turn};
 /// What the two calls have in common, made regular.
 #[derive(Debug)]
 pub(super) struct Wish {
-    pub prompt: String,
+    /// Without one the child waits to be told.
+    pub prompt: Option<String>,
     pub model: Option<String>,
     pub backend: Option<String>,
     pub label: Option<String>,
@@ -24,7 +25,7 @@ pub(super) fn request(tool: &'static str, context: &CallContext, wish: Wish) -> 
     SpawnRequest {
         tool,
         origin: AgentOrigin::Spawn,
-        items: vec![UserInput::text(wish.prompt)],
+        items: wish.prompt.map(UserInput::text).into_iter().collect(),
         agent_type: None,
         agent_name: None,
         name: None,

@@ -47,6 +47,7 @@ impl Completion {
                 },
             },
             Status::PendingInit
+            | Status::Ready
             | Status::Queued { .. }
             | Status::Running
             | Status::Waiting { .. }

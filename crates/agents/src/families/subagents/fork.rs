@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use troupe_protocol::CallId;
 use troupe_protocol::agent::AgentOrigin;
 use troupe_protocol::spawn::HistoryShare;
 use troupe_protocol::tool::ToolSpec;
@@ -21,12 +22,6 @@ use super::metadata;
 
 const NAME: &str = "subagent_fork";
 
-/// What the child is told when the call says nothing: it has the whole conversation to know
-/// its part by.
-const PROMPT_DEFAULT: &str = "\
-    You are the forked child. Do the part of the work that was meant for you, and report it in \
-    your last message; leave the rest to your parent.";
-
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
     arguments::function::<Arguments>(
         NAME,
@@ -40,7 +35,7 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
-    /// What the child is to do.
+    /// What the child is to do. If left out it waits, as `ready`, for a message of yours.
     prompt: Option<String>,
     /// Only if the task needs another model than yours; it cannot share your prompt cache.
     model: Option<String>,
@@ -61,7 +56,7 @@ impl Fork {
     }
 
     async fn fork(&self, call: &Call, arguments: Arguments) -> Result<Map<String, Value>, Trouble> {
-        let (request, answer) = request(&call.context, arguments)?;
+        let (request, answer) = request(&call.id, &call.context, arguments)?;
         let spawned = self.desk.spawn(request).await?;
         let (child, parent) = (spawned.view.session, call.context.session_id);
         let mut object = metadata::newborn(&spawned);
@@ -95,6 +90,7 @@ impl Tool for Fork {
 }
 
 fn request(
+    call: &CallId,
     context: &CallContext,
     arguments: Arguments,
 ) -> Result<(SpawnRequest, ForkAnswer), Trouble> {
@@ -104,12 +100,13 @@ fn request(
         .as_deref()
         .map(|prompt| one_line(prompt, SUMMARY_CHARS_MAX));
     let answer = ForkAnswer {
+        call: call.clone(),
         label: label.clone(),
         summary,
         prompt: prompt.clone(),
     };
     let wish = Wish {
-        prompt: prompt.unwrap_or_else(|| PROMPT_DEFAULT.to_owned()),
+        prompt,
         model: arguments.model,
         backend: None,
         label,

@@ -27,7 +27,7 @@ pub(super) fn metadata(view: &AgentView) -> Map<String, Value> {
         ("queue_position", json!(queue_position)),
         ("model", json!(spec.map(|spec| &spec.model))),
         ("label", json!(spec.and_then(|spec| spec.label.as_ref()))),
-        ("summary", json!(spec.map(|spec| &spec.summary))),
+        ("summary", json!(spec.and_then(|spec| spec.summary()))),
         ("started_at_ms", json!(view.born_at_ms)),
         ("initial_message_count", json!(view.initial_message_count)),
         ("pending_messages", json!(view.pending.messages)),

@@ -95,7 +95,7 @@ fn wish(arguments: Arguments) -> Result<Wish, Trouble> {
         return Err(Trouble::Invalid(problem.to_owned()));
     }
     Ok(Wish {
-        prompt: arguments.prompt,
+        prompt: Some(arguments.prompt),
         model: arguments.model,
         backend: arguments.backend,
         label: metadata::label(arguments.label),

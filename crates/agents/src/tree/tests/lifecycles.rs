@@ -1,11 +1,10 @@
 use std::fmt::Write;
 
-use expect_test::{Expect, expect};
+use expect_test::expect;
 use troupe_protocol::AgentId;
 
 use crate::tree::id::Caller;
 use crate::tree::lifecycle::{Change, End, Interruption, Lifecycle};
-use crate::tree::status::{Status, WaitingOn};
 
 /// Every state with every change.
 #[test]
@@ -98,62 +97,4 @@ fn who_is_called_back() {
     assert!(calls(cancelled(Caller::Agent(AgentId::ROOT), child)));
     assert!(!calls(cancelled(Caller::Agent(parent), child)));
     assert!(!calls(cancelled(Caller::User, parent)));
-}
-
-#[test]
-fn the_table_of_names() {
-    let why = Interruption::User;
-    let all = [
-        Status::PendingInit,
-        Status::Queued { position: 1 },
-        Status::Running,
-        Status::Waiting {
-            on: WaitingOn::Child,
-        },
-        Status::Completed,
-        Status::Errored,
-        Status::Interrupted { why },
-        Status::Cancelled,
-        Status::BudgetExceeded,
-        Status::Shutdown,
-        Status::NotFound,
-    ];
-    check_table(
-        &all,
-        expect![[r#"
-        pending_init    pending   queued
-        queued          pending   queued
-        running         pending   running
-        running         pending   running
-        completed       done      idle     wait wait_session subagent_await
-        errored         failed    failed   wait wait_session subagent_await
-        interrupted     cancelled canceled wait wait_session subagent_await
-        cancelled       cancelled canceled wait wait_session subagent_await
-        budget_exceeded failed    failed   wait wait_session subagent_await
-        shutdown        cancelled canceled wait wait_session subagent_await closed
-        not_found       unknown   unknown  wait subagent_await closed
-    "#]],
-    );
-}
-
-fn check_table(all: &[Status], expected: Expect) {
-    let mut table = String::new();
-    for status in all {
-        let row = status.row();
-        let ends = [
-            (row.ends_wait, "wait"),
-            (row.ends_wait_session, "wait_session"),
-            (row.ends_subagent_await, "subagent_await"),
-            (row.closed, "closed"),
-        ];
-        let ends: Vec<&str> = ends
-            .iter()
-            .filter(|(is, _)| *is)
-            .map(|(_, name)| *name)
-            .collect();
-        let (agents, sessions, subagents) = (row.agents, row.sessions, row.subagents);
-        table += format!("{agents:16}{sessions:10}{subagents:9}{}", ends.join(" ")).trim_end();
-        table.push('\n');
-    }
-    expected.assert_eq(&table);
 }

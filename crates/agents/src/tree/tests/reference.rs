@@ -95,8 +95,19 @@ impl Member {
     }
 
     pub fn is_final(&self) -> bool {
-        let over = !matches!(self.stand, Stand::New | Stand::Running | Stand::Replaced);
+        let over = match self.stand {
+            Stand::New => self.is_ready(),
+            Stand::Running | Stand::Replaced => false,
+            _ => true,
+        };
         !self.is_active() && (over || self.closed)
+    }
+
+    /// A child that was made without a message, and has none yet.
+    pub fn is_ready(&self) -> bool {
+        let no_mail =
+            self.interrupts.is_empty() && self.regular.is_empty() && self.callbacks.is_empty();
+        self.id != AgentId::ROOT && self.stand == Stand::New && no_mail
     }
 
     pub fn ends_input(&self) -> bool {

@@ -1,9 +1,16 @@
 use std::fmt::Write;
 
 use expect_test::expect;
+use troupe_protocol::agent::AgentOrigin;
+use troupe_protocol::{AgentId, SessionId};
+use uuid::Uuid;
 
 use super::scene::{check, play};
+use crate::tree::agent::{Bond, Genealogy};
+use crate::tree::command::{Spawn, Stop, StopMode, Verb};
+use crate::tree::id::{Caller, TimeMs};
 use crate::tree::limits::RESIDENT_AGENTS_MAX;
+use crate::tree::{Command, Limits, Tree, What};
 
 #[test]
 fn a_session_is_loaded_for_its_first_task() {
@@ -24,6 +31,89 @@ fn a_session_is_loaded_for_its_first_task() {
             = delivered
         "#]],
     );
+}
+
+/// A fork without a prompt: it opens, takes no slot, ends waits, and starts when it is told.
+#[test]
+fn a_child_without_a_message_is_ready() {
+    check(
+        "show notices
+         spawn user a ready
+         status
+         counts
+         wait user a
+         cancel user a
+         crash
+         status
+         send user a
+         status",
+        expect![[r#"
+            > show notices
+            > spawn user a ready
+            tell created a
+            load a
+            tell a is ready
+            = 1 /root/a ready
+            > status
+            /root pending_init
+            /root/a ready
+            > counts
+            Counts { running: 0, resident: 1, remembered: 2 }
+            > wait user a
+            = w0
+            answer w0: Final a ready
+            > cancel user a
+            = skip a (Idle)
+            > crash
+            > status
+            /root pending_init
+            /root/a ready
+            > send user a
+            tell a has 1 + 0 mail
+            load a
+            start a with m2
+            = delivered
+            tell a has 0 + 0 mail
+            tell a is running
+            > status
+            /root pending_init
+            /root/a running
+        "#]],
+    );
+}
+
+/// A released fork still knows whose conversation it goes on with.
+#[test]
+fn a_released_child_remembers_its_maker() {
+    let mut tree = Tree::empty(Limits::default());
+    tree.plant(SessionId(Uuid::from_u128(1)), TimeMs(0));
+    let apply = |tree: &mut Tree, what| {
+        tree.apply(Command {
+            at: TimeMs(0),
+            what,
+        })
+    };
+    let spawn = Spawn {
+        by: Caller::User.into(),
+        session: SessionId(Uuid::from_u128(2)),
+        name: "fork".to_owned(),
+        genealogy: Genealogy {
+            origin: AgentOrigin::Fork,
+            point: None,
+        },
+        bond: Bond::default(),
+        message: None,
+    };
+    apply(&mut tree, What::Spawn(spawn)).unwrap();
+    let release = Stop {
+        by: Caller::User,
+        verb: Verb::Release,
+        targets: vec![AgentId(1)],
+        mode: StopMode::Act,
+    };
+    apply(&mut tree, What::Stop(release)).unwrap();
+    let fork = tree.get(AgentId(1)).unwrap();
+    assert_eq!((fork.parent, fork.maker), (None, Some(AgentId::ROOT)));
 }
 
 /// The oldest idle one goes first, and comes back when it is addressed.

@@ -187,6 +187,7 @@ impl Scene {
         let message = self.new_message();
         let mut session = message.0.as_u128() << 96;
         let mut bond = Bond::default();
+        let mut first = Some(message);
         for option in options {
             match *option {
                 "bound" => bond.on_parent_interrupt = OnParentInterrupt::Cancel,
@@ -194,6 +195,7 @@ impl Scene {
                 "silent" => bond.callback = CallbackMode::Off,
                 "family" => bond.reach = Reach::Family,
                 "to_parent" => bond.reach = Reach::Parent,
+                "ready" => first = None,
                 "abba" => session = 0xabba << 112,
                 _ => panic!("not an option: {option}"),
             }
@@ -207,7 +209,7 @@ impl Scene {
                 point: None,
             },
             bond,
-            message,
+            message: first,
         })
     }
 

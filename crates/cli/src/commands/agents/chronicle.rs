@@ -150,7 +150,9 @@ impl Chronicle {
         };
         match &record.fact {
             Fact::Born(birth) => {
-                keep(birth.first.id, message);
+                if let Some(first) = &birth.first {
+                    keep(first.id, message);
+                }
                 self.logs.push(Reading {
                     session: birth.session,
                     next: Position::default(),

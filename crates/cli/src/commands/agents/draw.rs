@@ -110,6 +110,7 @@ fn waiting(row: &Row) -> Option<String> {
 pub fn word(status: &AgentStatus) -> String {
     match status {
         AgentStatus::PendingInit => "starting".to_owned(),
+        AgentStatus::Ready => "ready".to_owned(),
         AgentStatus::Queued { position } => format!("queued ({position})"),
         AgentStatus::Running => "running".to_owned(),
         AgentStatus::Completed(_) => "completed".to_owned(),

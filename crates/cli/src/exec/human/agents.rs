@@ -88,6 +88,7 @@ impl Human {
         }
         let text = match &known.status {
             AgentStatus::PendingInit => style.dim("starting"),
+            AgentStatus::Ready => style.dim("ready"),
             AgentStatus::Queued { position } => {
                 style.dim(&format!("queued, number {position} in line"))
             }

@@ -159,6 +159,7 @@ fn waiting(is_begin: bool, it: &CollabWaiting) -> Collaboration {
 fn state(status: &AgentStatus) -> AgentState {
     let (status, message, position) = match status {
         AgentStatus::PendingInit => ("pending_init", None, None),
+        AgentStatus::Ready => ("ready", None, None),
         AgentStatus::Queued { position } => ("queued", None, Some(*position)),
         AgentStatus::Running => ("running", None, None),
         AgentStatus::Completed(message) => ("completed", message.clone(), None),

@@ -132,6 +132,7 @@ fn state(status: &Status) -> AgentState {
             let message = format!("queued at position {position}");
             (AgentStatus::PendingInit, Some(message))
         }
+        Status::Ready => (AgentStatus::PendingInit, Some("ready".to_owned())),
         Status::Running => (AgentStatus::Running, None),
         Status::Completed(message) => (AgentStatus::Completed, message.clone()),
         Status::Errored(message) => (AgentStatus::Errored, Some(message.clone())),

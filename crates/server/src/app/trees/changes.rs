@@ -75,6 +75,7 @@ fn mail(root: &str, inbox: &AgentInbox) -> ServerNotification {
 fn standing(status: &AgentStatus) -> Option<(AgentStanding, Option<String>)> {
     let (standing, preview) = match status {
         AgentStatus::PendingInit => (AgentStanding::PendingInit, None),
+        AgentStatus::Ready => (AgentStanding::Ready, None),
         AgentStatus::Queued { position } => {
             let position = *position;
             (AgentStanding::Queued { position }, None)

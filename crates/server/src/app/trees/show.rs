@@ -42,6 +42,7 @@ pub(super) fn agent(view: &AgentView) -> Agent {
 fn standing(status: Status) -> AgentStanding {
     match status {
         Status::PendingInit => AgentStanding::PendingInit,
+        Status::Ready => AgentStanding::Ready,
         Status::Queued { position } => AgentStanding::Queued {
             position: u32::try_from(position).unwrap_or(u32::MAX),
         },

@@ -80,6 +80,8 @@ pub struct Agent {
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub enum AgentStanding {
     PendingInit,
+    /// Never ran, and was given nothing to do yet.
+    Ready,
     /// Starts when a slot is free; 1 is next.
     Queued {
         position: u32,

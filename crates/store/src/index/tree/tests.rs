@@ -56,7 +56,7 @@ fn born(agent: AgentId, parent: AgentId, first: u32) -> Fact {
             point: None,
         },
         bond: Bond::default(),
-        first: regular(parent, first),
+        first: Some(regular(parent, first)),
     }))
 }
 

@@ -1,9 +1,20 @@
 //! Children that begin with the conversation of their parent.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
+use troupe_agents::Family;
+use troupe_agents::desk::{LogsQuery, StopRequest};
+use troupe_agents::tree::command::{StopMode, Urgency, Verb};
+use troupe_protocol::op::{ConfigureSession, ForkPoint};
+use troupe_protocol::tree::AgentMessage;
+use troupe_protocol::{EventMsg, ItemId, SessionId, TurnItem};
 use troupe_testkit::{Actor, Stage};
 
-use super::play::{Cue, agent, answer, begin, end, requests_of, scene, script};
+use super::cast;
+use super::play::{
+    Cue, agent, agents, answer, begin, call, end, play, recorded, requests_of, scene, script,
+};
 
 fn spawn(history: Value) -> Cue {
     (
@@ -129,5 +140,294 @@ async fn tokens_of_a_shared_history_are_counted_once() {
     assert_eq!(root.subtree_usage.total_tokens, 120 * (requests - 2));
     let spawned = answer(&stage, &actor, 1).await;
     assert!(spawned["agent_id"].is_string());
+    end(actor).await;
+}
+
+/// A play in which one response of the root has a command that waits, and two forks.
+async fn forked_twice() -> (Stage, Actor) {
+    let step = |id: &str, tool: &str, arguments: Value| {
+        format!("{{ call = '{tool}', call_id = '{id}', arguments = '''{arguments}''' }}")
+    };
+    let held = json!({"command": "until [ -e go ]; do sleep 0.02; done"});
+    let part = |prompt: &str| json!({"prompt": prompt, "label": prompt});
+    let all = [
+        step("held", "shell_command", held),
+        step("one", "subagent_fork", part("part one")),
+        step("two", "subagent_fork", part("part two")),
+    ]
+    .join(", ");
+    let look = step("look", "shell_command", json!({"command": "echo before"}));
+    let children = scene("part one", &["{ say = 'one done' }"])
+        + &scene("part two", &["{ say = 'two done' }"]);
+    let stage = cast::stage(&children, &[&look, &all], &[Family::Subagents]).await;
+    let mut actor = stage.start().await;
+    actor.say(cast::OPENING).await;
+    for _ in 0..2 {
+        actor
+            .until(|msg| cast::is_completed(1)(msg) || cast::is_completed(2)(msg))
+            .await;
+    }
+    stage.write("go", "");
+    actor.until_task_ends().await;
+    (stage, actor)
+}
+
+#[tokio::test]
+async fn a_fork_is_the_answer_to_its_own_call_and_to_no_other() {
+    let (stage, actor) = forked_twice().await;
+    let parents = requests_of(&stage, actor.session_id());
+    let asked = parents[1]["input"].as_array().expect("it is a list").len();
+    for (number, own, other) in [("1", "one", "two"), ("2", "two", "one")] {
+        let kid = agent(&actor, number).await;
+        let input = requests_of(&stage, kid.session)[0]["input"].take();
+        let items = input.as_array().expect("it is a list");
+        // The three calls follow what the parent had sent, as in the parent's next request.
+        let shared = parents[2]["input"].as_array().expect("it is a list");
+        assert_eq!(items[..asked + 3], shared[..asked + 3], "{number}");
+        let answered = |call: &str| {
+            let answers = items
+                .iter()
+                .filter(|item| item["type"] == "function_call_output" && item["call_id"] == call);
+            let texts: Vec<&str> = answers.filter_map(|item| item["output"].as_str()).collect();
+            assert_eq!(texts.len(), 1, "{call}: {texts:?}");
+            texts[0].to_owned()
+        };
+        let payload: Value = serde_json::from_str(&answered(own)).unwrap();
+        assert_eq!(payload["payload"]["role"], "child");
+        assert_eq!(payload["payload"]["child_session_id"], json!(kid.session));
+        for call in ["held", other] {
+            assert_eq!(
+                answered(call),
+                "not answered here: the conversation was forked while this call ran"
+            );
+        }
+    }
+    end(actor).await;
+}
+
+#[tokio::test]
+async fn the_log_of_a_fork_begins_with_the_fork() {
+    let (stage, actor) = forked_twice().await;
+    let kid = agent(&actor, "1").await;
+    let query = LogsQuery {
+        limit: 200,
+        ..LogsQuery::default()
+    };
+    let logs = actor.agents().user().logs("1", query).await.unwrap();
+    let kinds: Vec<&str> = logs
+        .events
+        .iter()
+        .filter_map(|logged| logged.event["type"].as_str())
+        .collect();
+    assert_eq!(kinds.first(), Some(&"session_configured"), "{kinds:?}");
+    assert_eq!(kinds.last(), Some(&"task_complete"), "{kinds:?}");
+    assert!(!kinds.contains(&"turn_aborted"), "{kinds:?}");
+    assert_eq!(logs.total_available, logs.events.len());
+    for logged in &logs.events {
+        let thread = &logged.event["thread_id"];
+        assert!(
+            thread.is_null() || *thread == json!(kid.session),
+            "{logged:?}"
+        );
+    }
+    end(actor).await;
+    // What the parent had begun is ended in the parent's log, so it does not begin here.
+    let recorded = recorded(&stage, kid.session).await;
+    let ids = |is_wanted: fn(&EventMsg) -> Option<&ItemId>| -> BTreeSet<ItemId> {
+        recorded.iter().filter_map(is_wanted).cloned().collect()
+    };
+    let begun = ids(|msg| match msg {
+        EventMsg::ItemStarted { item, .. } => Some(item.id()),
+        _ => None,
+    });
+    let ended = ids(|msg| match msg {
+        EventMsg::ItemCompleted { item, .. } => Some(item.id()),
+        _ => None,
+    });
+    assert_eq!(begun, ended);
+    // The command before the fork is part of what the fork shows of its conversation.
+    let looks = |msg: &EventMsg| {
+        matches!(
+            msg,
+            EventMsg::ItemCompleted {
+                item: TurnItem::CommandExecution(_),
+                ..
+            }
+        )
+    };
+    assert_eq!(recorded.iter().filter(|msg| looks(msg)).count(), 1);
+}
+
+/// Opens a session with the conversation of another, as `troupe exec fork` does.
+async fn fork_of(stage: &Stage, session: SessionId) -> Actor {
+    let point = ForkPoint {
+        session_id: session,
+        last_response_id: None,
+        turns: None,
+    };
+    let request = ConfigureSession {
+        fork: Some(point),
+        ..ConfigureSession::default()
+    };
+    stage.start_with(request).await
+}
+
+/// A stage on which everybody who is asked to delegate makes one child and waits for it.
+async fn delegating() -> Stage {
+    let spawn = call(&(
+        "spawn_agent",
+        json!({"message": "small work", "task_name": "kid"}),
+    ));
+    let wait = call(&("wait", json!({"ids": ["kid"]})));
+    let turns = [&*spawn, &wait, "{ say = 'delegated' }"];
+    let children = scene("small work", &["{ say = 'done' }"; 4])
+        + &scene("delegate anew", &turns)
+        + &scene("pass on", &turns);
+    let cue = (
+        "spawn_agent",
+        json!({"message": "pass on", "task_name": "middle"}),
+    );
+    let stage = Stage::new(&script(
+        &children,
+        &[cue, ("wait", json!({"ids": ["middle"]}))],
+    ))
+    .await;
+    stage.with_agents(&[Family::Agents])
+}
+
+/// Lets a forked session make a child of its own, and checks that it is the first of a tree.
+async fn has_its_own_tree(stage: &Stage, mut fork: Actor) {
+    assert!(
+        agents(&fork).await.is_empty(),
+        "children of another session"
+    );
+    fork.turn("delegate anew").await;
+    let family = agents(&fork).await;
+    let own: Vec<_> = family
+        .iter()
+        .map(|view| (view.agent.0, view.path.as_str(), view.parent_session))
+        .collect();
+    let session = fork.session_id();
+    assert_eq!(own, [(1, "/root/kid", Some(session))]);
+    end(fork).await;
+    let lines = cast::lines(stage, session).await;
+    assert!(lines.iter().all(|line| line.tree == session));
+    // Taken up again it is the same tree.
+    let fork = stage.resume(session).await;
+    assert_eq!(agents(&fork).await.len(), 1);
+    end(fork).await;
+}
+
+#[tokio::test]
+async fn a_fork_by_hand_does_not_take_the_children_over() {
+    let stage = delegating().await;
+    let actor = play(&stage).await;
+    let root = actor.session_id();
+    let before: Vec<_> = agents(&actor).await;
+    let before: Vec<_> = before.iter().map(|view| view.session).collect();
+    assert_eq!(before.len(), 2);
+    end(actor).await;
+    has_its_own_tree(&stage, fork_of(&stage, root).await).await;
+    let actor = stage.resume(root).await;
+    let after: Vec<_> = agents(&actor).await;
+    let after: Vec<_> = after.iter().map(|view| view.session).collect();
+    assert_eq!(before, after);
+    end(actor).await;
+}
+
+#[tokio::test]
+async fn a_fork_by_hand_of_a_child_is_nobodys_child() {
+    let stage = delegating().await;
+    let actor = play(&stage).await;
+    let root = actor.session_id();
+    let middle = agent(&actor, "/root/middle").await.session;
+    end(actor).await;
+    let said = requests_of(&stage, root).len();
+    has_its_own_tree(&stage, fork_of(&stage, middle).await).await;
+    assert_eq!(requests_of(&stage, root).len(), said, "nobody calls back");
+    let actor = stage.resume(root).await;
+    assert_eq!(agents(&actor).await.len(), 2);
+    end(actor).await;
+}
+
+#[tokio::test]
+async fn a_released_fork_goes_on_under_the_instructions_it_began_with() {
+    let fork = call(&("subagent_fork", json!({"prompt": "branch off"})));
+    let children = scene(
+        "branch off",
+        &["{ say = 'branched' }", "{ say = 'still here' }"],
+    ) + &scene(
+        "test it",
+        &[&fork, "{ say = 'forked' }", "{ say = 'heard' }"],
+    );
+    let spawn = call(&(
+        "spawn_agent",
+        json!({"message": "test it", "agent_type": "tester"}),
+    ));
+    let families = [Family::Agents, Family::Subagents];
+    let stage = cast::stage(&children, &[&spawn], &families).await;
+    let actor = cast::open(&stage).await;
+    let root = actor.session_id();
+    actor.agents().quiet().await;
+    let fork = agent(&actor, "2").await.session;
+    let release = StopRequest {
+        verb: Verb::Release,
+        targets: vec!["2".to_owned()],
+        mode: StopMode::Act,
+        note: None,
+    };
+    actor.agents().user().stop(release).await.unwrap();
+    end(actor).await;
+    let actor = stage.resume(root).await;
+    let desk = actor.agents().user();
+    let message = AgentMessage::text("are you there?");
+    desk.send("2", message, Urgency::Regular).await.unwrap();
+    actor.agents().quiet().await;
+    let requests = requests_of(&stage, fork);
+    let [first, .., last] = requests.as_slice() else {
+        panic!("{} requests", requests.len());
+    };
+    for part in ["instructions", "prompt_cache_key", "tools"] {
+        assert_eq!(first[part], last[part], "{part}");
+    }
+    end(actor).await;
+}
+
+#[tokio::test]
+async fn a_fork_without_a_prompt_is_ready_until_it_is_told() {
+    let children = scene("fork work", &["{ say = 'from the fork' }"]);
+    let cues: [Cue; 5] = [
+        ("subagent_fork", json!({"label": "later"})),
+        ("subagent_list", json!({})),
+        ("subagent_await", json!({"agent_id": 1})),
+        (
+            "subagent_send_message",
+            json!({"agent_id": 1, "prompt": "fork work"}),
+        ),
+        ("subagent_await", json!({"agent_id": 1})),
+    ];
+    let stage = cast::subagents(&children, &cues).await;
+    let actor = play(&stage).await;
+    let made = answer(&stage, &actor, 0).await;
+    assert_eq!(made["status"], "ready");
+    assert_eq!(made.get("summary"), None, "{made}");
+    assert!(made["payload"]["summary"].is_null(), "{made}");
+    assert!(made["payload"]["prompt"].is_null(), "{made}");
+    let listed = answer(&stage, &actor, 1).await;
+    assert_eq!(listed["sessions"][0]["status"], "ready");
+    let waited = answer(&stage, &actor, 2).await;
+    assert_eq!(waited["lifecycle_status"], "ready");
+    assert_eq!(waited["timed_out"], false);
+    assert!(waited["completion"].is_null(), "{waited}");
+    let waited = answer(&stage, &actor, 4).await;
+    assert_eq!(
+        waited["completion"],
+        json!({"Completed": {"last_message": "from the fork"}})
+    );
+    let kid = agent(&actor, "1").await;
+    let requests = requests_of(&stage, kid.session);
+    assert_eq!(requests.len(), 1, "being ready costs no request");
+    let input = requests[0]["input"].to_string();
+    assert!(input.contains("subagent_fork") && !input.contains("subagent_list"));
     end(actor).await;
 }

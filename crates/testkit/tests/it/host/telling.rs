@@ -2,10 +2,11 @@
 
 use expect_test::expect;
 use troupe_engine::{Doing, Host};
-use troupe_protocol::EventMsg;
 use troupe_protocol::approval::ReviewDecision;
 use troupe_protocol::op::{ConfigureSession, ForkPoint, Op, ReviewRequest, ReviewTarget};
 use troupe_protocol::policy::{ApprovalPolicy, SandboxPolicy};
+use troupe_protocol::spawn::AnsweredCall;
+use troupe_protocol::{CallId, EventMsg};
 use troupe_testkit::Stage;
 
 use super::{HELLO, approve, asking, lines, tree};
@@ -119,7 +120,12 @@ async fn a_fork_has_the_last_turns_and_an_answer_to_what_ran() {
     .await
     .approval(ApprovalPolicy::Untrusted)
     .sandbox(SandboxPolicy::workspace_write())
-    .adjusting(|setup| setup.open_call_answer = Some("you are the fork".to_owned()));
+    .adjusting(|setup| {
+        setup.forking_call = Some(AnsweredCall {
+            call_id: CallId("a".to_owned()),
+            answer: "you are the fork".to_owned(),
+        });
+    });
     let mut source = stage.start().await;
     source.turn("question one").await;
     source.say("question two").await;

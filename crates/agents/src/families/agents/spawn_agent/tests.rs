@@ -31,7 +31,7 @@ fn read(arguments: Value) -> Result<SpawnRequest, String> {
     let arguments: Arguments =
         serde_json::from_value(arguments).map_err(|error| error.to_string())?;
     let callback = CallbackChoice::default();
-    request(&context(), arguments, callback).map_err(|trouble| trouble.to_string())
+    request(&"call".into(), &context(), arguments, callback).map_err(|trouble| trouble.to_string())
 }
 
 fn check(arguments: Value, expected: Expect) {
@@ -150,6 +150,9 @@ fn everything_can_be_said() {
                     ),
                     fork_answer: Some(
                         ForkAnswer {
+                            call: CallId(
+                                "call",
+                            ),
                             label: None,
                             summary: None,
                             prompt: None,

@@ -26,7 +26,7 @@ fn check(arguments: Value, expected: Expect) {
     let found = serde_json::from_value::<Arguments>(arguments)
         .map_err(|error| error.to_string())
         .and_then(|arguments| {
-            request(&context(), arguments).map_err(|trouble| trouble.to_string())
+            request(&"call".into(), &context(), arguments).map_err(|trouble| trouble.to_string())
         });
     expected.assert_eq(&match found {
         Err(problem) => problem,
@@ -41,10 +41,15 @@ fn check(arguments: Value, expected: Expect) {
                 sandbox,
                 ..
             } = request;
-            let [UserInput::Text { text, .. }] = items.as_slice() else {
-                panic!("a fork has one text");
+            let text = match items.as_slice() {
+                [] => "ready".to_owned(),
+                [UserInput::Text { text, .. }] => format!("told {text}"),
+                other => panic!("a fork has at most one text: {other:?}"),
             };
-            format!("{origin:?} {history:?} {sandbox:?}: {text}\n{child}\n{parent}")
+            format!(
+                "{origin:?} {history:?} {sandbox:?}: {text}\n{}\n{parent}",
+                child.answer
+            )
         }
     });
 }
@@ -54,7 +59,7 @@ fn both_sides_are_told_which_they_are() {
     check(
         json!({"prompt": "count\nthe  words", "label": " counter ", "sandbox_mode": "readonly"}),
         expect![[r#"
-            Fork All Some(ReadOnly): count
+            Fork All Some(ReadOnly): told count
             the  words
             {"payload":{"role":"child","child_session_id":"00000000-0000-4000-8000-000000000001","parent_session_id":"00000000-0000-4000-8000-000000000000","label":"counter","summary":"count the words","prompt":"count\nthe  words"}}
             {"role":"parent","child_session_id":"00000000-0000-4000-8000-000000000001","parent_session_id":"00000000-0000-4000-8000-000000000000","label":"counter","summary":"count the words","prompt":"count\nthe  words"}"#]],
@@ -66,14 +71,14 @@ fn a_fork_needs_no_prompt() {
     check(
         json!({}),
         expect![[r#"
-            Fork All None: You are the forked child. Do the part of the work that was meant for you, and report it in your last message; leave the rest to your parent.
+            Fork All None: ready
             {"payload":{"role":"child","child_session_id":"00000000-0000-4000-8000-000000000001","parent_session_id":"00000000-0000-4000-8000-000000000000","label":null,"summary":null,"prompt":null}}
             {"role":"parent","child_session_id":"00000000-0000-4000-8000-000000000001","parent_session_id":"00000000-0000-4000-8000-000000000000","label":null,"summary":null,"prompt":null}"#]],
     );
     check(
         json!({"prompt": " ", "label": ""}),
         expect![[r#"
-            Fork All None: You are the forked child. Do the part of the work that was meant for you, and report it in your last message; leave the rest to your parent.
+            Fork All None: ready
             {"payload":{"role":"child","child_session_id":"00000000-0000-4000-8000-000000000001","parent_session_id":"00000000-0000-4000-8000-000000000000","label":null,"summary":null,"prompt":null}}
             {"role":"parent","child_session_id":"00000000-0000-4000-8000-000000000001","parent_session_id":"00000000-0000-4000-8000-000000000000","label":null,"summary":null,"prompt":null}"#]],
     );

@@ -90,6 +90,7 @@ impl World {
             Status::Shutdown => member.closed,
             _ if member.closed => false,
             Status::PendingInit => matches!(member.stand, Stand::New | Stand::Replaced),
+            Status::Ready => member.is_ready(),
             Status::Completed => member.stand == Stand::Completed,
             Status::Errored => matches!(member.stand, Stand::Errored | Stand::FailedToStart),
             Status::Interrupted { .. } => member.stand == Stand::Interrupted,

@@ -85,7 +85,7 @@ impl World {
                 point: None,
             },
             bond,
-            message,
+            message: (draw.below(8) > 0).then_some(message),
         }))?;
         if let Some(effects) = spawned {
             let born = effects.iter().any(|effect| {

@@ -141,7 +141,7 @@ impl World {
             What::Spawn(spawn) => {
                 let id = AgentId(u32::try_from(self.reference.members.len()).unwrap_or(u32::MAX));
                 let parent = Some(spawn.by.parent());
-                let member = Member::new(id, parent, spawn.bond, Some(spawn.message));
+                let member = Member::new(id, parent, spawn.bond, spawn.message);
                 self.reference.members.push(member);
             }
             What::Send(letter) => {
