@@ -41,6 +41,21 @@ impl Memory {
         found
     }
 
+    /// Returns everybody who is within `top`, each parent before its children: its subtree, and
+    /// for the root the released and theirs too.
+    pub fn within(&self, top: AgentId) -> Vec<AgentId> {
+        let mut found = self.subtree(top);
+        if top == AgentId::ROOT {
+            let released = self
+                .iter()
+                .filter(|agent| agent.parent.is_none() && agent.id != AgentId::ROOT);
+            for agent in released {
+                found.extend(self.subtree(agent.id));
+            }
+        }
+        found
+    }
+
     /// Tells whether `above` is the agent itself or one of its ancestors. The root is above
     /// all, the released included.
     pub fn is_within(&self, agent: AgentId, above: AgentId) -> bool {

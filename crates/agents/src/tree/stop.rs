@@ -149,9 +149,10 @@ impl Tree {
         }
     }
 
+    /// A stop of the root stops the tree: nobody else would stop those without a parent.
     fn plan_cancel(&self, plan: &mut Plan, target: AgentId, scope: AgentId) {
         let before = plan.touched.len();
-        for agent in self.memory.subtree(target) {
+        for agent in self.memory.within(target) {
             if self.is_active(agent) {
                 plan.touch(agent, Action::Cancel, scope);
             }
@@ -163,7 +164,7 @@ impl Tree {
 
     fn plan_close(&self, plan: &mut Plan, target: AgentId) {
         let before = plan.touched.len();
-        for agent in self.memory.subtree(target) {
+        for agent in self.memory.within(target) {
             if self.memory.get(agent).is_some_and(Agent::is_counted) {
                 plan.touch(agent, Action::Close, target);
             }

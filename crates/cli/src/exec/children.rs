@@ -12,7 +12,8 @@ pub enum Children {
     Wait,
     /// Stop them.
     Cancel,
-    /// Wait for them, but let nobody act on what they report.
+    /// Have them go on without a parent: the run lasts until they are done, nobody acts on
+    /// what they report, and their results stay for `troupe agents result`.
     Release,
 }
 
@@ -39,8 +40,8 @@ impl Children {
     }
 }
 
-/// Stops everything that runs in the tree. Named by its root, nobody is called back: there
-/// is nobody left to act on it.
+/// Stops everything that runs in the tree, the released too. Named by its root, nobody is
+/// called back: there is nobody left to act on it.
 pub async fn cancel_all(agents: &Agents, why: &str) -> Result<(), Trouble> {
     agents.user().cancel("root", Some(why.to_owned())).await?;
     Ok(())

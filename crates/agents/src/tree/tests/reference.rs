@@ -147,6 +147,15 @@ impl Reference {
         found
     }
 
+    /// The root has all, the released too.
+    fn within(&self, top: AgentId) -> Vec<AgentId> {
+        if top == AgentId::ROOT {
+            self.members.iter().map(|member| member.id).collect()
+        } else {
+            self.subtree(top)
+        }
+    }
+
     pub fn owns(&self, above: AgentId, agent: AgentId) -> bool {
         above == AgentId::ROOT || self.subtree(above).contains(&agent)
     }
@@ -237,7 +246,7 @@ impl Reference {
     }
 
     fn cancel(&mut self, top: AgentId, order: Order) {
-        for agent in self.subtree(top) {
+        for agent in self.within(top) {
             let member = self.at(agent);
             let closing = matches!(member.order, Some(Order::Close { .. }));
             if member.flight.is_some() {

@@ -531,6 +531,51 @@ fn a_released_child_goes_on_without_a_parent() {
 }
 
 #[test]
+fn a_stop_of_the_root_reaches_the_released_too() {
+    check(
+        "started root t1
+         spawn root a
+         spawn a b
+         release user a
+         end root completed
+         cancel user root dry
+         cancel user root
+         end b interrupted
+         end a interrupted
+         status
+         close user root dry",
+        expect![[r#"
+            > started root t1
+            > spawn root a
+            load a
+            start a with m1
+            = 1 /root/a pending_init
+            > spawn a b
+            load b
+            start b with m2
+            = 2 /root/a/b pending_init
+            > release user a
+            = Release a
+            > end root completed
+            > cancel user root dry
+            = Cancel a, Cancel b
+            > cancel user root
+            abort a: Cancelled
+            abort b: Cancelled
+            = Cancel a, Cancel b
+            > end b interrupted
+            > end a interrupted
+            > status
+            /root completed
+            /root/a cancelled
+            /root/a/b cancelled
+            > close user root dry
+            = Close root, Close a, Close b
+        "#]],
+    );
+}
+
+#[test]
 fn prune_takes_finished_agents_out_of_the_live_tree() {
     check(
         "show notices
