@@ -49,11 +49,10 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
-use troupe_engine::Orders;
+use troupe_engine::{Orders, Vitals};
 use troupe_protocol::result::TaskResult;
 use troupe_protocol::session::TurnContext;
 use troupe_protocol::tree::{AgentMessage, MessageId, TimeMs};
-use troupe_protocol::usage::TokenUsage;
 use troupe_protocol::{AgentId, SessionId, SubmissionId};
 
 pub use arrivals::{Arrival, Arrivals};
@@ -92,8 +91,6 @@ pub(crate) struct Supervisor {
     births: Births,
     /// What tasks had come to that the engine did not survive.
     salvaged: BTreeMap<AgentId, TaskResult>,
-    /// Of the root's tasks since there is a tree.
-    root_usage: TokenUsage,
     /// What the messages say that wait in inboxes.
     mail: HashMap<MessageId, AgentMessage>,
     steps: Steps,
@@ -113,6 +110,7 @@ pub(crate) struct Root {
     pub orders: Orders,
     /// Its settings when it was opened.
     pub context: TurnContext,
+    pub vitals: Vitals,
 }
 
 #[derive(Debug)]
@@ -140,7 +138,6 @@ impl Supervisor {
             visitors: BTreeSet::new(),
             births: Births::default(),
             salvaged: BTreeMap::new(),
-            root_usage: TokenUsage::default(),
             mail: HashMap::new(),
             steps: Steps::default(),
             waits: Waits::default(),

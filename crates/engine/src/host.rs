@@ -297,9 +297,9 @@ pub enum Who {
     Agent(String),
 }
 
-/// What a session is doing, for whoever looks.
-#[derive(Debug, Default)]
-pub struct Vitals(Mutex<Pulse>);
+/// What a session is doing, for whoever looks. Clones look at the same session.
+#[derive(Debug, Clone, Default)]
+pub struct Vitals(Arc<Mutex<Pulse>>);
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pulse {

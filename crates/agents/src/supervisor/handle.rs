@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
-use troupe_engine::{Clock, Configurator, ConfigureError, Ids, Opened, Setup};
+use troupe_engine::{Clock, Configurator, ConfigureError, Ids, Opened, Setup, Vitals};
 use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::result::TaskResult;
 use troupe_protocol::session::TurnContext;
@@ -230,7 +230,7 @@ impl Agents {
     }
 
     /// Gets to know the root's session.
-    pub(crate) fn root_opened(&self, opened: Opened) {
+    pub(crate) fn root_opened(&self, opened: Opened, vitals: Vitals) {
         let has_agents = opened.has_agents;
         {
             let mut seed = self.0.seed();
@@ -241,6 +241,7 @@ impl Agents {
                 session: opened.session,
                 orders: opened.orders,
                 context: opened.context,
+                vitals,
             });
         }
         if has_agents {

@@ -49,7 +49,7 @@ impl Membership {
 impl Host for Membership {
     fn opened(&self, opened: Opened) {
         if self.agent == AgentId::ROOT {
-            self.agents.root_opened(opened);
+            self.agents.root_opened(opened, self.vitals.clone());
         } else {
             let agent = self.agent;
             self.agents.post(Input::Opened { agent, opened });

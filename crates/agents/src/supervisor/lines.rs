@@ -191,8 +191,8 @@ impl Supervisor {
     }
 
     fn remember_result(&mut self, agent: AgentId, result: &TaskResult) {
+        // The root remembers its own.
         let Some(member) = self.members.get_mut(&agent) else {
-            self.root_usage += result.evidence.usage;
             return;
         };
         member.preview = result.text().as_deref().map(super::views::preview);

@@ -131,9 +131,6 @@ impl Supervisor {
                 }
             }
         }
-        for result in story.results.remove(&self.root.session).unwrap_or_default() {
-            self.root_usage += result.evidence.usage;
-        }
         let root = self.tree.get(AgentId::ROOT);
         for envelope in root.into_iter().flat_map(|root| root.inbox.iter()) {
             if let Some(message) = story.mail.remove(&envelope.id) {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use troupe_engine::Host as _;
+use troupe_engine::{Host as _, Pulse};
 use troupe_protocol::AgentId;
 use troupe_protocol::spawn::HistoryShare;
 use troupe_protocol::usage::TokenUsage;
@@ -51,9 +51,7 @@ impl Supervisor {
             now_ms: self.now().0,
             pending: node.inbox.depth(),
             last_task,
-            pulse: member
-                .and_then(Member::membership)
-                .map(|membership| membership.vitals().read()),
+            pulse: self.pulse(agent),
             reasoning_header: member.and_then(|member| member.reasoning_header.clone()),
             usage: self.usage(agent),
             subtree_usage: self.subtree_usage(agent),
@@ -67,21 +65,31 @@ impl Supervisor {
         agents.map(|agent| self.view(agent.id)).collect()
     }
 
-    /// Returns the tokens of an agent: of its ended tasks, or, while it is in memory, of all
-    /// that it has asked for.
+    /// Returns what an agent does, while it is in memory. The root always is.
+    fn pulse(&self, agent: AgentId) -> Option<Pulse> {
+        if agent == AgentId::ROOT {
+            return Some(self.root.vitals.read());
+        }
+        let membership = self.members.get(&agent)?.membership()?;
+        Some(membership.vitals().read())
+    }
+
+    /// Returns the agent's own tokens: all that its session has asked a model for, and nothing
+    /// that it was given with a shared history. Those of an agent that is not in memory are
+    /// those of its ended tasks, because others it has none.
     fn usage(&self, agent: AgentId) -> TokenUsage {
-        let Some(member) = self.members.get(&agent) else {
-            return self.root_usage;
-        };
-        match member.membership() {
-            Some(membership) => membership.vitals().read().usage,
-            None => member.usage,
+        match (self.pulse(agent), self.members.get(&agent)) {
+            (Some(pulse), _) => pulse.usage,
+            (None, Some(member)) => member.usage,
+            (None, None) => TokenUsage::default(),
         }
     }
 
+    /// Returns the tokens of the agent and of everybody within it; those of the root are the
+    /// whole tree's.
     fn subtree_usage(&self, agent: AgentId) -> TokenUsage {
         let mut sum = TokenUsage::default();
-        for below in self.tree.memory().subtree(agent) {
+        for below in self.tree.memory().within(agent) {
             sum += self.usage(below);
         }
         sum

@@ -317,12 +317,15 @@ impl Running {
         running
     }
 
-    /// Watches until the child is at work. A session that is still new has no tree to watch.
     fn until_the_child_runs(&self, machine: &Machine) {
-        let is_running = |line: &String| {
-            let tree: Value = serde_json::from_str(line).unwrap();
+        self.until(machine, |tree| {
             tree["agents"][1]["status"] == "running" && tree["running"] == true
-        };
+        });
+    }
+
+    /// Watches until the tree is so. A session that is still new has no tree to watch.
+    fn until(&self, machine: &Machine, is_so: impl Fn(&Value) -> bool) {
+        let is_so = |line: &String| is_so(&serde_json::from_str(line).unwrap());
         let mut found = false;
         while !found {
             let mut watch = machine
@@ -330,7 +333,7 @@ impl Running {
                 .spawn()
                 .unwrap();
             let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines();
-            found = lines.any(|line| is_running(&line.unwrap()));
+            found = lines.any(|line| is_so(&line.unwrap()));
             watch.kill().unwrap();
             watch.wait().unwrap();
         }
@@ -377,6 +380,17 @@ fn a_running_tree_is_acted_in_from_another_process() {
             .next()
             .is_none()
     );
+}
+
+#[test]
+fn a_root_at_work_shows_what_it_has_used() {
+    let machine = Machine::playing(STALL);
+    let running = Running::start(&machine);
+    // Two requests, of which the second one's call still waits.
+    running.until(&machine, |tree| {
+        let root = &tree["agents"][0]["tokens"];
+        root["own"] == 240 && root["subtree"] == 240
+    });
 }
 
 #[test]

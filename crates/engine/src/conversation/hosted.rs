@@ -18,6 +18,9 @@ const NO_TREE: &str = "this session is not a member of an agent tree, which a re
 impl Conversation {
     pub(super) fn tell_opened(&self) {
         if let Some(host) = &self.host {
+            // Before it does anything it has used what its log says.
+            let usage = self.usage.total;
+            host.vitals().write(|shown| shown.usage = usage);
             host.opened(Opened {
                 session: self.id(),
                 orders: self.mailbox.orders(),

@@ -9,7 +9,7 @@ use troupe_protocol::result::TaskResult;
 use troupe_protocol::rollout::{RolloutRecord, SessionMeta};
 use troupe_protocol::spawn::SpawnSpec;
 use troupe_protocol::tree::{AgentLine, AgentMessage, Fact, Keepsake, MessageId};
-use troupe_protocol::{AgentId, SessionId};
+use troupe_protocol::{AgentId, EventMsg, SessionId};
 use troupe_store::{Error, Line, Position, Store};
 
 use crate::control::Row;
@@ -32,6 +32,8 @@ pub struct Chronicle {
     /// in one.
     known: HashSet<u64>,
     logs: Vec<Reading>,
+    /// The tokens that each session has used.
+    tokens: HashMap<SessionId, u64>,
 }
 
 /// How far a log was read.
@@ -85,6 +87,7 @@ impl Chronicle {
                 session: root,
                 next: Position::default(),
             }],
+            tokens: HashMap::new(),
         };
         chronicle.follow(store).await?;
         Ok(chronicle)
@@ -117,11 +120,10 @@ impl Chronicle {
             };
             for line in batch.lines.iter().filter(|line| may_be_ours(&line.bytes)) {
                 // One that cannot be read is reported by whoever resumes the tree.
-                if let Ok(stamped) = line.record()
-                    && let RolloutRecord::Agent(line) = stamped.record
-                    && line.tree == self.root
-                {
-                    self.take(*line);
+                match line.record().map(|stamped| stamped.record) {
+                    Ok(RolloutRecord::Agent(line)) if line.tree == self.root => self.take(*line),
+                    Ok(RolloutRecord::EventMsg(event)) => self.count(session, &event.msg),
+                    _ => {}
                 }
             }
             let is_stuck = batch.next == next;
@@ -129,6 +131,17 @@ impl Chronicle {
             if batch.at_end || is_stuck {
                 return Ok(());
             }
+        }
+    }
+
+    /// The last count of a session is all that it has used, also in a task that was cut off.
+    fn count(&mut self, session: SessionId, msg: &EventMsg) {
+        if let EventMsg::TokenCount {
+            info: Some(info), ..
+        } = msg
+        {
+            let total = info.total_token_usage.total_tokens;
+            self.tokens.insert(session, total);
         }
     }
 
@@ -246,7 +259,7 @@ impl Chronicle {
                 own: self.tokens(agent.id),
                 subtree: self
                     .memory
-                    .subtree(agent.id)
+                    .within(agent.id)
                     .into_iter()
                     .map(|below| self.tokens(below))
                     .sum(),
@@ -258,10 +271,9 @@ impl Chronicle {
     }
 
     fn tokens(&self, agent: AgentId) -> u64 {
-        let results = self.results.get(&agent).into_iter().flatten();
-        results
-            .map(|result| result.evidence.usage.total_tokens)
-            .sum()
+        let agent = self.memory.get(agent);
+        let counted = agent.and_then(|agent| self.tokens.get(&agent.session));
+        counted.copied().unwrap_or(0)
     }
 }
 
@@ -275,10 +287,16 @@ pub fn status(agent: &Agent, served: Served) -> Status {
     }
 }
 
-/// Tells most other lines by their first bytes, as our own writer puts the kind there.
+/// Tells most other lines by their first bytes, as our own writer puts the kinds there.
 fn may_be_ours(line: &[u8]) -> bool {
-    const HEAD_BYTES: usize = 64;
-    let head = &line[..line.len().min(HEAD_BYTES)];
-    let has = |text: &[u8]| head.windows(text.len()).any(|window| window == text);
-    has(br#""type":"agent""#) || !has(br#""type":""#)
+    const KIND_BYTES: usize = 64;
+    const EVENT_KIND_BYTES: usize = 256;
+    let has = |bytes: usize, text: &[u8]| {
+        let head = &line[..line.len().min(bytes)];
+        head.windows(text.len()).any(|window| window == text)
+    };
+    has(KIND_BYTES, br#""type":"agent""#)
+        || !has(KIND_BYTES, br#""type":""#)
+        || (has(KIND_BYTES, br#""type":"event_msg""#)
+            && has(EVENT_KIND_BYTES, br#""type":"token_count""#))
 }
