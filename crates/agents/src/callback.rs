@@ -17,6 +17,7 @@
 
 mod context;
 mod limits;
+mod session;
 
 use std::io;
 use std::sync::LazyLock;
@@ -28,6 +29,7 @@ use troupe_protocol::spawn::CallbackConfig;
 
 pub(crate) use context::Context;
 use limits::{OPENERS_MAX, RENDERED_BYTES_MAX, TEMPLATE_BYTES_MAX};
+pub(crate) use session::of_session;
 
 /// The default text, as a template. Whoever wants another one starts from here.
 const DEFAULT: &str = include_str!("callback/default.hbs");

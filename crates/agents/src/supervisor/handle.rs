@@ -21,6 +21,7 @@ use super::arrivals::Arrivals;
 use super::input::{Input, Request};
 use super::plantings::Announcer;
 use super::{Root, Supervisor, results};
+use crate::callback;
 use crate::desk::{Catalogue, Desk, Trouble};
 use crate::families::Family;
 use crate::roles::Roles;
@@ -34,7 +35,7 @@ pub struct Options {
     pub families: Vec<Family>,
     pub roles: Arc<Roles>,
     pub catalogue: Arc<dyn Catalogue>,
-    /// How the root is told of its children; they inherit it.
+    /// How a root is told of its children, unless it was opened with something else.
     pub callback: CallbackConfig,
     pub recovery: Recovery,
 }
@@ -66,6 +67,8 @@ pub(crate) struct Shared {
     store: OnceLock<Arc<dyn Store>>,
     /// The settings that the root was opened with; its children have them too.
     config: OnceLock<Map<String, Value>>,
+    /// How the root is told of its children; they inherit it.
+    callback: OnceLock<CallbackConfig>,
     ephemeral: AtomicBool,
     has_history: AtomicBool,
     mailbox: mpsc::UnboundedSender<Input>,
@@ -99,6 +102,7 @@ impl Agents {
             consent: Arc::default(),
             store: OnceLock::new(),
             config: OnceLock::new(),
+            callback: OnceLock::new(),
             ephemeral: AtomicBool::new(false),
             has_history: AtomicBool::new(false),
             mailbox,
@@ -131,6 +135,11 @@ impl Agents {
 
     pub fn options(&self) -> &Options {
         &self.0.options
+    }
+
+    /// Returns how the root is told of its children.
+    pub fn callback(&self) -> &CallbackConfig {
+        self.0.callback()
     }
 
     /// Tells whether there ever was a child.
@@ -214,6 +223,8 @@ impl Agents {
         // A second configuration of the same session keeps the store and the settings.
         self.0.store.set(Arc::clone(store)).ok();
         self.0.config.set(request.config.clone()).ok();
+        let callback = callback::of_session(&self.0.options.callback, &request.config);
+        self.0.callback.set(callback).ok();
     }
 
     /// Hands a request over, and begins to run the tree if it did not yet. A tree without a
@@ -299,6 +310,10 @@ impl fmt::Debug for Shared {
 impl Shared {
     pub(super) fn store(&self) -> Option<Arc<dyn Store>> {
         self.store.get().cloned()
+    }
+
+    pub(super) fn callback(&self) -> &CallbackConfig {
+        self.callback.get().unwrap_or(&self.options.callback)
     }
 
     pub(super) fn is_ephemeral(&self) -> bool {

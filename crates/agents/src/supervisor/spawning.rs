@@ -181,7 +181,7 @@ impl Supervisor {
     fn inherited_callback(&self, agent: AgentId) -> CallbackConfig {
         match self.members.get(&agent) {
             Some(member) => member.spec.callback.clone(),
-            None => self.shared.options.callback.clone(),
+            None => self.shared.callback().clone(),
         }
     }
 

@@ -139,7 +139,7 @@ impl Orchestra {
         let (turn, callback) = match &above.spec {
             None => {
                 let context = thread.context().await?;
-                let inherited = &thread.agents().options().callback;
+                let inherited = thread.agents().callback();
                 (Turn::outside(&context), callback(&arguments, inherited))
             }
             Some(spec) => (Turn::from(&**spec), callback(&arguments, &spec.callback)),

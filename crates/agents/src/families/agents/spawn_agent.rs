@@ -83,12 +83,35 @@ struct Arguments {
     on_parent_interrupt: OnParentInterrupt,
     /// A short name; it becomes the last part of the agent's path.
     task_name: Option<String>,
-    /// `false` if you do not want to be told when it ends.
+    /// How often you are told that a task of it has ended; `persistent` if absent.
+    callback: Option<Callback>,
+    /// `false` if you do not want to be told when it ends; the same as the callback `off`.
     enable_callback: Option<bool>,
     /// Whether that message repeats the agent's last one.
     include_last_message: Option<bool>,
     /// Whether that message repeats the task.
     include_original_prompt: Option<bool>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Callback {
+    /// Never.
+    Off,
+    /// Of the first one only.
+    Once,
+    /// Of each one.
+    Persistent,
+}
+
+impl From<Callback> for CallbackMode {
+    fn from(callback: Callback) -> Self {
+        match callback {
+            Callback::Off => Self::Off,
+            Callback::Once => Self::Once,
+            Callback::Persistent => Self::Persistent,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -133,7 +156,8 @@ impl SpawnAgent {
 
     /// What the call says about callbacks, over what the caller itself was made with.
     async fn callback(&self, arguments: &Arguments) -> Result<CallbackChoice, Trouble> {
-        let says_nothing = arguments.enable_callback.is_none()
+        let mode = mode(arguments)?;
+        let says_nothing = mode.is_none()
             && arguments.include_last_message.is_none()
             && arguments.include_original_prompt.is_none();
         if says_nothing {
@@ -145,9 +169,9 @@ impl SpawnAgent {
         };
         let inherited = match own {
             Some(spec) => spec.callback.clone(),
-            None => self.desk.agents().options().callback.clone(),
+            None => self.desk.agents().callback().clone(),
         };
-        Ok(callback(arguments, inherited))
+        Ok(callback(arguments, mode, inherited))
     }
 }
 
@@ -174,10 +198,29 @@ impl Tool for SpawnAgent {
     }
 }
 
-fn callback(arguments: &Arguments, inherited: CallbackConfig) -> CallbackChoice {
+/// Returns what the call says about the number of callbacks, in the one way or in the other.
+fn mode(arguments: &Arguments) -> Result<Option<CallbackMode>, Trouble> {
+    let said = arguments.callback.map(CallbackMode::from);
+    let is_on = |mode: CallbackMode| mode != CallbackMode::Off;
+    match (said, arguments.enable_callback) {
+        (Some(mode), Some(enabled)) if is_on(mode) != enabled => Err(Trouble::Invalid(
+            "callback and enable_callback contradict each other; leave enable_callback out"
+                .to_owned(),
+        )),
+        (None, Some(false)) => Ok(Some(CallbackMode::Off)),
+        (None, Some(true)) => Ok(Some(CallbackMode::default())),
+        (said, _) => Ok(said),
+    }
+}
+
+fn callback(
+    arguments: &Arguments,
+    mode: Option<CallbackMode>,
+    inherited: CallbackConfig,
+) -> CallbackChoice {
     let or = |said: Option<bool>, inherited| said.unwrap_or(inherited);
     let config = CallbackConfig {
-        enabled: or(arguments.enable_callback, inherited.enabled),
+        enabled: mode.map_or(inherited.enabled, |mode| mode != CallbackMode::Off),
         include_last_message: or(
             arguments.include_last_message,
             inherited.include_last_message,
@@ -188,13 +231,8 @@ fn callback(arguments: &Arguments, inherited: CallbackConfig) -> CallbackChoice 
         ),
         template: inherited.template,
     };
-    let mode = if arguments.enable_callback == Some(false) {
-        CallbackMode::Off
-    } else {
-        CallbackMode::default()
-    };
     CallbackChoice {
-        mode,
+        mode: mode.unwrap_or_default(),
         config: Some(config),
     }
 }

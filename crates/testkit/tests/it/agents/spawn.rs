@@ -62,7 +62,7 @@ async fn exactly_one_of_message_and_items_is_given_and_says_something() {
 async fn unknown_arguments_are_refused_by_name() {
     check_refused(
         &[json!({"message": "work", "colour": "red"})],
-        expect![[r#"spawn_agent: field "colour": unknown field `colour`, expected one of `message`, `items`, `agent_type`, `agent_name`, `working_directory`, `model`, `agenticTool`, `backend`, `reasoning_effort`, `thread_note`, `history`, `output_schema`, `approvals`, `on_parent_interrupt`, `task_name`, `enable_callback`, `include_last_message`, `include_original_prompt`"#]],
+        expect![[r#"spawn_agent: field "colour": unknown field `colour`, expected one of `message`, `items`, `agent_type`, `agent_name`, `working_directory`, `model`, `agenticTool`, `backend`, `reasoning_effort`, `thread_note`, `history`, `output_schema`, `approvals`, `on_parent_interrupt`, `task_name`, `callback`, `enable_callback`, `include_last_message`, `include_original_prompt`"#]],
     )
     .await;
 }

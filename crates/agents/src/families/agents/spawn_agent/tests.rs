@@ -277,7 +277,7 @@ fn what_is_not_understood_is_refused_by_name() {
     check_refused(
         json!({"message": "go", "agent": "worker"}),
         expect![
-            "unknown field `agent`, expected one of `message`, `items`, `agent_type`, `agent_name`, `working_directory`, `model`, `agenticTool`, `backend`, `reasoning_effort`, `thread_note`, `history`, `output_schema`, `approvals`, `on_parent_interrupt`, `task_name`, `enable_callback`, `include_last_message`, `include_original_prompt`"
+            "unknown field `agent`, expected one of `message`, `items`, `agent_type`, `agent_name`, `working_directory`, `model`, `agenticTool`, `backend`, `reasoning_effort`, `thread_note`, `history`, `output_schema`, `approvals`, `on_parent_interrupt`, `task_name`, `callback`, `enable_callback`, `include_last_message`, `include_original_prompt`"
         ],
     );
     check_refused(
@@ -309,7 +309,9 @@ fn callbacks_are_inherited_but_for_what_the_call_says() {
             include_original_prompt: true,
             template: Some("{{status}}".to_owned()),
         };
-        let choice = callback(&serde_json::from_value(said).unwrap(), inherited);
+        let arguments = serde_json::from_value(said).unwrap();
+        let mode = mode(&arguments).unwrap();
+        let choice = callback(&arguments, mode, inherited);
         let config = serde_json::to_string(&choice.config).unwrap();
         expected.assert_eq(&format!("{:?} {config}", choice.mode));
     };
@@ -326,11 +328,29 @@ fn callbacks_are_inherited_but_for_what_the_call_says() {
         ]],
     );
     check(
+        json!({"callback": "once"}),
+        expect![[
+            r#"Once {"enabled":true,"include_last_message":false,"include_original_prompt":true,"template":"{{status}}"}"#
+        ]],
+    );
+    check(
         json!({"include_last_message": true}),
         expect![[
             r#"Persistent {"enabled":false,"include_last_message":true,"include_original_prompt":true,"template":"{{status}}"}"#
         ]],
     );
+}
+
+#[test]
+fn two_words_about_callbacks_must_agree() {
+    let check = |said: Value, agrees: bool| {
+        let arguments = serde_json::from_value(said.clone()).unwrap();
+        assert_eq!(mode(&arguments).is_ok(), agrees, "{said}");
+    };
+    check(json!({"callback": "once", "enable_callback": true}), true);
+    check(json!({"callback": "off", "enable_callback": false}), true);
+    check(json!({"callback": "once", "enable_callback": false}), false);
+    check(json!({"callback": "off", "enable_callback": true}), false);
 }
 
 #[test]
