@@ -8,6 +8,7 @@ use troupe_engine::{Clock, Configurator, ConfigureError, Host, Ids, Setup};
 use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::spawn::{SpawnSpec, ToolLists};
 use troupe_protocol::{AgentId, SessionId};
+use troupe_store::{Store, TreeAt};
 
 use crate::desk::RolePlace;
 use crate::families;
@@ -94,11 +95,32 @@ impl AgentsConfigurator {
 impl Configurator for AgentsConfigurator {
     async fn configure(&self, request: &ConfigureSession) -> Result<Setup, ConfigureError> {
         let mut setup = self.inner.configure(request).await?;
+        if let Some(session) = request.resume {
+            must_be_its_own(&*setup.store, session).await?;
+        }
         let (agents, membership) = self.tree_for(request);
         agents.keep_in(&setup.store, request);
         add_tools(&mut setup, &agents, AgentId::ROOT);
         setup.host = Some(membership as Arc<dyn Host>);
         Ok(setup)
+    }
+}
+
+/// An agent goes on inside its tree, where its caller hears of what it does. Opened by itself
+/// it would be cut off from both.
+async fn must_be_its_own(store: &dyn Store, session: SessionId) -> Result<(), ConfigureError> {
+    let place = store.tree_of(session).await;
+    let place = place.map_err(|error| ConfigureError::refused(error.to_string()))?;
+    match place {
+        Some(TreeAt { root, agent }) if agent != AgentId::ROOT => {
+            let (own, root) = (session.short(), root.short());
+            Err(ConfigureError::refused(format!(
+                "session {own} is agent {agent} of the tree of session {root}: `troupe agents \
+                 send {root}:{agent} …` goes on with it there, and `troupe exec fork {own} …` \
+                 begins a conversation of its own with its history"
+            )))
+        }
+        Some(_) | None => Ok(()),
     }
 }
 
