@@ -13,6 +13,7 @@ use troupe_protocol::SessionId;
 
 use super::stage::{ProjectFile, Stage};
 use crate::commands::{block_on, print};
+use crate::exec::signals::StopRequests;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::style::{ColorChoice, Style};
 
@@ -82,13 +83,15 @@ pub fn run(arguments: &AgentsDemoArguments) -> Outcome {
     let style = Style::choose(ColorChoice::Auto, &io::stdout());
     print(&introduction(&stage, style))?;
     let played = block_on(async {
+        // From here on an end is one that removes the stage.
+        let mut stop = StopRequests::listen().map_err(Failure::not_started)?;
         let server = MockServer::start(screenplay, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))
             .await
             .context("cannot listen on loopback")
             .map_err(Failure::not_started)?;
         let source = stage.source(&server, &SETTINGS);
         let performance = Performance::open(source, &stage.project(), answers, style).await?;
-        let played = performance.play(PROMPT).await;
+        let played = performance.play(PROMPT, &mut stop).await;
         server.shutdown().await?;
         played
     })?;
@@ -117,8 +120,10 @@ fn introduction(stage: &Stage, style: Style) -> String {
 }
 
 fn conclusion(exit: Exit, style: Style) -> String {
-    if exit == Exit::Success {
-        return String::new();
+    match exit {
+        Exit::Success => return String::new(),
+        Exit::Killed => return "Interrupted.\n".to_owned(),
+        _ => {}
     }
     let ended = style.red("The demo did not come to its end.");
     format!("{ended} `troupe doctor` may tell why.\n")

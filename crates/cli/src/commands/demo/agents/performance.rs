@@ -1,9 +1,11 @@
 //! Runs the demo's tree: shows it, answers its questions, and sees how it ends.
 
+use std::collections::VecDeque;
+use std::io;
 use std::path::Path;
 
 use anyhow::anyhow;
-use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::sync::mpsc::{self, UnboundedReceiver};
 use troupe_agents::{Agents, AgentsConfigurator};
 use troupe_engine::{EventStream, Later, SessionHandle, spawn};
 use troupe_protocol::agent::AgentStatus;
@@ -11,7 +13,9 @@ use troupe_protocol::approval::{ExecApprovalRequest, ReviewDecision};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::session::{SessionSource, TurnOverrides};
-use troupe_protocol::{AgentId, EventMsg, Op, SessionId, Submission, SubmissionId, TurnItem};
+use troupe_protocol::{
+    AgentId, CallId, EventMsg, Op, SessionId, Submission, SubmissionId, TurnItem,
+};
 
 use super::Answers;
 use crate::commands::agents::screen::Screen;
@@ -20,6 +24,7 @@ use crate::commands::print;
 use crate::control::act::act;
 use crate::control::{self, Answer, Request, Row};
 use crate::exec::command_line;
+use crate::exec::signals::StopRequests;
 use crate::failure::{Exit, Failure};
 use crate::layers::ConfigSource;
 use crate::style::Style;
@@ -31,6 +36,10 @@ pub struct Performance {
     agents: Agents,
     root: SessionId,
     answers: Answers,
+    /// What a person is asked, oldest first; the tree goes on meanwhile.
+    questions: VecDeque<ExecApprovalRequest>,
+    /// What is typed, once somebody was asked.
+    typed: Option<UnboundedReceiver<String>>,
     style: Style,
     screen: Screen,
     submissions: u64,
@@ -65,6 +74,8 @@ impl Performance {
             agents: tree(&configurator)?,
             root,
             answers,
+            questions: VecDeque::new(),
+            typed: None,
             style,
             screen: Screen::of_stdout(),
             submissions: 0,
@@ -72,8 +83,9 @@ impl Performance {
         })
     }
 
-    /// Gives the parent its task and stays until nobody has anything to do.
-    pub async fn play(mut self, prompt: &str) -> Result<Played, Failure> {
+    /// Gives the parent its task and stays until nobody has anything to do, or somebody has
+    /// seen enough.
+    pub async fn play(mut self, prompt: &str, stop: &mut StopRequests) -> Result<Played, Failure> {
         self.submit(Op::UserTurn {
             items: vec![UserInput::text(prompt)],
             overrides: TurnOverrides::default(),
@@ -90,7 +102,10 @@ impl Performance {
                     let event = event.ok_or_else(ended)?;
                     self.show(&event.msg).await?;
                     match &event.msg {
-                        EventMsg::ExecApprovalRequest(request) => self.answer(request).await?,
+                        EventMsg::ExecApprovalRequest(request) => self.asked(request).await?,
+                        EventMsg::ApprovalResolved { call_id, .. } => {
+                            self.questions.retain(|asked| asked.call_id != *call_id);
+                        }
                         EventMsg::TurnComplete(_) => is_completed = true,
                         EventMsg::TurnAborted(_) => is_completed = false,
                         _ => {}
@@ -104,7 +119,15 @@ impl Performance {
                         quiet = Some(Box::pin(async move { agents.quiet().await }));
                     }
                 }
+                line = next_line(&mut self.typed), if !self.questions.is_empty() => {
+                    self.answer(&line).await?;
+                }
                 () = later(&mut quiet) => break,
+                _ = stop.next() => {
+                    self.close().await?;
+                    let (root, exit) = (self.root, Exit::Killed);
+                    return Ok(Played { root, exit });
+                }
             }
         }
         let rows = self.rows().await;
@@ -168,27 +191,55 @@ impl Performance {
     fn draw(&mut self, rows: &[Row], line: &str) -> Result<(), Failure> {
         let now = jiff::Timestamp::now().as_millisecond();
         let tree = draw::tree(rows, AgentId::ROOT, now, self.style);
-        self.screen.show_below(line, &format!("\n{tree}"))?;
+        let prompt = self.questions.front().map(prompt).unwrap_or_default();
+        self.screen.show_below(line, &format!("\n{tree}{prompt}"))?;
         Ok(())
     }
 
-    async fn answer(&mut self, request: &ExecApprovalRequest) -> Result<(), Failure> {
-        let who = request.agent.as_ref().map_or("/root", |agent| &agent.path);
-        let command = command_line::shown(&request.command);
-        let reason = request.reason.as_deref().unwrap_or("May it run?");
-        let question = format!("{who} asks to run `{command}`: {reason}");
-        let decision = match self.answers {
+    async fn asked(&mut self, request: &ExecApprovalRequest) -> Result<(), Failure> {
+        match self.answers {
             Answers::Demo => {
+                let question = question(request);
                 print(&format!("{question}\n  approved by the demo\n"))?;
-                ReviewDecision::Approved
+                self.screen.keep();
+                self.decide(request.call_id.clone(), ReviewDecision::Approved)
+                    .await
             }
             Answers::User => {
-                print(&format!("{question} [y/N] "))?;
-                read_decision().await?
+                self.typed.get_or_insert_with(read_lines);
+                self.questions.push_back(request.clone());
+                self.show_question().await
             }
-        };
+        }
+    }
+
+    /// Takes what a person has typed for the answer to the oldest question.
+    async fn answer(&mut self, line: &str) -> Result<(), Failure> {
         self.screen.keep();
-        let id = request.call_id.0.clone();
+        let Some(request) = self.questions.pop_front() else {
+            return Ok(());
+        };
+        let decision = match line.trim().to_ascii_lowercase().as_str() {
+            "y" | "yes" => ReviewDecision::Approved,
+            _ => ReviewDecision::Denied,
+        };
+        self.decide(request.call_id, decision).await?;
+        self.show_question().await
+    }
+
+    async fn show_question(&mut self) -> Result<(), Failure> {
+        if self.screen.is_redrawn() {
+            let rows = self.rows().await;
+            return self.draw(&rows, "");
+        }
+        match self.questions.front() {
+            Some(asked) => print(&prompt(asked)).map_err(Failure::from),
+            None => Ok(()),
+        }
+    }
+
+    async fn decide(&mut self, call: CallId, decision: ReviewDecision) -> Result<(), Failure> {
+        let id = call.0;
         self.submit(Op::ExecApproval { id, decision }).await
     }
 
@@ -235,16 +286,37 @@ async fn later(rest: &mut Option<Later>) {
     }
 }
 
-async fn read_decision() -> Result<ReviewDecision, Failure> {
-    let mut line = String::new();
-    BufReader::new(tokio::io::stdin())
-        .read_line(&mut line)
-        .await?;
-    let answer = line.trim().to_ascii_lowercase();
-    Ok(match answer.as_str() {
-        "y" | "yes" => ReviewDecision::Approved,
-        _ => ReviewDecision::Denied,
-    })
+fn question(request: &ExecApprovalRequest) -> String {
+    let who = request.agent.as_ref().map_or("/root", |agent| &agent.path);
+    let command = command_line::shown(&request.command);
+    let reason = request.reason.as_deref().unwrap_or("May it run?");
+    format!("{who} asks to run `{command}`: {reason}")
+}
+
+fn prompt(request: &ExecApprovalRequest) -> String {
+    format!("{} [y/N]\n", question(request))
+}
+
+/// Reads what is typed. The thread ends with the program: a read of a terminal cannot be taken
+/// back, and nothing may wait for it.
+fn read_lines() -> UnboundedReceiver<String> {
+    let (sender, lines) = mpsc::unbounded_channel();
+    std::thread::spawn(move || {
+        for line in io::stdin().lines().map_while(Result::ok) {
+            if sender.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    lines
+}
+
+/// Returns the next line; an empty one if nobody types any more. Safe to cancel.
+async fn next_line(typed: &mut Option<UnboundedReceiver<String>>) -> String {
+    match typed {
+        Some(typed) => typed.recv().await.unwrap_or_default(),
+        None => std::future::pending().await,
+    }
 }
 
 fn ended() -> Failure {
