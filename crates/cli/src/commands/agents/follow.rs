@@ -89,7 +89,8 @@ async fn until_final(site: &Site, target: &mut Target) -> Result<Option<Status>,
     loop {
         let agent = target.tree.agent(target.agent)?;
         let status = chronicle::status(agent, Served::Yes);
-        if status.is_final() {
+        // Work that waits for it, for a slot perhaps, is not done by the task before.
+        if status.is_final() && agent.next_input().is_none() {
             return Ok(Some(status));
         }
         if !follower.goes_on(site, &mut target.tree).await? {

@@ -4,11 +4,17 @@ use std::fmt::Write as _;
 use std::io;
 
 use anyhow::anyhow;
+use troupe_agents::tree::Agent;
+use troupe_agents::tree::lifecycle::Lifecycle;
+use troupe_engine::salvage;
 use troupe_protocol::result::{Evidence, FileEvidence, StopReason, StructuredOutput, TaskResult};
+use troupe_store::Store;
 
+use super::chronicle::Served;
 use super::draw::{self, thousands};
 use super::{Shown, Site, address};
-use crate::commands::print;
+use crate::commands::{print, tell};
+use crate::control::client;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::limits::SHOWN_LINE_CHARS_MAX;
 use crate::style::{ColorChoice, Style};
@@ -21,14 +27,22 @@ pub async fn run(
 ) -> Outcome {
     let target = address::find(site, address).await?;
     let agent = target.tree.agent(target.agent)?;
-    let results = target.tree.results.get(&agent.id);
-    let results = results.map_or(&[][..], Vec::as_slice);
+    let served = if client::is_there(site.home.path(), target.tree.root).await {
+        Served::Yes
+    } else {
+        Served::No
+    };
+    let cut_off = cut_off(site, agent, served).await?;
+    let cut_off_task = cut_off.as_ref().map(|result| result.task_id.clone());
+    let ended = target.tree.results.get(&agent.id).cloned();
+    let results: Vec<TaskResult> = ended.into_iter().flatten().chain(cut_off).collect();
     let found = match &task {
         Some(task) => results.iter().find(|result| result.task_id.0 == *task),
         None => results.last(),
     };
     let Some(result) = found else {
-        return Err(Failure::failed(missing(&agent.path, results, task)));
+        let missing = missing(&agent.path, &results, task, served);
+        return Err(Failure::failed(missing));
     };
     let text = match shown {
         Shown::Programs => serde_json::to_string(result).map_err(Failure::failed)? + "\n",
@@ -38,10 +52,38 @@ pub async fn run(
         }
     };
     print(&text)?;
+    if cut_off_task.as_ref() == Some(&result.task_id) {
+        tell(&format!(
+            "no process runs this tree: the last task of {} was cut off, and this is how far it \
+             had come; `troupe agents resume {}:{}` goes on with it",
+            agent.path,
+            target.tree.root.short(),
+            agent.id
+        ));
+    }
     Ok(Exit::Success)
 }
 
-fn missing(path: &str, results: &[TaskResult], task: Option<String>) -> anyhow::Error {
+/// Returns what a task had come to that runs no more, because its process has ended: the
+/// record that taking up the tree would write.
+async fn cut_off(
+    site: &Site,
+    agent: &Agent,
+    served: Served,
+) -> Result<Option<TaskResult>, Failure> {
+    let (Lifecycle::Running { task }, Served::No) = (&agent.lifecycle, served) else {
+        return Ok(None);
+    };
+    let live = site.store.read_live(agent.session).await;
+    Ok(Some(salvage(&live.map_err(Failure::failed)?, task)))
+}
+
+fn missing(
+    path: &str,
+    results: &[TaskResult],
+    task: Option<String>,
+    served: Served,
+) -> anyhow::Error {
     match task {
         Some(task) => {
             let known: Vec<&str> = results.iter().map(|it| it.task_id.as_str()).collect();
@@ -54,6 +96,10 @@ fn missing(path: &str, results: &[TaskResult], task: Option<String>) -> anyhow::
                 }
             )
         }
+        None if served == Served::No => anyhow!(
+            "{path} has not begun a task, and no process runs its tree; `troupe agents resume` \
+             goes on with it"
+        ),
         None => anyhow!("{path} has not finished a task yet; `troupe agents wait` waits for it"),
     }
 }
