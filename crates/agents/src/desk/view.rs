@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use troupe_engine::{Doing, Pulse};
-use troupe_protocol::agent::{AgentOrigin, AgentStatus};
+use troupe_protocol::agent::{AgentOrigin, AgentStatus, SubagentSummary};
 use troupe_protocol::result::TaskResult;
 use troupe_protocol::spawn::SpawnSpec;
 use troupe_protocol::tree::{AgentMessage, MessageId, OnParentInterrupt};
@@ -57,6 +57,27 @@ impl AgentView {
     /// Returns the wire form of the status, with the preview as its text.
     pub fn wire_status(&self) -> AgentStatus {
         self.status.to_wire(self.preview.clone())
+    }
+
+    /// Returns the wire form of the whole.
+    pub fn summary(&self) -> SubagentSummary {
+        let spec = self.spec.as_ref();
+        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        SubagentSummary {
+            agent_id: self.agent,
+            parent_agent_id: self.parent,
+            session_id: self.session,
+            parent_session_id: self.parent_session,
+            path: Some(self.path.clone()),
+            origin: self.origin.unwrap_or(AgentOrigin::Spawn),
+            status: self.wire_status(),
+            label: spec.and_then(|spec| spec.label.clone()),
+            summary: spec.and_then(|spec| spec.summary().map(str::to_owned)),
+            reasoning_header: self.reasoning_header.clone(),
+            started_at_ms: self.born_at_ms,
+            pending_messages: count(self.pending.messages),
+            pending_interrupts: count(self.pending.interrupts),
+        }
     }
 
     pub fn status_duration_s(&self) -> u64 {

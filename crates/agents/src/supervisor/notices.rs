@@ -2,7 +2,7 @@
 //! children's lives.
 
 use troupe_engine::Order;
-use troupe_protocol::agent::{AgentInbox, AgentOrigin, SubagentLifecycle, SubagentSummary};
+use troupe_protocol::agent::{AgentInbox, SubagentLifecycle};
 use troupe_protocol::event::{BackgroundEvent, EventMsg};
 use troupe_protocol::{AgentId, SubmissionId};
 
@@ -45,7 +45,7 @@ impl Supervisor {
     fn created(&mut self, agent: AgentId) {
         let view = self.view(agent);
         let created = SubagentLifecycle::Created {
-            subagent: summary(&view),
+            subagent: view.summary(),
         };
         self.tell(AgentId::ROOT, vec![EventMsg::SubagentLifecycle(created)]);
         let born = AgentView {
@@ -191,25 +191,6 @@ impl Supervisor {
             });
         let orders = here.unwrap_or(&self.root.orders);
         orders.give(Order::Record { submission, events });
-    }
-}
-
-fn summary(view: &AgentView) -> SubagentSummary {
-    let spec = view.spec.as_ref();
-    SubagentSummary {
-        agent_id: view.agent,
-        parent_agent_id: view.parent,
-        session_id: view.session,
-        parent_session_id: view.parent_session,
-        path: Some(view.path.clone()),
-        origin: view.origin.unwrap_or(AgentOrigin::Spawn),
-        status: view.wire_status(),
-        label: spec.and_then(|spec| spec.label.clone()),
-        summary: spec.and_then(|spec| spec.summary().map(str::to_owned)),
-        reasoning_header: view.reasoning_header.clone(),
-        started_at_ms: view.born_at_ms,
-        pending_messages: count(view.pending.messages),
-        pending_interrupts: count(view.pending.interrupts),
     }
 }
 

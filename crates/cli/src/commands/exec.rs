@@ -30,14 +30,16 @@ use aim::{Aim, Prompt, aim};
 #[command(
     subcommand_negates_reqs = true,
     after_help = "Progress goes to stderr, the final message to stdout; with --json, events go to stdout.
-Ctrl-C stops the task and every agent below it; a second one ends the program. Nobody can be
-asked for approval here: the key headless_approvals says what is answered (refuse, or approve),
-to children too.
+Ctrl-C stops the task and every agent of the tree, released ones too; a second one ends the
+program. Nobody can be asked for approval here: the key headless_approvals says what is answered
+(refuse, or approve), to children too.
 
 An agent can have children that are still at work when its own task is over. By default the run
-waits for them; what they report is new work, and the final message is the last one. A child
-that fails is told of; it is the first agent's business, and changes the exit code only with
---children-must-succeed.
+waits for them; what they report is new work, and the final message is the last one. With
+--children release they go on without a parent: the run still lasts until they are done, but
+nobody acts on what they report. A child that fails is told of; it is the first agent's business,
+and changes the exit code only with --children-must-succeed. How many agents completed, failed or
+were cancelled is said last, on stderr or as the last line.
 
 With --json, each line is an object with a type: thread.started, turn.started, item.started,
 item.updated, item.completed, error, and at the end of each turn turn.completed or turn.failed
@@ -45,7 +47,9 @@ item.updated, item.completed, error, and at the end of each turn turn.completed 
 thread, turn_usage those of this turn. A proposed plan is an item plan; work with other agents
 is an item collab_tool_call. The lives of all agents of the tree are lines agent.created
 (agent_id, thread_id, parent_thread_id, path, summary, status), agent.status (agent_id,
-thread_id, status, message) and agent.deleted, also after the last turn.
+thread_id, status, message) and agent.deleted, also after the last turn. Warnings and errors that
+belong to no turn are items error between turns. A run that had agents ends with agents.finished
+(completed, failed, interrupted, cancelled, unfinished).
 
 Exit codes:
   0    the task was completed; if children reported later, the last task was

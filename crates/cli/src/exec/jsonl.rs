@@ -6,7 +6,9 @@
 //! for a line that never comes. A child that is done may begin another turn.
 //!
 //! `agent.created`, `agent.status` and `agent.deleted` are ours: the life of every agent of
-//! the tree. Between two turns, and after the last one, there are no other lines.
+//! the tree; `agents.finished` is the last line of a run that had any. Between two turns, and
+//! after the last one, there are besides these only items `error`: warnings and troubles that
+//! belong to no turn. They are not lines `error`, which existing readers take for the end.
 //!
 //! `usage` holds the totals of the whole thread, because that is what existing readers
 //! expect there; `turn_usage` beside it holds what the responses of this turn used.
@@ -51,14 +53,21 @@ enum Stage {
     #[default]
     Before,
     InTurn,
-    /// The turn's last line is written; what else comes is for nobody.
+    /// The turn's last line is written; most of what else comes is for nobody.
     Between,
+    /// The run is over and the session is being closed: a disk that was full is so once more.
+    Closing,
 }
 
 impl Jsonl {
     /// Returns the lines that an event becomes, usually none or one.
     pub fn project(&mut self, event: &Event) -> Vec<Line> {
-        if self.stage == Stage::Between && !is_told_between_turns(&event.msg) {
+        let is_told = match self.stage {
+            Stage::Before | Stage::InTurn => true,
+            Stage::Between => is_told_between_turns(&event.msg),
+            Stage::Closing => matches!(event.msg, EventMsg::SubagentLifecycle(_)),
+        };
+        if !is_told {
             return Vec::new();
         }
         match &event.msg {
@@ -102,6 +111,12 @@ impl Jsonl {
                 self.of_turn += *usage;
                 Vec::new()
             }
+            EventMsg::Error(error) if self.stage == Stage::Between => {
+                vec![self.note(error.message.clone())]
+            }
+            EventMsg::StreamError(error) if self.stage == Stage::Between => {
+                vec![self.note(error.message.clone())]
+            }
             EventMsg::Error(error) => {
                 self.last_error = Some(error.message.clone());
                 vec![Line::Error {
@@ -129,6 +144,11 @@ impl Jsonl {
             other if is_silent(other) => Vec::new(),
             other => vec![self.note(unknown_event(other))],
         }
+    }
+
+    /// No turn comes any more.
+    pub fn close(&mut self) {
+        self.stage = Stage::Closing;
     }
 
     fn started(&mut self, item: &TurnItem) -> Vec<Line> {
@@ -345,7 +365,12 @@ fn is_silent(msg: &EventMsg) -> bool {
 fn is_told_between_turns(msg: &EventMsg) -> bool {
     matches!(
         msg,
-        EventMsg::TurnStarted(_) | EventMsg::SubagentLifecycle(_)
+        EventMsg::TurnStarted(_)
+            | EventMsg::SubagentLifecycle(_)
+            | EventMsg::Warning { .. }
+            | EventMsg::DeprecationNotice { .. }
+            | EventMsg::Error(_)
+            | EventMsg::StreamError(_)
     )
 }
 

@@ -9,8 +9,9 @@ use troupe_engine::Clock;
 use troupe_protocol::Event;
 
 use crate::exec::human::Human;
-use crate::exec::jsonl::Jsonl;
+use crate::exec::jsonl::{Jsonl, Line};
 use crate::exec::request::Output;
+use crate::exec::roster::Tally;
 use crate::exec::stream::write;
 use crate::terminal;
 
@@ -75,6 +76,13 @@ impl Printer {
         self.is_given_up = matches!(self.projection, Projection::Jsonl(_));
     }
 
+    /// Nothing is to come but the ends of agents.
+    pub fn close(&mut self) {
+        if let Projection::Jsonl(jsonl) = &mut self.projection {
+            jsonl.close();
+        }
+    }
+
     /// Tells whether the reader of results is gone.
     pub fn is_broken(&self) -> bool {
         self.failure.is_some()
@@ -90,6 +98,26 @@ impl Printer {
     async fn write_progress(&mut self, text: &str) {
         if !self.is_unwatched {
             self.is_unwatched = write(&mut self.stderr, text.as_bytes()).await.is_err();
+        }
+    }
+
+    /// Says how the agents of the run ended: to people in a line, to programs in the last one.
+    pub async fn tell_tally(&mut self, tally: Tally) {
+        if self.is_broken() || self.is_given_up {
+            return;
+        }
+        let written = match &self.projection {
+            Projection::Human(_) => write(&mut self.stderr, format!("{tally}\n").as_bytes()).await,
+            Projection::Jsonl(_) => match serde_json::to_vec(&Line::AgentsFinished(tally)) {
+                Ok(mut line) => {
+                    line.push(b'\n');
+                    write(&mut self.stdout, &line).await
+                }
+                Err(error) => Err(error.into()),
+            },
+        };
+        if let Err(error) = written {
+            self.failure = Some(error);
         }
     }
 

@@ -1,7 +1,9 @@
 //! Who is in the tree, as far as its events have told.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
+use serde::Serialize;
 use troupe_protocol::agent::{AgentStatus, SubagentLifecycle};
 use troupe_protocol::{AgentId, SessionId};
 
@@ -15,16 +17,95 @@ pub struct Known {
     pub path: String,
     pub summary: Option<String>,
     pub status: AgentStatus,
+    /// How its last task ended; that it was closed later does not change it.
+    end: Option<End>,
+    /// Taken off the tree, by somebody who had dealt with it.
+    is_pruned: bool,
     /// When its present work was asked for, by the reader's clock.
     pub since_ms: i64,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Completed,
+    Failed,
+    Interrupted,
+    Cancelled,
+}
+
+impl End {
+    fn of(status: &AgentStatus) -> Option<Self> {
+        Some(match status {
+            AgentStatus::Completed(_) => Self::Completed,
+            AgentStatus::Errored(_) | AgentStatus::BudgetExceeded => Self::Failed,
+            AgentStatus::Interrupted => Self::Interrupted,
+            AgentStatus::Cancelled => Self::Cancelled,
+            _ => return None,
+        })
+    }
+}
+
+/// How many agents ended how, by the last task of each.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Tally {
+    pub completed: u32,
+    pub failed: u32,
+    pub interrupted: u32,
+    pub cancelled: u32,
+    /// Still at work, or closed before their first task had ended.
+    pub unfinished: u32,
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            completed,
+            failed,
+            interrupted,
+            cancelled,
+            unfinished,
+        } = *self;
+        write!(
+            f,
+            "agents: {completed} completed, {failed} failed, {cancelled} cancelled"
+        )?;
+        for (number, word) in [(interrupted, "interrupted"), (unfinished, "unfinished")] {
+            if number > 0 {
+                write!(f, ", {number} {word}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
 impl Known {
+    fn new(session: SessionId, path: String, status: AgentStatus, now_ms: i64) -> Self {
+        Self {
+            session,
+            path,
+            summary: None,
+            end: End::of(&status),
+            status,
+            is_pruned: false,
+            since_ms: now_ms,
+        }
+    }
+
+    fn take(&mut self, status: &AgentStatus, now_ms: i64) {
+        if is_over(&self.status) && !is_over(status) {
+            self.since_ms = now_ms;
+            self.end = None;
+        }
+        self.end = End::of(status).or(self.end);
+        self.status = status.clone();
+    }
+
     fn has_failed(&self) -> bool {
-        matches!(
+        let failed = matches!(
             self.status,
             AgentStatus::Errored(_) | AgentStatus::BudgetExceeded
-        )
+        );
+        failed && !self.is_pruned
     }
 }
 
@@ -33,15 +114,12 @@ impl Roster {
     pub fn apply(&mut self, event: &SubagentLifecycle, now_ms: i64) -> Option<&Known> {
         match event {
             SubagentLifecycle::Created { subagent } => {
+                let path = subagent.path.clone();
+                let path = path.unwrap_or_else(|| subagent.agent_id.to_string());
+                let status = subagent.status.clone();
                 let known = Known {
-                    session: subagent.session_id,
-                    path: subagent
-                        .path
-                        .clone()
-                        .unwrap_or_else(|| subagent.agent_id.to_string()),
                     summary: subagent.summary.clone(),
-                    status: subagent.status.clone(),
-                    since_ms: now_ms,
+                    ..Known::new(subagent.session_id, path, status, now_ms)
                 };
                 self.0.insert(subagent.agent_id, known);
                 self.0.get(&subagent.agent_id)
@@ -51,30 +129,45 @@ impl Roster {
                 session_id,
                 status,
             } => {
-                // One of an older tree was made before there was anybody to tell.
-                let known = self.0.entry(*agent_id).or_insert_with(|| Known {
-                    session: *session_id,
-                    path: agent_id.to_string(),
-                    summary: None,
-                    status: AgentStatus::NotFound,
-                    since_ms: now_ms,
+                let known = self.0.entry(*agent_id).or_insert_with(|| {
+                    let path = agent_id.to_string();
+                    Known::new(*session_id, path, AgentStatus::NotFound, now_ms)
                 });
                 if known.status == *status {
                     return None;
                 }
-                if is_over(&known.status) && !is_over(status) {
-                    known.since_ms = now_ms;
-                }
-                known.status = status.clone();
+                known.take(status, now_ms);
                 Some(known)
             }
             SubagentLifecycle::ReasoningHeader { .. } => None,
             SubagentLifecycle::Deleted { agent_id, .. } => {
-                // Whoever takes a failed agent off the tree has dealt with it.
-                self.0.remove(agent_id);
+                if let Some(known) = self.0.get_mut(agent_id) {
+                    known.is_pruned = true;
+                }
                 None
             }
         }
+    }
+
+    /// Tells whether somebody has heard of the agent.
+    pub fn knows(&self, agent: AgentId) -> bool {
+        self.0.contains_key(&agent)
+    }
+
+    /// Returns how the agents ended; none if there are none.
+    pub fn tally(&self) -> Option<Tally> {
+        let mut tally = Tally::default();
+        for known in self.0.values() {
+            let count = match known.end.filter(|_| is_over(&known.status)) {
+                Some(End::Completed) => &mut tally.completed,
+                Some(End::Failed) => &mut tally.failed,
+                Some(End::Interrupted) => &mut tally.interrupted,
+                Some(End::Cancelled) => &mut tally.cancelled,
+                None => &mut tally.unfinished,
+            };
+            *count += 1;
+        }
+        (!self.0.is_empty()).then_some(tally)
     }
 
     /// Returns how people call the agent with this session.

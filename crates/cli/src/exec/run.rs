@@ -27,6 +27,7 @@ use crate::commands::tell;
 use crate::control::{self, act::GO_ON};
 use crate::exec::changes::{self, Changes};
 use crate::exec::children::{Children, cancel_all};
+use crate::exec::introduction::introduce;
 use crate::exec::no_model::HOW_TO_CONFIGURE;
 use crate::exec::print::Printer;
 use crate::exec::report::{Report, Stopping, TaskEnd};
@@ -292,6 +293,13 @@ impl Run {
 
     /// Shows an event and keeps the score.
     async fn take(&mut self, event: &Event) {
+        if let Some(introduction) = introduce(&self.configurator, &self.roster, event).await {
+            self.take_in(&introduction).await;
+        }
+        self.take_in(event).await;
+    }
+
+    async fn take_in(&mut self, event: &Event) {
         self.look_at_shape(event).await;
         self.printer.show(event).await;
         match &event.msg {
@@ -453,6 +461,7 @@ impl Run {
     /// Ends the session and waits until everything is on disk.
     async fn close(mut self, stop: &mut StopRequests) -> Result<Ended, Failure> {
         self.submit(Op::Shutdown).await?;
+        self.printer.close();
         loop {
             tokio::select! {
                 event = self.events.next() => match event {
@@ -461,6 +470,9 @@ impl Run {
                 },
                 _ = stop.next() => break,
             }
+        }
+        if let Some(tally) = self.roster.tally() {
+            self.printer.tell_tally(tally).await;
         }
         Ok(Ended {
             end: self.end,

@@ -93,7 +93,7 @@ fn programs_read_of_the_child_in_items_and_lines() {
     let machine = Machine::playing(WAIT);
     let run = machine.run(&["exec", "--json", "lead"]).succeeded();
     let mut kinds = run.kinds();
-    kinds.retain(|kind| !kind.starts_with("agent."));
+    kinds.retain(|kind| !kind.starts_with("agent"));
     assert_eq!(
         kinds,
         [
@@ -234,8 +234,12 @@ steps = [{ status = 400, message = "no such model" }]
 "#;
     let machine = Machine::playing(play);
     let run = machine.run(&["exec", "lead"]).succeeded();
-    let told = "agent /root/breaker failed after";
-    assert!(run.stderr.contains(told), "{}", run.stderr);
+    for told in [
+        "agent /root/breaker failed after",
+        "\nagents: 0 completed, 1 failed, 0 cancelled\n",
+    ] {
+        assert!(run.stderr.contains(told), "{}", run.stderr);
+    }
     let run = machine
         .run(&["exec", "--children-must-succeed", "lead"])
         .failed_with(4);
@@ -268,18 +272,36 @@ fn children_can_go_on_without_their_parent() {
 #[test]
 fn one_key_stroke_stops_all() {
     let (machine, mark) = endless();
-    let (mut child, mut stdout) = until_the_turn_is_over(&machine);
-    assert!(is_running(&mark));
+    stops_all(&machine, &mark, &["exec", "--json", "lead"]);
+}
+
+#[test]
+fn one_key_stroke_stops_the_released_too() {
+    let (machine, mark) = endless();
+    let release = ["exec", "--json", "--children", "release", "lead"];
+    stops_all(&machine, &mark, &release);
+}
+
+/// Interrupts a run whose child is at work, and sees everything end.
+fn stops_all(machine: &Machine, mark: &str, arguments: &[&str]) {
+    let (mut child, mut stdout) = until_the_turn_is_over(machine, arguments);
+    assert!(is_running(mark));
     let pid = child.id().to_string();
     let sent = Command::new("kill").args(["-INT", &pid]).status().unwrap();
     assert!(sent.success());
     let mut rest = String::new();
     stdout.read_to_string(&mut rest).unwrap();
-    let last: Value = serde_json::from_str(rest.lines().last().unwrap()).unwrap();
-    assert_eq!(last["type"], "agent.status", "{rest}");
-    assert_eq!(last["status"], "cancelled", "{rest}");
+    let lines = rest.lines().map(|line| serde_json::from_str(line).unwrap());
+    let lines: Vec<Value> = lines.collect();
+    let [.., status, total] = lines.as_slice() else {
+        panic!("{rest}");
+    };
+    assert_eq!(status["type"], "agent.status", "{rest}");
+    assert_eq!(status["status"], "cancelled", "{rest}");
+    assert_eq!(total["type"], "agents.finished", "{rest}");
+    assert_eq!(total["cancelled"], 1, "{rest}");
     assert_eq!(child.wait().unwrap().code(), Some(1));
-    assert!(!is_running(&mark));
+    assert!(!is_running(mark));
 }
 
 #[test]
@@ -289,7 +311,7 @@ fn what_was_at_work_goes_on_after_a_crash() {
         "steps = [{ end = \"stall\" }]\n[[scene.turn]]\nsteps = [{ pause_ms = 1 }",
     );
     let machine = Machine::playing(&play);
-    let (mut child, _) = until_the_turn_is_over(&machine);
+    let (mut child, _) = until_the_turn_is_over(&machine, &["exec", "--json", "lead"]);
     child.kill().unwrap();
     child.wait().unwrap();
     let run = machine
@@ -361,9 +383,12 @@ fn endless() -> (Machine, String) {
 }
 
 /// Starts a run and reads until its first turn is over.
-fn until_the_turn_is_over(machine: &Machine) -> (Child, BufReader<ChildStdout>) {
+fn until_the_turn_is_over(
+    machine: &Machine,
+    arguments: &[&str],
+) -> (Child, BufReader<ChildStdout>) {
     let mut child = machine
-        .troupe(&["exec", "--json", "lead"])
+        .troupe(arguments)
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();

@@ -1,21 +1,24 @@
 //! A stored tree that this program runs for a while.
 
 use std::io;
+use std::sync::Arc;
 
 use anyhow::anyhow;
-use troupe_agents::{Agents, Recovery};
-use troupe_engine::{EventStream, SessionHandle, spawn};
+use troupe_agents::{Agents, AgentsConfigurator, Recovery};
+use troupe_engine::{Clock, EventStream, SessionHandle, spawn};
 use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::session::SessionSource;
-use troupe_protocol::{EventMsg, Op, Submission, SubmissionId};
+use troupe_protocol::{Event, EventMsg, Op, Submission, SubmissionId};
 use troupe_server::headless::Headless;
 
 use super::Site;
 use super::chronicle::Chronicle;
 use crate::control::act::act;
 use crate::control::{self, Answer, Request};
+use crate::exec::introduction::introduce;
 use crate::exec::print::Printer;
 use crate::exec::request::Output;
+use crate::exec::roster::Roster;
 use crate::exec::signals::StopRequests;
 use crate::failure::Failure;
 use crate::layers::ConfigSource;
@@ -26,7 +29,10 @@ use crate::wiring::{Grove, Wiring};
 pub struct OpenTree {
     handle: SessionHandle,
     events: EventStream,
+    configurator: Arc<AgentsConfigurator>,
     agents: Agents,
+    roster: Roster,
+    clock: Clock,
     printer: Printer,
     approvals: HeadlessApprovals,
     submissions: u64,
@@ -62,7 +68,8 @@ impl OpenTree {
         let Grove { deps, configurator } = wiring.with_agents(Some(Recovery::Leave));
         let control = control::serve(&configurator, home.path());
         let style = Style::choose(ColorChoice::Auto, &io::stderr());
-        let printer = Printer::new(Output::Human(style), deps.clock.clone());
+        let clock = deps.clock.clone();
+        let printer = Printer::new(Output::Human(style), clock.clone());
         let (handle, mut events) = spawn(deps);
         let configure = ConfigureSession {
             source: Some(SessionSource::Cli),
@@ -76,7 +83,10 @@ impl OpenTree {
         Ok(Self {
             handle,
             events,
+            configurator,
             agents,
+            roster: Roster::default(),
+            clock,
             printer,
             approvals,
             submissions: 0,
@@ -99,7 +109,7 @@ impl OpenTree {
                 biased;
                 event = self.events.next() => {
                     let event = event.ok_or_else(ended)?;
-                    self.printer.show(&event).await;
+                    self.show(&event).await;
                     if let Some(op) = Headless::from(self.approvals).answer(&event.msg) {
                         self.submit(op).await?;
                     }
@@ -107,6 +117,16 @@ impl OpenTree {
                 () = &mut quiet => return Ok(()),
                 _ = stop.next() => return Ok(()),
             }
+        }
+    }
+
+    async fn show(&mut self, event: &Event) {
+        let introduction = introduce(&self.configurator, &self.roster, event).await;
+        for event in introduction.iter().chain([event]) {
+            if let EventMsg::SubagentLifecycle(change) = &event.msg {
+                self.roster.apply(change, self.clock.now_ms());
+            }
+            self.printer.show(event).await;
         }
     }
 

@@ -8,6 +8,8 @@ use troupe_protocol::command::WorkStatus;
 use troupe_protocol::usage::TokenUsage;
 use troupe_protocol::{AgentId, SessionId};
 
+use crate::exec::roster::Tally;
+
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type")]
 pub enum Line {
@@ -27,7 +29,7 @@ pub enum Line {
     ItemCompleted { item: Item },
     #[serde(rename = "error")]
     Error { message: String },
-    /// Ours, as are the next two.
+    /// Ours, as are the next three.
     #[serde(rename = "agent.created")]
     AgentCreated { agent: Agent },
     #[serde(rename = "agent.status")]
@@ -42,6 +44,8 @@ pub enum Line {
         agent_id: AgentId,
         thread_id: SessionId,
     },
+    #[serde(rename = "agents.finished")]
+    AgentsFinished(Tally),
 }
 
 /// An agent as it is when it is made.
