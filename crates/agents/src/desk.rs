@@ -18,7 +18,7 @@ use troupe_protocol::approval::{ExecApprovalRequest, ReviewDecision};
 use troupe_protocol::policy::SandboxPolicy;
 use troupe_protocol::result::TaskResult;
 use troupe_protocol::tree::{AgentMessage, Caller};
-use troupe_protocol::{AgentId, SessionId, SubmissionId};
+use troupe_protocol::{AgentId, CallId, SessionId, SubmissionId};
 
 pub use fork::ForkAnswer;
 pub(crate) use fork::ForkSide;
@@ -309,6 +309,22 @@ impl Desk {
             answer = answer => answer.ok().flatten(),
             () = cancel.cancelled() => Some(ReviewDecision::Abort),
         }
+    }
+
+    /// Answers a request for approval of an agent. The first word counts.
+    pub async fn answer(
+        &self,
+        agent: AgentId,
+        call: CallId,
+        decision: ReviewDecision,
+    ) -> Result<AgentView, Trouble> {
+        self.ask(|_, reply| Request::Answer {
+            agent,
+            call,
+            decision,
+            reply,
+        })
+        .await
     }
 
     /// Finds the agent that `text` means.

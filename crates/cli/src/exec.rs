@@ -11,6 +11,7 @@ pub mod command_line;
 mod event_kinds;
 mod human;
 pub mod introduction;
+pub mod invitation;
 mod jsonl;
 mod no_model;
 pub mod print;

@@ -27,7 +27,7 @@ pub use deprecated::Deprecated;
 pub use hooks::HooksSettings;
 pub use integrations::IntegrationSettings;
 pub use model::ModelSettings;
-pub use rights::{HeadlessApprovals, RightsSettings};
+pub use rights::RightsSettings;
 pub use undo::UndoSettings;
 
 /// Returns the lowest layer: our defaults, and the providers that need no configuration.

@@ -63,5 +63,7 @@ mod sessions;
 mod skills;
 #[path = "it/start.rs"]
 mod start;
+#[path = "it/tree_runs.rs"]
+mod tree_runs;
 #[path = "it/undo.rs"]
 mod undo;

@@ -13,6 +13,7 @@ use troupe_tools::Ask;
 
 use super::Supervisor;
 use super::member::Presence;
+use crate::desk::{AgentView, Trouble};
 use crate::tree::command::{Report, Stop, StopMode, Verb, What};
 use crate::tree::status::WaitingOn;
 
@@ -164,6 +165,27 @@ impl Supervisor {
                 && matches!(question.asker, Asker::Session)
         });
         found.map(|(id, _)| id.clone())
+    }
+
+    /// Takes somebody's word from outside, for whom no session speaks.
+    pub(super) fn answer_question(
+        &mut self,
+        agent: AgentId,
+        call_id: CallId,
+        decision: ReviewDecision,
+    ) -> Result<AgentView, Trouble> {
+        let word = Word::Decision(decision);
+        let Some(path) = self.tree.get(agent).map(|node| node.path.clone()) else {
+            return Err(Trouble::Invalid(format!("there is no agent {agent}")));
+        };
+        if agent == AgentId::ROOT {
+            // Its questions are its own business; one that it no longer asks it ignores.
+            self.give(agent, Order::Answer { call_id, word });
+        } else {
+            self.decide(&format!("{path}#{call_id}"), word)
+                .map_err(|not_taken| Trouble::Invalid(not_taken.to_string()))?;
+        }
+        Ok(self.view(agent))
     }
 
     /// Gives a question its answer, unless it has one.

@@ -202,6 +202,12 @@ pub(crate) enum Request {
         request: Box<ExecApprovalRequest>,
         reply: oneshot::Sender<Option<ReviewDecision>>,
     },
+    Answer {
+        agent: AgentId,
+        call: CallId,
+        decision: ReviewDecision,
+        reply: oneshot::Sender<Result<AgentView, Trouble>>,
+    },
     /// Asks to be told of children whose sessions come into memory.
     Listen { reply: oneshot::Sender<Arrivals> },
     /// Answered when nothing runs and nothing is about to.

@@ -85,6 +85,12 @@ impl Supervisor {
                 request,
                 reply,
             } => self.ask_parent(agent, *request, reply),
+            Request::Answer {
+                agent,
+                call,
+                decision,
+                reply,
+            } => answer(reply, self.answer_question(agent, call, decision)),
             Request::Listen { reply } => {
                 // One that stopped waiting listens to nothing.
                 reply.send(self.listen()).ok();

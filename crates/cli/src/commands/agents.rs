@@ -5,6 +5,7 @@
 
 mod act;
 mod address;
+mod answer;
 mod chronicle;
 pub mod draw;
 pub mod entry;
@@ -168,6 +169,23 @@ Examples:\n  troupe agents resume\n  troupe agents resume 3f2a9c1e:tester"
         #[arg(value_name = "ADDRESS")]
         address: Option<String>,
     },
+    /// Answer what an agent asks to be allowed; without arguments, list what is asked.
+    #[command(
+        after_help = "QUESTION is the id that the list shows, or an agent that asks one thing: SESSION:ID for the tree
+of another session. A headless run leaves its questions open for a while with the setting
+headless_approvals = \"wait\"; any other running tree can be answered too, and the first answer
+counts.
+
+Examples:\n  troupe agents answer\n  troupe agents answer /root/tester#call_3 approve\n  troupe agents answer 3f2a9c1e:2 deny"
+    )]
+    Answer {
+        #[arg(value_name = "QUESTION", requires = "word")]
+        question: Option<String>,
+        #[arg(value_enum, value_name = "ANSWER")]
+        word: Option<answer::Word>,
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// Who reads what is printed.
@@ -273,5 +291,16 @@ async fn perform(site: Site, action: Action) -> Outcome {
             act::run(site, Some(&address), Shown::json(json), ask).await
         }
         Action::Resume { address } => act::resume(site, address.as_deref()).await,
+        Action::Answer {
+            question,
+            word,
+            json,
+        } => {
+            let shown = Shown::json(json);
+            match question.zip(word) {
+                Some((question, word)) => answer::give(&site, &question, word, shown).await,
+                None => answer::list(&site, shown).await,
+            }
+        }
     }
 }

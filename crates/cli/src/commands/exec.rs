@@ -31,8 +31,9 @@ use aim::{Aim, Prompt, aim};
     subcommand_negates_reqs = true,
     after_help = "Progress goes to stderr, the final message to stdout; with --json, events go to stdout.
 Ctrl-C stops the task and every agent of the tree, released ones too; a second one ends the
-program. Nobody can be asked for approval here: the key headless_approvals says what is answered
-(refuse, or approve), to children too.
+program. Nobody can be asked for approval here: the key headless_approvals says what is answered,
+to children too: refuse, approve, or wait, which refuses after headless_approval_timeout_sec
+(300) unless somebody says otherwise with `troupe agents answer`.
 
 An agent can have children that are still at work when its own task is over. By default the run
 waits for them; what they report is new work, and the final message is the last one. With

@@ -53,7 +53,7 @@ pub fn run(arguments: McpServerArguments, overrides: Overrides, layers: Layers) 
     };
     let home = source.home.clone();
     let wiring = Wiring::new(source, &cwd, SessionSource::Mcp)?;
-    let headless = wiring.here().settings.rights.headless_approvals;
+    let headless = wiring.here().settings.rights.headless();
     block_on(async {
         let mut signals = Signals::listen()?;
         let listener = if is_stdio {
@@ -63,7 +63,7 @@ pub fn run(arguments: McpServerArguments, overrides: Overrides, layers: Layers) 
         };
         let house = House::new(wiring.into_ground());
         let version = env!("CARGO_PKG_VERSION");
-        let orchestra = Arc::new(Orchestra::new(house.clone(), headless.into(), version));
+        let orchestra = Arc::new(Orchestra::new(house.clone(), headless, version));
         if let Some(listener) = listener {
             listener.run(orchestra, &mut signals).await;
         } else {

@@ -27,6 +27,16 @@ pub async fn act(desk: &Desk, request: Request) -> Answer {
         Request::Send { to, text, urgency } => send(desk, &to, &text, urgency).await,
         Request::Stop { verb, target, mode } => stop(desk, verb, target, mode).await,
         Request::Resume { target } => resume(desk, target).await,
+        Request::Answer {
+            agent,
+            call_id,
+            decision,
+        } => {
+            let asker = desk.answer(agent, call_id, decision).await;
+            asker.map(|view| Answer::Answered {
+                agent: Box::new(Row::of(&view)),
+            })
+        }
     };
     outcome.unwrap_or_else(|trouble| Answer::Refused {
         message: trouble.to_string(),

@@ -1,7 +1,8 @@
 //! What is asked over the socket, and what is answered.
 
 use serde::{Deserialize, Serialize};
-use troupe_protocol::AgentId;
+use troupe_protocol::approval::ReviewDecision;
+use troupe_protocol::{AgentId, CallId};
 
 use super::row::Row;
 
@@ -35,6 +36,12 @@ pub enum Request {
     /// Brings a closed agent back, and has a stopped one go on. Without a target:
     /// everybody who was cut off when the engine stopped.
     Resume { target: Option<String> },
+    /// Answers a request for approval of an agent.
+    Answer {
+        agent: AgentId,
+        call_id: CallId,
+        decision: ReviewDecision,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,6 +91,9 @@ pub enum Answer {
     },
     Resumed {
         agents: Vec<Row>,
+    },
+    Answered {
+        agent: Box<Row>,
     },
     Refused {
         message: String,

@@ -21,13 +21,14 @@ use troupe_protocol::policy::SandboxMode;
 use troupe_protocol::session::{SessionSource, TurnOverrides};
 use troupe_protocol::usage::TokenUsage;
 use troupe_protocol::{Event, EventMsg, Op, Submission, SubmissionId};
-use troupe_server::headless::Headless;
+use troupe_server::headless::{Heard, Standin};
 
 use crate::commands::tell;
 use crate::control::{self, act::GO_ON};
 use crate::exec::changes::{self, Changes};
 use crate::exec::children::{Children, cancel_all};
 use crate::exec::introduction::introduce;
+use crate::exec::invitation::invite;
 use crate::exec::no_model::HOW_TO_CONFIGURE;
 use crate::exec::print::Printer;
 use crate::exec::report::{Report, Stopping, TaskEnd};
@@ -38,7 +39,6 @@ use crate::exec::signals::{StopRequest, StopRequests};
 use crate::exec::target::configure_session;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::provider::ModelTrouble;
-use crate::settings::HeadlessApprovals;
 use crate::wiring::{Grove, Wiring};
 
 /// Runs a request to its end.
@@ -83,7 +83,7 @@ pub async fn run(request: Request) -> Outcome {
             "warning: --add-dir does nothing where commands may not write; add -s workspace-write",
         );
     }
-    let approvals = wiring.here().settings.rights.headless_approvals;
+    let standin = Standin::new(wiring.here().settings.rights.headless());
 
     let mut stop = StopRequests::listen().map_err(Failure::not_started)?;
     let Grove { deps, configurator } = wiring.with_agents(recovery);
@@ -96,7 +96,7 @@ pub async fn run(request: Request) -> Outcome {
         configurator,
         printer: Printer::new(output, clock.clone()),
         clock,
-        approvals,
+        standin,
         children,
         roster: Roster::default(),
         task: SubmissionId(uuid::Uuid::new_v4().to_string()),
@@ -140,7 +140,7 @@ struct Run {
     configurator: Arc<AgentsConfigurator>,
     printer: Printer,
     clock: Clock,
-    approvals: HeadlessApprovals,
+    standin: Standin,
     children: Children,
     roster: Roster,
     /// The submission that the run is about.
@@ -263,7 +263,7 @@ impl Run {
                 event = self.events.next() => {
                     let event = event.ok_or_else(ended_early)?;
                     self.take(&event).await;
-                    self.answer(&event.msg).await?;
+                    self.answer(&event).await?;
                     if self.children.is_settled_by_deeds() && is_end_of_turn(&event.msg) {
                         rest = None;
                     }
@@ -272,6 +272,7 @@ impl Run {
                         self.stop(Stopping::Interrupted).await?;
                     }
                 }
+                refusal = self.standin.due() => self.submit(refusal).await?,
                 () = later(&mut rest) => {
                     self.tell_misfit().await;
                     self.tell_total().await;
@@ -451,10 +452,21 @@ impl Run {
     }
 
     /// Answers questions: nobody is there, so the configuration speaks.
-    async fn answer(&mut self, msg: &EventMsg) -> Result<(), Failure> {
-        match Headless::from(self.approvals).answer(msg) {
-            Some(op) => self.submit(op).await,
-            None => Ok(()),
+    async fn answer(&mut self, event: &Event) -> Result<(), Failure> {
+        match self.standin.hear(&event.msg) {
+            Heard::Nothing => Ok(()),
+            Heard::Answer(op) => self.submit(op).await,
+            Heard::Open { call_id, time } => {
+                let warning = invite(&self.configurator, &call_id, time).await;
+                let msg = EventMsg::Warning { message: warning };
+                self.printer
+                    .show(&Event {
+                        msg,
+                        ..event.clone()
+                    })
+                    .await;
+                Ok(())
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! What commands may do, and who is asked.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -16,6 +17,8 @@ pub struct RightsSettings {
     /// What is answered to an approval request when nobody can be asked: in `exec`, and for
     /// clients of `mcp-server` that show no forms.
     pub headless_approvals: HeadlessApprovals,
+    /// How long a request for approval is open with `headless_approvals = "wait"`.
+    pub headless_approval_timeout_sec: u64,
     /// What commands may do.
     pub sandbox_mode: SandboxMode,
     /// Details of the mode `workspace-write`.
@@ -33,15 +36,8 @@ pub enum HeadlessApprovals {
     Refuse,
     /// Everything that is asked for is allowed. For machines that are a sandbox themselves.
     Approve,
-}
-
-impl From<HeadlessApprovals> for Headless {
-    fn from(approvals: HeadlessApprovals) -> Self {
-        match approvals {
-            HeadlessApprovals::Refuse => Self::Refuse,
-            HeadlessApprovals::Approve => Self::Approve,
-        }
-    }
+    /// Somebody can answer with `troupe agents answer`; it is refused when the time is up.
+    Wait,
 }
 
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -64,6 +60,17 @@ impl RightsSettings {
         match roots.iter().find(is_relative) {
             Some(root) => Err(relative(config, root)),
             None => Ok(()),
+        }
+    }
+
+    /// Returns what is answered when nobody can be asked.
+    pub fn headless(&self) -> Headless {
+        match self.headless_approvals {
+            HeadlessApprovals::Refuse => Headless::Refuse,
+            HeadlessApprovals::Approve => Headless::Approve,
+            HeadlessApprovals::Wait => {
+                Headless::Wait(Duration::from_secs(self.headless_approval_timeout_sec))
+            }
         }
     }
 

@@ -1,20 +1,21 @@
 //! Answers in the place of people, for clients that cannot ask any.
 
 use troupe_engine::EventStream;
-use troupe_protocol::EventMsg;
+use troupe_protocol::{EventMsg, Op};
 
-use crate::headless::Headless;
+use crate::headless::{Headless, Heard, Standin};
 use crate::house::Thread;
 
 /// Answers every request for approval of a tree until nothing runs in it. Ends with the thread.
 pub(super) fn attend(thread: Thread, events: EventStream, headless: Headless) {
     tokio::spawn(async move {
         let mut events = events;
-        if begun(&thread, &mut events, headless).await {
+        let mut standin = Standin::new(headless);
+        if begun(&thread, &mut events, &mut standin).await {
             let agents = thread.agents().clone();
             tokio::select! {
                 () = agents.quiet() => {}
-                () = answer_all(&thread, &mut events, headless) => {}
+                () = answer_all(&thread, &mut events, &mut standin) => {}
             }
         }
     });
@@ -22,26 +23,37 @@ pub(super) fn attend(thread: Thread, events: EventStream, headless: Headless) {
 
 /// Waits for the task that somebody has just asked for, or for word that there will be none:
 /// before it a tree would be taken for quiet.
-async fn begun(thread: &Thread, events: &mut EventStream, headless: Headless) -> bool {
+async fn begun(thread: &Thread, events: &mut EventStream, standin: &mut Standin) -> bool {
     while let Some(event) = events.next().await {
         match &event.msg {
             EventMsg::TurnStarted(_) | EventMsg::SubagentLifecycle(_) => return true,
             EventMsg::Error(_) => return false,
-            msg => answer(thread, msg, headless).await,
+            msg => hear(thread, msg, standin).await,
         }
     }
     false
 }
 
-async fn answer_all(thread: &Thread, events: &mut EventStream, headless: Headless) {
-    while let Some(event) = events.next().await {
-        answer(thread, &event.msg, headless).await;
+async fn answer_all(thread: &Thread, events: &mut EventStream, standin: &mut Standin) {
+    loop {
+        tokio::select! {
+            event = events.next() => match event {
+                Some(event) => hear(thread, &event.msg, standin).await,
+                None => return,
+            },
+            refusal = standin.due() => submit(thread, refusal).await,
+        }
     }
 }
 
-async fn answer(thread: &Thread, msg: &EventMsg, headless: Headless) {
-    if let Some(op) = headless.answer(msg) {
-        // A session that takes nothing more has nothing to ask.
-        thread.submit(op).await.ok();
+async fn hear(thread: &Thread, msg: &EventMsg, standin: &mut Standin) {
+    match standin.hear(msg) {
+        Heard::Answer(op) => submit(thread, op).await,
+        Heard::Nothing | Heard::Open { .. } => {}
     }
+}
+
+async fn submit(thread: &Thread, op: Op) {
+    // A session that takes nothing more has nothing to ask.
+    thread.submit(op).await.ok();
 }

@@ -52,7 +52,7 @@ async fn perform(site: Site, target: Target, request: Request, shown: Shown) -> 
     let exit = told::print(answer, &request, shown);
     let stays = match request {
         Request::Send { .. } | Request::Resume { .. } => exit.is_ok(),
-        Request::Stop { .. } | Request::Look => false,
+        Request::Stop { .. } | Request::Look | Request::Answer { .. } => false,
     };
     if stays {
         tell("no other process runs this tree; it runs here until it is quiet (Ctrl-C ends that)");

@@ -9,20 +9,20 @@ use troupe_engine::{Clock, EventStream, SessionHandle, spawn};
 use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::session::SessionSource;
 use troupe_protocol::{Event, EventMsg, Op, Submission, SubmissionId};
-use troupe_server::headless::Headless;
+use troupe_server::headless::{Heard, Standin};
 
 use super::Site;
 use super::chronicle::Chronicle;
 use crate::control::act::act;
 use crate::control::{self, Answer, Request};
 use crate::exec::introduction::introduce;
+use crate::exec::invitation::invite;
 use crate::exec::print::Printer;
 use crate::exec::request::Output;
 use crate::exec::roster::Roster;
 use crate::exec::signals::StopRequests;
 use crate::failure::Failure;
 use crate::layers::ConfigSource;
-use crate::settings::HeadlessApprovals;
 use crate::style::{ColorChoice, Style};
 use crate::wiring::{Grove, Wiring};
 
@@ -34,7 +34,7 @@ pub struct OpenTree {
     roster: Roster,
     clock: Clock,
     printer: Printer,
-    approvals: HeadlessApprovals,
+    standin: Standin,
     submissions: u64,
     /// While it runs here, others may act in it too.
     _control: control::Guard,
@@ -64,7 +64,7 @@ impl OpenTree {
             flags: Vec::new(),
         };
         let wiring = Wiring::new(source, &cwd, SessionSource::Cli)?;
-        let approvals = wiring.here().settings.rights.headless_approvals;
+        let standin = Standin::new(wiring.here().settings.rights.headless());
         let Grove { deps, configurator } = wiring.with_agents(Some(Recovery::Leave));
         let control = control::serve(&configurator, home.path());
         let style = Style::choose(ColorChoice::Auto, &io::stderr());
@@ -88,7 +88,7 @@ impl OpenTree {
             roster: Roster::default(),
             clock,
             printer,
-            approvals,
+            standin,
             submissions: 0,
             _control: control,
         })
@@ -110,10 +110,16 @@ impl OpenTree {
                 event = self.events.next() => {
                     let event = event.ok_or_else(ended)?;
                     self.show(&event).await;
-                    if let Some(op) = Headless::from(self.approvals).answer(&event.msg) {
-                        self.submit(op).await?;
+                    match self.standin.hear(&event.msg) {
+                        Heard::Nothing => {}
+                        Heard::Answer(op) => self.submit(op).await?,
+                        Heard::Open { call_id, time } => {
+                            let invitation = invite(&self.configurator, &call_id, time).await;
+                            self.printer.tell_people(&invitation).await;
+                        }
                     }
                 }
+                refusal = self.standin.due() => self.submit(refusal).await?,
                 () = &mut quiet => return Ok(()),
                 _ = stop.next() => return Ok(()),
             }

@@ -53,6 +53,7 @@ fn people(answer: &Answer, request: &Request) -> Result<String, Failure> {
             let lines = agents.iter().map(|row| format!("{}\n", row.path));
             Ok(lines.collect())
         }
+        Answer::Answered { agent } => Ok(format!("{} is told\n", agent.path)),
         Answer::Refused { message } => Err(Failure::failed(anyhow!(message.clone()))),
     }
 }

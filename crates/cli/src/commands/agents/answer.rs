@@ -1,0 +1,158 @@
+//! `troupe agents answer`: what agents ask to be allowed, and a word about it.
+
+use anyhow::anyhow;
+use serde_json::json;
+use troupe_protocol::AgentId;
+use troupe_protocol::approval::ReviewDecision;
+use troupe_store::{ApprovalRow, Store};
+
+use super::address;
+use super::chronicle::Chronicle;
+use super::{Shown, Site, told};
+use crate::commands::{print, tell};
+use crate::control::{Request, client};
+use crate::failure::{Exit, Failure, Outcome};
+
+/// What can be said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Word {
+    /// This once.
+    Approve,
+    /// The same again too, as long as the session lasts.
+    ApproveForSession,
+    /// The agent is told, and goes on.
+    Deny,
+    /// The agent's task ends.
+    Abort,
+}
+
+impl From<Word> for ReviewDecision {
+    fn from(word: Word) -> Self {
+        match word {
+            Word::Approve => Self::Approved,
+            Word::ApproveForSession => Self::ApprovedForSession,
+            Word::Deny => Self::Denied,
+            Word::Abort => Self::Abort,
+        }
+    }
+}
+
+/// Lists what is asked in the newest tree of this directory.
+pub async fn list(site: &Site, shown: Shown) -> Outcome {
+    let Some(target) = address::find_or_none(site, None).await? else {
+        if shown == Shown::Programs {
+            print("{\"questions\":[]}\n")?;
+        }
+        tell(&address::nothing_yet(site));
+        return Ok(Exit::Success);
+    };
+    let open = open(site, &target.tree).await?;
+    let text = match shown {
+        Shown::Programs => {
+            let questions: Vec<_> = open.iter().map(object).collect();
+            format!(
+                "{}\n",
+                json!({"root": target.tree.root, "questions": questions})
+            )
+        }
+        Shown::People => {
+            let root = target.tree.root.short();
+            let lines = open.iter().map(|row| {
+                let (id, kind) = (id(row), row.kind.as_str());
+                format!("{root}:{id}  {kind}  {}\n", row.what)
+            });
+            lines.collect()
+        }
+    };
+    if open.is_empty() {
+        tell("nobody asks anything");
+    }
+    print(&text)?;
+    Ok(Exit::Success)
+}
+
+/// Answers one question, through the process that runs the tree.
+pub async fn give(site: &Site, question: &str, word: Word, shown: Shown) -> Outcome {
+    let (session, question) = match question.split_once(':') {
+        Some((session, question)) if !question.is_empty() && !session.contains('/') => (
+            Some(session).filter(|session| !session.is_empty()),
+            question,
+        ),
+        _ => (None, question),
+    };
+    let target = address::find(site, session).await?;
+    let root = target.tree.root;
+    let open = open(site, &target.tree).await?;
+    let meant: Vec<&ApprovalRow> = open.iter().filter(|row| is_meant(row, question)).collect();
+    let row = match meant.as_slice() {
+        [row] => row,
+        [] => {
+            return Err(Failure::failed(anyhow!(
+                "nothing is asked under {question} in the tree of session {}; `troupe agents \
+                 answer` lists what is",
+                root.short()
+            )));
+        }
+        several => {
+            let ids: Vec<String> = several.iter().map(|row| id(row)).collect();
+            return Err(Failure::failed(anyhow!(
+                "{question} asks several things: {}",
+                ids.join(", ")
+            )));
+        }
+    };
+    let request = Request::Answer {
+        agent: row.agent,
+        call_id: row.call_id.clone(),
+        decision: word.into(),
+    };
+    let answer = client::ask(site.home.path(), root, &request).await;
+    match answer.map_err(Failure::failed)? {
+        Some(answer) => told::print(answer, &request, shown),
+        None => Err(Failure::failed(anyhow!(
+            "no process runs this tree any more, so nobody asks; `troupe agents resume {}` goes \
+             on with it",
+            root.short()
+        ))),
+    }
+}
+
+/// Returns what is asked, as long as somebody runs the tree to ask it.
+async fn open(site: &Site, tree: &Chronicle) -> Result<Vec<ApprovalRow>, Failure> {
+    if !client::is_there(site.home.path(), tree.root).await {
+        return Ok(Vec::new());
+    }
+    let open = site.store.open_approvals(tree.root).await;
+    open.map_err(Failure::failed)
+}
+
+/// Returns the id under which the root's clients know a question.
+fn id(row: &ApprovalRow) -> String {
+    if row.agent == AgentId::ROOT {
+        row.call_id.to_string()
+    } else {
+        format!("{}#{}", row.path, row.call_id)
+    }
+}
+
+fn is_meant(row: &ApprovalRow, text: &str) -> bool {
+    let name = row.path.rsplit('/').next();
+    let names = [
+        id(row),
+        row.call_id.to_string(),
+        row.path.clone(),
+        row.agent.to_string(),
+    ];
+    names.iter().any(|known| known == text) || name == Some(text)
+}
+
+fn object(row: &ApprovalRow) -> serde_json::Value {
+    json!({
+        "id": id(row),
+        "agent_id": row.agent,
+        "path": row.path,
+        "kind": row.kind.as_str(),
+        "what": row.what,
+        "asked_ms": row.asked.0,
+    })
+}

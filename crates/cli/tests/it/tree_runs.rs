@@ -1,0 +1,261 @@
+//! Trees of headless runs: who may speak into them, what a crash leaves, who goes on with them.
+
+use std::io::{BufRead, BufReader, Lines};
+use std::process::{Child, ChildStdout, Stdio};
+
+use serde_json::Value;
+
+use crate::machine::Machine;
+
+/// A child that has written half when it stops answering.
+const HALF: &str = r#"
+[[scene]]
+when = "delegate"
+[[scene.turn]]
+usage = { input = 1000, output = 0 }
+steps = [{ call = "spawn_agent", arguments = { message = "write it all", task_name = "writer" } }]
+[[scene.turn]]
+usage = { input = 1000, output = 0 }
+steps = [{ say = "It writes." }]
+[[scene.turn]]
+steps = [{ say = "So it wrote." }]
+
+[[scene]]
+when = "write it all"
+[[scene.turn]]
+usage = { input = 300, output = 7 }
+steps = [{ say = "I have written half." }, { call = "shell_command", arguments = { command = "echo half > half.txt" } }]
+[[scene.turn]]
+steps = [{ end = "stall" }]
+[[scene.turn]]
+steps = [{ say = "Now all of it." }]
+"#;
+
+/// A parent whose first child is done when its second one takes the only slot.
+const ONE_SLOT: &str = r#"
+[[scene]]
+when = "delegate"
+[[scene.turn]]
+steps = [{ call = "spawn_agent", arguments = { message = "quick job", task_name = "quick" } }]
+[[scene.turn]]
+steps = [{ call = "wait", arguments = { ids = ["/root/quick"], timeout_ms = 60000 } }]
+[[scene.turn]]
+steps = [{ call = "spawn_agent", arguments = { message = "slow job", task_name = "slow" } }]
+[[scene.turn]]
+steps = [{ say = "The slow one works." }]
+
+[[scene]]
+when = "quick job"
+[[scene.turn]]
+steps = [{ say = "First." }]
+
+[[scene]]
+when = "slow job"
+[[scene.turn]]
+steps = [{ end = "stall" }]
+"#;
+
+/// A child that wants something which only a person allows, and a parent that tells what it
+/// was answered.
+const WISH: &str = r#"
+[[scene]]
+when = "delegate"
+[[scene.turn]]
+steps = [{ call = "spawn_agent", arguments = { message = "push it", task_name = "push" } }]
+[[scene.turn]]
+steps = [{ call = "wait", arguments = { ids = ["push"], timeout_ms = 60000 } }]
+[[scene.turn]]
+steps = [{ say = "Done." }]
+
+[[scene]]
+when = "push it"
+[[scene.turn]]
+steps = [{ call = "shell_command", arguments = { command = "echo out > ../out", sandbox_permissions = "require_escalated", justification = "May I?" } }]
+[[scene.turn]]
+steps = [{ say = "ended" }]
+
+[[scene]]
+when = "alone"
+[[scene.turn]]
+steps = [{ call = "shell_command", arguments = { command = "echo out > ../out", sandbox_permissions = "require_escalated", justification = "May I?" } }]
+[[scene.turn]]
+steps = [{ say = "ended" }]
+"#;
+
+/// A run that is read line by line, and ends with this.
+struct Run {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Run {
+    fn start(machine: &Machine, arguments: &[&str]) -> Self {
+        let mut child = machine
+            .troupe(arguments)
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self { child, lines }
+    }
+
+    fn until(&mut self, is_meant: impl Fn(&Value) -> bool) -> Value {
+        for line in self.lines.by_ref() {
+            let line: Value = serde_json::from_str(&line.unwrap()).unwrap();
+            if is_meant(&line) {
+                return line;
+            }
+        }
+        panic!("the run ended before the line came");
+    }
+
+    fn rest(mut self) -> (Vec<Value>, Option<i32>) {
+        let lines = self.lines.by_ref();
+        let rest = lines.map(|line| serde_json::from_str(&line.unwrap()).unwrap());
+        (rest.collect(), self.child.wait().unwrap().code())
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        // It is our own child; one that has ended needs neither.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A machine on which a run was killed while its child had written half.
+fn killed() -> Machine {
+    let machine = Machine::playing(HALF);
+    let mut run = Run::start(&machine, &["exec", "--json", "delegate"]);
+    run.until(|line| line["type"] == "turn.completed");
+    let mut logs = machine
+        .troupe(&["agents", "logs", "writer", "--follow"])
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(logs.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().contains("$ echo half")));
+    run.child.kill().unwrap();
+    run.child.wait().unwrap();
+    logs.kill().unwrap();
+    logs.wait().unwrap();
+    machine
+}
+
+#[test]
+fn a_task_that_a_crash_cut_off_is_told_as_far_as_it_came() {
+    let machine = killed();
+    let tree = machine.run(&["agents", "tree", "--json"]).succeeded();
+    let tree = &tree.lines()[0];
+    assert_eq!(tree["agents"][1]["tokens"]["own"], 307, "{tree:#}");
+    assert_eq!(tree["agents"][0]["tokens"]["subtree"], 2307, "{tree:#}");
+
+    let result = machine.run(&["agents", "result", "writer"]).succeeded();
+    for words in [
+        "interrupted (the engine died)",
+        "I have written half.",
+        "echo half > half.txt  → exit 0",
+        "300 in (0 cached), 7 out",
+    ] {
+        assert!(result.stdout.contains(words), "{words}: {result:#?}");
+    }
+    assert!(result.stderr.contains("was cut off"), "{result:#?}");
+    assert!(
+        result.stderr.contains("`troupe agents resume "),
+        "{result:#?}"
+    );
+}
+
+#[test]
+fn agents_of_a_resumed_tree_are_introduced() {
+    let machine = killed();
+    let run = machine
+        .run(&["exec", "--json", "resume", "--last", "--continue"])
+        .succeeded();
+    let lives: Vec<Value> = run
+        .lines()
+        .into_iter()
+        .filter(|line| line["type"].as_str().unwrap().starts_with("agent"))
+        .collect();
+    assert_eq!(lives[0]["type"], "agent.created", "{lives:#?}");
+    assert_eq!(lives[0]["agent"]["path"], "/root/writer", "{lives:#?}");
+    let last = lives.last().unwrap();
+    assert_eq!(last["type"], "agents.finished");
+    assert_eq!(last["completed"], 1, "{lives:#?}");
+}
+
+#[test]
+fn a_member_of_a_tree_is_not_taken_out_of_it() {
+    let machine = Machine::playing(&HALF.replace(r#"{ end = "stall" }"#, r#"{ say = "All." }"#));
+    let run = machine.run(&["exec", "--json", "delegate"]).succeeded();
+    let root = run.thread_id();
+    let created = run.lines().into_iter();
+    let mut created = created.filter(|line| line["type"] == "agent.created");
+    let child = created.next().unwrap()["agent"]["thread_id"].clone();
+    let child = child.as_str().unwrap();
+    let refused = machine
+        .run(&["exec", "resume", child, "go on"])
+        .failed_with(3);
+    for way in [
+        format!("`troupe agents send {}:1 …`", &root[..8]),
+        format!("`troupe exec fork {} …`", &child[..8]),
+    ] {
+        assert!(refused.stderr.contains(&way), "{way}: {refused:#?}");
+    }
+    machine.run(&["exec", "fork", child, "go on"]).succeeded();
+}
+
+#[test]
+fn a_wait_is_not_over_while_work_is_queued() {
+    let machine = Machine::playing(ONE_SLOT);
+    let one = ["-c", "agents.max_threads=1", "exec", "--json", "delegate"];
+    let mut run = Run::start(&machine, &one);
+    run.until(|line| line["type"] == "turn.completed");
+    machine.run(&["agents", "wait", "quick"]).succeeded();
+    machine
+        .run(&["agents", "send", "quick", "and once more"])
+        .succeeded();
+    machine
+        .run(&["agents", "wait", "quick", "--timeout", "0"])
+        .failed_with(124);
+}
+
+#[test]
+fn somebody_else_answers_what_a_headless_run_is_asked() {
+    for prompt in ["delegate", "alone"] {
+        let machine = Machine::playing(WISH);
+        let wait = ["-c", "headless_approvals=wait", "exec", "--json", prompt];
+        let mut run = Run::start(&machine, &wait);
+        let invited = run.until(|line| line["item"]["type"] == "error");
+        let invited = invited["item"]["message"].as_str().unwrap();
+        let words: Vec<&str> = invited.split('`').nth(1).unwrap().split(' ').collect();
+        assert_eq!(words[..3], ["troupe", "agents", "answer"], "{invited}");
+
+        let open = machine.run(&["agents", "answer"]).succeeded();
+        assert!(open.stdout.starts_with(words[3]), "{open:#?}");
+        assert!(open.stdout.contains("echo out > ../out"), "{open:#?}");
+        machine.run(&words[1..]).succeeded();
+        let (_, code) = run.rest();
+        assert_eq!(code, Some(0));
+        assert!(machine.path("out").exists());
+    }
+}
+
+#[test]
+fn what_nobody_answers_in_time_is_refused() {
+    let machine = Machine::playing(WISH);
+    let run = machine
+        .run(&[
+            "-c",
+            "headless_approvals=wait",
+            "-c",
+            "headless_approval_timeout_sec=0",
+            "exec",
+            "delegate",
+        ])
+        .succeeded();
+    assert!(run.stderr.contains("agent /root/push refused"), "{run:#?}");
+    assert!(!machine.path("out").exists());
+    let none = machine.run(&["agents", "answer"]).succeeded();
+    assert_eq!(none.stderr, "nobody asks anything\n");
+}
