@@ -255,17 +255,10 @@ async fn a_session_is_cancelled_once_and_says_so_for_ever() {
         Exit code: 0
         child session /root/default cancelled"#]]
     .assert_eq(&first_lines(&stage, &actor).await[2..].join("\n"));
-    let told = backgrounds(&seen(&actor));
-    let told: Vec<String> = told
-        .iter()
-        .map(|line| named(&stage, &agents, line))
-        .collect();
+    let told = backgrounds(&seen(&actor)).pop().unwrap();
     assert_eq!(
-        told[told.len() - 2..],
-        [
-            "aborted all child sessions",
-            "*child session /root/default cancelled"
-        ]
+        named(&stage, &agents, &told),
+        "*child session /root/default cancelled"
     );
     assert_eq!(agents[0].wire_status(), AgentStatus::Cancelled);
     end(actor).await;
@@ -305,10 +298,17 @@ async fn interrupting_the_parent_cancels_the_sessions_that_it_created() {
         .await;
     let agents = agents(&actor).await;
     assert_eq!(agents[0].wire_status(), AgentStatus::Cancelled);
-    let told = backgrounds(&seen(&actor)).pop().unwrap();
+    let told = backgrounds(&seen(&actor));
+    let told: Vec<String> = told
+        .iter()
+        .map(|line| named(&stage, &agents, line))
+        .collect();
     assert_eq!(
-        named(&stage, &agents, &told),
-        "*child session /root/default cancelled"
+        told[told.len() - 2..],
+        [
+            "aborted all child sessions",
+            "*child session /root/default cancelled"
+        ]
     );
     end(actor).await;
 }
