@@ -175,14 +175,11 @@ impl Supervisor {
         decision: ReviewDecision,
     ) -> Result<AgentView, Trouble> {
         let word = Word::Decision(decision);
-        let Some(path) = self.tree.get(agent).map(|node| node.path.clone()) else {
-            return Err(Trouble::Invalid(format!("there is no agent {agent}")));
-        };
         if agent == AgentId::ROOT {
             // Its questions are its own business; one that it no longer asks it ignores.
             self.give(agent, Order::Answer { call_id, word });
         } else {
-            self.decide(&format!("{path}#{call_id}"), word)
+            self.decide(agent, &call_id.0, word)
                 .map_err(|not_taken| Trouble::Invalid(not_taken.to_string()))?;
         }
         Ok(self.view(agent))

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use troupe_protocol::op::Submission;
-use troupe_protocol::{EventMsg, SubmissionId};
+use troupe_protocol::EventMsg;
 use troupe_store::Error;
 
 use super::{Actor, Flow};
