@@ -143,6 +143,7 @@ fn a_wait_that_was_stopped_says_what_becomes_of_the_session() {
         end: WaitEnd::Stopped,
         finished: Vec::new(),
         unfinished: Vec::new(),
+        mail: Vec::new(),
         claim: None,
     };
     let child = example::view(1, Status::Running);

@@ -20,7 +20,6 @@ fn context(sandbox_policy: SandboxPolicy) -> CallContext {
         approval_policy: ApprovalPolicy::Never,
         sandbox_policy,
         sandbox_held: None,
-        sandbox_held: None,
         collaboration_mode: CollaborationMode::Default,
         model: "deep".to_owned(),
         effort: None,
