@@ -89,6 +89,8 @@ pub(crate) struct Supervisor {
     /// Sessions that are in memory only to write something down.
     visitors: BTreeSet<AgentId>,
     births: Births,
+    /// Who was cut off when the engine stopped, and whose parents are to be told.
+    cut_off: BTreeSet<AgentId>,
     /// What tasks had come to that the engine did not survive.
     salvaged: BTreeMap<AgentId, TaskResult>,
     /// What the messages say that wait in inboxes.
@@ -137,6 +139,7 @@ impl Supervisor {
             members: BTreeMap::new(),
             visitors: BTreeSet::new(),
             births: Births::default(),
+            cut_off: BTreeSet::new(),
             salvaged: BTreeMap::new(),
             mail: HashMap::new(),
             steps: Steps::default(),

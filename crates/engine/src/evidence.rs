@@ -6,6 +6,7 @@ use troupe_protocol::ResponseItem;
 use troupe_protocol::command::{CommandSource, WorkStatus};
 use troupe_protocol::item::{CommandExecutionItem, TurnItem};
 use troupe_protocol::result::{CommandEvidence, Evidence, FileEvidence};
+use troupe_protocol::undo::{ChangedFile, FileFact, FileState};
 use troupe_protocol::usage::TokenUsage;
 use troupe_tools::digest::{self, Digested};
 
@@ -17,8 +18,13 @@ pub(crate) struct Seen {
     evidence: Evidence,
     /// Files as they were when the task first touched them.
     files: Vec<Digested>,
+    /// Files that are not in the list because it is full.
+    files_over: u32,
     /// Files of a patch that is being applied; it may still fail.
     patching: Vec<Digested>,
+    /// What was found out by comparing files with what they were before the task, patched ones
+    /// among them: commands do not say what they change.
+    compared: Option<Vec<FileEvidence>>,
     /// Where the commands stand in the list that go on in the background.
     background: HashMap<String, usize>,
 }
@@ -70,6 +76,31 @@ impl Seen {
         self.patching.extend(files);
     }
 
+    /// Takes what the log says of files.
+    pub(crate) fn filed(&mut self, fact: &FileFact) {
+        match fact {
+            FileFact::Changed { files, .. } => {
+                let changed = files.iter().map(|file| FileEvidence {
+                    path: file.path.clone(),
+                    before: self.before(file),
+                    after: sha256(&file.after),
+                });
+                self.compared = Some(changed.collect());
+            }
+            FileFact::Touching { files, .. } => self.editing(
+                files
+                    .iter()
+                    .map(|file| Digested {
+                        path: file.path.clone(),
+                        sha256: sha256(&file.before),
+                    })
+                    .collect(),
+            ),
+            // A snapshot alone says nothing of what was changed; an undo is no part of a task.
+            FileFact::Tree { .. } | FileFact::Undone { .. } | FileFact::Redone => {}
+        }
+    }
+
     fn command(&mut self, item: &CommandExecutionItem) {
         let exit_code = item.outcome.as_ref().and_then(|outcome| outcome.exit_code);
         let process = item.process_id.as_ref();
@@ -93,6 +124,7 @@ impl Seen {
         self.evidence.commands.push(CommandEvidence {
             command: shown(&item.command),
             exit_code,
+            refused: item.status == WorkStatus::Declined,
         });
     }
 
@@ -105,16 +137,21 @@ impl Seen {
             if self.files.len() < EVIDENCE_ENTRIES_MAX {
                 self.files.push(file);
             } else {
-                self.evidence.omitted += 1;
+                self.files_over += 1;
             }
         }
     }
 
-    /// Returns what was seen, without a look at the files.
-    pub(crate) fn until(self, ended_at_ms: i64) -> Evidence {
-        Evidence {
-            ended_at_ms,
-            ..self.evidence
+    /// Returns what a file was before the task. One that could not be kept for an undo was
+    /// looked at all the same if a patch touched it.
+    fn before(&self, file: &ChangedFile) -> Option<String> {
+        let looks = self.files.iter().chain(&self.patching);
+        match &file.before {
+            FileState::Other { .. } => {
+                let mut looks = looks.filter(|look| look.path == file.path);
+                looks.next()?.sha256.clone()
+            }
+            state => sha256(state),
         }
     }
 
@@ -124,11 +161,20 @@ impl Seen {
         self.patched(WorkStatus::Completed);
         let mut evidence = self.evidence;
         evidence.ended_at_ms = ended_at_ms;
-        if !self.files.is_empty() {
-            let looked = tokio::task::spawn_blocking(move || compare(self.files)).await;
-            // It fails only when the runtime is shutting down, and the task with it.
-            evidence.files = looked.unwrap_or_default();
-        }
+        let mut files = match self.compared {
+            Some(files) => files,
+            None if self.files.is_empty() => Vec::new(),
+            None => {
+                evidence.omitted += self.files_over;
+                let looked = tokio::task::spawn_blocking(move || compare(self.files)).await;
+                // It fails only when the runtime is shutting down, and the task with it.
+                looked.unwrap_or_default()
+            }
+        };
+        let over = files.len().saturating_sub(EVIDENCE_ENTRIES_MAX);
+        files.truncate(EVIDENCE_ENTRIES_MAX);
+        evidence.omitted += u32::try_from(over).unwrap_or(u32::MAX);
+        evidence.files = files;
         evidence
     }
 }
@@ -145,6 +191,14 @@ fn compare(files: Vec<Digested>) -> Vec<FileEvidence> {
         .map(look)
         .filter(|file| file.before != file.after)
         .collect()
+}
+
+/// Returns the hash of a regular file that was kept or could have been.
+fn sha256(state: &FileState) -> Option<String> {
+    match state {
+        FileState::File { sha256, .. } => Some(sha256.clone()),
+        FileState::Absent | FileState::Other { .. } => None,
+    }
 }
 
 /// Returns a command as one would type it; of a shell's, what the shell was given.

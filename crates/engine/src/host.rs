@@ -20,9 +20,10 @@ use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::session::TurnContext;
 use troupe_protocol::tree::{AgentMessage, MessageId};
 use troupe_protocol::usage::TokenUsage;
-use troupe_protocol::{CallId, Op, SessionId, SubmissionId};
+use troupe_protocol::{CallId, Op, ResponseItem, SessionId, SubmissionId};
 use troupe_tools::Claim;
 
+use crate::context;
 use crate::inquiry::{Inquiry, NotTaken, Word};
 use crate::mailbox::Orders;
 
@@ -34,7 +35,8 @@ pub trait Host: Send + Sync + fmt::Debug {
     /// Tells whether there is a tree to be told of tasks. Without one, results are not made.
     fn has_tree(&self) -> bool;
 
-    /// A task is about to begin, with a message of the inbox or with a direct input.
+    /// A task is about to begin, with a message of the inbox or with a direct input. Items
+    /// among the lines are told to the model before it.
     async fn starting(
         &self,
         task: &SubmissionId,
@@ -123,6 +125,13 @@ pub struct Lines {
 }
 
 impl Lines {
+    /// Has the model told something of the agents that it made, beside what its task begins
+    /// with.
+    pub fn tell(&mut self, news: &str) {
+        let told = ResponseItem::user_text(context::agents(news));
+        self.records.push(RolloutRecord::ResponseItem(told));
+    }
+
     /// Puts later lines behind these.
     pub fn append(&mut self, later: Self) {
         self.records.extend(later.records);
@@ -259,7 +268,8 @@ pub enum Order {
     /// These messages wait; the running task takes them at its next request. Ones that it
     /// has heard of already are ignored.
     Mail(Vec<(MessageId, AgentMessage)>),
-    /// End this task. Ignored if another one, or none, runs.
+    /// End this task. Ignored if another one runs. If none does, the session says that it is
+    /// over, for a tree that takes it for one that runs.
     Abort {
         task: SubmissionId,
         reason: AbortReason,
@@ -279,6 +289,22 @@ pub enum Order {
     Answer { call_id: CallId, word: Word },
     /// Do what a client would ask for with this submission.
     Operate { submission: SubmissionId, op: Op },
+}
+
+impl Order {
+    /// Returns the task that the order would begin; the id of none if it would not.
+    pub(crate) fn task(&self) -> SubmissionId {
+        match self {
+            Self::Start { task, .. } => task.clone(),
+            Self::Mail(_)
+            | Self::Abort { .. }
+            | Self::Write(_)
+            | Self::Record { .. }
+            | Self::Tell(_)
+            | Self::Answer { .. }
+            | Self::Operate { .. } => SubmissionId::default(),
+        }
+    }
 }
 
 /// Who has a task end, as its model is told.

@@ -41,6 +41,41 @@ pub enum NotTaken {
 }
 
 impl Inquiry {
+    /// Returns what an event puts to people, if it does.
+    pub(crate) fn of(msg: &EventMsg) -> Option<Self> {
+        match msg {
+            EventMsg::ExecApprovalRequest(request) => {
+                Some(Self::Approval(Ask::Exec(request.clone())))
+            }
+            EventMsg::ApplyPatchApprovalRequest(request) => {
+                Some(Self::Approval(Ask::Patch(request.clone())))
+            }
+            EventMsg::RequestUserInput(request) => Some(Self::UserInput(request.clone())),
+            EventMsg::ElicitationRequest(request) => Some(Self::Elicitation(request.clone())),
+            _ => None,
+        }
+    }
+
+    /// Returns the id under which it is answered.
+    pub(crate) fn id(&self) -> &CallId {
+        match self {
+            Self::Approval(Ask::Exec(request)) => &request.call_id,
+            Self::Approval(Ask::Patch(request)) => &request.call_id,
+            Self::UserInput(request) => &request.call_id,
+            Self::Elicitation(request) => &request.id,
+        }
+    }
+
+    /// Returns in whose name it is put; none if it is the session's own.
+    pub(crate) fn agent(&self) -> Option<&AgentLabel> {
+        match self {
+            Self::Approval(Ask::Exec(request)) => request.agent.as_ref(),
+            Self::Approval(Ask::Patch(request)) => request.agent.as_ref(),
+            Self::UserInput(request) => request.agent.as_ref(),
+            Self::Elicitation(request) => request.agent.as_ref(),
+        }
+    }
+
     /// Returns the event that puts it to people.
     pub fn event(self) -> EventMsg {
         match self {

@@ -13,6 +13,7 @@ use troupe_store::{LiveHistory, Position};
 
 use crate::conversation::untold;
 use crate::history::{History, output_for};
+use crate::inquiry::Inquiry;
 
 /// What a call is answered with whose answer the log should hold and does not: its line was
 /// damaged, or could not be written.
@@ -54,6 +55,34 @@ pub(crate) struct Unfinished {
     /// What calls of a cycle that did not end had come to: recorded for people, not yet told
     /// to the model.
     pub outcomes: HashMap<CallId, String>,
+    /// What people were asked and nobody answered, with the submission under which it was
+    /// asked; at a root, questions of its agents too.
+    pub questions: Vec<(SubmissionId, Inquiry)>,
+}
+
+impl Unfinished {
+    /// Tells whether a call had asked a person and waited for the answer.
+    pub(crate) fn waits_for_word(&self, call: &CallId) -> bool {
+        self.questions.iter().any(|(_, asked)| asked.id() == call)
+    }
+
+    /// Takes an event that asks, or one that ends a question.
+    fn question(&mut self, id: &SubmissionId, msg: &EventMsg) {
+        if let Some(inquiry) = Inquiry::of(msg) {
+            self.questions.push((id.clone(), inquiry));
+        } else if let Some(call) = ended_question(msg) {
+            self.questions.retain(|(_, asked)| asked.id() != call);
+        }
+    }
+}
+
+fn ended_question(msg: &EventMsg) -> Option<&CallId> {
+    match msg {
+        EventMsg::ApprovalResolved { call_id, .. }
+        | EventMsg::UserInputResolved { call_id, .. } => Some(call_id),
+        EventMsg::ElicitationResolved { id, .. } => Some(id),
+        _ => None,
+    }
 }
 
 pub(crate) fn fold(live: LiveHistory) -> Folded {
@@ -146,12 +175,18 @@ impl Folded {
     }
 
     fn event(&mut self, id: SubmissionId, msg: EventMsg, before: Position, after: Position) {
+        self.unfinished.question(&id, &msg);
         match msg {
             EventMsg::TurnStarted(_) => {
                 self.history.begin_turn(before);
                 self.unfinished.task = Some(id);
             }
-            EventMsg::TurnComplete(_) | EventMsg::TurnAborted(_) => self.unfinished.task = None,
+            EventMsg::TurnComplete(_) | EventMsg::TurnAborted(_) => {
+                self.unfinished.task = None;
+                // An agent's question does not end with a task of its root.
+                let questions = &mut self.unfinished.questions;
+                questions.retain(|(task, asked)| *task != id || asked.agent().is_some());
+            }
             EventMsg::ResponseCompleted { response_id, .. } => {
                 // Written behind the last answer.
                 self.close_calls();

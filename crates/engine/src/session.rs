@@ -237,8 +237,8 @@ impl Actor {
             Input::Refused { id, .. }
             | Input::ModelsListed { id, .. }
             | Input::SkillsListed { id, .. } => id.clone(),
+            Input::Order(order) => order.task(),
             Input::LastWord
-            | Input::Order(_)
             | Input::Source(_)
             | Input::TreeQuiet
             | Input::TreeClosed
@@ -250,7 +250,7 @@ impl Actor {
         match self.handle(input).await {
             Ok(Flow::Break(())) => return Flow::Break(()),
             Ok(Flow::Continue(())) => (),
-            Err(error) => self.storage_failed(&asked, &error),
+            Err(error) => Box::pin(self.storage_failed(&asked, &error)).await,
         }
         match self.resume_deferred().await {
             Flow::Continue(()) => self.leave_if_done().await,
@@ -335,7 +335,7 @@ impl Actor {
             match done {
                 Ok(Flow::Break(())) => return Flow::Break(()),
                 Ok(Flow::Continue(())) => (),
-                Err(error) => self.storage_failed(&asked, &error),
+                Err(error) => Box::pin(self.storage_failed(&asked, &error)).await,
             }
         }
         Flow::Continue(())
@@ -361,24 +361,27 @@ impl Actor {
     }
 
     /// Tells that the conversation cannot be kept, and ends the task: going on would lose
-    /// what it does. Without a task, whoever `asked` is told.
-    fn storage_failed(&mut self, asked: &SubmissionId, error: &Error) {
-        let error = |fatal| {
-            EventMsg::Error(ErrorEvent {
-                message: describe(error),
-                fatal,
-                error_info: Some(ErrorInfo::StorageFailed),
-            })
+    /// what it does. Without a task, whoever `asked` is told. The tree hears of it too, or it
+    /// would wait for an end that nobody tells.
+    async fn storage_failed(&mut self, asked: &SubmissionId, error: &Error) {
+        let error = |fatal| ErrorEvent {
+            message: describe(error),
+            fatal,
+            error_info: Some(ErrorInfo::StorageFailed),
         };
-        let given_up = self.conversation.as_mut().and_then(Conversation::give_up);
+        let given_up = match &mut self.conversation {
+            Some(conversation) => conversation.give_up(asked, &error(true)).await,
+            None => None,
+        };
         let Some((mut task, mut msgs)) = given_up else {
-            return self.emitter.tell_unrecorded(asked, vec![error(false)]);
+            let told = vec![EventMsg::Error(error(false))];
+            return self.emitter.tell_unrecorded(asked, told);
         };
         for (steer, undelivered) in task.take_undelivered() {
             self.emitter
                 .tell_unrecorded(&steer, vec![EventMsg::Error(undelivered)]);
         }
-        msgs.push(error(true));
+        msgs.push(EventMsg::Error(error(true)));
         msgs.push(EventMsg::TurnAborted(task.aborted(AbortReason::Error)));
         self.emitter.tell_unrecorded(&task.id, msgs);
     }

@@ -59,6 +59,8 @@ pub(crate) struct Task {
     pub stops_refused: u32,
     /// How many responses in a row the model has paused.
     pub pauses: u32,
+    /// The tree was told how it ended, whether or not that could be written down.
+    pub is_told: bool,
 }
 
 #[derive(Debug)]
@@ -243,6 +245,7 @@ impl Task {
             headline: None,
             stops_refused: 0,
             pauses: 0,
+            is_told: false,
         }
     }
 

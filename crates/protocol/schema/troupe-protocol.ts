@@ -212,9 +212,13 @@ export type CollaborationMode = "plan" | "default";
 
 export type CommandEvidence = { command: string,
 /**
- * Absent if it did not run, or was killed.
+ * Absent if it did not run, was killed, or goes on in the background.
  */
-exit_code?: number | null, };
+exit_code?: number | null,
+/**
+ * A person or a policy said no, and it did not run.
+ */
+refused?: boolean, };
 
 export type CommandExecutionItem = {
 /**
@@ -527,11 +531,13 @@ id: ItemId, changes: { [key in string]: FileChange }, status: WorkStatus, auto_a
 
 export type FileEvidence = { path: string,
 /**
- * SHA-256 of the contents before the task touched it; absent if there was no file.
+ * SHA-256 of the contents before the task touched it; absent if there was no file, or
+ * one that is too large to be looked at.
  */
 before?: string | null,
 /**
- * SHA-256 of the contents when the task ended; absent if there is no file.
+ * SHA-256 of the contents when the task ended; absent if there is no file, or one that is
+ * too large to be looked at.
  */
 after?: string | null, };
 

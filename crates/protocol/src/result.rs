@@ -112,19 +112,24 @@ pub struct Evidence {
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct CommandEvidence {
     pub command: String,
-    /// Absent if it did not run, or was killed.
+    /// Absent if it did not run, was killed, or goes on in the background.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
+    /// A person or a policy said no, and it did not run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub refused: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct FileEvidence {
     pub path: PathBuf,
-    /// SHA-256 of the contents before the task touched it; absent if there was no file.
+    /// SHA-256 of the contents before the task touched it; absent if there was no file, or
+    /// one that is too large to be looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
-    /// SHA-256 of the contents when the task ended; absent if there is no file.
+    /// SHA-256 of the contents when the task ended; absent if there is no file, or one that is
+    /// too large to be looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
 }

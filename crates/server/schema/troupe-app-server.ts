@@ -240,7 +240,11 @@ export type CommandApprovalParams = { threadId: string, turnId: string, itemId: 
  */
 agentPath: string | null, };
 
-export type CommandEvidence = { command: string, exitCode: number | null, };
+export type CommandEvidence = { command: string, exitCode: number | null,
+/**
+ * A person or a policy said no, and it did not run.
+ */
+refused: boolean, };
 
 export type CommandExecOutputDeltaNotification = { processId: string, stream: CommandExecOutputStream, deltaBase64: string,
 /**

@@ -5,6 +5,7 @@
 //! Branches do not matter here: a name or a bookmark counts wherever it was written.
 
 mod approvals;
+mod questions;
 mod tree;
 
 pub(crate) use approvals::{ApprovalChange, Asked};
@@ -140,6 +141,8 @@ impl Fold {
                 self.apply_event(&kind, head.payload, Position(end), written)?;
                 let start = Position(start);
                 let change = approvals::change(&kind, head.payload, start, written)?;
+                self.approvals.extend(change);
+                let change = questions::change(&kind, head.payload, start, written)?;
                 self.approvals.extend(change);
             }
             agent_lines::KIND => {

@@ -110,7 +110,7 @@ pub struct ApprovalRow {
     pub call_id: CallId,
     pub task: SubmissionId,
     pub kind: ApprovalKind,
-    /// The command or the files, in one line.
+    /// The command, the files or the question, in one line.
     pub what: String,
     pub asked: UnixMillis,
 }
@@ -119,6 +119,8 @@ pub struct ApprovalRow {
 pub enum ApprovalKind {
     Exec,
     Patch,
+    /// The model asks the user something.
+    Question,
 }
 
 impl ApprovalKind {
@@ -126,6 +128,13 @@ impl ApprovalKind {
         match self {
             Self::Exec => "exec",
             Self::Patch => "patch",
+            Self::Question => "question",
         }
+    }
+
+    pub(crate) fn named(name: &str) -> Self {
+        let kinds = [Self::Exec, Self::Question];
+        let found = kinds.into_iter().find(|kind| kind.as_str() == name);
+        found.unwrap_or(Self::Patch)
     }
 }

@@ -380,6 +380,8 @@ class CommandApprovalParams(TypedDict):
 class CommandEvidence(TypedDict):
     command: str
     exitCode: Union[int, None]
+    # A person or a policy said no, and it did not run.
+    refused: bool
 
 
 class CommandExecOutputDeltaNotification(TypedDict):

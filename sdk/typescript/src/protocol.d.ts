@@ -357,6 +357,8 @@ export type CommandApprovalParams = {
 export type CommandEvidence = {
   command: string;
   exitCode: number | null;
+  /** A person or a policy said no, and it did not run. */
+  refused: boolean;
 };
 
 export type CommandExecOutputDeltaNotification = {

@@ -59,6 +59,7 @@ fn a_child_is_made_with_what_was_asked_and_what_it_got() {
                 exclude_tmpdir_env_var: false,
                 exclude_slash_tmp: false,
             },
+            sandbox_held: None,
             tools: [],
             history: None,
             forking_call: None,

@@ -70,9 +70,15 @@ impl Supervisor {
                 }
                 effect => self.steps.push(Step::Perform(effect)),
             }
+            if let Some((reviewer, event)) = contents.reviewed.take() {
+                let step = move |this: &mut Self| this.tell_reviewed(reviewer, event);
+                self.steps.push(Step::Answer(Box::new(step)));
+            }
         }
         match (own, waiting) {
-            (Some((ticket, lines)), Some(agent)) => self.pack(ticket, agent, lines),
+            (Some((ticket, lines)), Some(agent)) => {
+                self.pack(ticket, agent, lines, contents.tells_results)
+            }
             _ => Lines::default(),
         }
     }

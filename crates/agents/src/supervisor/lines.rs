@@ -28,6 +28,10 @@ pub(super) struct Contents {
     pub result: Option<TaskResult>,
     /// Why agents are stopped, in somebody's words.
     pub note: Option<String>,
+    /// Results leave an inbox, because a model is told them in the same write.
+    pub tells_results: bool,
+    /// The end of a review, which is told when its line is on disk.
+    pub reviewed: Option<(AgentId, EventMsg)>,
 }
 
 impl Contents {
@@ -91,18 +95,19 @@ impl Supervisor {
                     let message = self.callback_message(agent, target, &result);
                     line.message = self.keep_mail(id, Some(message));
                 }
-                self.remember_result(agent, &result);
+                contents.reviewed = self.review_end(agent, end, &result);
+                self.remember_result(agent, end, &result);
                 line.result = Some(Box::new(result));
             }
             Fact::Started { message, .. } => {
-                if let Some(message) = message {
-                    self.mail.remove(message);
-                }
+                let mail = message.and_then(|message| self.mail.remove(&message));
+                let metadata = mail.and_then(|mail| mail.metadata);
+                contents.tells_results |= metadata.is_some_and(|it| it.is_callback);
             }
-            Fact::Took { messages, .. } | Fact::Consumed { messages, .. } => {
-                for message in messages {
-                    self.mail.remove(message);
-                }
+            Fact::Took { messages, .. } => self.forget_mail(messages),
+            Fact::Consumed { messages, .. } => {
+                contents.tells_results = true;
+                self.forget_mail(messages);
             }
             Fact::StopAsked { agent, note, .. } => {
                 note.clone_from(&contents.note);
@@ -130,6 +135,12 @@ impl Supervisor {
         let message = message?;
         self.mail.insert(id, message.clone());
         Some(Box::new(message))
+    }
+
+    fn forget_mail(&mut self, messages: &[MessageId]) {
+        for message in messages {
+            self.mail.remove(message);
+        }
     }
 
     /// Completes what a session saw with what the tree knows; a task that nobody saw end
@@ -190,7 +201,7 @@ impl Supervisor {
         result
     }
 
-    fn remember_result(&mut self, agent: AgentId, result: &TaskResult) {
+    fn remember_result(&mut self, agent: AgentId, end: End, result: &TaskResult) {
         // The root remembers its own.
         let Some(member) = self.members.get_mut(&agent) else {
             return;
@@ -198,6 +209,7 @@ impl Supervisor {
         member.preview = result.text().as_deref().map(super::views::preview);
         member.usage += result.evidence.usage;
         member.stop_note = None;
+        member.has_answered |= end != End::Replaced;
         member.last_result = Some(Arc::new(result.clone()));
     }
 
@@ -237,19 +249,21 @@ impl Supervisor {
     }
 
     /// Packs lines for the session that waits for them, behind those that it was sent before
-    /// and has not come to.
+    /// and has not come to. Those that tell results are written with what is told, or not at
+    /// all: without it the results would be lost. In the logs they still wait.
     pub(super) fn pack(
         &mut self,
         ticket: Ticket,
         log: AgentId,
         lines: Vec<RolloutRecord>,
+        tells_results: bool,
     ) -> Lines {
         let mut packed = self.steps.take_back(log).unwrap_or_default();
         packed.append(Lines {
             records: lines.clone(),
             receipt: Some(self.receipt(ticket)),
         });
-        let attempt = 1;
+        let attempt = if tells_results { ATTEMPTS_MAX } else { 1 };
         let unwritten = Unwritten {
             log,
             lines,

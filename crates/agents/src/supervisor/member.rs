@@ -26,6 +26,8 @@ pub(super) struct Member {
     pub reasoning_header: Option<String>,
     /// Of all ended tasks.
     pub usage: TokenUsage,
+    /// What it was made for has come to its end, whatever it does now.
+    pub has_answered: bool,
     /// Why it was stopped, in somebody's words.
     pub stop_note: Option<String>,
 }
@@ -76,6 +78,7 @@ impl Member {
             last_result: None,
             reasoning_header: None,
             usage: TokenUsage::default(),
+            has_answered: false,
             stop_note: None,
         }
     }

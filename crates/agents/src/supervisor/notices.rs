@@ -4,6 +4,7 @@
 use troupe_engine::Order;
 use troupe_protocol::agent::{AgentInbox, SubagentLifecycle};
 use troupe_protocol::event::{BackgroundEvent, EventMsg};
+use troupe_protocol::tree::Interruption;
 use troupe_protocol::{AgentId, SubmissionId};
 
 use super::Supervisor;
@@ -79,9 +80,12 @@ impl Supervisor {
         if agent == AgentId::ROOT {
             return None;
         }
+        let view = self.view(agent);
+        let now_ms = self.ended_before(agent, status).unwrap_or(view.now_ms);
         let view = AgentView {
             status,
-            ..self.view(agent)
+            now_ms,
+            ..view
         };
         let event = SubagentLifecycle::Status {
             agent_id: agent,
@@ -104,6 +108,14 @@ impl Supervisor {
             });
             self.tell(parent, vec![event]);
         }
+    }
+
+    /// Returns when a task was over that nobody saw end: the time until somebody looked is not
+    /// its own.
+    fn ended_before(&self, agent: AgentId, status: Status) -> Option<i64> {
+        let why = Interruption::Crash;
+        let result = self.members.get(&agent)?.last_result.as_ref()?;
+        (status == Status::Interrupted { why }).then_some(result.evidence.ended_at_ms)
     }
 
     /// Tells a parent of its child's life.

@@ -21,10 +21,15 @@ impl Supervisor {
                 let report = Report::Started { task };
                 let lines = self.lines_for(agent, report, Contents::default());
                 // The user's own input begins whatever the tree thinks of it.
-                let lines = match lines {
+                let mut lines = match lines {
                     Err(_) if agent == AgentId::ROOT => Ok(Lines::default()),
                     lines => lines,
                 };
+                if let Ok(lines) = &mut lines
+                    && let Some(news) = self.cut_off_below(agent)
+                {
+                    lines.tell(&news);
+                }
                 answer(reply, lines.map_err(|_| NotNow));
             }
             SessionReport::Taking {
@@ -103,16 +108,15 @@ impl Supervisor {
             task: result.task_id.clone(),
             outcome: outcome(&result.stop),
         };
-        let review = self.review_end(agent, &result);
         let contents = Contents {
             result: Some(result),
             ..Contents::default()
         };
-        let lines = self.lines_for(agent, report, contents).unwrap_or_default();
+        // A task that is not in flight has ended before.
+        let Ok(lines) = self.lines_for(agent, report, contents) else {
+            return Lines::default();
+        };
         self.withdraw_asks(agent);
-        if let Some(review) = review {
-            self.tell_reviewed(agent, review);
-        }
         lines
     }
 

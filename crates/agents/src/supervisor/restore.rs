@@ -1,11 +1,11 @@
 //! An older tree is taken up from its logs: numbers, paths, notes, inboxes, watchdogs,
 //! statuses with their reasons.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use troupe_engine::salvage;
-use troupe_protocol::result::TaskResult;
+use troupe_protocol::result::{StopReason, TaskResult};
 use troupe_protocol::spawn::{ChildInstructions, SpawnSpec};
 use troupe_protocol::tree::{AgentLine, AgentMessage, Fact, Keepsake, MessageId, Record, Sender};
 use troupe_protocol::{AgentId, SessionId, SubmissionId};
@@ -63,6 +63,7 @@ impl Supervisor {
         for record in &story.records {
             self.watchdogs.fold(&record.fact, now);
         }
+        let order = LastOrders::of(&story.records);
         let limits = self.shared.options.limits.clone();
         let (tree, misfits) = Tree::restore(limits, std::mem::take(&mut story.records));
         self.tree = tree;
@@ -80,7 +81,10 @@ impl Supervisor {
         self.salvaged.clear();
         let interrupted = self.interrupted();
         match self.shared.options.recovery {
-            Recovery::Leave => self.tell_interrupted(&interrupted),
+            Recovery::Leave => {
+                self.tell_interrupted(&interrupted);
+                self.cut_off = self.unheard(&interrupted, &order);
+            }
             Recovery::ContinueChildren => self.continue_all(interrupted, &[AgentId::ROOT]),
             Recovery::Continue => self.continue_all(interrupted, &[]),
         }
@@ -103,7 +107,7 @@ impl Supervisor {
         for (agent, session, task) in running {
             // A log that cannot be read was warned of when its lines were.
             if let Ok(live) = store.read_live(session).await {
-                self.salvaged.insert(agent, salvage(&live, &task));
+                self.salvaged.insert(agent, salvage(&live, &task).await);
             }
         }
     }
@@ -121,6 +125,7 @@ impl Supervisor {
             let asked = story.stop_notes.remove(&node.id).flatten();
             member.stop_note = asked.filter(|_| node.stop.is_some());
             for result in story.results.remove(&node.session).unwrap_or_default() {
+                member.has_answered |= result.stop != StopReason::Replaced;
                 member.usage += result.evidence.usage;
                 member.preview = result.text().as_deref().map(views::preview);
             }
@@ -159,6 +164,21 @@ impl Supervisor {
             .collect()
     }
 
+    /// Returns those of whose end their parent's model has not heard. A parent that has begun
+    /// a task since then was told.
+    fn unheard(&self, interrupted: &[AgentId], order: &LastOrders) -> BTreeSet<AgentId> {
+        let heard = |agent: &AgentId| {
+            let ended = order.ended.get(agent);
+            // One that was still running when the engine died has ended only now.
+            let is_new = order.started.get(agent) > ended;
+            let parent = self.tree.get(*agent).and_then(|node| node.parent);
+            let began = parent.and_then(|parent| order.started.get(&parent));
+            !is_new && began > ended
+        };
+        let agents = interrupted.iter().copied();
+        agents.filter(|agent| !heard(agent)).collect()
+    }
+
     fn tell_interrupted(&mut self, interrupted: &[AgentId]) {
         let children = interrupted.iter().filter(|agent| **agent != AgentId::ROOT);
         let paths: Vec<&str> = children
@@ -189,6 +209,29 @@ impl Supervisor {
             };
             self.perform(effects, Contents::saying(CONTINUE));
         }
+    }
+}
+
+/// The numbers of the last lines that say when agents began and ended tasks.
+#[derive(Debug, Default)]
+struct LastOrders {
+    started: HashMap<AgentId, u64>,
+    ended: HashMap<AgentId, u64>,
+}
+
+impl LastOrders {
+    fn of(records: &[Record]) -> Self {
+        let mut last = Self::default();
+        for record in records {
+            let (agent, orders) = match &record.fact {
+                Fact::Started { agent, .. } => (*agent, &mut last.started),
+                Fact::Ended { agent, .. } => (*agent, &mut last.ended),
+                _ => continue,
+            };
+            let newest = orders.entry(agent).or_default();
+            *newest = record.order.max(*newest);
+        }
+        last
     }
 }
 

@@ -11,7 +11,7 @@ use troupe_protocol::input::UserInput;
 use troupe_protocol::op::{ReviewRequest, ReviewTarget};
 use troupe_protocol::result::{StructuredOutput, TaskResult};
 use troupe_protocol::spawn::{ApprovalRoute, CallbackConfig, HistoryShare};
-use troupe_protocol::tree::{CallbackMode, Caller, OnParentInterrupt};
+use troupe_protocol::tree::{CallbackMode, Caller, End, OnParentInterrupt};
 use troupe_protocol::{AgentId, SubmissionId};
 
 use super::Supervisor;
@@ -158,10 +158,17 @@ impl Supervisor {
         }
     }
 
-    /// Returns the event that ends a review, if this was one.
-    pub(super) fn review_end(&self, agent: AgentId, result: &TaskResult) -> Option<EventMsg> {
+    /// Returns the event that ends a review, if this was one. However it ends, it does so
+    /// once: a task that was replaced goes on as another, and what a reviewer does later is
+    /// no part of its review.
+    pub(super) fn review_end(
+        &self,
+        agent: AgentId,
+        end: End,
+        result: &TaskResult,
+    ) -> Option<(AgentId, EventMsg)> {
         let member = self.members.get(&agent)?;
-        if member.spec.tool != TOOL {
+        if member.spec.tool != TOOL || member.has_answered || end == End::Replaced {
             return None;
         }
         let value = match &result.output {
@@ -170,7 +177,7 @@ impl Supervisor {
         };
         // It fits the schema, which is made of the same type.
         let review_output = value.and_then(|value| serde_json::from_value(value).ok());
-        Some(EventMsg::ExitedReviewMode { review_output })
+        Some((agent, EventMsg::ExitedReviewMode { review_output }))
     }
 
     /// Tells whoever asked for the review how it ended.

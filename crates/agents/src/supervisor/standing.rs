@@ -1,18 +1,26 @@
 //! How an agent's children stand, told to a model whose history is about to be replaced: whom
 //! it set to work, who is done, and whose result it has not heard yet. Results themselves are
-//! safe in the inbox.
+//! safe in the inbox. And who was cut off with the engine: that calls nobody back, because a
+//! callback would have the parent go on without being asked to, so it is told with the next
+//! task.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use troupe_protocol::AgentId;
-use troupe_protocol::tree::MailKind;
+use troupe_protocol::tree::{CallbackMode, Interruption, MailKind};
 
 use super::Supervisor;
 use crate::desk::AgentView;
 use crate::tree::agent::Place;
+use crate::tree::status::Status;
 
 /// Children that are told of, those at work first; the rest is counted.
 const CHILDREN_TOLD_MAX: usize = 40;
+
+const CUT_OFF: &str = "The engine stopped while these agents were at work. They are idle and you \
+    will hear nothing more of what they were doing, unless you write to them to go on. What they \
+    had come to is kept: agent_result tells it.";
 
 impl Supervisor {
     /// Returns nothing for an agent without children that are still there.
@@ -38,6 +46,34 @@ impl Supervisor {
             .collect();
         children.sort_by_key(|child| child.news);
         (!children.is_empty()).then(|| tell(&children))
+    }
+
+    /// Returns who of an agent's children was cut off with the engine, has done nothing since,
+    /// and would have called back. It is told once.
+    pub(super) fn cut_off_below(&mut self, of: AgentId) -> Option<String> {
+        let is_below =
+            |agent: &AgentId| self.tree.get(*agent).and_then(|node| node.parent) == Some(of);
+        let (below, others) = self.cut_off.iter().partition(|agent| is_below(agent));
+        self.cut_off = others;
+        let below: BTreeSet<AgentId> = below;
+        let mut text = String::new();
+        for agent in below {
+            let Some(node) = self.tree.get(agent) else {
+                continue;
+            };
+            let is_cut_off = matches!(
+                self.tree.status(agent),
+                Status::Interrupted {
+                    why: Interruption::Crash | Interruption::Shutdown
+                }
+            );
+            if is_cut_off && node.bond.callback != CallbackMode::Off {
+                let (path, session) = (&node.path, node.session.short());
+                writeln!(text, "- {path} (agent {agent}, session {session})")
+                    .expect("writing to a string does not fail");
+            }
+        }
+        (!text.is_empty()).then(|| format!("{CUT_OFF}\n{text}"))
     }
 }
 

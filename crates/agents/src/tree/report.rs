@@ -226,7 +226,9 @@ impl Tree {
         }
         self.record(out, agent, fact);
         self.tell_status(out, agent);
-        if closes {
+        // After a crash the order may be found beside its own end.
+        let node = self.memory.get(agent);
+        if closes && node.is_some_and(|node| !node.lifecycle.is_shutdown()) {
             self.shut(out, agent);
         }
         self.answer_waits_on(out, agent);

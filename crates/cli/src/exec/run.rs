@@ -14,6 +14,7 @@ use serde_json::Value;
 use troupe_agents::{Agents, AgentsConfigurator};
 use troupe_engine::{Clock, EventStream, Later, SessionHandle, spawn};
 use troupe_model::ConnectError;
+use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::AbortReason;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::op::{ConfigureSession, ReviewRequest};
@@ -327,6 +328,14 @@ impl Run {
             // What is refused never starts, so it has no other end.
             EventMsg::Error(_) if event.id == self.task && self.has_not_begun() => {
                 self.end = Some(TaskEnd::Aborted { earlier: None });
+            }
+            // A later task could not begin: what was said before it does not count as the end.
+            EventMsg::Error(error)
+                if self.turn.is_none() && error.error_info == Some(ErrorInfo::StorageFailed) =>
+            {
+                let earlier = self.end.as_ref().and_then(TaskEnd::message);
+                let earlier = earlier.map(str::to_owned);
+                self.end = Some(TaskEnd::Aborted { earlier });
             }
             _ => {}
         }

@@ -4,8 +4,9 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::client::{Client, user_turn};
 use crate::machine::{Machine, Run};
 
 /// A parent that waits for its child.
@@ -453,4 +454,37 @@ fn the_demo_of_many_agents() {
         assert!(run.stdout.contains(words), "{words}: {}", run.stdout);
     }
     assert!(!machine.path("home").exists());
+}
+
+#[test]
+fn what_an_agent_asks_is_shown_also_when_nobody_runs_its_tree() {
+    let machine = Machine::playing(
+        r#"
+[[scene]]
+when = "lead"
+[[scene.turn]]
+steps = [{ call = "spawn_agent", arguments = { message = "find out", task_name = "asker", approvals = "route" } }]
+[[scene.turn]]
+steps = [{ say = "later" }]
+
+[[scene]]
+when = "find out"
+[[scene.turn]]
+steps = [{ call = "request_user_input", arguments = { questions = [{ id = "which", header = "Which", question = "Which one?" }] } }]
+"#,
+    );
+    let mut client = Client::start(machine.troupe(&["proto"]));
+    client.send("open", &json!({"type": "configure_session"}));
+    client.until("session_configured");
+    client.send("1", &user_turn("lead"));
+    client.until("request_user_input");
+    client.kill();
+    let shown = machine
+        .run(&["agents", "show", "asker", "--json"])
+        .succeeded();
+    let questions = &shown.lines()[0]["questions"];
+    assert_eq!(questions[0]["kind"], "question", "{questions}");
+    assert_eq!(questions[0]["what"], "Which one?", "{questions}");
+    let page = machine.run(&["agents", "show", "asker"]).succeeded();
+    assert!(page.stdout.contains("Which one? (question)"), "{page:#?}");
 }

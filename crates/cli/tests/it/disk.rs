@@ -269,6 +269,45 @@ fn a_disk_that_fills_in_mid_task_loses_nothing_and_the_session_goes_on() {
     }
 }
 
+/// A root that ends its turn, and a child that is at work when the disk fills.
+const CHILD_AT_WORK: &str = r#"
+[[scene]]
+when = "lead"
+[[scene.turn]]
+steps = [{ call = "spawn_agent", arguments = { message = "long job", task_name = "job" } }]
+[[scene.turn]]
+steps = [{ say = "begun" }]
+[[scene.turn]]
+steps = [{ say = "called back" }]
+
+[[scene]]
+when = "long job"
+[[scene.turn]]
+steps = [{ call = "shell_command", arguments = { command = "touch begun; until test -e go; do sleep 0.02; done; head -c 20000 /dev/zero | tr '\\0' x" } }]
+[[scene.turn]]
+steps = [{ say = "done" }]
+"#;
+
+#[test]
+fn a_disk_that_fills_under_a_child_ends_the_run_and_is_told() {
+    let machine = Machine::playing(CHILD_AT_WORK);
+    fs::create_dir(machine.path("home")).unwrap();
+    let mut exec = in_namespace(&machine.troupe(&["exec", "lead"]), SMALL_HOME);
+    exec.stdin(Stdio::null());
+    exec.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let exec = exec.spawn().unwrap();
+    while !machine.path("project/begun").exists() {
+        std::thread::yield_now();
+    }
+    let home = machine.path("home");
+    let home = PathBuf::from(format!("/proc/{}/root{}", exec.id(), home.display()));
+    fill(&home.join("filler"));
+    machine.write("project/go", "");
+    // What is left may be enough to tell the root by a callback, or not.
+    let run = Run::of(&exec.wait_with_output().unwrap());
+    assert!(run.stderr.contains("no space left"), "{run:#?}");
+}
+
 fn check_refusal(error: &Value, id: &str) {
     assert_eq!(error["id"], id, "{error}");
     assert_eq!(error["msg"]["error_info"], "storage_failed", "{error}");

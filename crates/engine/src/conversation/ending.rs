@@ -5,6 +5,8 @@ use troupe_protocol::ResponseItem;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{AbortReason, ErrorEvent, EventMsg};
 use troupe_protocol::result::{Evidence, StopReason, StructuredOutput, TaskResult};
+use troupe_protocol::rollout::RolloutRecord;
+use troupe_protocol::undo::FileFact;
 use troupe_store::Error;
 
 use super::Conversation;
@@ -48,9 +50,12 @@ impl Conversation {
             return Ok(());
         };
         let files = self.files_changed(&task.id).await;
-        let ending = self.ending(&mut task, StopReason::Completed).await;
+        let ending = self
+            .ending(&mut task, StopReason::Completed, files.as_ref())
+            .await;
         self.note_agents(&ending.records);
         let complete = Line::event(&task.id, EventMsg::TurnComplete(task.completed()));
+        let files = files.map(|fact| RolloutRecord::Files(Box::new(fact)));
         let lines = files.into_iter().chain(ending.records).map(Line::Record);
         if let Err(error) = out.write_lines(lines.chain([complete])) {
             // A task whose end is not recorded is ended by who takes the error.
@@ -62,13 +67,23 @@ impl Conversation {
         Ok(())
     }
 
-    /// Tells the tree what the task came to. Returns the lines that go with its end.
-    pub(super) async fn ending(&mut self, task: &mut Task, stop: StopReason) -> Lines {
+    /// Tells the tree what the task came to, and what it did to files. Returns the lines that
+    /// go with its end.
+    pub(super) async fn ending(
+        &mut self,
+        task: &mut Task,
+        stop: StopReason,
+        files: Option<&FileFact>,
+    ) -> Lines {
         self.show(Doing::Idle);
+        task.is_told = true;
         let Some(host) = self.host.clone() else {
             return Lines::default();
         };
-        let seen = std::mem::take(&mut task.seen);
+        let mut seen = std::mem::take(&mut task.seen);
+        if let Some(fact) = files {
+            seen.filed(fact);
+        }
         let evidence = if host.has_tree() {
             seen.finish(self.clock.now_ms()).await
         } else {

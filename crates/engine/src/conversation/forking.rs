@@ -14,6 +14,7 @@ use troupe_store::{Error, LiveHistory, Store};
 
 use super::opening::{OpenCalls, Opened, new_meta};
 use crate::deps::{Deps, Setup};
+use crate::inquiry::Inquiry;
 use crate::resume::{Folded, fold};
 
 /// What a call is answered with that ran when the fork was made.
@@ -163,16 +164,17 @@ fn end_of_task(source: Folded) -> Option<RolloutRecord> {
 
 /// Bookmarks, token counts and the name stay with the session that has them: the first are
 /// found there, the second must not be counted twice, and by the third one session is called.
+/// What its agents ask is asked there.
 fn belongs_to_fork(record: &RolloutRecord) -> bool {
     match record {
-        RolloutRecord::EventMsg(event) => !matches!(
-            event.msg,
+        RolloutRecord::EventMsg(event) => match &event.msg {
             EventMsg::ResponseCompleted { .. }
-                | EventMsg::TokenCount { .. }
-                | EventMsg::SessionConfigured(_)
-                | EventMsg::SubagentLifecycle(_)
-                | EventMsg::ThreadNameUpdated { .. }
-        ),
+            | EventMsg::TokenCount { .. }
+            | EventMsg::SessionConfigured(_)
+            | EventMsg::SubagentLifecycle(_)
+            | EventMsg::ThreadNameUpdated { .. } => false,
+            msg => Inquiry::of(msg).is_none_or(|inquiry| inquiry.agent().is_none()),
+        },
         // Children stay with the session that made them, and so does what it did to files.
         RolloutRecord::SessionMeta(_)
         | RolloutRecord::Rewind(_)

@@ -24,6 +24,11 @@ use crate::sharing;
 const CRASH_ANSWER: &str =
     "aborted: the engine stopped while this call ran; what it did up to then is not known";
 
+/// What a call is answered with that waited for a person when the engine stopped.
+const UNDECIDED_ANSWER: &str = "aborted: the engine stopped while this call waited for the user's \
+    answer; it did not run and nothing was decided; make the call again if it is still needed, so \
+    that the user is asked again";
+
 /// A conversation's log and what was in it.
 pub(super) struct Opened {
     pub log: Box<dyn Log>,
@@ -204,8 +209,15 @@ impl Conversation {
         } = repair;
         self.answer_open_calls(out, |call| match unfinished.outcomes.get(call) {
             Some(recorded) => recorded.clone(),
+            None if unfinished.waits_for_word(call) => UNDECIDED_ANSWER.to_owned(),
             None => open_calls.answer(call).to_owned(),
         })?;
+        // Nobody waits for the answers any more, so nobody is to be asked.
+        for (asked, inquiry) in unfinished.questions {
+            let call_id = inquiry.id().clone();
+            let withdrawn = inquiry.withdrawal().event(call_id);
+            out.emit(&asked, vec![withdrawn])?;
+        }
         let Some(task) = unfinished.task else {
             return Ok(None);
         };

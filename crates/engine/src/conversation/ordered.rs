@@ -10,10 +10,12 @@ use troupe_protocol::session::TurnOverrides;
 use troupe_protocol::tree::AgentMessage;
 use troupe_store::Error;
 
+use super::ending::stop_reason;
 use super::preparing::{Prepared, check_cwd};
 use super::{Asker, Conversation, NewTask};
 use crate::emit::{Emitter, Line};
 use crate::host::{Lines, Receipt, Stopper};
+use crate::output::Output;
 use crate::task::{Mail, Stop, Task};
 
 impl Conversation {
@@ -59,13 +61,11 @@ impl Conversation {
         id: SubmissionId,
         refusal: ErrorEvent,
     ) -> Result<(), Error> {
-        let now = self.clock.now_ms();
-        let context = self.context.clone();
-        let mut task = Task::new(id, self.epoch, context, now, crate::output::Output::Free);
+        let mut task = self.unseen_task(id);
         let stop = StopReason::FailedToStart {
             message: refusal.message.clone(),
         };
-        let ending = self.ending(&mut task, stop).await;
+        let ending = self.ending(&mut task, stop, None).await;
         self.note_agents(&ending.records);
         let lines = ending.records.into_iter().map(Line::Record);
         let error = Line::event(&task.id, EventMsg::Error(refusal));
@@ -83,8 +83,10 @@ impl Conversation {
         reason: AbortReason,
         by: Stopper,
     ) -> Result<(), Error> {
-        if self.task.as_ref().is_none_or(|running| running.id != *task) {
-            return Ok(());
+        match &self.task {
+            None => return self.end_unseen(out, task.clone(), reason).await,
+            Some(running) if running.id != *task => return Ok(()),
+            Some(_) => {}
         }
         let why = match reason {
             AbortReason::Interrupted => Stop::interrupted(by),
@@ -96,6 +98,30 @@ impl Conversation {
             reason => Stop::quietly(reason),
         };
         self.stop(out, why).await
+    }
+
+    /// Tells the tree that a task is over which this session does not have. The tree knows
+    /// whether it has heard so before.
+    async fn end_unseen(
+        &mut self,
+        out: &mut Emitter,
+        id: SubmissionId,
+        reason: AbortReason,
+    ) -> Result<(), Error> {
+        let mut task = self.unseen_task(id);
+        let why = stop_reason(&task, reason, None);
+        let ending = self.ending(&mut task, why, None).await;
+        if ending.records.is_empty() {
+            return Ok(());
+        }
+        self.write_for_tree(out, ending).await
+    }
+
+    /// Makes the task of which there is nothing to tell but how it ended.
+    pub(super) fn unseen_task(&self, id: SubmissionId) -> Task {
+        let now = self.clock.now_ms();
+        let context = self.context.clone();
+        Task::new(id, self.epoch, context, now, Output::Free)
     }
 
     /// Writes lines of the tree. Who wants to know gets to know when they are on disk.

@@ -91,6 +91,10 @@ impl Conversation {
             lines.extend(warnings.into_iter().map(warning));
         }
         self.note_agents(&starting.records);
+        items.extend(starting.records.iter().filter_map(|record| match record {
+            RolloutRecord::ResponseItem(item) => Some(item.clone()),
+            _ => None,
+        }));
         lines.extend(starting.records.into_iter().map(Line::Record));
         self.epoch += 1;
         let context = self.context.clone();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use troupe_protocol::SubmissionId;
 use troupe_protocol::command::WorkStatus;
-use troupe_protocol::event::{AbortReason, EventMsg};
+use troupe_protocol::event::{AbortReason, ErrorEvent, EventMsg};
 use troupe_protocol::item::TurnItem;
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::usage::TokenUsage;
@@ -18,7 +18,7 @@ use super::user_shell::Which;
 use crate::calls::{Calls, Recordable};
 use crate::context;
 use crate::emit::{Emitter, Line};
-use crate::host::{Doing, Receipt, Stopper};
+use crate::host::{Receipt, Stopper};
 use crate::limits::STOP_GRACE_MS;
 use crate::response::Response;
 use crate::task::{Phase, Stop, Stopping, Task};
@@ -170,13 +170,14 @@ impl Conversation {
         let claiming = self.claiming(claims).await;
         let files = self.files_changed(&task.id).await;
         let why = stop_reason(task, reason, error.as_ref());
-        let ending = self.ending(task, why).await;
+        let ending = self.ending(task, why, files.as_ref()).await;
         self.note_agents(&claiming.records);
         self.note_agents(&ending.records);
         let aborted = EventMsg::TurnAborted(task.aborted(reason));
         let msgs = error.map(EventMsg::Error).into_iter().chain([aborted]);
         let lines = claiming.records.into_iter().map(Line::Record);
         let lines = lines.chain(answers.iter().map(Line::item));
+        let files = files.map(|fact| RolloutRecord::Files(Box::new(fact)));
         let records = files.into_iter().chain(ending.records);
         let lines = lines.chain(records.map(Line::Record));
         out.write_lines(lines.chain(msgs.map(|msg| Line::event(&task.id, msg))))?;
@@ -186,10 +187,22 @@ impl Conversation {
     }
 
     /// Takes the task away without a record, because recording is what failed. Returns it
-    /// with the ends of the items that people saw begin.
-    pub(crate) fn give_up(&mut self) -> Option<(Task, Vec<EventMsg>)> {
-        let mut task = self.task.take()?;
-        self.show(Doing::Idle);
+    /// with the ends of the items that people saw begin. Without a task, the one that was
+    /// `asked` for has not begun.
+    ///
+    /// The tree is told either way. Its lines cannot be written now: dropping them has it
+    /// look for another place, or stop.
+    pub(crate) async fn give_up(
+        &mut self,
+        asked: &SubmissionId,
+        error: &ErrorEvent,
+    ) -> Option<(Task, Vec<EventMsg>)> {
+        let Some(mut task) = self.task.take() else {
+            let mut task = self.unseen_task(asked.clone());
+            let why = stop_reason(&task, AbortReason::Error, Some(error));
+            drop(self.ending(&mut task, why, None).await);
+            return None;
+        };
         let items = match std::mem::replace(&mut task.phase, Phase::Starting) {
             Phase::Sampling { response, .. } => response.abandon().items,
             Phase::Calling(mut calls) => {
@@ -206,7 +219,15 @@ impl Conversation {
                 Vec::new()
             }
         };
-        let items = items.into_iter().map(as_failed).collect();
+        let items: Vec<TurnItem> = items.into_iter().map(as_failed).collect();
+        for item in &items {
+            task.seen.completed(item);
+        }
+        if !task.is_told {
+            let files = self.files_changed(&task.id).await;
+            let why = stop_reason(&task, AbortReason::Error, Some(error));
+            drop(self.ending(&mut task, why, files.as_ref()).await);
+        }
         let ends = self.completed_events(&task.id, items);
         Some((task, ends))
     }

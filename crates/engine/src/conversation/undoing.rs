@@ -27,12 +27,11 @@ struct Intent {
 }
 
 impl Conversation {
-    /// Returns the line that says what the task changed. What its tools remembered of files is
-    /// forgotten.
-    pub(super) async fn files_changed(&mut self, task: &SubmissionId) -> Option<RolloutRecord> {
+    /// Returns what the task changed, for a line of the log. What its tools remembered of files
+    /// is forgotten.
+    pub(super) async fn files_changed(&mut self, task: &SubmissionId) -> Option<FileFact> {
         self.tools.forget_turn();
-        let fact = self.tools.keeper()?.end_turn(task).await?;
-        Some(RolloutRecord::Files(Box::new(fact)))
+        self.tools.keeper()?.end_turn(task).await
     }
 
     pub(crate) async fn undo(

@@ -140,3 +140,66 @@ async fn a_patch_that_failed_has_touched_nothing() {
     std::fs::write(&path, "b").unwrap();
     assert_eq!(seen.finish(5).await.files, []);
 }
+
+#[tokio::test]
+async fn what_commands_changed_is_told_with_what_the_files_were() {
+    let state = |sha256: &str| FileState::File {
+        sha256: sha256.to_owned(),
+        mode: 0o644,
+    };
+    let file = |path: &str, before, after| ChangedFile {
+        path: path.into(),
+        before,
+        after,
+    };
+    let mut seen = Seen::default();
+    // The patch met what a command had made of the file before.
+    seen.touched(vec![Digested {
+        path: "/patched".into(),
+        sha256: Some("between".to_owned()),
+    }]);
+    seen.touched(vec![Digested {
+        path: "/unkept".into(),
+        sha256: Some("large".to_owned()),
+    }]);
+    let unkept = FileState::Other {
+        what: "it is too large".to_owned(),
+    };
+    seen.filed(&FileFact::Changed {
+        turn_id: "task".into(),
+        files: vec![
+            file("/made", FileState::Absent, state("new")),
+            file("/gone", state("old"), FileState::Absent),
+            file("/patched", state("first"), state("last")),
+            file("/unkept", unkept, state("small")),
+        ],
+        unseen: Vec::new(),
+    });
+    let evidence = seen.finish(5).await;
+    let lines: Vec<String> = evidence
+        .files
+        .iter()
+        .map(|file| format!("{} {:?} {:?}", file.path.display(), file.before, file.after))
+        .collect();
+    expect![[r#"
+        /made None Some("new")
+        /gone Some("old") None
+        /patched Some("first") Some("last")
+        /unkept Some("large") Some("small")"#]]
+    .assert_eq(&lines.join("\n"));
+}
+
+#[test]
+fn a_command_that_was_refused_is_told_from_one_that_was_killed() {
+    let with = |status| match command("make", None, None) {
+        TurnItem::CommandExecution(item) => {
+            TurnItem::CommandExecution(CommandExecutionItem { status, ..item })
+        }
+        other => other,
+    };
+    let mut seen = Seen::default();
+    seen.completed(&with(WorkStatus::Declined));
+    seen.completed(&with(WorkStatus::Failed));
+    let refused: Vec<bool> = seen.evidence.commands.iter().map(|it| it.refused).collect();
+    assert_eq!(refused, [true, false]);
+}

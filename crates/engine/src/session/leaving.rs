@@ -61,7 +61,7 @@ impl Actor {
                     .stop(&mut self.emitter, Stop::quietly(AbortReason::Shutdown))
                     .await;
                 if let Err(error) = stopped {
-                    self.storage_failed(&id, &error);
+                    self.storage_failed(&id, &error).await;
                 }
                 let op = Op::Shutdown;
                 self.deferred
@@ -79,18 +79,18 @@ impl Actor {
                 return Flow::Continue(());
             }
             if let Err(error) = conversation.end_shells(&mut self.emitter) {
-                self.storage_failed(&id, &error);
+                self.storage_failed(&id, &error).await;
             }
         }
         if let Some(conversation) = &self.conversation {
             conversation.tools.shutdown().await;
         }
         if let Err(error) = self.emitter.commit().await {
-            self.storage_failed(&id, &error);
+            self.storage_failed(&id, &error).await;
         }
         let complete = vec![EventMsg::ShutdownComplete];
         if let Err(error) = self.emitter.emit(&id, complete.clone()) {
-            self.storage_failed(&id, &error);
+            self.storage_failed(&id, &error).await;
             self.emitter.tell_unrecorded(&id, complete);
         }
         if let Some(log) = self.emitter.detach() {

@@ -2,8 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use troupe_protocol::op::Submission;
 use troupe_protocol::EventMsg;
+use troupe_protocol::op::Submission;
 use troupe_store::Error;
 
 use super::{Actor, Flow};

@@ -212,12 +212,12 @@ fn a_root_behind_a_link_that_a_command_may_have_made_is_none() {
     let elsewhere = scratch.directory("elsewhere");
     std::os::unix::fs::symlink("/", work.join("cache")).unwrap();
     let table = writable_roots(&workspace(&["cache", "cache/srv"]), &work, &BTreeMap::new());
-    assert_eq!(table.writable, [work.clone()]);
+    assert_eq!(table.writable, std::slice::from_ref(&work));
 
     // The directory that a child works in, replaced from its parent's.
     let moved = workspace(&[work.to_str().unwrap()]);
     let table = writable_roots(&moved, &work.join("cache"), &BTreeMap::new());
-    assert_eq!(table.writable, [work.clone()]);
+    assert_eq!(table.writable, std::slice::from_ref(&work));
 
     // A link outside of all roots is the user's own.
     let link = scratch.path("link");

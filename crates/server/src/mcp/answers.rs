@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use troupe_protocol::SessionId;
+use troupe_store::ApprovalKind;
 
 /// An answer as clients that read only text are told it.
 pub(super) trait InWords {
@@ -99,11 +100,18 @@ pub(super) struct Genealogy {
 pub(super) struct OpenApproval {
     pub session_id: SessionId,
     pub path: String,
-    /// exec or patch.
+    /// exec, patch or question.
     pub kind: String,
-    /// The command or the files, in one line.
+    /// The command, the files or the question, in one line.
     pub what: String,
     pub asked_at: String,
+}
+
+impl OpenApproval {
+    /// Tells whether it is the model that asks, and not the engine in its name.
+    pub(super) fn is_question(&self) -> bool {
+        self.kind == ApprovalKind::Question.as_str()
+    }
 }
 
 impl InWords for SessionAnswer {
@@ -113,9 +121,14 @@ impl InWords for SessionAnswer {
             write!(text, ", waiting on {on}").expect("a String takes any text");
         }
         for open in &self.open_approvals {
+            let wanted = if open.is_question() {
+                "an answer"
+            } else {
+                "approval"
+            };
             write!(
                 text,
-                "\n{} asks for approval ({}): {}",
+                "\n{} asks for {wanted} ({}): {}",
                 open.path, open.kind, open.what
             )
             .expect("a String takes any text");

@@ -89,8 +89,14 @@ impl Orchestra {
             })
             .collect();
         let asks_itself = |open: &OpenApproval| open.session_id == found.session;
-        if !session.ready_for_prompt && session.open_approvals.iter().any(asks_itself) {
-            session.waiting_on = Some("approval".to_owned());
+        let asked = session.open_approvals.iter().find(|open| asks_itself(open));
+        if let (false, Some(open)) = (session.ready_for_prompt, asked) {
+            let on = if open.is_question() {
+                "user"
+            } else {
+                "approval"
+            };
+            session.waiting_on = Some(on.to_owned());
         }
         if !arguments.include_last_message {
             session.last_message = None;

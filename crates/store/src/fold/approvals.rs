@@ -27,6 +27,10 @@ pub(crate) enum ApprovalChange {
     Aborted {
         task: SubmissionId,
     },
+    /// Something that is not decided was answered, or withdrawn.
+    Settled {
+        call_id: CallId,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq)]

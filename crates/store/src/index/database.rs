@@ -14,7 +14,7 @@ use crate::limits::{INDEX_BUSY_WAIT_MS, WARNINGS_MAX};
 use crate::log::FILE_MODE;
 
 /// Raised with every change of the tables. An index of an older version is thrown away.
-const SCHEMA_VERSION: i64 = 2;
+const SCHEMA_VERSION: i64 = 3;
 
 const SCHEMA: &str = include_str!("schema.sql");
 

@@ -124,7 +124,7 @@ CREATE TABLE approvals (
     kind     TEXT NOT NULL,
     what     TEXT NOT NULL,
     asked    INTEGER NOT NULL,
-    -- JSON; NULL while it is open.
+    -- JSON, of a question only that it is settled; NULL while it is open.
     decision TEXT,
     PRIMARY KEY (session, position)
 ) STRICT, WITHOUT ROWID;

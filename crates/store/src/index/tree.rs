@@ -107,11 +107,7 @@ impl Index {
                 path: path.unwrap_or_else(|| ROOT_PATH.to_owned()),
                 call_id: call_id.into(),
                 task: task.into(),
-                kind: if kind == ApprovalKind::Exec.as_str() {
-                    ApprovalKind::Exec
-                } else {
-                    ApprovalKind::Patch
-                },
+                kind: ApprovalKind::named(&kind),
                 what: row.get(6)?,
                 asked: UnixMillis(row.get(7)?),
             })

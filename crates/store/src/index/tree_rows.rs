@@ -269,6 +269,13 @@ pub(super) fn write_approvals(
                     json(&ReviewDecision::Abort)?
                 ])
                 .map(drop)?,
+            ApprovalChange::Settled { call_id } => tx
+                .prepare_cached(
+                    "UPDATE approvals SET decision = ?3 \
+                     WHERE session = ?1 AND call_id = ?2 AND decision IS NULL",
+                )?
+                .execute(params![session, call_id.as_str(), json(&"settled")?])
+                .map(drop)?,
         }
     }
     Ok(())

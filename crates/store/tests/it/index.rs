@@ -196,7 +196,7 @@ async fn an_index_of_a_newer_version_is_not_touched() {
     db.pragma_update(None, "user_version", 99).unwrap();
     let error = home.again().list(&ListQuery::default()).await.unwrap_err();
     assert!(
-        error.to_string().contains("schema 99, known is 2"),
+        error.to_string().contains("schema 99, known is 3"),
         "{error}"
     );
     let version: i64 = db

@@ -9,6 +9,8 @@ pub(super) mod cast;
 mod close;
 mod compaction;
 mod crash;
+mod cut_off;
+mod evidence;
 mod fork;
 mod inbox;
 mod lists;

@@ -119,11 +119,15 @@ fn a_session_that_nobody_cancelled_says_why_it_ended() {
     let interrupted = |why| ended(Status::Interrupted { why }, None, Some("half"));
     check(
         interrupted(Interruption::Crash),
-        expect!["failed: child session 00000000-0000-4000-8000-000000000001 ended early: the engine died while it ran"],
+        expect![
+            "failed: child session 00000000-0000-4000-8000-000000000001 ended early: the engine died while it ran"
+        ],
     );
     check(
         interrupted(Interruption::User),
-        expect!["failed: child session 00000000-0000-4000-8000-000000000001 ended early: interrupted by the user"],
+        expect![
+            "failed: child session 00000000-0000-4000-8000-000000000001 ended early: interrupted by the user"
+        ],
     );
     check(
         ended(Status::Shutdown, Some(StopReason::Crash), None),

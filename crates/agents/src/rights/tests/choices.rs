@@ -186,7 +186,7 @@ fn who_is_asked() {
         Some(ApprovalRoute::Route),
         Some(Approvals::Never),
         turn,
-        expect!["Route Untrusted "],
+        expect!["Never Never nobody is asked for approval: the role worker says so"],
     );
     check(
         Some(ApprovalRoute::Never),

@@ -16,8 +16,14 @@ use crate::roles::{Budget, Choice, Name, Origin, Persona, Role, ToolPolicy};
 #[derive(Debug, Default)]
 pub(super) struct Offered {
     pub models: Option<Vec<ModelChoice>>,
-    /// A program that is called `other`, and whether the user gave it the network.
-    pub other: Option<Option<bool>>,
+    pub other: Option<Other>,
+}
+
+/// A program that is called `other`.
+#[derive(Debug)]
+pub(super) struct Other {
+    /// Whether the user gave it the network.
+    pub network: Option<bool>,
 }
 
 impl Offered {
@@ -35,12 +41,12 @@ impl Catalogue for Offered {
     }
 
     fn backend_sandbox(&self, backend: &str, child: &SandboxPolicy) -> Option<SandboxPolicy> {
-        let network = self.other.filter(|_| backend == "other")?;
+        let other = self.other.as_ref().filter(|_| backend == "other")?;
         let mut policy = child.clone();
         if let SandboxPolicy::WorkspaceWrite { network_access, .. }
         | SandboxPolicy::ReadOnly { network_access } = &mut policy
         {
-            *network_access = network.unwrap_or(*network_access);
+            *network_access = other.network.unwrap_or(*network_access);
         }
         Some(policy)
     }

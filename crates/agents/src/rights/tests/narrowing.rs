@@ -9,7 +9,7 @@ use troupe_process::{WritableRoots, writable_roots};
 use troupe_protocol::policy::{SandboxMode, SandboxPolicy};
 use troupe_protocol::spawn::ToolLists;
 
-use super::example::{Offered, check, parent, request, role, settled};
+use super::example::{Offered, Other, check, parent, request, role, settled};
 use crate::rights::{Parent, settle};
 use crate::roles::{Pattern, ToolPolicy};
 
@@ -335,7 +335,7 @@ fn program(tools: &[ToolLists], read_only: bool, network: Option<bool>) -> Strin
     let mut request = request();
     request.backend = Some("other".to_owned());
     let offered = Offered {
-        other: Some(network),
+        other: Some(Other { network }),
         ..Offered::default()
     };
     match settle(&parent, &role, None, &request, &offered) {

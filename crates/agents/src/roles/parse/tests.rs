@@ -237,7 +237,7 @@ fn unknown_keys_are_refused_by_name() {
     check(
         with("description: d\ncolour: red"),
         expect![
-            "3:1: unknown key `colour`; expected one of description, model, reasoning_effort, read_only, allow_list, deny_list, agent_names, approvals, isolation, output_schema, budget, mcp_servers, backend"
+            "3:1: unknown key `colour`; expected one of description, model, reasoning_effort, read_only, allow_list, deny_list, agent_names, approvals, isolation, messages, output_schema, budget, mcp_servers, backend"
         ],
     );
     check(
@@ -247,7 +247,7 @@ fn unknown_keys_are_refused_by_name() {
     check(
         with("description: d\n\"\\e[2J\": red"),
         expect![
-            "3:1: unknown key `�[2J`; expected one of description, model, reasoning_effort, read_only, allow_list, deny_list, agent_names, approvals, isolation, output_schema, budget, mcp_servers, backend"
+            "3:1: unknown key `�[2J`; expected one of description, model, reasoning_effort, read_only, allow_list, deny_list, agent_names, approvals, isolation, messages, output_schema, budget, mcp_servers, backend"
         ],
     );
     check(

@@ -75,7 +75,8 @@ async fn cut_off(
         return Ok(None);
     };
     let live = site.store.read_live(agent.session).await;
-    Ok(Some(salvage(&live.map_err(Failure::failed)?, task)))
+    let live = live.map_err(Failure::failed)?;
+    Ok(Some(salvage(&live, task).await))
 }
 
 fn missing(
@@ -180,9 +181,10 @@ fn evidence(evidence: &Evidence, style: Style) -> Vec<String> {
         },
     );
     for command in &evidence.commands {
-        let exit = match command.exit_code {
-            Some(code) => format!("exit {code}"),
-            None => "did not finish".to_owned(),
+        let exit = match (command.exit_code, command.refused) {
+            (Some(code), _) => format!("exit {code}"),
+            (None, true) => "not allowed".to_owned(),
+            (None, false) => "did not finish".to_owned(),
         };
         let line = draw::one_line(&command.command, SHOWN_LINE_CHARS_MAX);
         row("command", format!("{line}  → {exit}"));

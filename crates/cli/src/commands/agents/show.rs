@@ -30,7 +30,7 @@ pub async fn run(site: &Site, address: Option<&str>, shown: Shown) -> Outcome {
     };
     let questions = site.store.open_approvals(tree.root).await;
     let mut questions = questions.map_err(Failure::failed)?;
-    questions.retain(|question| question.agent == agent && seen.running);
+    questions.retain(|question| question.agent == agent);
     let text = match shown {
         Shown::Programs => object(&tree, &row, &questions),
         Shown::People => page(&tree, &row, &questions),
@@ -48,7 +48,13 @@ fn object(tree: &Chronicle, row: &Row, questions: &[ApprovalRow]) -> String {
         .collect();
     let questions: Vec<_> = questions
         .iter()
-        .map(|question| json!({"call_id": question.call_id, "what": question.what}))
+        .map(|question| {
+            json!({
+                "call_id": question.call_id,
+                "kind": question.kind.as_str(),
+                "what": question.what,
+            })
+        })
         .collect();
     let object = json!({
         "root": tree.root,

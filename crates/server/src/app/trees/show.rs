@@ -92,6 +92,7 @@ fn evidence(seen: &core::Evidence) -> Evidence {
     let command = |seen: &core::CommandEvidence| CommandEvidence {
         command: seen.command.clone(),
         exit_code: seen.exit_code,
+        refused: seen.refused,
     };
     let file = |seen: &core::FileEvidence| FileEvidence {
         path: seen.path.clone(),

@@ -314,6 +314,8 @@ pub struct Evidence {
 pub struct CommandEvidence {
     pub command: String,
     pub exit_code: Option<i32>,
+    /// A person or a policy said no, and it did not run.
+    pub refused: bool,
 }
 
 /// A file that the task changed, by SHA-256; null where there was or is none.

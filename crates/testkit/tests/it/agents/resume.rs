@@ -20,13 +20,13 @@ use super::logs;
 use super::play::{agent, agents, call, end, requests_of, scene, until_there};
 
 /// What a crash leaves: the logs as they were at that moment.
-struct Wreck {
+pub(super) struct Wreck {
     home: TempDir,
-    store: Arc<dyn Store>,
+    pub(super) store: Arc<dyn Store>,
 }
 
 impl Wreck {
-    fn of(stage: &Stage) -> Self {
+    pub(super) fn of(stage: &Stage) -> Self {
         let home = TempDir::new().expect("a temporary directory can be made");
         copy(&stage.home(), home.path());
         let store = EmbeddedStore::open(home.path()).expect("the copy can be opened");
@@ -37,7 +37,7 @@ impl Wreck {
     }
 
     /// Another machine that plays on with what is left.
-    async fn stage(&self, screenplay: &str, adjust: impl FnOnce(&mut Options)) -> Stage {
+    pub(super) async fn stage(&self, screenplay: &str, adjust: impl FnOnce(&mut Options)) -> Stage {
         assert!(self.home.path().exists());
         let stage = Stage::new(screenplay).await;
         let mut options = stage.tree_options(&[Family::Agents]);
@@ -74,7 +74,7 @@ fn wait(name: &str) -> String {
     call(&("wait", json!({"ids": [name]})))
 }
 
-async fn asked(stage: &Stage, actor: &Actor, number: u32, requests: usize) {
+pub(super) async fn asked(stage: &Stage, actor: &Actor, number: u32, requests: usize) {
     let session = agent(actor, &number.to_string()).await.session;
     while requests_of(stage, session).len() < requests {
         tokio::task::yield_now().await;

@@ -2,13 +2,15 @@
 
 use serde_json::json;
 use troupe_agents::Family;
+use troupe_agents::tree::command::Urgency;
 use troupe_protocol::EventMsg;
 use troupe_protocol::event::ReviewOutput;
 use troupe_protocol::op::{Op, ReviewRequest, ReviewTarget};
 use troupe_protocol::policy::SandboxPolicy;
 use troupe_testkit::{Actor, Stage};
 
-use super::play::{agent, call, end, requests_of, scene};
+use super::cast::{is_completed, is_running, message};
+use super::play::{agent, call, end, requests_of, scene, until_there};
 
 fn output() -> serde_json::Value {
     json!({
@@ -86,5 +88,57 @@ async fn a_reviewer_changes_nothing() {
     let (stage, actor, told) = review(&[&touch, &say]).await;
     assert!(findings(&told).is_some());
     assert!(!stage.cwd().join("made").exists());
+    end(actor).await;
+}
+
+fn exits(actor: &Actor) -> usize {
+    let events = actor.seen().iter();
+    let is_exit = |msg: &EventMsg| matches!(msg, EventMsg::ExitedReviewMode { .. });
+    events.filter(|event| is_exit(&event.msg)).count()
+}
+
+#[tokio::test]
+async fn a_review_that_is_cancelled_before_it_begins_is_left_once() {
+    let spawn = call(&(
+        "spawn_agent",
+        json!({"message": "sleep", "task_name": "sleeper"}),
+    ));
+    let children = scene("sleep", &[&until_there("never")]);
+    let root = scene("begin", &[&spawn, "{ say = 'spawned' }"]);
+    let stage = Stage::new(&(children + &root)).await;
+    let mut options = stage.tree_options(&[Family::Agents]);
+    options.limits.max_threads = 1;
+    let stage = stage.with_tree(options);
+    let mut actor = stage.start().await;
+    actor.turn("begin").await;
+    let review_request = ReviewRequest {
+        target: ReviewTarget::UncommittedChanges,
+        user_facing_hint: None,
+    };
+    actor.submit(Op::Review { review_request }).await;
+    actor
+        .until(|msg| matches!(msg, EventMsg::EnteredReviewMode { .. }))
+        .await;
+    actor.agents().cancel_reviews().await.unwrap();
+    let told = actor
+        .until(|msg| matches!(msg, EventMsg::ExitedReviewMode { .. }))
+        .await;
+    assert_eq!(findings(&told), None);
+    assert_eq!(exits(&actor), 1);
+    actor.shut_down().await;
+}
+
+#[tokio::test]
+async fn what_a_reviewer_does_later_is_no_part_of_its_review() {
+    let say = format!("{{ say = '{}' }}", output());
+    let (_stage, mut actor, told) = review(&[&say, &say]).await;
+    assert!(findings(&told).is_some());
+    actor.agents().quiet().await;
+    let desk = actor.agents().user();
+    let sent = desk.send("/root/review", message("look again"), Urgency::Regular);
+    sent.await.unwrap();
+    actor.until(is_running(1)).await;
+    actor.until(is_completed(1)).await;
+    assert_eq!(exits(&actor), 1);
     end(actor).await;
 }

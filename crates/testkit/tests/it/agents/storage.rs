@@ -5,13 +5,15 @@ use std::sync::Arc;
 
 use troupe_agents::tree::Status;
 use troupe_agents::{Family, Recovery};
+use troupe_protocol::error::ErrorInfo;
+use troupe_protocol::result::StopReason;
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::tree::Fact;
 use troupe_protocol::{AgentId, EventMsg, SessionId};
 use troupe_testkit::{Actor, Stage};
 
 use super::logs;
-use super::script::{answers, call, root, said, say, scene};
+use super::script::{GATE, answers, call, root, said, say, scene};
 use crate::it::faulty::Faulty;
 
 /// A root that makes two children in its first task and a third in its second, and waits
@@ -228,4 +230,95 @@ async fn when_no_log_takes_an_end_the_tree_stops_and_is_resumed_from_what_is_wri
     heard.sort_by_key(ToString::to_string);
     assert_eq!(owed, heard, "each result once");
     actor.shut_down().await;
+}
+
+fn says_something(record: &RolloutRecord) -> bool {
+    matches!(record, RolloutRecord::ResponseItem(item) if item.assistant_message().is_some())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_child_whose_work_cannot_be_kept_has_failed_and_who_waits_for_it_hears_so() {
+    let store = Faulty::default();
+    let stage = stage().await.keeping_in(Arc::new(store.clone()));
+    let mut actor = stage.start().await;
+    let root = actor.session_id();
+    store.spare(root);
+    store.refuse(says_something);
+    let events = actor.turn("begin").await;
+    assert_eq!(said(&events), Some("made two"));
+    let desk = actor.agents().user();
+    for agent in ["/root/a", "/root/b"] {
+        let view = desk.view(agent).await.unwrap();
+        assert_eq!(view.status, Status::Errored, "{agent}");
+        let StopReason::Errored { info, .. } = desk.result(agent, None).await.unwrap().stop else {
+            panic!("{agent} has not failed");
+        };
+        assert_eq!(info, Some(ErrorInfo::StorageFailed), "{agent}");
+    }
+    actor.agents().quiet().await;
+    actor.shut_down().await;
+}
+
+fn begins(record: &RolloutRecord) -> bool {
+    matches!(record, RolloutRecord::EventMsg(event)
+        if matches!(event.msg, EventMsg::TurnStarted(_)))
+}
+
+fn is_breakdown(msg: &EventMsg) -> bool {
+    matches!(msg, EventMsg::Warning { message }
+        if message.contains("make room on the disk and resume the session"))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_callback_whose_task_cannot_begin_waits_for_the_next_process() {
+    let scenes = [
+        scene("errand", &[call("shell_command", GATE), say("found it")]),
+        root(
+            &[
+                vec![
+                    call("spawn_agent", r#"message = "errand", task_name = "a""#),
+                    say("spawned"),
+                ],
+                answers(5, "heard"),
+            ]
+            .concat(),
+        ),
+    ];
+    let store = Faulty::default();
+    let stage = Stage::new(&scenes.concat()).await;
+    let options = stage.tree_options(&[Family::Agents]);
+    let stage = stage.with_tree(options).keeping_in(Arc::new(store.clone()));
+    let mut actor = stage.start().await;
+    let root = actor.session_id();
+    actor.turn("begin").await;
+    let desk = actor.agents().user();
+    while desk
+        .view("/root/a")
+        .await
+        .unwrap()
+        .current_tools()
+        .is_empty()
+    {
+        tokio::task::yield_now().await;
+    }
+    store.refuse(begins);
+    stage.write("go", "");
+    actor.until(is_breakdown).await;
+    let failed = actor.seen().iter().any(|event| {
+        matches!(&event.msg, EventMsg::Error(error)
+            if error.error_info == Some(ErrorInfo::StorageFailed))
+    });
+    assert!(failed, "{:#?}", actor.seen());
+    actor.agents().quiet().await;
+    actor.finish().await;
+    store.heal();
+
+    let mut actor = stage.resume(root).await;
+    let events = actor.until_task_ends().await;
+    assert_eq!(said(&events), Some("heard 0"));
+    actor.shut_down().await;
+    let lines = logs::read(&store, root).await;
+    let owed = logs::callbacks_for(&lines, AgentId::ROOT);
+    assert_eq!(owed.len(), 1);
+    assert_eq!(logs::begun_with(&lines, AgentId::ROOT), owed);
 }

@@ -245,3 +245,37 @@ async fn a_full_mailbox_keeps_clients_waiting_and_the_tree_not() {
     }
     assert_eq!(names, MAILBOX_MAX, "in the order in which they came");
 }
+
+#[tokio::test]
+async fn an_abort_of_a_task_that_the_session_does_not_have_is_answered_with_its_end() {
+    let tree = tree(HELLO).await;
+    let mut actor = tree.stage.start().await;
+    let (task, reason) = (SubmissionId::from("gone"), AbortReason::Interrupted);
+    let by = Stopper::default();
+    tree.host.give(Order::Abort { task, reason, by });
+    actor.turn("hi").await;
+    let results = tree.host.results();
+    assert_eq!(results[0].task_id.as_str(), "gone");
+    assert_eq!(results[0].stop, StopReason::Interrupted);
+    assert_eq!(tree.host.fates()[0], "end written");
+}
+
+fn begins(record: &RolloutRecord) -> bool {
+    matches!(record, RolloutRecord::EventMsg(event)
+        if matches!(event.msg, EventMsg::TurnStarted(_)))
+}
+
+#[tokio::test]
+async fn the_tree_hears_of_the_end_of_a_task_whose_beginning_cannot_be_kept() {
+    let tree = tree(HELLO).await;
+    let mut actor = tree.stage.start().await;
+    tree.store.refuse(begins);
+    tree.host.give(start(1, "go"));
+    actor.until(|msg| matches!(msg, EventMsg::Error(_))).await;
+    tree.store.heal();
+    actor.turn("hi").await;
+    let results = tree.host.results();
+    assert_eq!(results[0].task_id, message_id(1).task());
+    assert!(matches!(results[0].stop, StopReason::Errored { .. }));
+    assert_eq!(results[1].stop, StopReason::Completed);
+}

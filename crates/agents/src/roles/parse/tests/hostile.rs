@@ -119,7 +119,7 @@ fn nesting_and_size_are_bounded() {
     check(
         with(&keys.concat()),
         expect![
-            "2:1: unknown key `k0`; expected one of description, model, reasoning_effort, read_only, allow_list, deny_list, agent_names, approvals, isolation, output_schema, budget, mcp_servers, backend"
+            "2:1: unknown key `k0`; expected one of description, model, reasoning_effort, read_only, allow_list, deny_list, agent_names, approvals, isolation, messages, output_schema, budget, mcp_servers, backend"
         ],
     );
 }

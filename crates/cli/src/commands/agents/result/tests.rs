@@ -39,10 +39,17 @@ fn words_and_evidence() {
     evidence.commands.push(CommandEvidence {
         command: "cargo test".to_owned(),
         exit_code: Some(0),
+        refused: false,
     });
     evidence.commands.push(CommandEvidence {
         command: "sleep 100".to_owned(),
         exit_code: None,
+        refused: false,
+    });
+    evidence.commands.push(CommandEvidence {
+        command: "rm -rf /".to_owned(),
+        exit_code: None,
+        refused: true,
     });
     evidence.files.push(FileEvidence {
         path: "/srv/a.rs".into(),
@@ -65,6 +72,7 @@ fn words_and_evidence() {
           calls     shell_command ×2
           command   cargo test  → exit 0
           command   sleep 100  → did not finish
+          command   rm -rf /  → not allowed
           file      added    /srv/a.rs
           more      3 entries were left out
           child     00000000-0000-0000-0000-000000000008
