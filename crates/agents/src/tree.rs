@@ -256,7 +256,7 @@ impl Tree {
         let tasks = node.map_or(0, |node| node.tasks);
         let is_due = self.live.slots.position(agent).is_some();
         Stint {
-            elapsed_ms: at.0 - since.0,
+            since,
             task: if tasks + u32::from(is_due) <= 1 {
                 StintTask::First
             } else {

@@ -172,6 +172,12 @@ impl Stage {
         self
     }
 
+    /// Opens sessions by themselves from now on, also members of a tree.
+    pub fn without_tree(mut self) -> Self {
+        self.tree = None;
+        self
+    }
+
     /// Returns what a tree is made with unless a scenario wants something else.
     pub fn tree_options(&self, families: &[Family]) -> Options {
         Options {

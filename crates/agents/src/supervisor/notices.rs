@@ -12,6 +12,7 @@ use super::member::Presence;
 use super::steps::Step;
 use crate::desk::AgentView;
 use crate::tree::effect::{Notice, Stint, StintTask};
+use crate::tree::id::TimeMs;
 use crate::tree::inbox::Depth;
 use crate::tree::status::Status;
 
@@ -54,7 +55,7 @@ impl Supervisor {
             ..view
         };
         let stint = Stint {
-            elapsed_ms: 0,
+            since: TimeMs(born.now_ms),
             task: StintTask::First,
         };
         if let Some(message) = birth_text(&born, stint) {
@@ -239,7 +240,7 @@ fn background_text(view: &AgentView, stint: Stint) -> Option<String> {
         Some(name) => format!("agent {}/{name} ({id})", spec.agent_type),
         None => format!("agent {} ({id})", spec.agent_type),
     };
-    let time = elapsed(stint.elapsed_ms);
+    let time = elapsed(view.now_ms - stint.since.0);
     let with_preview = |verb: &str| match &view.preview {
         Some(preview) => format!("{who} {verb} in {time}: {preview}"),
         None => format!("{who} {verb} in {time}"),

@@ -4,7 +4,7 @@
 use troupe_protocol::{AgentId, SubmissionId};
 
 use super::command::Verb;
-use super::id::{MessageId, WaitId};
+use super::id::{MessageId, TimeMs, WaitId};
 use super::inbox::Depth;
 use super::persist::Record;
 use super::status::{Status, WaitingOn};
@@ -91,8 +91,8 @@ pub enum Notice {
 /// The task that a status is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stint {
-    /// Since it began; since the birth for a first one that did not begin yet.
-    pub elapsed_ms: i64,
+    /// When it began; the birth for a first one that did not begin yet.
+    pub since: TimeMs,
     pub task: StintTask,
 }
 

@@ -54,6 +54,6 @@ fn a_server_that_does_not_answer_is_told_and_the_built_in_list_printed() {
 
     let run = machine
         .run(&["models", "--refresh", "--provider", "nobody"])
-        .failed_with(3);
+        .failed_with(2);
     assert!(run.stderr.contains("known are"), "{}", run.stderr);
 }
