@@ -39,7 +39,7 @@ pub enum Heard {
     /// It asks nothing.
     Nothing,
     /// It is to be answered at once.
-    Answer(Op),
+    Answer(Box<Op>),
     /// It is open for as long.
     Open { call_id: CallId, time: Duration },
 }
@@ -70,7 +70,7 @@ impl Standin {
                 let call_id = call_id.clone();
                 Heard::Open { call_id, time }
             }
-            _ => Heard::Answer(op),
+            _ => Heard::Answer(Box::new(op)),
         }
     }
 
@@ -171,6 +171,9 @@ mod tests {
     #[test]
     fn without_a_time_the_answer_is_given_at_once() {
         let mut standin = Standin::new(Headless::Refuse);
-        assert_eq!(standin.hear(&asked("1")), Heard::Answer(refused("1")));
+        assert_eq!(
+            standin.hear(&asked("1")),
+            Heard::Answer(Box::new(refused("1")))
+        );
     }
 }

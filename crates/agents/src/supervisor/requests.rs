@@ -194,11 +194,11 @@ impl Supervisor {
         request: StopRequest,
         reply: tokio::sync::oneshot::Sender<Result<Stopped, Trouble>>,
     ) {
-        let (targets, unknown) = match self.resolve_all(caller, &request.targets) {
+        let Resolved { known, unknown } = match self.resolve_all(caller, &request.targets) {
             Ok(resolved) => resolved,
             Err(trouble) => return answer(reply, Err(trouble)),
         };
-        let targets: Vec<AgentId> = targets.into_iter().map(|(_, agent)| agent).collect();
+        let targets: Vec<AgentId> = known.into_iter().map(|(_, agent)| agent).collect();
         let stop = Stop {
             by: caller,
             verb: request.verb,
@@ -343,17 +343,17 @@ impl Supervisor {
         &self,
         caller: Caller,
         addresses: &[String],
-    ) -> Result<(Vec<(String, AgentId)>, Vec<String>), Trouble> {
-        let mut known = Vec::new();
-        let mut unknown = Vec::new();
+    ) -> Result<Resolved, Trouble> {
+        let mut resolved = Resolved::default();
         for address in addresses {
+            let text = address.clone();
             match self.resolve(caller, address) {
-                Ok(agent) => known.push((address.clone(), agent)),
-                Err(Trouble::Address(AddressError::Unknown(_))) => unknown.push(address.clone()),
+                Ok(agent) => resolved.known.push((text, agent)),
+                Err(Trouble::Address(AddressError::Unknown(_))) => resolved.unknown.push(text),
                 Err(trouble) => return Err(trouble),
             }
         }
-        Ok((known, unknown))
+        Ok(resolved)
     }
 
     /// Applies a command, unless the tree is ending or broken.
@@ -370,6 +370,14 @@ impl Supervisor {
         let at = self.now();
         Ok(self.tree.apply(Command { at, what })?)
     }
+}
+
+/// Who is meant by addresses.
+#[derive(Debug, Default)]
+pub(super) struct Resolved {
+    /// By the words they were called with.
+    pub known: Vec<(String, AgentId)>,
+    pub unknown: Vec<String>,
 }
 
 fn mark(sender: &Agent) -> UserInput {

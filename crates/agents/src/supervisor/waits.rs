@@ -13,7 +13,7 @@ use troupe_tools::Claim;
 
 use super::input::{Input, Wait};
 use super::lines::Contents;
-use super::requests::answer;
+use super::requests::{Resolved, answer};
 use super::{Supervisor, results};
 use crate::desk::{AgentView, Finished, Heard, Targets, Trouble, Waited};
 use crate::tree::command::{WaitFor, What};
@@ -56,8 +56,8 @@ impl Supervisor {
             time,
             stop,
         } = wait;
-        let (on, unknown) = match &targets {
-            Targets::AnyChild => (Vec::new(), Vec::new()),
+        let Resolved { known: on, unknown } = match &targets {
+            Targets::AnyChild => Resolved::default(),
             Targets::Addresses(addresses) => match self.resolve_all(caller, addresses) {
                 Ok(resolved) => resolved,
                 Err(trouble) => return answer(reply, Err(trouble)),

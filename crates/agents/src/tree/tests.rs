@@ -3,6 +3,7 @@
 mod addresses;
 mod callbacks;
 mod inboxes;
+mod interrupts;
 mod lifecycles;
 mod limited;
 mod model;

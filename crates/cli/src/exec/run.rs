@@ -464,7 +464,7 @@ impl Run {
     async fn answer(&mut self, event: &Event) -> Result<(), Failure> {
         match self.standin.hear(&event.msg) {
             Heard::Nothing => Ok(()),
-            Heard::Answer(op) => self.submit(op).await,
+            Heard::Answer(op) => self.submit(*op).await,
             Heard::Open { call_id, time } => {
                 let warning = invite(&self.configurator, &call_id, time).await;
                 let msg = EventMsg::Warning { message: warning };

@@ -219,10 +219,9 @@ impl Scene {
             Caller::Agent(agent) => Sender::Agent(agent),
         };
         let (urgency, again) = match options {
-            [] => (Urgency::Regular, None),
+            [] | ["picture"] => (Urgency::Regular, None),
             ["!"] => (Urgency::Interrupt, None),
             ["again", label] => (Urgency::Regular, Some(*label)),
-            ["picture"] => (Urgency::Regular, None),
             _ => panic!("not options: {options:?}"),
         };
         let message = match again {

@@ -112,7 +112,7 @@ impl OpenTree {
                     self.show(&event).await;
                     match self.standin.hear(&event.msg) {
                         Heard::Nothing => {}
-                        Heard::Answer(op) => self.submit(op).await?,
+                        Heard::Answer(op) => self.submit(*op).await?,
                         Heard::Open { call_id, time } => {
                             let invitation = invite(&self.configurator, &call_id, time).await;
                             self.printer.tell_people(&invitation).await;
