@@ -8,7 +8,7 @@ use troupe_protocol::SessionId;
 use troupe_protocol::event::{AbortReason, EventMsg, TurnAborted};
 use troupe_protocol::op::{ConfigureSession, ForkPoint};
 use troupe_protocol::rollout::{EventRecord, RolloutRecord};
-use troupe_protocol::tree::Fact;
+use troupe_protocol::tree::{AgentLine, Fact};
 use troupe_protocol::usage::TokenUsage;
 use troupe_store::{Error, LiveHistory, Store};
 
@@ -26,10 +26,10 @@ pub(super) async fn fork(
     request: &ConfigureSession,
     point: &ForkPoint,
 ) -> Result<Opened, Error> {
-    let mut live = read_fork_point(&*setup.store, point).await?;
-    if let Some(child) = setup.session_id {
-        end_at_birth(&mut live, child);
-    }
+    let live = match setup.session_id {
+        Some(child) => read_at_birth(&*setup.store, point.session_id, child).await?,
+        None => read_fork_point(&*setup.store, point).await?,
+    };
     let mut meta = new_meta(setup, deps, request);
     meta.forked_from_id = Some(live.meta.id);
     meta.base_instructions = meta
@@ -56,16 +56,40 @@ pub(super) async fn fork(
     })
 }
 
-/// Leaves out what the parent did after it had made this child, which may have waited for
-/// its turn since then.
-fn end_at_birth(live: &mut LiveHistory, child: SessionId) {
-    let born = live.records.iter().position(|(_, line)| {
-        matches!(&line.record, RolloutRecord::Agent(line)
-            if matches!(&line.record.fact, Fact::Born(birth) if birth.session == child))
-    });
-    if let Some(born) = born {
+/// Reads the conversation of a parent as it was when it made this child, which may have waited
+/// for its turn since then.
+async fn read_at_birth(
+    store: &dyn Store,
+    parent: SessionId,
+    child: SessionId,
+) -> Result<LiveHistory, Error> {
+    let live = store.read_live(parent).await?;
+    let mut live = match birth_in(&live, child) {
+        Some(_) => live,
+        // Since then the parent has compacted its history, or gone back in it.
+        None => {
+            let told = store.agent_lines(parent).await?;
+            let mut lines = told.lines.into_iter();
+            match lines.find(|(_, line)| is_birth(line, child)) {
+                Some((after, _)) => store.read_live_at(parent, after).await?,
+                None => live,
+            }
+        }
+    };
+    if let Some(born) = birth_in(&live, child) {
         live.records.truncate(born);
     }
+    Ok(live)
+}
+
+fn birth_in(live: &LiveHistory, child: SessionId) -> Option<usize> {
+    live.records.iter().position(
+        |(_, line)| matches!(&line.record, RolloutRecord::Agent(line) if is_birth(line, child)),
+    )
+}
+
+fn is_birth(line: &AgentLine, child: SessionId) -> bool {
+    matches!(&line.record.fact, Fact::Born(birth) if birth.session == child)
 }
 
 /// Returns the lines that the fork begins with.

@@ -3,17 +3,18 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use troupe_agents::Family;
 use troupe_agents::desk::{LogsQuery, StopRequest};
 use troupe_agents::tree::command::{StopMode, Urgency, Verb};
+use troupe_agents::{Family, Options};
 use troupe_protocol::op::{ConfigureSession, ForkPoint};
 use troupe_protocol::tree::AgentMessage;
-use troupe_protocol::{EventMsg, ItemId, SessionId, TurnItem};
+use troupe_protocol::{EventMsg, ItemId, Op, SessionId, TurnItem};
 use troupe_testkit::{Actor, Stage};
 
 use super::cast;
 use super::play::{
     Cue, agent, agents, answer, begin, call, end, play, recorded, requests_of, scene, script,
+    stage_with, until_there,
 };
 
 fn spawn(history: Value) -> Cue {
@@ -127,6 +128,36 @@ async fn with_the_last_turn_a_child_knows_nothing_older() {
         assert!(!first.contains("an earlier look"), "{first}");
         end(actor).await;
     }
+}
+
+#[tokio::test]
+async fn a_fork_that_waited_in_line_knows_what_its_parent_knew_when_it_made_it() {
+    let children = [
+        scene("hold", &[&until_there("gate"), "{ say = 'let go' }"]),
+        scene("carry on", &["{ say = 'carried on' }"]),
+    ];
+    let hold = (
+        "spawn_agent",
+        json!({"message": "hold", "task_name": "first"}),
+    );
+    let one = |options: &mut Options| options.limits.max_threads = 1;
+    let stage = stage_with(&children.concat(), &[hold, spawn(json!("all"))], one).await;
+    let mut actor = play(&stage).await;
+    actor.submit(Op::Compact).await;
+    actor
+        .until(|msg| matches!(msg, EventMsg::ContextCompacted))
+        .await;
+    stage.write("gate", "");
+    actor.agents().quiet().await;
+
+    let kid = agent(&actor, "/root/kid").await;
+    let child = requests_of(&stage, kid.session).remove(0);
+    // The second request of the root is the one whose answer was the fork.
+    let shared = requests_of(&stage, actor.session_id()).remove(1);
+    let shared = shared["input"].as_array().expect("it is a list");
+    let own = child["input"].as_array().expect("it is a list");
+    assert_eq!(&own[..shared.len()], shared);
+    end(actor).await;
 }
 
 #[tokio::test]
