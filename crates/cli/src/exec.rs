@@ -8,6 +8,7 @@
 pub mod changes;
 pub mod children;
 pub mod command_line;
+pub mod escalation;
 mod event_kinds;
 mod human;
 pub mod introduction;

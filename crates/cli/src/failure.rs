@@ -20,6 +20,8 @@ pub enum Exit {
     NotStarted = 3,
     /// The task was completed; that of a child failed, which was said to matter.
     ChildFailed = 4,
+    /// Something was asked that only a person may decide, and was said to end the run.
+    ApprovalNeeded = 5,
     /// What was waited for did not come in time.
     TimedOut = 124,
     /// A second Ctrl-C.
@@ -53,6 +55,11 @@ impl Failure {
 
     pub fn failed(error: impl Into<anyhow::Error>) -> Self {
         Self::new(Exit::Failed, error.into())
+    }
+
+    /// The work ended where a person must decide.
+    pub fn approval_needed(plea: String) -> Self {
+        Self::new(Exit::ApprovalNeeded, anyhow::Error::msg(plea))
     }
 
     fn new(exit: Exit, error: anyhow::Error) -> Self {

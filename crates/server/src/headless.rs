@@ -16,6 +16,8 @@ pub enum Headless {
     Approve,
     /// Somebody may still come: what has no answer after this time is refused.
     Wait(Duration),
+    /// Nothing is decided in a person's place: whoever asked stops there.
+    Escalate,
 }
 
 /// Whoever answers in the place of people: one for each root that is followed.
@@ -42,6 +44,8 @@ pub enum Heard {
     Answer(Box<Op>),
     /// It is open for as long.
     Open { call_id: CallId, time: Duration },
+    /// Only a person may answer it: the work is to end. This ends it for whoever asked.
+    Escalate(Box<Op>),
 }
 
 impl Standin {
@@ -70,6 +74,7 @@ impl Standin {
                 let call_id = call_id.clone();
                 Heard::Open { call_id, time }
             }
+            (Headless::Escalate, Some(_)) => Heard::Escalate(Box::new(op)),
             _ => Heard::Answer(Box::new(op)),
         }
     }
@@ -88,7 +93,8 @@ impl Standin {
     }
 }
 
-/// Only approvals can wait: nobody but a client of the session answers anything else.
+/// Only approvals can wait or be passed on: nobody but a client of the session answers anything
+/// else.
 fn asked_for_approval(msg: &EventMsg) -> Option<&CallId> {
     match msg {
         EventMsg::ExecApprovalRequest(request) => Some(&request.call_id),
@@ -104,6 +110,7 @@ impl Headless {
         let decision = match self {
             Self::Refuse | Self::Wait(_) => ReviewDecision::Denied,
             Self::Approve => ReviewDecision::Approved,
+            Self::Escalate => ReviewDecision::Abort,
         };
         Some(match msg {
             EventMsg::ExecApprovalRequest(request) => Op::ExecApproval {
@@ -166,6 +173,16 @@ mod tests {
         assert_eq!(standin.due().await, refused("2"));
         let more = tokio::time::timeout(Duration::ZERO, standin.due()).await;
         assert!(more.is_err(), "nothing is refused that has its answer");
+    }
+
+    #[test]
+    fn what_only_a_person_may_decide_ends_the_task_that_asked() {
+        let mut standin = Standin::new(Headless::Escalate);
+        let abort = Op::ExecApproval {
+            id: "1".to_owned(),
+            decision: ReviewDecision::Abort,
+        };
+        assert_eq!(standin.hear(&asked("1")), Heard::Escalate(Box::new(abort)));
     }
 
     #[test]

@@ -32,8 +32,8 @@ use aim::{Aim, Prompt, aim};
     after_help = "Progress goes to stderr, the final message to stdout; with --json, events go to stdout.
 Ctrl-C stops the task and every agent of the tree, released ones too; a second one ends the
 program. Nobody can be asked for approval here: the key headless_approvals says what is answered,
-to children too: refuse, approve, or wait, which refuses after headless_approval_timeout_sec
-(300) unless somebody says otherwise with `troupe agents answer`.
+to children too: refuse, approve, wait, which refuses after headless_approval_timeout_sec (300)
+unless somebody says otherwise with `troupe agents answer`, or escalate, which ends the run.
 
 An agent can have children that are still at work when its own task is over. By default the run
 waits for them; what they report is new work, and the final message is the last one. With
@@ -58,6 +58,7 @@ Exit codes:
   2    arguments, configuration or prompt are not usable
   3    the session could not be opened (no model, no such session, home not writable)
   4    with --children-must-succeed: the task was completed, but a child's last one failed
+  5    with headless_approvals = \"escalate\": a person must decide something; nothing of it was done
   130  ended by a second Ctrl-C
   143  interrupted by SIGTERM
 

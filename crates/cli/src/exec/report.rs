@@ -43,6 +43,18 @@ pub enum Stopping {
     Interrupted,
     /// Another program asked.
     Terminated,
+    /// A person must decide before anything goes on.
+    Escalated,
+}
+
+impl Stopping {
+    /// Returns what stays written at the agents that were stopped with the run.
+    pub fn note(self) -> &'static str {
+        match self {
+            Self::Escalated => "the run ended because a person must decide something first",
+            Self::No | Self::Interrupted | Self::Terminated => "the run was interrupted",
+        }
+    }
 }
 
 /// Where it is told.
@@ -57,8 +69,10 @@ pub struct Report {
 impl Report {
     /// Writes what the run came to.
     pub fn exit(&self, end: Option<TaskEnd>, stopping: Stopping, roster: &Roster) -> Outcome {
-        if stopping == Stopping::Terminated {
-            return Ok(Exit::Terminated);
+        match stopping {
+            Stopping::Terminated => return Ok(Exit::Terminated),
+            Stopping::Escalated => return Ok(Exit::ApprovalNeeded),
+            Stopping::No | Stopping::Interrupted => {}
         }
         match end {
             Some(TaskEnd::Completed { .. } | TaskEnd::Reviewed(_))

@@ -28,6 +28,7 @@ use crate::commands::tell;
 use crate::control::{self, act::GO_ON};
 use crate::exec::changes::{self, Changes};
 use crate::exec::children::{Children, cancel_all};
+use crate::exec::escalation::plea;
 use crate::exec::introduction::introduce;
 use crate::exec::invitation::invite;
 use crate::exec::no_model::HOW_TO_CONFIGURE;
@@ -451,7 +452,7 @@ impl Run {
                 );
                 self.printer.tell_people(&text).await;
             }
-            if let Err(trouble) = cancel_all(&agents, "the run was interrupted").await {
+            if let Err(trouble) = cancel_all(&agents, why.note()).await {
                 self.printer
                     .tell_people(&format!("warning: {trouble}"))
                     .await;
@@ -466,17 +467,24 @@ impl Run {
             Heard::Nothing => Ok(()),
             Heard::Answer(op) => self.submit(*op).await,
             Heard::Open { call_id, time } => {
-                let warning = invite(&self.configurator, &call_id, time).await;
-                let msg = EventMsg::Warning { message: warning };
-                self.printer
-                    .show(&Event {
-                        msg,
-                        ..event.clone()
-                    })
-                    .await;
+                let invitation = invite(&self.configurator, &call_id, time).await;
+                self.warn(event, invitation).await;
                 Ok(())
             }
+            // The end of everything is the end of who asked.
+            Heard::Escalate(_) => {
+                self.warn(event, plea(&event.msg)).await;
+                self.stop(Stopping::Escalated).await
+            }
         }
+    }
+
+    /// Says something about an event, in its place.
+    async fn warn(&mut self, about: &Event, message: String) {
+        let msg = EventMsg::Warning { message };
+        let id = about.id.clone();
+        let seq = about.seq;
+        self.printer.show(&Event { id, seq, msg }).await;
     }
 
     /// Ends the session and waits until everything is on disk.

@@ -38,6 +38,8 @@ pub enum HeadlessApprovals {
     Approve,
     /// Somebody can answer with `troupe agents answer`; it is refused when the time is up.
     Wait,
+    /// The run ends and says what was asked, with an exit code of its own.
+    Escalate,
 }
 
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -68,6 +70,7 @@ impl RightsSettings {
         match self.headless_approvals {
             HeadlessApprovals::Refuse => Headless::Refuse,
             HeadlessApprovals::Approve => Headless::Approve,
+            HeadlessApprovals::Escalate => Headless::Escalate,
             HeadlessApprovals::Wait => {
                 Headless::Wait(Duration::from_secs(self.headless_approval_timeout_sec))
             }

@@ -59,6 +59,11 @@ steps = [{ end = "stall" }]
 /// was answered.
 const WISH: &str = r#"
 [[scene]]
+when = "what now?"
+[[scene.turn]]
+steps = [{ say = "Decide." }]
+
+[[scene]]
 when = "delegate"
 [[scene.turn]]
 steps = [{ call = "spawn_agent", arguments = { message = "push it", task_name = "push" } }]
@@ -258,4 +263,20 @@ fn what_nobody_answers_in_time_is_refused() {
     assert!(!machine.path("out").exists());
     let none = machine.run(&["agents", "answer"]).succeeded();
     assert_eq!(none.stderr, "nobody asks anything\n");
+}
+
+#[test]
+fn a_run_that_escalates_ends_where_a_person_must_decide_and_can_go_on() {
+    for (prompt, who) in [("delegate", "/root/push"), ("alone", "the agent")] {
+        let machine = Machine::playing(WISH);
+        let run = machine
+            .run(&["-c", "headless_approvals=escalate", "exec", prompt])
+            .failed_with(5);
+        let plea = format!("a person must decide: {who} asks to run echo out > ../out");
+        assert!(run.stderr.contains(&plea), "{run:#?}");
+        assert!(!machine.path("out").exists());
+        machine
+            .run(&["exec", "resume", "--last", "what now?"])
+            .succeeded();
+    }
 }

@@ -48,7 +48,7 @@ async fn answer_all(thread: &Thread, events: &mut EventStream, standin: &mut Sta
 
 async fn hear(thread: &Thread, msg: &EventMsg, standin: &mut Standin) {
     match standin.hear(msg) {
-        Heard::Answer(op) => submit(thread, *op).await,
+        Heard::Answer(op) | Heard::Escalate(op) => submit(thread, *op).await,
         Heard::Nothing | Heard::Open { .. } => {}
     }
 }

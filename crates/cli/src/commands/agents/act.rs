@@ -56,8 +56,11 @@ async fn perform(site: Site, target: Target, request: Request, shown: Shown) -> 
     };
     if stays {
         tell("no other process runs this tree; it runs here until it is quiet (Ctrl-C ends that)");
-        open.stay().await?;
+        let stayed = open.stay().await;
+        open.close().await?;
+        stayed?;
+    } else {
+        open.close().await?;
     }
-    open.close().await?;
     exit
 }

@@ -15,6 +15,7 @@ use super::Site;
 use super::chronicle::Chronicle;
 use crate::control::act::act;
 use crate::control::{self, Answer, Request};
+use crate::exec::escalation::plea;
 use crate::exec::introduction::introduce;
 use crate::exec::invitation::invite;
 use crate::exec::print::Printer;
@@ -116,6 +117,10 @@ impl OpenTree {
                         Heard::Open { call_id, time } => {
                             let invitation = invite(&self.configurator, &call_id, time).await;
                             self.printer.tell_people(&invitation).await;
+                        }
+                        // Closing the tree ends who asked, with everybody else.
+                        Heard::Escalate(_) => {
+                            return Err(Failure::approval_needed(plea(&event.msg)));
                         }
                     }
                 }
