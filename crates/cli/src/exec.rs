@@ -14,6 +14,7 @@ mod human;
 pub mod introduction;
 pub mod invitation;
 mod jsonl;
+mod left_over;
 mod no_model;
 pub mod print;
 pub mod prompt;

@@ -63,6 +63,8 @@ pub(crate) use user_shell::untold;
 pub(crate) struct Conversation {
     pub tools: Arc<Registry>,
     pub task: Option<Task>,
+    /// The shape of answer that a client asked for in its last turn.
+    asked_shape: Option<Value>,
     /// Nobody is left to answer: what would be asked is refused.
     unattended: bool,
     meta: SessionMeta,

@@ -64,6 +64,9 @@ impl Exit {
 pub struct Denial {
     /// What was tried, for people: `write to /etc/passwd`, `socket(AF_INET)`.
     pub what: String,
+    /// Something that the command had made was moved aside: also one that went well has not
+    /// done what it seems to have done.
+    pub moved_aside: bool,
 }
 
 /// Processes that a command had started and not waited for.

@@ -151,7 +151,10 @@ impl Commands {
         let item = CommandItem::new(call, &request);
         let (mut sandbox, variables) = match prepared {
             Ok(prepared) => prepared,
-            Err(refusal) => return Err(item.declined(call, refusal.text(asked)).await),
+            Err(refusal) => {
+                let status = refusal.status();
+                return Err(item.not_run(call, status, refusal.text(asked)).await);
+            }
         };
         item.started(call).await;
         loop {

@@ -107,7 +107,7 @@ impl Editor {
         };
         let refusal = match verdict {
             Verdict::Allow(_) => None,
-            Verdict::Refuse(text) => Some(text),
+            Verdict::Refuse(text) => Some((WorkStatus::Declined, text)),
             Verdict::Ask { reason, then } => {
                 let ask = request(call, &item.changes, reason, &planned.reach);
                 let matter = matter(&planned, then);
@@ -117,8 +117,8 @@ impl Editor {
         };
         let started = TurnItem::FileChange(item.clone());
         call.channel.report(ToolEvent::Started(started)).await;
-        let output = if let Some(text) = refusal {
-            item.status = WorkStatus::Declined;
+        let output = if let Some((status, text)) = refusal {
+            item.status = status;
             item.stderr.clone_from(&text);
             ToolOutput::failure(text)
         } else {
@@ -221,15 +221,17 @@ fn request(call: &Call, changes: &FileChanges, reason: String, reach: &Reach) ->
     })
 }
 
-fn refusal(answer: Answer, began: Instant) -> Option<String> {
+/// Returns how a change ends that is not made, and what the model is told.
+fn refusal(answer: Answer, began: Instant) -> Option<(WorkStatus, String)> {
     match answer {
         Answer::Yes => None,
-        Answer::No => Some(
+        Answer::No => Some((
+            WorkStatus::Declined,
             "not approved (the user said no, or nobody was there to ask): nothing was changed; \
              do not try it again by other means, go on without it or say what you need it for"
                 .to_owned(),
-        ),
-        Answer::Cancelled => Some(blocking::aborted_text(began.elapsed())),
+        )),
+        Answer::Cancelled => Some((WorkStatus::Failed, blocking::aborted_text(began.elapsed()))),
     }
 }
 

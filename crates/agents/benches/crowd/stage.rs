@@ -179,6 +179,7 @@ fn child(cwd: PathBuf) -> SpawnRequest {
             reasoning_effort: None,
             approval_policy: ApprovalPolicy::Never,
             sandbox_policy: SandboxPolicy::DangerFullAccess,
+            collaboration_mode: CollaborationMode::Default,
         },
     }
 }

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use serde_json::Value;
 use troupe_protocol::agent::AgentOrigin;
 use troupe_protocol::input::UserInput;
-use troupe_protocol::policy::{ApprovalPolicy, ReasoningEffort, SandboxMode, SandboxPolicy};
+use troupe_protocol::policy::{
+    ApprovalPolicy, CollaborationMode, ReasoningEffort, SandboxMode, SandboxPolicy,
+};
 use troupe_protocol::session::TurnContext;
 use troupe_protocol::spawn::{ApprovalRoute, CallbackConfig, HistoryShare, SpawnSpec};
 use troupe_protocol::tree::{CallbackMode, OnParentInterrupt};
@@ -67,6 +69,7 @@ pub struct Turn {
     pub reasoning_effort: Option<ReasoningEffort>,
     pub approval_policy: ApprovalPolicy,
     pub sandbox_policy: SandboxPolicy,
+    pub collaboration_mode: CollaborationMode,
 }
 
 impl Turn {
@@ -81,6 +84,8 @@ impl Turn {
             reasoning_effort: context.effort,
             approval_policy: context.approval_policy,
             sandbox_policy: context.sandbox_policy.clone(),
+            // A person who makes a child does not plan with it.
+            collaboration_mode: CollaborationMode::Default,
         }
     }
 }
@@ -97,6 +102,7 @@ impl From<&SpawnSpec> for Turn {
             reasoning_effort: parent.reasoning_effort,
             approval_policy: parent.approval_policy,
             sandbox_policy: parent.sandbox_policy.clone(),
+            collaboration_mode: CollaborationMode::Default,
         }
     }
 }
@@ -112,6 +118,7 @@ impl From<&CallContext> for Turn {
             reasoning_effort: context.effort,
             approval_policy: context.approval_policy,
             sandbox_policy: context.sandbox_policy.clone(),
+            collaboration_mode: context.collaboration_mode,
         }
     }
 }

@@ -180,6 +180,13 @@ pub(super) fn stopped(stopped: &Stopped) -> Map<String, Value> {
     object
 }
 
+/// Says that nothing was done, where that is so.
+pub(super) fn mark_dry_run(object: &mut Map<String, Value>, is_rehearsal: bool) {
+    if is_rehearsal {
+        object.insert("dry_run".to_owned(), json!(true));
+    }
+}
+
 fn plan_line<T>(planned: &Planned<T>, key: &str, what: &str) -> Value {
     let mut line = names(&planned.view);
     line.insert(key.to_owned(), json!(what));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use troupe_process::intersect;
-use troupe_protocol::policy::{SandboxMode, SandboxPolicy};
+use troupe_protocol::policy::{CollaborationMode, SandboxMode, SandboxPolicy};
 
 use super::Parent;
 use crate::desk::{SpawnRequest, Trouble};
@@ -39,6 +39,12 @@ pub(super) fn settle(
         }
         policy = both(&policy, &most, &turn.cwd);
     }
+    if turn.collaboration_mode == CollaborationMode::Plan {
+        if policy.mode() > SandboxMode::ReadOnly {
+            why.push("sandbox read-only: this turn plans, and changes nothing".to_owned());
+        }
+        policy = both(&policy, &SandboxPolicy::read_only(), &turn.cwd);
+    }
     if turn.sandbox_policy.network_access() && !policy.network_access() {
         why.push(format!(
             "no network: sandbox {} is without it",
@@ -69,7 +75,14 @@ pub(super) fn held(parent: &Parent, role: &Role, request: &SpawnRequest) -> Opti
             format!("the agent was made with sandbox_mode {mode}")
         })
     };
-    inherited.or_else(by_role).or_else(by_request)
+    let by_plan = || match request.turn.collaboration_mode {
+        CollaborationMode::Plan => Some("the agent was made while its caller planned".to_owned()),
+        CollaborationMode::Default => None,
+    };
+    inherited
+        .or_else(by_role)
+        .or_else(by_request)
+        .or_else(by_plan)
 }
 
 /// What the child may do stays what it was seen from its parent's directory. Its own is

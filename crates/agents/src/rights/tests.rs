@@ -5,6 +5,7 @@ mod narrowing;
 use expect_test::expect;
 use serde_json::json;
 use troupe_protocol::input::UserInput;
+use troupe_protocol::policy::{CollaborationMode, SandboxMode};
 use troupe_protocol::spawn::{CallbackConfig, ChildInstructions, HistoryShare};
 use troupe_protocol::tree::CallbackMode;
 
@@ -31,6 +32,20 @@ fn without_a_wish_everything_is_inherited() {
               "why": []
             }"#]],
     );
+}
+
+#[test]
+fn who_plans_makes_children_that_only_read() {
+    let mut request = request();
+    request.turn.collaboration_mode = CollaborationMode::Plan;
+    let settled = settled(&role(), &request);
+    assert_eq!(settled.spec.sandbox_policy.mode(), SandboxMode::ReadOnly);
+    assert_eq!(
+        settled.why,
+        ["sandbox read-only: this turn plans, and changes nothing"]
+    );
+    // Nobody's yes to a single command undoes it.
+    assert!(settled.spec.sandbox_held.is_some());
 }
 
 #[test]

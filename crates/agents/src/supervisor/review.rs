@@ -9,6 +9,7 @@ use troupe_protocol::agent::AgentOrigin;
 use troupe_protocol::event::{EventMsg, ReviewOutput};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::op::{ReviewRequest, ReviewTarget};
+use troupe_protocol::policy::CollaborationMode;
 use troupe_protocol::result::{StructuredOutput, TaskResult};
 use troupe_protocol::spawn::{ApprovalRoute, CallbackConfig, HistoryShare};
 use troupe_protocol::tree::{CallbackMode, Caller, End, OnParentInterrupt};
@@ -154,6 +155,7 @@ impl Supervisor {
                 reasoning_effort: context.effort,
                 approval_policy: context.approval_policy,
                 sandbox_policy: context.sandbox_policy.clone(),
+                collaboration_mode: CollaborationMode::Default,
             },
         }
     }

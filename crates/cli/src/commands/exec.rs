@@ -228,7 +228,8 @@ pub struct ExecOptions {
         conflicts_with_all = ["sandbox", "full_auto"]
     )]
     bypass: bool,
-    /// Plan mode: the model looks, asks and proposes a plan, and changes nothing.
+    /// Plan mode: the model looks, asks and proposes a plan. It is told to change nothing, and
+    /// agents that it starts can only read.
     #[arg(long, global = true)]
     plan: bool,
     /// Leave the plan mode of a session that is continued: have the work done.

@@ -148,7 +148,10 @@ impl Human {
         };
         let mode = match context.collaboration_mode {
             CollaborationMode::Default => None,
-            CollaborationMode::Plan => Some(("mode", "plan: nothing is changed".to_owned())),
+            CollaborationMode::Plan => Some((
+                "mode",
+                "plan: it proposes, and is told to change nothing".to_owned(),
+            )),
         };
         let rows = [
             ("session", session.session_id.to_string()),

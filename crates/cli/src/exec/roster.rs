@@ -163,6 +163,8 @@ impl Roster {
                 Some(End::Failed) => &mut tally.failed,
                 Some(End::Interrupted) => &mut tally.interrupted,
                 Some(End::Cancelled) => &mut tally.cancelled,
+                // One that was asked nothing has nothing to finish.
+                None if known.status == AgentStatus::Ready => continue,
                 None => &mut tally.unfinished,
             };
             *count += 1;

@@ -31,6 +31,7 @@ use crate::exec::children::{Children, cancel_all};
 use crate::exec::escalation::plea;
 use crate::exec::introduction::introduce;
 use crate::exec::invitation::invite;
+use crate::exec::left_over::left_over;
 use crate::exec::no_model::HOW_TO_CONFIGURE;
 use crate::exec::print::Printer;
 use crate::exec::report::{Report, Stopping, TaskEnd};
@@ -117,12 +118,13 @@ pub async fn run(request: Request) -> Outcome {
     if run.follow(&mut stop).await? == Followed::Killed {
         return Ok(Exit::Killed);
     }
-    let ended = run.close(&mut stop).await?;
-    if goes_on && !ended.has_worked && ended.stopping == Stopping::No {
-        ended.printed?;
-        tell("nobody was interrupted and nothing waits: there is nothing to go on with");
+    if goes_on && !run.has_worked && run.stopping == Stopping::No {
+        let text = left_over(run.configurator.agents()).await;
+        run.close(&mut stop).await?.printed?;
+        tell(&text);
         return Ok(Exit::Success);
     }
+    let ended = run.close(&mut stop).await?;
     let report = Report {
         cwd,
         review: ended.review,
@@ -176,7 +178,6 @@ enum Followed {
 struct Ended {
     end: Option<TaskEnd>,
     review: Option<ReviewForm>,
-    has_worked: bool,
     stopping: Stopping,
     roster: Roster,
     printed: io::Result<()>,
@@ -385,10 +386,9 @@ impl Run {
         let EventMsg::TurnComplete(complete) = &event.msg else {
             return;
         };
-        let shape = self
-            .shape
-            .as_ref()
-            .filter(|_| complete.turn_id == self.task);
+        // What a child's report began counts after ours, and has the same shape.
+        let counts = complete.turn_id == self.task || self.end.is_some();
+        let shape = self.shape.as_ref().filter(|_| counts);
         let answer = complete.last_agent_message.as_deref();
         self.misfit = shape.and_then(|shape| shape.misfit(answer));
         if let Some(message) = self.misfit.clone() {
@@ -506,7 +506,6 @@ impl Run {
         Ok(Ended {
             end: self.end,
             review: self.review,
-            has_worked: self.has_worked,
             stopping: self.stopping,
             roster: self.roster,
             printed: self.printer.finish().await,

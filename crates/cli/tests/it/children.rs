@@ -180,6 +180,11 @@ fn children_of_children_of_children() {
     ] {
         assert!(run.stderr.contains(line), "{}", run.stderr);
     }
+    // The end of a path is enough to name an agent of any depth.
+    for name in [":c", ":b/c", ":/root/a/b/c"] {
+        let result = machine.run(&["agents", "result", name]).succeeded();
+        assert!(result.stdout.contains("\nword\n"), "{result:#?}");
+    }
 }
 
 #[test]
@@ -273,6 +278,15 @@ fn children_can_go_on_without_their_parent() {
 fn one_key_stroke_stops_all() {
     let (machine, mark) = endless();
     stops_all(&machine, &mark, &["exec", "--json", "lead"]);
+    // Who was stopped by a person goes on when a person says so.
+    let run = machine
+        .run(&["exec", "resume", "--last", "--continue"])
+        .succeeded();
+    assert!(run.stderr.contains("Stopped before: "), "{run:#?}");
+    assert!(
+        run.stderr.contains("`troupe agents resume NAME`"),
+        "{run:#?}"
+    );
 }
 
 #[test]

@@ -63,3 +63,29 @@ fn a_mode_that_does_not_exist_is_refused_with_those_that_do() {
     assert!(run.stderr.contains("planning"), "{}", run.stderr);
     assert!(run.stderr.contains("default"), "{}", run.stderr);
 }
+
+#[test]
+fn agents_of_a_planning_run_can_only_read() {
+    let play = r#"
+[[scene]]
+when = "think"
+[[scene.turn]]
+steps = [{ call = "spawn_agent", arguments = { message = "look around", task_name = "scout" } }]
+[[scene.turn]]
+steps = [{ call = "wait", arguments = { ids = ["scout"], timeout_ms = 60000 } }]
+[[scene.turn]]
+steps = [{ say = "{{last_output}}" }]
+
+[[scene]]
+when = "look around"
+[[scene.turn]]
+steps = [{ call = "shell_command", arguments = { command = "touch mine" } }]
+[[scene.turn]]
+expect = "Read-only file system"
+steps = [{ say = "looked" }]
+"#;
+    let machine = Machine::playing(play);
+    let run = machine.run(&["exec", "--plan", "think"]).succeeded();
+    assert!(run.stdout.contains("looked"), "{run:#?}");
+    assert!(!machine.path("work/mine").exists());
+}

@@ -172,6 +172,7 @@ impl Conversation {
             tools: Arc::new(setup.tools),
             listings: Listings::default(),
             task: None,
+            asked_shape: None,
             unattended: false,
             store: setup.store,
             model: setup.model,

@@ -59,7 +59,7 @@ impl Conversation {
         if let Err(refusal) = check_overrides(&self.context, &task.overrides) {
             return Ok(Err(refusal));
         }
-        let output = match output(task) {
+        let output = match self.output(task) {
             Ok(output) => output,
             Err(refusal) => return Ok(Err(refusal)),
         };
@@ -91,6 +91,23 @@ impl Conversation {
             from,
             output,
         }))
+    }
+
+    /// A client looks at its answer itself; that of an agent counts only if it fits. What a
+    /// callback begins is still the work that a client asked for, in the shape it asked for.
+    fn output(&self, task: &NewTask) -> Result<Output, ErrorEvent> {
+        let schema = task.output_schema.clone();
+        match &task.asker {
+            Asker::Client => Ok(Output::shaped(schema)),
+            Asker::Inbox(_) if schema.is_none() => Ok(Output::shaped(self.asked_shape.clone())),
+            Asker::Inbox(_) => Output::checked(schema).map_err(|error| ErrorEvent {
+                message: format!(
+                    "the output schema is not one that answers can be checked by: {error}"
+                ),
+                fatal: false,
+                error_info: Some(ErrorInfo::InvalidSubmission),
+            }),
+        }
     }
 
     async fn locate(&mut self, response_id: &ResponseId) -> Result<Option<From>, Error> {
@@ -138,21 +155,6 @@ impl Conversation {
         self.history = branch.history;
         self.usage.counted = None;
         Ok(())
-    }
-}
-
-/// A client looks at its answer itself; that of an agent counts only if it fits.
-fn output(task: &NewTask) -> Result<Output, ErrorEvent> {
-    let schema = task.output_schema.clone();
-    match &task.asker {
-        Asker::Client => Ok(Output::shaped(schema)),
-        Asker::Inbox(_) => Output::checked(schema).map_err(|error| ErrorEvent {
-            message: format!(
-                "the output schema is not one that answers can be checked by: {error}"
-            ),
-            fatal: false,
-            error_info: Some(ErrorInfo::InvalidSubmission),
-        }),
     }
 }
 

@@ -49,6 +49,9 @@ impl Conversation {
             self.go_back(out, *branch)?;
         }
         self.context = self.context.with(new.overrides);
+        if mail.is_none() {
+            self.asked_shape = new.output_schema;
+        }
         self.note_skills(prepared.skills);
         let message = FirstMessage {
             content: new.items,

@@ -204,6 +204,7 @@ impl<'a> Keeper<'a> {
                 Tree::Alive => Rest::LeftBehind,
             });
             if let Some(witness) = &mut self.witness {
+                exit.moved_aside = witness.put_back();
                 exit.denials = witness.testify();
             }
             // An engine that has gone needs no report.
@@ -263,5 +264,6 @@ fn exit_record(status: libc::c_int, usage: &libc::rusage, since: Instant) -> Exi
         memory_peak_bytes: u64::try_from(usage.ru_maxrss).unwrap_or(0) * 1024,
         left_behind: false,
         denials: Vec::new(),
+        moved_aside: false,
     }
 }

@@ -109,6 +109,8 @@ pub(crate) struct ExitRecord {
     pub left_behind: bool,
     /// What it tried and was refused, as far as it was seen.
     pub denials: Vec<String>,
+    /// Something that it had made was moved aside.
+    pub moved_aside: bool,
 }
 
 /// What the engine tells a keeper. The end of the socket means [`Order::Kill`].

@@ -81,17 +81,24 @@ impl Witness {
         }
     }
 
-    /// What was seen. Protected paths that have come or changed are moved aside, where nothing
-    /// looks for hooks or configuration.
-    pub fn testify(&mut self) -> Vec<String> {
+    /// Moves protected paths that have come or changed aside, where nothing looks for hooks or
+    /// configuration. Tells whether there were any.
+    pub fn put_back(&mut self) -> bool {
+        let mut any = false;
         for loose in std::mem::take(&mut self.loose) {
             if loose.has_changed() && loose.put_back().is_ok() {
+                any = true;
                 self.note(&format!(
                     "creation of {} (moved aside)",
                     loose.path.display()
                 ));
             }
         }
+        any
+    }
+
+    /// What was seen.
+    pub fn testify(&mut self) -> Vec<String> {
         std::mem::take(&mut self.denials)
     }
 

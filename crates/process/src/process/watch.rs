@@ -177,7 +177,7 @@ fn exit(record: &ExitRecord, left_behind: LeftBehind) -> Exit {
     Exit {
         code: record.code,
         signal: record.signal,
-        denial: denial(&record.denials),
+        denial: denial(record),
         left_behind,
         wall: Duration::from_micros(record.wall_us),
         cpu: Duration::from_micros(record.cpu_us),
@@ -185,9 +185,12 @@ fn exit(record: &ExitRecord, left_behind: LeftBehind) -> Exit {
     }
 }
 
-fn denial(attempts: &[String]) -> Option<Denial> {
-    let what = attempts.join(", ");
-    (!what.is_empty()).then_some(Denial { what })
+fn denial(record: &ExitRecord) -> Option<Denial> {
+    let what = record.denials.join(", ");
+    (!what.is_empty()).then_some(Denial {
+        what,
+        moved_aside: record.moved_aside,
+    })
 }
 
 /// The holder kills what a keeper could not, but nobody reports it.

@@ -2,15 +2,19 @@
 
 use std::path::Path;
 
-use troupe_process::BackendChoice;
+use troupe_process::{BackendChoice, Denial};
 use troupe_protocol::policy::SandboxPolicy;
 
 use crate::support::{BACKENDS, confined, launcher_with, run_with, scratch, workspace_only, write};
 
 async fn denial(backend: BackendChoice, script: &str, work: &Path) -> String {
+    let denial = whole_denial(backend, script, work).await;
+    denial.map(|it| it.what).unwrap_or_default()
+}
+
+async fn whole_denial(backend: BackendChoice, script: &str, work: &Path) -> Option<Denial> {
     let spec = confined(script, workspace_only(), work);
-    let done = run_with(&launcher_with(backend), spec).await;
-    done.exit.denial.map(|it| it.what).unwrap_or_default()
+    run_with(&launcher_with(backend), spec).await.exit.denial
 }
 
 #[tokio::test]
@@ -72,7 +76,9 @@ async fn a_repository_cannot_be_planted_where_none_was() {
         let place = scratch();
         let work = place.path().canonicalize().unwrap();
         let script = "mkdir -p .git/hooks && echo evil > .git/hooks/pre-commit; ln -s /tmp .troupe";
-        let told = denial(backend, script, &work).await;
+        let denial = whole_denial(backend, script, &work).await.unwrap();
+        assert!(denial.moved_aside);
+        let told = denial.what;
         assert!(told.contains("/.git (moved aside)"), "{told}");
         assert!(told.contains("/.troupe (moved aside)"), "{told}");
         assert!(!work.join(".git").exists());

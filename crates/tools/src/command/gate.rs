@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use troupe_protocol::approval::{ExecApprovalRequest, ReviewDecision};
+use troupe_protocol::command::WorkStatus;
 use troupe_protocol::policy::SandboxMode;
 
 use super::Request;
@@ -38,6 +39,14 @@ impl Refusal {
                              without it or say what you need it for"
                 .to_owned(),
             Self::Cancelled => aborted_text(asked.elapsed()),
+        }
+    }
+
+    /// The end of a task is nobody's no.
+    pub(crate) fn status(&self) -> WorkStatus {
+        match self {
+            Self::Policy(_) | Self::Denied => WorkStatus::Declined,
+            Self::Cancelled => WorkStatus::Failed,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use troupe_process::{Exit, LeftBehind, OutputBuffer};
+use troupe_process::{Denial, Exit, LeftBehind, OutputBuffer};
 use troupe_protocol::command::WorkStatus;
 use troupe_protocol::policy::ApprovalPolicy;
 
@@ -27,8 +27,10 @@ pub(crate) fn exit_code(exit: &Exit) -> i32 {
 /// Returns what else the model should know about a command that ended.
 pub(crate) fn remarks(exit: &Exit, approval: ApprovalPolicy, watched: Watched) -> Vec<String> {
     let mut remarks = Vec::new();
-    // What went well did not need what was stopped: `mkdir -p` tries what is there already.
-    if let Some(denial) = exit.denial.as_ref().filter(|_| !exit.is_success()) {
+    // What went well did not need what was stopped: `mkdir -p` tries what is there already. But
+    // what was moved aside afterwards had gone well too.
+    let is_news = |denial: &&Denial| denial.moved_aside || !exit.is_success();
+    if let Some(denial) = exit.denial.as_ref().filter(is_news) {
         let hint = policy::denial_hint(approval, watched);
         remarks.push(format!("Sandbox: stopped {}; {hint}", denial.what));
     }

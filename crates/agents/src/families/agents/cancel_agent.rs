@@ -67,6 +67,7 @@ impl CancelAgent {
         let mut object = shape::names(&before);
         object.insert("status".to_owned(), shape::status(&before.wire_status()));
         object.append(&mut shape::stopped(&stopped));
+        shape::mark_dry_run(&mut object, arguments.dry_run);
         Ok(object)
     }
 }

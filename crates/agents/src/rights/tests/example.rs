@@ -4,7 +4,7 @@ use expect_test::Expect;
 use serde_json::json;
 use troupe_protocol::agent::AgentOrigin;
 use troupe_protocol::input::UserInput;
-use troupe_protocol::policy::{ApprovalPolicy, SandboxPolicy};
+use troupe_protocol::policy::{ApprovalPolicy, CollaborationMode, SandboxPolicy};
 use troupe_protocol::spawn::{CallbackConfig, HistoryShare};
 use troupe_protocol::tree::OnParentInterrupt;
 
@@ -119,6 +119,7 @@ pub(super) fn request() -> SpawnRequest {
             reasoning_effort: None,
             approval_policy: ApprovalPolicy::OnRequest,
             sandbox_policy: SandboxPolicy::workspace_write(),
+            collaboration_mode: CollaborationMode::Default,
         },
     }
 }

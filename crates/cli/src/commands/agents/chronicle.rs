@@ -212,9 +212,24 @@ impl Chronicle {
         self.records.clone()
     }
 
-    /// Finds the agent that a person means.
+    /// Finds the agent that a person means: by any address, or by the end of its path if no
+    /// other path ends so.
     pub fn resolve(&self, text: &str) -> Result<AgentId, AddressError> {
-        self.memory.resolve(AgentId::ROOT, text)
+        let unknown = match self.memory.resolve(AgentId::ROOT, text) {
+            Err(unknown @ AddressError::Unknown(_)) => unknown,
+            found => return found,
+        };
+        let end = format!("/{}", text.trim().trim_start_matches('/'));
+        let ends_so = |agent: &&Agent| agent.path.ends_with(&end);
+        let found: Vec<&Agent> = self.memory.iter().filter(ends_so).collect();
+        match found.as_slice() {
+            [] => Err(unknown),
+            [agent] => Ok(agent.id),
+            many => Err(AddressError::Ambiguous {
+                text: text.to_owned(),
+                candidates: many.iter().map(|agent| agent.path.clone()).collect(),
+            }),
+        }
     }
 
     /// Returns an agent, which must be one that [`Chronicle::resolve`] or the index named.
@@ -280,6 +295,7 @@ impl Chronicle {
 /// Returns how an agent stands, as far as it is written.
 pub fn status(agent: &Agent, served: Served) -> Status {
     match (Status::from(&agent.lifecycle), served) {
+        (Status::PendingInit, _) if agent.is_ready() => Status::Ready,
         (Status::Running, Served::No) => Status::Interrupted {
             why: Interruption::Crash,
         },

@@ -58,7 +58,7 @@ fn branches<'a>(rows: &'a [Row], of: AgentId, indent: &str, lines: &mut Vec<(Str
 fn facts(row: &Row, now_ms: i64, style: Style) -> String {
     let mut parts = vec![format!(
         "{} {:>4}",
-        colour(&row.status, &format!("{:<12}", word(&row.status)), style),
+        colour(&row.status, &format!("{:<12}", standing(row)), style),
         age(now_ms - row.since_ms)
     )];
     if let Some(made) = &row.made {
@@ -104,6 +104,15 @@ fn waiting(row: &Row) -> Option<String> {
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// Returns the one word of how an agent stands. A root that was asked nothing yet, but has
+/// agents, as after a review, is not about to begin.
+pub fn standing(row: &Row) -> String {
+    match (row.agent_id, &row.status) {
+        (AgentId::ROOT, AgentStatus::PendingInit) => "idle".to_owned(),
+        (_, status) => word(status),
+    }
 }
 
 /// Returns the one word of a status.

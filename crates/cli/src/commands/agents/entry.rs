@@ -103,7 +103,8 @@ fn command(item: &CommandExecutionItem, style: Style) -> String {
         (Some(0), _) => style.green("→ 0"),
         (Some(code), _) => style.red(&format!("→ {code}")),
         (None, WorkStatus::Declined) => style.yellow("→ not allowed"),
-        (None, _) => style.dim("→ goes on"),
+        (None, WorkStatus::Failed) => style.yellow("→ did not finish"),
+        (None, WorkStatus::InProgress | WorkStatus::Completed) => style.dim("→ goes on"),
     };
     format!("{} {words} {end}", style.cyan("$"))
 }

@@ -130,7 +130,7 @@ fn standing(row: &Row) -> String {
     let pruned = if row.pruned { ", pruned" } else { "" };
     format!(
         "{} for {since}{}{pruned}",
-        draw::word(&row.status),
+        draw::standing(row),
         detail.unwrap_or_default()
     )
 }

@@ -39,9 +39,11 @@ fn people(answer: &Answer, request: &Request) -> Result<String, Failure> {
             ))),
         },
         Answer::Stopped { touched, skipped } => Ok(stopped(touched, skipped, request)),
-        Answer::Resumed { agents } if agents.is_empty() => {
-            Ok("nobody was cut off; name an agent to bring a closed one back\n".to_owned())
-        }
+        Answer::Resumed { agents } if agents.is_empty() => Ok(
+            "nobody was cut off; `troupe agents tree` shows who was stopped or closed, and \
+                `troupe agents resume NAME` has one of them go on\n"
+                .to_owned(),
+        ),
         Answer::Resumed { agents } => {
             let lines = agents.iter().map(|row| {
                 let status = draw::word(&row.status);

@@ -58,7 +58,8 @@ impl Human {
             EventMsg::ApprovalResolved { call_id, decision } => {
                 let path = self.questions.remove(call_id)?;
                 let word = match decision {
-                    ReviewDecision::Denied | ReviewDecision::Abort => self.style.red("refused"),
+                    ReviewDecision::Denied => self.style.red("refused"),
+                    ReviewDecision::Abort => self.style.yellow("stopped before it was answered"),
                     ReviewDecision::Approved
                     | ReviewDecision::ApprovedForSession
                     | ReviewDecision::ApprovedAlways => self.style.green("approved"),

@@ -5,9 +5,10 @@ use serde_json::json;
 use troupe_agents::Family;
 use troupe_agents::desk::{CallbackChoice, StopRequest};
 use troupe_agents::tree::command::{StopMode, Urgency, Verb};
+use troupe_protocol::input::UserInput;
 use troupe_protocol::item::TurnItem;
 use troupe_protocol::tree::{AgentLine, CallbackMode, Fact, MessageId, MessageMetadata};
-use troupe_protocol::{AgentId, EventMsg};
+use troupe_protocol::{AgentId, EventMsg, Op};
 
 use super::cast::{
     OPENING, called, depths, has_mail, heard, heard_in, is_running, lines, message, open,
@@ -51,6 +52,37 @@ async fn a_callback_says_what_it_is_in_the_item_and_in_the_rollout() {
     assert_eq!(mail.metadata, Some(metadata));
     assert_eq!(logs::callbacks_for(&lines, AgentId::ROOT), [id]);
     assert_eq!(logs::begun_with(&lines, AgentId::ROOT), [id]);
+}
+
+#[tokio::test]
+async fn what_a_callback_begins_is_answered_in_the_shape_that_was_asked_for() {
+    let root = [&*spawn("work", "kid"), "{ say = 'later' }"];
+    let stage = stage("", &root, &[Family::Agents]).await;
+    let mut actor = stage.start().await;
+    let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
+    actor
+        .submit(Op::UserInput {
+            items: vec![UserInput::text(OPENING)],
+            final_output_json_schema: Some(schema.clone()),
+            last_response_id: None,
+        })
+        .await;
+    actor.until_task_ends().await;
+    actor.until_task_ends().await;
+    let requests = requests_of(&stage, actor.session_id());
+    let shapes: Vec<_> = requests
+        .iter()
+        .map(|request| &request["text"]["format"]["schema"])
+        .collect();
+    assert_eq!(shapes, [&schema; 3]);
+    let kid = agent(&actor, "1").await;
+    let kids = requests_of(&stage, kid.session).remove(0);
+    assert_eq!(kids["text"]["format"], json!(null));
+    // The next turn of the client says anew what it wants.
+    actor.turn("and freely").await;
+    let last = requests_of(&stage, actor.session_id()).pop().unwrap();
+    assert_eq!(last["text"]["format"], json!(null));
+    end(actor).await;
 }
 
 fn ends(line: &AgentLine, of: AgentId) -> bool {

@@ -77,6 +77,7 @@ async fn a_dry_run_tells_what_it_would_touch_and_touches_nothing() {
     let actor = open(&stage).await;
     let told = answers(&stage, &actor).await.remove(3);
     let told: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(told["dry_run"], true);
     let touched = told["touched"].as_array().unwrap();
     let touched: Vec<_> = touched
         .iter()

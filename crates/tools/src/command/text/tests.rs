@@ -12,6 +12,7 @@ fn exit(code: i32, denial: Option<&str>) -> Exit {
         signal: None,
         denial: denial.map(|what| Denial {
             what: what.to_owned(),
+            moved_aside: false,
         }),
         left_behind: LeftBehind::Nothing,
         wall: Duration::ZERO,
@@ -78,6 +79,14 @@ fn what_was_stopped_matters_only_to_a_command_that_failed() {
         remarks(&exit, ApprovalPolicy::Never, Watched::FromTheStart).len()
     };
     assert_eq!([0, 1].map(count), [0, 1]);
+}
+
+#[test]
+fn what_was_moved_aside_matters_to_a_command_that_went_well_too() {
+    let mut exit = exit(0, Some("creation of /work/.troupe (moved aside)"));
+    exit.denial.as_mut().unwrap().moved_aside = true;
+    let remarks = remarks(&exit, ApprovalPolicy::Never, Watched::FromTheStart);
+    assert!(remarks[0].starts_with("Sandbox: stopped creation of /work/.troupe (moved aside)"));
 }
 
 #[test]

@@ -1,0 +1,55 @@
+//! Who could go on, and does not because a person stopped it.
+
+use troupe_agents::Agents;
+use troupe_agents::desk::{AgentView, Scope};
+use troupe_agents::tree::Status;
+
+use crate::commands::agents::draw;
+
+/// What is said when nobody goes on by itself.
+pub async fn left_over(agents: Option<Agents>) -> String {
+    let stopped = match agents.filter(Agents::is_planted) {
+        Some(agents) => stopped(&agents).await,
+        None => Vec::new(),
+    };
+    if stopped.is_empty() {
+        return "nobody was interrupted and nothing waits: there is nothing to go on with"
+            .to_owned();
+    }
+    format!(
+        "nobody was cut off. Stopped before: {}. `troupe agents resume NAME` has one of them go on",
+        stopped.join(", ")
+    )
+}
+
+async fn stopped(agents: &Agents) -> Vec<String> {
+    let desk = agents.user();
+    // A tree that has ended by itself has nobody to name.
+    let root = desk.view("root").await.ok();
+    let others = desk.list(Scope::All, false).await.unwrap_or_default();
+    let everybody = root.into_iter().chain(others);
+    everybody
+        .filter(was_stopped)
+        .map(|view| named(&view))
+        .collect()
+}
+
+fn was_stopped(view: &AgentView) -> bool {
+    match view.status {
+        Status::Interrupted { .. } | Status::Cancelled => true,
+        Status::PendingInit
+        | Status::Ready
+        | Status::Queued { .. }
+        | Status::Running
+        | Status::Waiting { .. }
+        | Status::Completed
+        | Status::Errored
+        | Status::BudgetExceeded
+        | Status::Shutdown
+        | Status::NotFound => false,
+    }
+}
+
+fn named(view: &AgentView) -> String {
+    format!("{} ({})", view.path, draw::word(&view.wire_status()))
+}
