@@ -23,7 +23,7 @@ pub mod sessions;
 pub mod skills;
 pub mod undo;
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 use clap::CommandFactory;
 
@@ -31,6 +31,7 @@ use crate::arguments::{Cli, Command, Layers, Overrides};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::home::{Home, here};
 use crate::layers::ConfigSource;
+use crate::terminal;
 
 /// Runs what the command line asks for.
 pub fn run(cli: Cli) -> Outcome {
@@ -118,8 +119,18 @@ fn short_help() -> Outcome {
     Ok(Exit::Success)
 }
 
-/// Writes to standard output. `println!` would panic when the reader goes away.
+/// Writes to standard output: to a file or a program as it is, to a terminal without what would
+/// act on it.
 pub fn print(text: &str) -> io::Result<()> {
+    if io::stdout().is_terminal() {
+        print_raw(&terminal::styled(text))
+    } else {
+        print_raw(text)
+    }
+}
+
+/// Writes to standard output as it is. `println!` would panic when the reader goes away.
+pub fn print_raw(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(text.as_bytes())?;
     stdout.flush()
@@ -128,7 +139,7 @@ pub fn print(text: &str) -> io::Result<()> {
 /// Writes a line to standard error.
 pub fn tell(text: &str) {
     // There is no better place to report that standard error is gone.
-    let _ = writeln!(io::stderr().lock(), "{text}");
+    let _ = writeln!(io::stderr().lock(), "{}", terminal::styled(text));
 }
 
 /// Runs a future on this thread. The engine's work is small beside what the model and the

@@ -21,9 +21,55 @@ pub fn shown(letter: char) -> char {
     }
 }
 
+/// Returns a text as we made it for a terminal, in which nothing acts on it but our own styles,
+/// whatever the parts held that others wrote.
+pub fn styled(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(ESCAPE) {
+        safe.push_str(&harmless(&rest[..at]));
+        rest = &rest[at..];
+        let style = CODES.iter().find(|code| rest.starts_with(**code));
+        let length = style.map_or(ESCAPE.len_utf8(), |code| code.len());
+        match style {
+            Some(code) => safe.push_str(code),
+            None => safe.push(shown(ESCAPE)),
+        }
+        rest = &rest[length..];
+    }
+    safe + &harmless(rest)
+}
+
+const ESCAPE: char = '\u{1b}';
+
+/// What `Style` writes. None of it hides or moves anything.
+const CODES: [&str; 7] = [
+    "\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[36m",
+];
+
 #[cfg(test)]
 mod tests {
-    use super::harmless;
+    use super::{harmless, styled};
+    use crate::style::Style;
+
+    #[test]
+    fn our_styles_stay_and_what_others_wrote_into_them_does_not() {
+        let style = Style::Ansi;
+        for wrap in [
+            Style::bold,
+            Style::dim,
+            Style::red,
+            Style::green,
+            Style::yellow,
+            Style::cyan,
+        ] {
+            let ours = wrap(style, "a\n");
+            assert_eq!(styled(&ours), ours);
+        }
+        let hostile = style.bold("true # \u{1b}[1A\u{1b}[2K$ ls\u{1b}[8m\r");
+        let shown = "\u{1b}[1mtrue # \u{fffd}[1A\u{fffd}[2K$ ls\u{fffd}[8m\u{fffd}\u{1b}[0m";
+        assert_eq!(styled(&hostile), shown);
+    }
 
     #[test]
     fn lines_stay_and_escape_sequences_do_not() {

@@ -256,8 +256,10 @@ pub(crate) fn project_doc(cwd: &Path, instructions: &Instructions) -> ProjectDoc
     let mut doc = ProjectDoc::default();
     let mut text = instructions.user.as_deref().unwrap_or_default().to_owned();
     let mut left = instructions.project.bytes_max;
-    for path in project_files(cwd, &instructions.project) {
-        let (content, bytes) = match read_beginning(&path, left) {
+    let files = ProjectFiles::find(cwd, &instructions.project);
+    for path in &files.paths {
+        let read = files.real(path).and_then(|it| read_beginning(&it, left));
+        let (content, bytes) = match read {
             Ok(read) => read,
             Err(error) => {
                 doc.warnings
@@ -292,25 +294,47 @@ pub(crate) fn project_doc(cwd: &Path, instructions: &Instructions) -> ProjectDoc
     doc
 }
 
-fn project_files(cwd: &Path, settings: &ProjectDocSettings) -> Vec<PathBuf> {
-    let is_root = |dir: &Path| {
-        settings
-            .root_markers
-            .iter()
-            .any(|marker| dir.join(marker).exists())
-    };
-    let depth = cwd.ancestors().position(is_root).unwrap_or(0);
-    let mut dirs: Vec<&Path> = cwd.ancestors().take(depth + 1).collect();
-    dirs.reverse();
-    dirs.into_iter()
-        .filter_map(|dir| {
+/// The instruction files of a project, from its root down.
+struct ProjectFiles<'a> {
+    root: &'a Path,
+    paths: Vec<PathBuf>,
+}
+
+impl<'a> ProjectFiles<'a> {
+    fn find(cwd: &'a Path, settings: &ProjectDocSettings) -> Self {
+        let is_root = |dir: &Path| {
+            settings
+                .root_markers
+                .iter()
+                .any(|marker| dir.join(marker).exists())
+        };
+        let depth = cwd.ancestors().position(is_root).unwrap_or(0);
+        let mut dirs: Vec<&Path> = cwd.ancestors().take(depth + 1).collect();
+        dirs.reverse();
+        let root = dirs.first().copied().unwrap_or(cwd);
+        let paths = dirs.into_iter().filter_map(|dir| {
             PROJECT_DOC_NAMES
                 .into_iter()
                 .chain(settings.fallback_filenames.iter().map(String::as_str))
                 .map(|name| dir.join(name))
                 .find(|path| path.is_file())
-        })
-        .collect()
+        });
+        Self {
+            root,
+            paths: paths.collect(),
+        }
+    }
+
+    /// Returns where a file really lies. Whoever wrote the project could make a link lead to
+    /// the user's keys, or to this process's environment, and have them sent to the model.
+    fn real(&self, path: &Path) -> io::Result<PathBuf> {
+        let real = path.canonicalize()?;
+        if real.starts_with(self.root.canonicalize()?) {
+            return Ok(real);
+        }
+        let message = format!("it is a link out of the project, to {}", real.display());
+        Err(io::Error::new(io::ErrorKind::PermissionDenied, message))
+    }
 }
 
 /// Reads what may be used of a file, and how long the whole is. The file is somebody else's:

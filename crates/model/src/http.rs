@@ -12,8 +12,9 @@
 
 use std::error::Error as _;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, stream};
@@ -26,8 +27,8 @@ use crate::answer::Answer;
 use crate::error::{ModelError, ModelErrorKind};
 use crate::event::ModelEvent;
 use crate::limits::{
-    CONNECT_TIMEOUT_MS, DRAIN_TIMEOUT_MS, ERROR_BODY_BYTES_MAX, RESPONSE_BYTES_MAX,
-    SECRET_BYTES_MIN,
+    CONNECT_TIMEOUT_MS, DRAIN_TIMEOUT_MS, ERROR_BODY_BYTES_MAX, KEEP_ALIVE_PATIENCE,
+    RESPONSE_BYTES_MAX, SECRET_BYTES_MIN,
 };
 use crate::model::{Model, ModelStream};
 use crate::rate_limits;
@@ -61,6 +62,8 @@ pub(crate) struct Endpoint {
     pub key_hint: String,
     /// Made with the first request: TLS roots are not read by runs that ask nothing.
     pub client: OnceLock<reqwest::Client>,
+    /// A request was answered since the last connection broke, so there may be a kept one.
+    pub has_kept: AtomicBool,
 }
 
 impl HttpModel {
@@ -128,6 +131,11 @@ impl Endpoint {
             )
         })?;
         Ok(self.client.get_or_init(|| client))
+    }
+
+    /// Tells once whether a connection may have been kept that is now known to be gone.
+    fn take_kept(&self) -> bool {
+        self.has_kept.swap(false, Ordering::Relaxed)
     }
 }
 
@@ -251,8 +259,9 @@ impl Exchange {
         let sending = async {
             match post().await {
                 // The server closed a kept connection at the moment it was used again. That is
-                // no failure of the server's, so it is neither told nor counted.
-                Err(error) if was_closed_unused(&error) => post().await,
+                // no failure of the server's, so it is neither told nor counted. On a fresh
+                // connection it is one: the request may have been taken.
+                Err(error) if was_closed_unused(&error) && endpoint.take_kept() => post().await,
                 answer => answer,
             }
         };
@@ -264,6 +273,7 @@ impl Exchange {
                 return Err(self.unreachable(format!("no answer within {waited} ms")));
             }
         };
+        endpoint.has_kept.store(true, Ordering::Relaxed);
         if !response.status().is_success() {
             return Err(self.refused(response).await);
         }
@@ -275,6 +285,7 @@ impl Exchange {
         let reading = Reading {
             response,
             idle_timeout: endpoint.idle_timeout,
+            progress: Instant::now(),
             received: 0,
             answer: Answer::new(endpoint.wire.decoder(&self.request)),
         };
@@ -382,6 +393,8 @@ impl Exchange {
 struct Reading {
     response: reqwest::Response,
     idle_timeout: Duration,
+    /// When something came that is part of the answer.
+    progress: Instant,
     /// Bytes so far.
     received: u64,
     answer: Answer,
@@ -408,10 +421,26 @@ impl Reading {
                 format!("the response is larger than {RESPONSE_BYTES_MAX} bytes"),
             ));
         }
+        let decoded = out.len();
         match chunk {
-            Some(chunk) => self.answer.feed(&chunk, out),
-            None => self.answer.finish(out),
+            Some(chunk) => self.answer.feed(&chunk, out)?,
+            None => return self.answer.finish(out),
         }
+        self.expect_progress(out.len() > decoded)
+    }
+
+    /// Signs of life keep a stream open while the model thinks, but not for ever.
+    fn expect_progress(&mut self, has_come: bool) -> Result<(), ModelError> {
+        let patience = self.idle_timeout * KEEP_ALIVE_PATIENCE;
+        if has_come {
+            self.progress = Instant::now();
+        } else if self.progress.elapsed() > patience {
+            let waited = patience.as_millis();
+            return Err(broken(format!(
+                "the stream brought nothing but signs of life for {waited} ms"
+            )));
+        }
+        Ok(())
     }
 }
 

@@ -50,6 +50,8 @@ pub const MODELS_LISTED_MAX: usize = 1_000;
 
 pub const CONNECT_TIMEOUT_MS: u64 = 15_000;
 pub const STREAM_IDLE_TIMEOUT_MS_DEFAULT: u64 = 300_000;
+/// How many idle time-outs long a stream may bring nothing but signs of life.
+pub const KEEP_ALIVE_PATIENCE: u32 = 4;
 
 /// Tool calls in one response of the chat wire, whose indexes are the server's to choose.
 pub const CALLS_PER_RESPONSE_MAX: usize = 256;

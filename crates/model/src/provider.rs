@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::num::NonZeroU64;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::Duration;
 
@@ -185,6 +186,7 @@ impl ProviderConfig {
                 None => "; the provider has no env_key configured".to_owned(),
             },
             client: OnceLock::new(),
+            has_kept: AtomicBool::new(false),
         })))
     }
 

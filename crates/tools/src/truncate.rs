@@ -12,13 +12,19 @@ pub(crate) fn tokens(bytes: u64) -> u64 {
 
 /// Keeps the head and the tail of a text that is longer than `tokens_max`.
 pub fn middle(text: &str, tokens_max: usize) -> Cow<'_, str> {
+    middle_of(text, text.len() as u64, tokens_max)
+}
+
+/// As [`middle`], of a text that was `bytes_total` long before some of its middle went.
+pub(crate) fn middle_of(text: &str, bytes_total: u64, tokens_max: usize) -> Cow<'_, str> {
     let bytes_max = tokens_max.saturating_mul(BYTES_PER_TOKEN);
     if text.len() <= bytes_max {
         return Cow::Borrowed(text);
     }
     let head_end = text.floor_char_boundary(bytes_max / 2);
     let tail_start = text.ceil_char_boundary(text.len() - (bytes_max - bytes_max / 2));
-    let omitted = tokens((tail_start - head_end) as u64);
+    let kept = (head_end + text.len() - tail_start) as u64;
+    let omitted = tokens(bytes_total.saturating_sub(kept));
     Cow::Owned(format!(
         "{}…{omitted} tokens truncated…{}",
         &text[..head_end],
@@ -48,6 +54,12 @@ mod tests {
             expect!["head…2 tokens truncated…tail"],
         );
         check("head", 0, expect!["…1 tokens truncated…"]);
+    }
+
+    #[test]
+    fn what_went_before_is_counted_too() {
+        let cut = super::middle_of("head…tail", 4_000, 2);
+        expect!["head…998 tokens truncated…tail"].assert_eq(&cut);
     }
 
     #[test]

@@ -97,6 +97,7 @@ impl Printer {
 
     async fn write_progress(&mut self, text: &str) {
         if !self.is_unwatched {
+            let text = terminal::styled(text);
             self.is_unwatched = write(&mut self.stderr, text.as_bytes()).await.is_err();
         }
     }

@@ -78,6 +78,32 @@ fn a_file_that_is_not_text_is_told_and_skipped() {
 }
 
 #[test]
+fn a_link_out_of_the_project_is_told_and_not_followed() {
+    let dir = tempfile::tempdir().unwrap();
+    let project = dir.path().join("project");
+    fs::create_dir_all(project.join(".git")).unwrap();
+    fs::write(dir.path().join("id_rsa"), "precious").unwrap();
+    for outside in ["../id_rsa", "/proc/self/environ"] {
+        std::os::unix::fs::symlink(outside, project.join("AGENTS.md")).unwrap();
+        let (text, warnings) = doc_text(&project, &Instructions::default());
+        assert_eq!(text, "", "{outside}");
+        assert!(
+            warnings[0].contains("a link out of the project"),
+            "{warnings:?}"
+        );
+        fs::remove_file(project.join("AGENTS.md")).unwrap();
+    }
+    // One file under two names is an honest wish.
+    fs::write(project.join("CLAUDE.md"), "rule of both").unwrap();
+    std::os::unix::fs::symlink("CLAUDE.md", project.join("AGENTS.md")).unwrap();
+    let (text, warnings) = doc_text(&project, &Instructions::default());
+    assert!(
+        text.contains("rule of both") && warnings.is_empty(),
+        "{text}"
+    );
+}
+
+#[test]
 fn personality_fills_its_placeholder_or_leaves_nothing() {
     let base = Some("before {{personality}} after");
     assert_eq!(instructions(base, Personality::None, None), "before  after");

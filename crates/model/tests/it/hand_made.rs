@@ -1,5 +1,10 @@
 //! Answers that no screenplay gives, written to the socket byte by byte.
 
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
 use expect_test::{Expect, expect};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -87,6 +92,59 @@ async fn a_kept_connection_that_the_server_closed_is_not_a_failure() {
         "#]]
         .assert_eq(&show(&ask(&*model, "go").await));
     }
+}
+
+#[tokio::test]
+async fn a_request_that_a_fresh_connection_took_is_not_repeated_unseen() {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let addr = listener.local_addr().unwrap();
+    let taken = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&taken);
+    let server = tokio::spawn(async move {
+        while let Ok((mut socket, _)) = listener.accept().await {
+            assert!(read_request(&mut socket).await);
+            count.fetch_add(1, Ordering::SeqCst);
+        }
+    });
+    let model = connect_to(ProviderConfig {
+        base_url: format!("http://{addr}/v1/"),
+        request_max_retries: Some(0),
+        stream_max_retries: Some(0),
+        ..ProviderConfig::default()
+    });
+    let told = show(&ask(&*model, "go").await);
+    assert!(told.contains("ConnectionFailed"), "{told}");
+    assert_eq!(taken.load(Ordering::SeqCst), 1);
+    server.abort();
+}
+
+#[tokio::test]
+async fn signs_of_life_do_not_keep_a_stream_open_for_ever() {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let addr = listener.local_addr().unwrap();
+    let server = tokio::spawn(async move {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        assert!(read_request(&mut socket).await);
+        let head = format!("HTTP/1.1 {STREAM}\r\nconnection: close\r\n\r\n");
+        socket.write_all(head.as_bytes()).await.unwrap();
+        // Until the reader has had enough.
+        while socket.write_all(b": still here\n\n").await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    });
+    let model = connect_to(ProviderConfig {
+        base_url: format!("http://{addr}/v1/"),
+        request_max_retries: Some(0),
+        stream_max_retries: Some(0),
+        stream_idle_timeout_ms: NonZeroU64::new(100),
+        ..ProviderConfig::default()
+    });
+    let told = show(&ask(&*model, "go").await);
+    assert!(
+        told.contains("nothing but signs of life for 400 ms"),
+        "{told}"
+    );
+    server.await.unwrap();
 }
 
 const STREAM: &str = "200 OK\r\ncontent-type: text/event-stream";

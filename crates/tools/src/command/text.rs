@@ -62,7 +62,7 @@ pub(crate) struct OneShot<'a> {
 impl OneShot<'_> {
     pub(crate) fn render(&self) -> String {
         let output = self.output.render();
-        let shown = truncate::middle(&output, self.tokens_max);
+        let shown = truncate::middle_of(&output, self.output.total_bytes(), self.tokens_max);
         let mut text = format!(
             "Exit code: {}\nWall time: {:.1} seconds\n",
             self.exit_code,
@@ -135,7 +135,11 @@ impl<'a> Look<'a> {
         let tokens = truncate::tokens(output.total_bytes());
         lines::push(&mut text, format_args!("Original token count: {tokens}"));
         text.push_str("Output:\n");
-        text.push_str(&truncate::middle(&output.render(), self.tokens_max));
+        text.push_str(&truncate::middle_of(
+            &output.render(),
+            output.total_bytes(),
+            self.tokens_max,
+        ));
         text
     }
 

@@ -3,7 +3,8 @@
 
 use std::io::{self, IsTerminal};
 
-use crate::commands::print;
+use crate::commands::{print, print_raw};
+use crate::terminal::styled;
 
 #[derive(Debug)]
 pub enum Screen {
@@ -43,7 +44,8 @@ impl Screen {
                 *lines = text.lines().count();
                 // A long line of the drawing is cut by the terminal: wrapped, it would count
                 // as two.
-                print(&format!("{back}\x1b[J{line}\x1b[?7l{text}\x1b[?7h"))
+                let (line, text) = (styled(line), styled(text));
+                print_raw(&format!("{back}\x1b[J{line}\x1b[?7l{text}\x1b[?7h"))
             }
         }
     }
