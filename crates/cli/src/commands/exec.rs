@@ -46,7 +46,7 @@ With --json, each line is an object with a type: thread.started, turn.started, i
 item.updated, item.completed, error, and at the end of each turn turn.completed or turn.failed
 (also after Ctrl-C; after SIGTERM nothing more is printed). usage counts the tokens of the whole
 thread, turn_usage those of this turn. A proposed plan is an item plan; work with other agents
-is an item collab_tool_call. The lives of all agents of the tree are lines agent.created
+is an item collab_tool_call, a call of any other tool of ours an item tool_call. The lives of all agents of the tree are lines agent.created
 (agent_id, thread_id, parent_thread_id, path, summary, status), agent.status (agent_id,
 thread_id, status, message) and agent.deleted, also after the last turn. Warnings and errors that
 belong to no turn are items error between turns. A run that had agents ends with agents.finished
@@ -94,7 +94,7 @@ pub enum ExecAction {
 
 #[derive(Debug, Args)]
 pub struct ResumeArguments {
-    /// The session: id, its first characters, or name. With --last, the prompt.
+    /// The session: id, its first 4 or more characters, or name. With --last, the prompt.
     pub session: Option<String>,
     /// What to do next; `-` or nothing reads it from stdin.
     pub prompt: Option<String>,
@@ -114,7 +114,7 @@ pub struct ResumeArguments {
 
 #[derive(Debug, Args)]
 pub struct ForkArguments {
-    /// The session: id, its first characters, or name.
+    /// The session: id, its first 4 or more characters, or name.
     pub session: String,
     /// What to do; `-` or nothing reads it from stdin.
     pub prompt: Option<String>,

@@ -45,7 +45,7 @@ enum Action {
     Search(search::SearchArguments),
     /// Give a session a name by which it can be called; none takes it away.
     Name {
-        /// The session: id, its first characters, or name.
+        /// The session: id, its first 4 or more characters, or name.
         session: String,
         /// Its new name.
         #[arg(default_value = "")]
@@ -53,7 +53,7 @@ enum Action {
     },
     /// Put a note on a session; none takes it away.
     Note {
-        /// The session: id, its first characters, or name.
+        /// The session: id, its first 4 or more characters, or name.
         session: String,
         /// What to remember of it.
         #[arg(default_value = "")]
@@ -61,24 +61,24 @@ enum Action {
     },
     /// Print a session's conversation.
     Show {
-        /// The session: id, its first characters, or name.
+        /// The session: id, its first 4 or more characters, or name.
         session: String,
     },
     /// Move a session out of the lists.
     Archive {
-        /// The session: id, its first characters, or name.
+        /// The session: id, its first 4 or more characters, or name.
         session: String,
     },
     /// Bring an archived session back.
     Unarchive {
-        /// The session: id, its first characters, or name.
+        /// The session: id, its first 4 or more characters, or name.
         session: String,
     },
     /// Delete a session for good, with the agents below it.
     Delete(delete::DeleteArguments),
     /// Write a session's log, one JSON object per line.
     Export {
-        /// The session: id, its first characters, or name.
+        /// The session: id, its first 4 or more characters, or name.
         session: String,
         /// The file to write; standard output if absent.
         #[arg(short, long, value_name = "FILE")]
@@ -137,6 +137,9 @@ pub fn run(arguments: SessionsArguments, overrides: Overrides, layers: Layers) -
                 let id = resolve(&store, &session).await?;
                 let live = store.read_live(id).await.map_err(Failure::failed)?;
                 print(&show::transcript(&live))?;
+                for warning in &live.warnings {
+                    tell(&format!("warning: {warning}"));
+                }
                 Ok(Exit::Success)
             }
             Action::Archive { session } => {

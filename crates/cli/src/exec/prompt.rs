@@ -2,6 +2,8 @@
 
 use std::io::{self, Read};
 
+use troupe_engine::limits::INPUT_CHARS_MAX;
+
 use crate::limits::PROMPT_BYTES_MAX;
 
 /// Why there is no usable prompt.
@@ -21,7 +23,11 @@ impl std::fmt::Display for PromptError {
         match self {
             Self::Missing => f.write_str("no prompt: give it as an argument or on standard input"),
             Self::Empty => f.write_str("the prompt is empty"),
-            Self::TooLong => write!(f, "the prompt is longer than {PROMPT_BYTES_MAX} bytes"),
+            Self::TooLong => write!(
+                f,
+                "the prompt is longer than {INPUT_CHARS_MAX} characters; put what is long into a \
+                 file and name it in the prompt"
+            ),
             Self::Encoding => f.write_str(
                 "standard input is neither UTF-8 nor UTF-16 with a byte order mark; convert it",
             ),
@@ -47,24 +53,28 @@ pub fn assemble(
     stdin: Stdin,
     source: impl Read,
 ) -> Result<String, PromptError> {
-    let argument = argument.filter(|text| *text != "-");
     match (argument, stdin) {
-        (Some(text), Stdin::Terminal) => not_empty(text.to_owned()),
+        // Who asks for it types it, and ends it with Ctrl-D.
+        (Some("-"), Stdin::Terminal | Stdin::Piped) => usable(read(source)?),
+        (Some(text), Stdin::Terminal) => usable(text.to_owned()),
         (None, Stdin::Terminal) => Err(PromptError::Missing),
-        (None, Stdin::Piped) => not_empty(read(source)?),
+        (None, Stdin::Piped) => usable(read(source)?),
         (Some(text), Stdin::Piped) => {
             let piped = read(source)?;
             if piped.trim().is_empty() {
-                return not_empty(text.to_owned());
+                return usable(text.to_owned());
             }
-            Ok(format!("{text}\n\n<stdin>\n{}\n</stdin>", piped.trim_end()))
+            usable(format!("{text}\n\n<stdin>\n{}\n</stdin>", piped.trim_end()))
         }
     }
 }
 
-fn not_empty(text: String) -> Result<String, PromptError> {
+fn usable(text: String) -> Result<String, PromptError> {
     if text.trim().is_empty() {
         return Err(PromptError::Empty);
+    }
+    if text.len() > INPUT_CHARS_MAX && text.chars().count() > INPUT_CHARS_MAX {
+        return Err(PromptError::TooLong);
     }
     Ok(text)
 }
@@ -106,7 +116,7 @@ mod tests {
     use super::PromptError::{Empty, Encoding, Missing, TooLong};
     use super::Stdin::{Piped, Terminal};
     use super::{PromptError, Stdin, assemble};
-    use crate::limits::PROMPT_BYTES_MAX;
+    use troupe_engine::limits::INPUT_CHARS_MAX;
 
     fn check(
         argument: Option<&str>,
@@ -135,7 +145,7 @@ mod tests {
             Ok("explain\n\n<stdin>\nerror: x\n</stdin>"),
         );
         check(None, Terminal, b"", Err(Missing));
-        check(Some("-"), Terminal, b"", Err(Missing));
+        check(Some("-"), Terminal, b"typed\n", Ok("typed\n"));
         check(None, Piped, b" \n", Err(Empty));
         check(Some(" "), Terminal, b"", Err(Empty));
     }
@@ -155,7 +165,7 @@ mod tests {
     fn an_endless_pipe_is_refused() {
         let endless = std::io::repeat(b'a');
         assert_eq!(assemble(None, Piped, endless), Err(TooLong));
-        let most = vec![b'a'; usize::try_from(PROMPT_BYTES_MAX).unwrap()];
+        let most = vec![b'a'; INPUT_CHARS_MAX];
         assert!(assemble(None, Piped, most.as_slice()).is_ok());
     }
 }

@@ -14,6 +14,7 @@ use serde_json::Value;
 use troupe_agents::{Agents, AgentsConfigurator};
 use troupe_engine::{Clock, EventStream, Later, SessionHandle, spawn};
 use troupe_model::ConnectError;
+use troupe_protocol::approval::ReviewDecision;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::AbortReason;
 use troupe_protocol::input::UserInput;
@@ -43,6 +44,9 @@ use crate::exec::target::configure_session;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::provider::ModelTrouble;
 use crate::wiring::{Grove, Wiring};
+
+const NOBODY_TO_ASK: &str = "refused: nobody can be asked here; `headless_approvals` says what is \
+    answered instead (`troupe exec --help`)";
 
 /// Runs a request to its end.
 pub async fn run(request: Request) -> Outcome {
@@ -111,6 +115,7 @@ pub async fn run(request: Request) -> Outcome {
         was_cut_off: false,
         has_worked: false,
         stopping: Stopping::No,
+        has_told_refusal: false,
         submissions: 0,
     };
     run.open(configure, &mut stop).await?;
@@ -164,6 +169,8 @@ struct Run {
     /// Whether anybody in the tree did something.
     has_worked: bool,
     stopping: Stopping,
+    /// Whether it was said why what is asked is refused.
+    has_told_refusal: bool,
     submissions: u64,
 }
 
@@ -465,7 +472,12 @@ impl Run {
     async fn answer(&mut self, event: &Event) -> Result<(), Failure> {
         match self.standin.hear(&event.msg) {
             Heard::Nothing => Ok(()),
-            Heard::Answer(op) => self.submit(*op).await,
+            Heard::Answer(op) => {
+                if is_refusal(&op) && !std::mem::replace(&mut self.has_told_refusal, true) {
+                    self.printer.tell_people(NOBODY_TO_ASK).await;
+                }
+                self.submit(*op).await
+            }
             Heard::Open { call_id, time } => {
                 let invitation = invite(&self.configurator, &call_id, time).await;
                 self.warn(event, invitation).await;
@@ -533,6 +545,19 @@ fn user_turn(items: impl IntoIterator<Item = UserInput>, output_schema: Option<V
         final_output_json_schema: output_schema,
         last_response_id: None,
     }
+}
+
+fn is_refusal(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::ExecApproval {
+            decision: ReviewDecision::Denied,
+            ..
+        } | Op::PatchApproval {
+            decision: ReviewDecision::Denied,
+            ..
+        }
+    )
 }
 
 fn is_end_of_turn(msg: &EventMsg) -> bool {

@@ -299,12 +299,23 @@ fn a_failing_model_is_told_and_exits_with_1() {
 fn a_prompt_that_is_refused_ends_the_run() {
     let machine = Machine::playing(GREETING);
     let too_long = vec![b'a'; 1_048_577];
-    let run = machine.run_with_stdin(&["exec", "--json"], &too_long);
-    assert_eq!(run.code, Some(1), "{run:?}");
+    let run = machine
+        .run_with_stdin(&["exec", "--json"], &too_long)
+        .failed_with(2);
+    assert!(run.stderr.contains("1048576 characters"), "{run:?}");
+
+    // What only the session can tell is refused by it.
+    let skills: Vec<String> = (0..=20).map(|number| format!("skill-{number}")).collect();
+    for name in &skills {
+        let text = format!("---\nname: {name}\ndescription: d\n---\ndo\n");
+        machine.write(&format!("project/.agents/skills/{name}/SKILL.md"), &text);
+    }
+    let all = format!("${}", skills.join(" $"));
+    let run = machine.run(&["exec", "--json", &all]).failed_with(1);
     let last = run.lines().pop().unwrap();
     assert_eq!(last["type"], "error", "{last}");
     assert!(
-        last["message"].as_str().unwrap().contains("1048577"),
+        last["message"].as_str().unwrap().contains("skills"),
         "{last}"
     );
 }

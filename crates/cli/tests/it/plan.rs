@@ -87,5 +87,5 @@ steps = [{ say = "looked" }]
     let machine = Machine::playing(play);
     let run = machine.run(&["exec", "--plan", "think"]).succeeded();
     assert!(run.stdout.contains("looked"), "{run:#?}");
-    assert!(!machine.path("work/mine").exists());
+    assert!(!machine.path("project/mine").exists());
 }

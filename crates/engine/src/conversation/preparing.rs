@@ -98,6 +98,12 @@ impl Conversation {
     fn output(&self, task: &NewTask) -> Result<Output, ErrorEvent> {
         let schema = task.output_schema.clone();
         match &task.asker {
+            Asker::Client if schema.as_ref().is_some_and(|it| !it.is_object()) => Err(ErrorEvent {
+                message: "final_output_json_schema is no JSON Schema: expected an object"
+                    .to_owned(),
+                fatal: false,
+                error_info: Some(ErrorInfo::InvalidSubmission),
+            }),
             Asker::Client => Ok(Output::shaped(schema)),
             Asker::Inbox(_) if schema.is_none() => Ok(Output::shaped(self.asked_shape.clone())),
             Asker::Inbox(_) => Output::checked(schema).map_err(|error| ErrorEvent {
