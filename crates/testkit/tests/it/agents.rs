@@ -12,6 +12,7 @@ mod crash;
 mod cut_off;
 mod evidence;
 mod fork;
+mod hands;
 mod inbox;
 mod lists;
 mod lives;

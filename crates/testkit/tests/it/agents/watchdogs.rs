@@ -1,39 +1,15 @@
 //! Watchdogs: messages that come by themselves, by a clock that the scenario turns.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
-
 use expect_test::expect;
-use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use troupe_agents::Family;
-use troupe_engine::Clock;
 use troupe_protocol::AgentId;
 use troupe_protocol::tree::{Fact, MailKind, Sender};
-use troupe_testkit::{Actor, Stage};
+use troupe_testkit::Stage;
 
 use super::cast::{self, depths, has_mail, heard, is_completed, lines, open, plot, subagents};
+use super::hands::Hands;
 use super::play::{Cue, agent, answer, answers, call, end, play, scene, until_there};
-
-/// How far a scenario's clock is ahead of the machine's.
-#[derive(Debug, Clone, Default)]
-struct Hands(Arc<AtomicI64>);
-
-impl Hands {
-    fn clock(&self) -> Clock {
-        let ahead = Arc::clone(&self.0);
-        Clock::new(move || {
-            let ahead_s = ahead.load(Ordering::Relaxed);
-            Timestamp::now() + SignedDuration::from_secs(ahead_s)
-        })
-    }
-
-    /// Turns the clock on, and has the tree look at it.
-    async fn turn(&self, actor: &Actor, seconds: i64) {
-        self.0.fetch_add(seconds, Ordering::Relaxed);
-        agent(actor, "root").await;
-    }
-}
 
 async fn stage_with(hands: &Hands, children: &str, root: &[&str]) -> Stage {
     let stage = Stage::new(&plot(children, root)).await;
