@@ -22,6 +22,7 @@ mod notes;
 pub(super) mod play;
 mod residents;
 mod resume;
+mod returns;
 mod reviews;
 mod rights;
 mod roles;
