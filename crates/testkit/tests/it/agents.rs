@@ -2,6 +2,7 @@
 
 mod approvals;
 mod awaits;
+mod births;
 mod busy;
 mod callback_texts;
 mod callbacks;
@@ -9,6 +10,7 @@ pub(super) mod cast;
 mod close;
 mod compaction;
 mod crash;
+mod crash_waits;
 mod cut_off;
 mod evidence;
 mod fork;
@@ -28,6 +30,7 @@ mod rights;
 mod roles;
 mod script;
 mod send;
+mod session_types;
 mod sessions;
 mod spawn;
 mod stops;

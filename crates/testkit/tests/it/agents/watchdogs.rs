@@ -226,3 +226,38 @@ async fn nobody_watches_an_agent_that_takes_no_input() {
     expect!["agent 1 was pruned; only its result is left"].assert_eq(&told);
     end(actor).await;
 }
+
+#[tokio::test]
+async fn a_tree_has_sixteen_watchdogs_and_their_messages_are_short() {
+    const WATCHDOGS_MAX: u32 = 16;
+    const MESSAGE_CHARS_MAX: usize = 2_000;
+    let watch = |agent: u32, message: &str| {
+        (
+            "subagent_watchdog",
+            json!({"agent_id": agent, "message": message}),
+        )
+    };
+    let too_many = WATCHDOGS_MAX + 1;
+    let mut cues: Vec<Cue> = Vec::new();
+    for _ in 1..=too_many {
+        cues.push(("subagent_spawn", json!({"prompt": "work"})));
+    }
+    for agent in 1..=too_many {
+        cues.push(watch(agent, "well?"));
+    }
+    // One that is there already can be replaced.
+    cues.push(watch(1, &"x".repeat(MESSAGE_CHARS_MAX)));
+    cues.push(watch(1, &"x".repeat(MESSAGE_CHARS_MAX + 1)));
+    let stage = subagents("", &cues).await;
+    let actor = play(&stage).await;
+    let told = answers(&stage, &actor).await;
+    let (started, rest) = told[too_many as usize..].split_at(WATCHDOGS_MAX as usize);
+    for text in started {
+        assert!(text.contains(r#""action":"started""#), "{text}");
+    }
+    assert!(rest[1].contains(r#""action":"replaced""#), "{}", rest[1]);
+    expect![[r#"
+        the tree has 16 watchdogs already; cancel one with cancel: true, or wait for the agent instead
+        the message has 2001 characters; a watchdog's has at most 2000"#]].assert_eq(&[&*rest[0], &rest[2]].join("\n"));
+    end(actor).await;
+}
