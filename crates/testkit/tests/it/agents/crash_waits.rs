@@ -146,3 +146,18 @@ async fn subagent_await_tells_that_the_child_was_cut_off() {
     )
     .await;
 }
+
+/// Whom a crash cut off has no outcome that anybody waits for; the next task is told of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_an_id_there_is_nothing_to_wait_for() {
+    check(
+        Family::Subagents,
+        (
+            "subagent_spawn",
+            json!({"prompt": "errand", "label": "kid"}),
+        ),
+        |_| ("subagent_await", json!({})),
+        expect!["nothing to wait for: no child is active and every result was delivered; your children are 1 (canceled); give agent_id to hear the last outcome of one again"],
+    )
+    .await;
+}

@@ -105,15 +105,18 @@ async fn an_interrupt_goes_first_then_messages_then_callbacks() {
 }
 
 #[tokio::test]
-async fn a_message_to_an_idle_agent_starts_it() {
+async fn a_message_to_an_idle_agent_starts_it_however_urgent() {
     let wait = call(&("subagent_await", json!({})));
     let root = [&*spawn("work"), &wait, "{ say = 'done' }"];
     let stage = stage("", &root, &[Family::Subagents]).await;
     let actor = open(&stage).await;
-    assert_eq!(
-        sent(&actor, "1", "more", Urgency::Regular).await,
-        Receipt::Delivered
-    );
+    for (text, urgency) in [("more", Urgency::Regular), ("at once", Urgency::Interrupt)] {
+        let receipt = sent(&actor, "1", text, urgency).await;
+        assert_eq!(receipt, Receipt::Delivered, "{text}");
+        actor.agents().quiet().await;
+    }
+    let session = agent(&actor, "1").await.session;
+    assert_eq!(heard(&stage, session), ["work", "more", "at once"]);
     end(actor).await;
 }
 

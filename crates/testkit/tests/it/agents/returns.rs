@@ -1,13 +1,14 @@
 //! Agents that come back: by `resume_agent`, and with their tree after a restart.
 
 use expect_test::{Expect, expect};
-use serde_json::json;
+use serde_json::{Value, json};
 use troupe_agents::desk::Scope;
 use troupe_agents::{Family, Options};
 use troupe_protocol::agent::{AgentOrigin, AgentStatus};
 use troupe_testkit::{Actor, Stage};
 
 use super::cast::{self, lives};
+use super::hands::Hands;
 use super::logs;
 use super::play::{agent, agents, answers, call, end, recorded, scene, until_there};
 
@@ -154,4 +155,42 @@ async fn forks_cancelled_and_pruned_agents_are_what_they_were_after_a_restart() 
         /root/cancelled Spawn Cancelled, listed: true
         /root/pruned Spawn Completed(Some("ok")), listed: false"#]]
     .assert_eq(&before.join("\n"));
+}
+
+/// What the root's list says of how long its child has been what it is.
+async fn stands_since(stage: &Stage, actor: &Actor) -> i64 {
+    let listed = answers(stage, actor).await.pop().unwrap();
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    let since = &listed["agents"][0]["status_duration_sec"];
+    since.as_i64().expect("it is a number")
+}
+
+#[tokio::test]
+async fn how_long_an_agent_has_stood_is_counted_from_its_last_change_over_a_restart_too() {
+    let hands = Hands::default();
+    let list = call(&("list_active_agents", json!({})));
+    let root = [
+        &*spawn("work", "kid"),
+        &wait("kid"),
+        "{ say = 'waited' }",
+        &list,
+        "{ say = 'listed' }",
+        &list,
+        "{ say = 'listed again' }",
+    ];
+    let stage = cast::stage_with("", &root, |_| ()).await;
+    let stage = stage.clock(hands.clock());
+    let mut actor = cast::open(&stage).await;
+    hands.turn(&actor, 100).await;
+    actor.turn("how long?").await;
+    let before = stands_since(&stage, &actor).await;
+    assert!((100..200).contains(&before), "{before}");
+    let root = actor.session_id();
+    end(actor).await;
+    let mut actor = stage.resume(root).await;
+    hands.turn(&actor, 1_000).await;
+    actor.turn("and now?").await;
+    let after = stands_since(&stage, &actor).await;
+    assert!((1_100..1_200).contains(&after), "{after}");
+    end(actor).await;
 }
