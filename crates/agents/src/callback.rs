@@ -28,6 +28,7 @@ use thiserror::Error;
 use troupe_protocol::spawn::CallbackConfig;
 
 pub(crate) use context::Context;
+pub(crate) use limits::PROMPT_CHARS_MAX;
 use limits::{OPENERS_MAX, RENDERED_BYTES_MAX, TEMPLATE_BYTES_MAX};
 pub(crate) use session::of_session;
 

@@ -197,8 +197,16 @@ impl Desk {
         .await
     }
 
-    /// Brings a closed agent back.
+    /// Brings a closed agent back, if there is still a log to bring it back from.
     pub async fn resume(&self, target: &str) -> Result<AgentView, Trouble> {
+        let before = self.view(target).await?;
+        if before.pruned || before.status.row().is_closed() {
+            let log = self.agents.store()?.read_live(before.session).await;
+            log.map_err(|error| Trouble::NoWayBack {
+                agent: before.agent,
+                why: error.to_string(),
+            })?;
+        }
         let target = target.to_owned();
         self.ask(|caller, reply| Request::Resume {
             caller,

@@ -22,11 +22,9 @@ use troupe_protocol::spawn::{
 };
 use troupe_protocol::tree::CallbackMode;
 
+use crate::callback::PROMPT_CHARS_MAX;
 use crate::desk::{Catalogue, SpawnRequest, Trouble};
 use crate::roles::{Approvals, Pattern, Persona, Role, ToolPolicy};
-
-/// The beginning of a prompt that stands for all of it.
-const SUMMARY_CHARS_MAX: usize = 80;
 
 /// What the one who asks can hand down.
 #[derive(Debug, Clone)]
@@ -217,7 +215,7 @@ fn summary(items: &[UserInput]) -> String {
         UserInput::Text { text, .. } => Some(text.as_str()),
         _ => None,
     });
-    one_line(&texts.collect::<Vec<_>>().join(" "), SUMMARY_CHARS_MAX)
+    one_line(&texts.collect::<Vec<_>>().join(" "), PROMPT_CHARS_MAX)
 }
 
 /// Returns the beginning of a text in one line, with `…` if there is more.

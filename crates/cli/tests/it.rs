@@ -67,3 +67,5 @@ mod start;
 mod tree_runs;
 #[path = "it/undo.rs"]
 mod undo;
+#[path = "it/watched.rs"]
+mod watched;

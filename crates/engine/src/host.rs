@@ -74,6 +74,9 @@ pub trait Host: Send + Sync + fmt::Debug {
     /// The model's reasoning has a new headline.
     fn reasoning(&self, header: &str);
 
+    /// The session was told by its tree to be called or annotated so, and could not record it.
+    fn unrecorded(&self, _what: &'static str, _why: String) {}
+
     /// Where the session shows what it is doing.
     fn vitals(&self) -> &Vitals;
 

@@ -1088,7 +1088,8 @@ agent_type: string,
  */
 agent_name?: string | null, label?: string | null,
 /**
- * The beginning of the prompt, in one line; empty if there was none.
+ * The beginning of the prompt, in one line, as callbacks repeat it; empty if there was
+ * none.
  */
 summary: string, instructions: ChildInstructions, cwd: string, model: string, model_provider?: string | null, reasoning_effort?: ReasoningEffort | null, approval_policy: ApprovalPolicy, approvals: ApprovalRoute, sandbox_policy: SandboxPolicy,
 /**

@@ -10,6 +10,9 @@ use serde_json::Value;
 use crate::id::CallId;
 use crate::policy::{ApprovalPolicy, ReasoningEffort, SandboxPolicy};
 
+/// How much of its prompt a list shows of an agent.
+const SUMMARY_CHARS_MAX: usize = 80;
+
 /// Everything that a child's session is opened with, now and after each resume.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
@@ -26,7 +29,8 @@ pub struct SpawnSpec {
     pub agent_name: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// The beginning of the prompt, in one line; empty if there was none.
+    /// The beginning of the prompt, in one line, as callbacks repeat it; empty if there was
+    /// none.
     pub summary: String,
     pub instructions: ChildInstructions,
     pub cwd: PathBuf,
@@ -54,9 +58,13 @@ pub struct SpawnSpec {
 }
 
 impl SpawnSpec {
-    /// Returns the beginning of the prompt, if there was one.
-    pub fn summary(&self) -> Option<&str> {
-        Some(self.summary.as_str()).filter(|summary| !summary.is_empty())
+    /// Returns the beginning of the prompt as lists show it, if there was one.
+    pub fn summary(&self) -> Option<String> {
+        let text = self.summary.as_str();
+        match text.char_indices().nth(SUMMARY_CHARS_MAX) {
+            Some((end, _)) => Some(text[..end].trim_end().to_owned() + "…"),
+            None => Some(text.to_owned()).filter(|text| !text.is_empty()),
+        }
     }
 
     /// Tells whether the child was made with `create_session`.

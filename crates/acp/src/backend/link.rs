@@ -107,6 +107,12 @@ impl Link {
         }
     }
 
+    /// Whoever had the companion lost it before it was told anything: the next one is told
+    /// everything.
+    pub(super) fn forget(&self) {
+        *self.state() = State::default();
+    }
+
     /// The companion is gone; the next one begins with what was said.
     pub(super) fn fail(&self, why: &str) {
         let mut state = self.state();

@@ -30,21 +30,23 @@ impl Strings {
         Self { link }
     }
 
-    /// Returns the program, at work on what was said.
-    async fn begin(&self, call: &Call) -> Result<Box<Companion>, String> {
+    /// Returns the program, at work on what was said; none if it ended while what was cancelled
+    /// came to rest. That is nothing that was asked for now: another one does it.
+    async fn begin(&self, call: &Call) -> Result<Option<Box<Companion>>, String> {
         let mut companion = match self.link.take() {
             Some(companion) => companion,
             None => Box::new(self.link.start(&call.context).await?),
         };
-        if companion.is_cancelled() {
-            companion.come_to_rest().await?;
+        if companion.is_cancelled() && companion.come_to_rest().await.is_err() {
+            self.link.forget();
+            return Ok(None);
         }
         if !companion.is_at_work()
             && let Some(prompt) = self.link.take_prompt()
         {
             companion.prompt(prompt).await?;
         }
-        Ok(companion)
+        Ok(Some(companion))
     }
 
     async fn work(&self, call: &Call) -> ToolOutput {
@@ -54,7 +56,8 @@ impl Strings {
             () = call.cancel.cancelled() => return ToolOutput::failure("cancelled"),
         };
         let mut companion = match begun {
-            Ok(companion) => companion,
+            Ok(Some(companion)) => companion,
+            Ok(None) => return ToolOutput::success("the program had ended and is started anew"),
             Err(why) => {
                 self.link.fail(&why);
                 return ToolOutput::failure(why);

@@ -14,7 +14,7 @@ pub(super) const RENDERED_BYTES_MAX: usize = 64 * 1024;
 pub(super) const LAST_MESSAGE_BYTES_MAX: usize = 32 * 1024;
 
 /// The original prompt in a callback; with the ellipsis of a cut, 120.
-pub(super) const PROMPT_CHARS_MAX: usize = 119;
+pub(crate) const PROMPT_CHARS_MAX: usize = 119;
 
 /// The reason of an end, in one line.
 pub(super) const REASON_CHARS_MAX: usize = 500;

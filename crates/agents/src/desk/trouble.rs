@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 use troupe_engine::schema::SchemaError;
+use troupe_protocol::AgentId;
 
 use crate::roles;
 use crate::tree::{AddressError, Refusal};
@@ -58,6 +59,11 @@ pub enum Trouble {
     Invalid(String),
     #[error("agent {0} has no finished task yet; wait for it first")]
     NoResult(String),
+    #[error(
+        "agent {agent} cannot come back, because its log cannot be read; give its work to another \
+         agent ({why})"
+    )]
+    NoWayBack { agent: AgentId, why: String },
     #[error("the record could not be read or written: {0}")]
     Storage(String),
     #[error("the tree has ended")]

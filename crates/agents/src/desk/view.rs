@@ -72,7 +72,7 @@ impl AgentView {
             origin: self.origin.unwrap_or(AgentOrigin::Spawn),
             status: self.wire_status(),
             label: spec.and_then(|spec| spec.label.clone()),
-            summary: spec.and_then(|spec| spec.summary().map(str::to_owned)),
+            summary: spec.and_then(|spec| spec.summary()),
             reasoning_header: self.reasoning_header.clone(),
             started_at_ms: self.born_at_ms,
             pending_messages: count(self.pending.messages),

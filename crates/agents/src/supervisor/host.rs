@@ -170,6 +170,14 @@ impl Host for Membership {
         self.agents.review(self.agent, id.clone(), request).await
     }
 
+    fn unrecorded(&self, what: &'static str, why: String) {
+        // The root's client asked itself, and was told.
+        if self.agent != AgentId::ROOT {
+            let agent = self.agent;
+            self.report(SessionReport::Unrecorded { agent, what, why });
+        }
+    }
+
     fn reasoning(&self, header: &str) {
         if self.agent != AgentId::ROOT {
             self.report(SessionReport::Reasoning {

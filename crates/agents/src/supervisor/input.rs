@@ -118,6 +118,12 @@ pub(crate) enum SessionReport {
         agent: AgentId,
         reply: oneshot::Sender<Option<String>>,
     },
+    /// It was to be called or annotated so, and could not record it.
+    Unrecorded {
+        agent: AgentId,
+        what: &'static str,
+        why: String,
+    },
     Reasoning {
         agent: AgentId,
         header: String,

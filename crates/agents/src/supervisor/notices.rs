@@ -168,6 +168,15 @@ impl Supervisor {
         self.tell(AgentId::ROOT, vec![EventMsg::SubagentLifecycle(event)]);
     }
 
+    /// A child works without its note or its name: who made it should know.
+    pub(super) fn unrecorded(&mut self, agent: AgentId, what: &str, why: &str) {
+        let Some(node) = self.tree.get(agent) else {
+            return;
+        };
+        let message = format!("the {what} of agent {} was not set: {why}", node.path);
+        self.warn(node.parent.unwrap_or(AgentId::ROOT), message);
+    }
+
     pub(super) fn warn(&mut self, agent: AgentId, message: String) {
         self.tell(agent, vec![EventMsg::Warning { message }]);
     }

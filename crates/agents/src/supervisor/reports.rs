@@ -79,6 +79,7 @@ impl Supervisor {
                 reply,
             } => self.review(agent, submission, request, role, reply),
             SessionReport::Standing { agent, reply } => answer(reply, self.standing(agent)),
+            SessionReport::Unrecorded { agent, what, why } => self.unrecorded(agent, what, &why),
             SessionReport::Reasoning { agent, header } => self.reasoning(agent, header),
             SessionReport::Unattended => self.refuse_questions(),
         }

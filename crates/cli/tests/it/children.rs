@@ -1,12 +1,10 @@
 //! Runs whose agent has children.
 
-use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, ChildStdout, Command, Stdio};
-
 use serde_json::{Value, json};
 
 use crate::client::{Client, user_turn};
 use crate::machine::{Machine, Run};
+use crate::watched::Watched;
 
 /// A parent that waits for its child in a tool.
 const WAIT: &str = r#"
@@ -298,23 +296,19 @@ fn one_key_stroke_stops_the_released_too() {
 
 /// Interrupts a run whose child is at work, and sees everything end.
 fn stops_all(machine: &Machine, mark: &str, arguments: &[&str]) {
-    let (mut child, mut stdout) = until_the_turn_is_over(machine, arguments);
+    let mut run = Watched::start(machine, arguments);
+    run.until_the_turn_is_over();
     assert!(is_running(mark));
-    let pid = child.id().to_string();
-    let sent = Command::new("kill").args(["-INT", &pid]).status().unwrap();
-    assert!(sent.success());
-    let mut rest = String::new();
-    stdout.read_to_string(&mut rest).unwrap();
-    let lines = rest.lines().map(|line| serde_json::from_str(line).unwrap());
-    let lines: Vec<Value> = lines.collect();
+    run.signal("-INT");
+    let (lines, code) = run.rest();
     let [.., status, total] = lines.as_slice() else {
-        panic!("{rest}");
+        panic!("{lines:#?}");
     };
-    assert_eq!(status["type"], "agent.status", "{rest}");
-    assert_eq!(status["status"], "cancelled", "{rest}");
-    assert_eq!(total["type"], "agents.finished", "{rest}");
-    assert_eq!(total["cancelled"], 1, "{rest}");
-    assert_eq!(child.wait().unwrap().code(), Some(1));
+    assert_eq!(status["type"], "agent.status", "{lines:#?}");
+    assert_eq!(status["status"], "cancelled", "{lines:#?}");
+    assert_eq!(total["type"], "agents.finished", "{lines:#?}");
+    assert_eq!(total["cancelled"], 1, "{lines:#?}");
+    assert_eq!(code, Some(1));
     assert!(!is_running(mark));
 }
 
@@ -325,9 +319,9 @@ fn what_was_at_work_goes_on_after_a_crash() {
         "steps = [{ end = \"stall\" }]\n[[scene.turn]]\nsteps = [{ pause_ms = 1 }",
     );
     let machine = Machine::playing(&play);
-    let (mut child, _) = until_the_turn_is_over(&machine, &["exec", "--json", "lead"]);
-    child.kill().unwrap();
-    child.wait().unwrap();
+    let mut run = Watched::start(&machine, &["exec", "--json", "lead"]);
+    run.until_the_turn_is_over();
+    run.kill();
     let run = machine
         .run(&["exec", "resume", "--last", "--continue"])
         .succeeded();
@@ -394,25 +388,6 @@ fn doctor_tells_what_agents_may_do_and_which_roles_are_broken() {
 fn endless() -> (Machine, String) {
     let mark = format!("sleeper-{}", rand::random::<u64>());
     (Machine::playing(&ENDLESS.replace("MARK", &mark)), mark)
-}
-
-/// Starts a run and reads until its first turn is over.
-fn until_the_turn_is_over(
-    machine: &Machine,
-    arguments: &[&str],
-) -> (Child, BufReader<ChildStdout>) {
-    let mut child = machine
-        .troupe(arguments)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdout = BufReader::new(child.stdout.take().unwrap());
-    let mut line = String::new();
-    while !line.contains("turn.completed") {
-        line.clear();
-        assert!(stdout.read_line(&mut line).unwrap() > 0);
-    }
-    (child, stdout)
 }
 
 fn line(run: &Run, is_meant: impl Fn(&Value) -> bool) -> Value {

@@ -1,11 +1,11 @@
 //! Trees of headless runs: who may speak into them, what a crash leaves, who goes on with them.
 
-use std::io::{BufRead, BufReader, Lines};
-use std::process::{Child, ChildStdout, Stdio};
+use std::io::{BufRead, BufReader};
 
 use serde_json::Value;
 
 use crate::machine::Machine;
+use crate::watched::Watched;
 
 /// A child that has written half when it stops answering.
 const HALF: &str = r#"
@@ -87,61 +87,18 @@ steps = [{ call = "shell_command", arguments = { command = "echo out > ../out", 
 steps = [{ say = "ended" }]
 "#;
 
-/// A run that is read line by line, and ends with this.
-struct Run {
-    child: Child,
-    lines: Lines<BufReader<ChildStdout>>,
-}
-
-impl Run {
-    fn start(machine: &Machine, arguments: &[&str]) -> Self {
-        let mut child = machine
-            .troupe(arguments)
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        Self { child, lines }
-    }
-
-    fn until(&mut self, is_meant: impl Fn(&Value) -> bool) -> Value {
-        for line in self.lines.by_ref() {
-            let line: Value = serde_json::from_str(&line.unwrap()).unwrap();
-            if is_meant(&line) {
-                return line;
-            }
-        }
-        panic!("the run ended before the line came");
-    }
-
-    fn rest(mut self) -> (Vec<Value>, Option<i32>) {
-        let lines = self.lines.by_ref();
-        let rest = lines.map(|line| serde_json::from_str(&line.unwrap()).unwrap());
-        (rest.collect(), self.child.wait().unwrap().code())
-    }
-}
-
-impl Drop for Run {
-    fn drop(&mut self) {
-        // It is our own child; one that has ended needs neither.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 /// A machine on which a run was killed while its child had written half.
 fn killed() -> Machine {
     let machine = Machine::playing(HALF);
-    let mut run = Run::start(&machine, &["exec", "--json", "delegate"]);
-    run.until(|line| line["type"] == "turn.completed");
+    let mut run = Watched::start(&machine, &["exec", "--json", "delegate"]);
+    run.until_the_turn_is_over();
     let mut logs = machine
         .troupe(&["agents", "logs", "writer", "--follow"])
         .spawn()
         .unwrap();
     let mut lines = BufReader::new(logs.stdout.take().unwrap()).lines();
     assert!(lines.any(|line| line.unwrap().contains("$ echo half")));
-    run.child.kill().unwrap();
-    run.child.wait().unwrap();
+    run.kill();
     logs.kill().unwrap();
     logs.wait().unwrap();
     machine
@@ -214,8 +171,8 @@ fn a_member_of_a_tree_is_not_taken_out_of_it() {
 fn a_wait_is_not_over_while_work_is_queued() {
     let machine = Machine::playing(ONE_SLOT);
     let one = ["-c", "agents.max_threads=1", "exec", "--json", "delegate"];
-    let mut run = Run::start(&machine, &one);
-    run.until(|line| line["type"] == "turn.completed");
+    let mut run = Watched::start(&machine, &one);
+    run.until_the_turn_is_over();
     machine.run(&["agents", "wait", "quick"]).succeeded();
     machine
         .run(&["agents", "send", "quick", "and once more"])
@@ -230,7 +187,7 @@ fn somebody_else_answers_what_a_headless_run_is_asked() {
     for prompt in ["delegate", "alone"] {
         let machine = Machine::playing(WISH);
         let wait = ["-c", "headless_approvals=wait", "exec", "--json", prompt];
-        let mut run = Run::start(&machine, &wait);
+        let mut run = Watched::start(&machine, &wait);
         let invited = run.until(|line| line["item"]["type"] == "error");
         let invited = invited["item"]["message"].as_str().unwrap();
         let words: Vec<&str> = invited.split('`').nth(1).unwrap().split(' ').collect();

@@ -41,6 +41,13 @@ impl Conversation {
         self.host.as_ref()?.closing()
     }
 
+    /// Tells who asked for it that a note or a name is not in the log.
+    pub(crate) fn unrecorded(&self, what: &'static str, why: String) {
+        if let Some(host) = &self.host {
+            host.unrecorded(what, why);
+        }
+    }
+
     pub(super) async fn starting(
         &mut self,
         task: &SubmissionId,

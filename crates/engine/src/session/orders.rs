@@ -3,10 +3,10 @@
 use std::ops::ControlFlow;
 
 use troupe_protocol::EventMsg;
-use troupe_protocol::op::Submission;
+use troupe_protocol::op::{Op, Submission};
 use troupe_store::Error;
 
-use super::{Actor, Flow};
+use super::{Actor, Flow, describe};
 use crate::host::Order;
 use crate::task::Mail;
 
@@ -15,7 +15,15 @@ impl Actor {
         let out = &mut self.emitter;
         match (order, &mut self.conversation) {
             (Order::Operate { submission: id, op }, _) => {
-                return self.submission(Submission { id, op }).await;
+                let what = recorded(&op);
+                let done = self.submission(Submission { id, op }).await;
+                // Nobody but the tree asked, so nobody else would hear of it.
+                if let (Err(error), Some(what), Some(conversation)) =
+                    (&done, what, &self.conversation)
+                {
+                    conversation.unrecorded(what, describe(error));
+                }
+                return done;
             }
             // Without a session there is no agent: a receipt that is dropped says so.
             (_, None) => (),
@@ -64,6 +72,15 @@ impl Actor {
             }
         }
         Ok(ControlFlow::Continue(()))
+    }
+}
+
+/// Returns what an op has the session record about itself.
+fn recorded(op: &Op) -> Option<&'static str> {
+    match op {
+        Op::SetThreadNote { .. } => Some("note"),
+        Op::SetThreadName { .. } => Some("name"),
+        _ => None,
     }
 }
 

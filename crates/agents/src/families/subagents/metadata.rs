@@ -1,6 +1,7 @@
 //! How an agent looks in this family's answers.
 
 use serde_json::{Map, Value, json};
+use troupe_protocol::spawn::SpawnSpec;
 
 use crate::desk::{AgentView, Spawned};
 use crate::families::shape;
@@ -27,7 +28,7 @@ pub(super) fn metadata(view: &AgentView) -> Map<String, Value> {
         ("queue_position", json!(queue_position)),
         ("model", json!(spec.map(|spec| &spec.model))),
         ("label", json!(spec.and_then(|spec| spec.label.as_ref()))),
-        ("summary", json!(spec.and_then(|spec| spec.summary()))),
+        ("summary", json!(spec.and_then(SpawnSpec::summary))),
         ("started_at_ms", json!(view.born_at_ms)),
         ("initial_message_count", json!(view.initial_message_count)),
         ("pending_messages", json!(view.pending.messages)),

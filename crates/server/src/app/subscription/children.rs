@@ -164,7 +164,7 @@ impl Children {
         if self.told.insert(id) {
             let spec = view.spec.as_ref();
             let thread = Thread {
-                preview: spec.map(|spec| spec.summary.clone()).unwrap_or_default(),
+                preview: spec.and_then(|spec| spec.summary()).unwrap_or_default(),
                 agent_nickname: spec.and_then(|spec| spec.label.clone()),
                 agent_role: spec.map(|spec| spec.agent_type.clone()),
                 model: spec.map(|spec| spec.model.clone()),

@@ -152,7 +152,7 @@ fn shown(thread: &house::Thread, view: &AgentView, stored: Option<&Stored>) -> T
     let base = match stored {
         Some(stored) => stored.thread(standing(view), None),
         None => Thread {
-            preview: spec.map(|spec| spec.summary.clone()).unwrap_or_default(),
+            preview: spec.and_then(|spec| spec.summary()).unwrap_or_default(),
             created_at: view.born_at_ms / 1000,
             updated_at: view.updated_at_ms() / 1000,
             status: standing(view),

@@ -347,3 +347,15 @@ async fn one_that_does_not_stop_is_ended_with_what_it_started() {
     assert_eq!(processes(&stage).len(), 2);
     end(actor).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_to_one_that_is_being_ended_is_for_the_next() {
+    let stage = stage(&[spawn("hold")], json!({})).await;
+    let mut actor = begin(&stage).await;
+    worker(&stage).await;
+    cancel(&mut actor).await;
+    tell(&mut actor, "hello").await;
+    assert_eq!(said(&actor).await, "you said: hello");
+    assert_eq!(processes(&stage).len(), 2);
+    end(actor).await;
+}

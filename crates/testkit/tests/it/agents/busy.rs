@@ -12,6 +12,8 @@ use troupe_protocol::tree::{AgentMessage, Fact};
 use troupe_protocol::{AgentId, EventMsg};
 use troupe_testkit::{Actor, Stage};
 
+use super::cast::{has_mail, is_completed};
+use super::play::until_there;
 use super::script::{GATE, call, said};
 use super::{logs, script};
 
@@ -39,10 +41,10 @@ async fn a_hundred_children_end_at_once_and_a_busy_parent_hears_each_in_turn() {
     let spawn = |n: usize| call("spawn_agent", &format!(r#"message = "piece {n}""#));
     let spawns: Vec<String> = (0..CHILDREN).map(spawn).collect();
     let screenplay = format!(
-        "[[scene]]\nwhen = \"piece\"\n[[scene.turn]]\nsteps = [{{ pause_ms = 1500 }}, {{ say = \"done\" }}]\n\
+        "[[scene]]\nwhen = \"piece\"\n[[scene.turn]]\nsteps = [{{ say = \"done\" }}]\n\
          [[scene]]\n[[scene.turn]]\nsteps = [{}]\n[[scene.turn]]\nsteps = [{}]\n{}",
         spawns.join(", "),
-        call("shell_command", r#"command = "sleep 3""#),
+        call("shell_command", GATE),
         turns(CHILDREN + 1, |n| format!(r#"{{ say = "heard {n}" }}"#)),
     );
     let limits = Limits {
@@ -53,7 +55,11 @@ async fn a_hundred_children_end_at_once_and_a_busy_parent_hears_each_in_turn() {
     let stage = stage_with(&screenplay, limits).await;
     let mut actor = stage.start().await;
     let root = actor.session_id();
-    let first = actor.turn("begin").await;
+    actor.say("begin").await;
+    let all = u32::try_from(CHILDREN).expect("they are few");
+    actor.until(has_mail(0, all, 0)).await;
+    stage.write("go", "");
+    let first = actor.until_task_ends().await;
     assert_eq!(said(&first), Some("heard 0"));
     for n in 1..=CHILDREN {
         let events = actor.until_task_ends().await;
@@ -150,9 +156,9 @@ async fn a_parent_that_waits_for_the_second_task_still_hears_of_the_first() {
             turns(2, |n| format!(r#"{{ say = "answer {n}" }}"#)),
             [
                 call("spawn_agent", r#"message = "errand", task_name = "a""#),
-                call("shell_command", r#"command = "sleep 0.3""#),
+                until_there("first"),
                 call("send_input", r#"id = "a", message = "more""#),
-                call("shell_command", r#"command = "sleep 0.3""#),
+                until_there("second"),
                 call("wait", r#"ids = ["a"]"#),
                 r#"{ say = "waited" }"#.to_owned(),
                 r#"{ say = "called" }"#.to_owned(),
@@ -165,7 +171,12 @@ async fn a_parent_that_waits_for_the_second_task_still_hears_of_the_first() {
     .await;
     let mut actor = stage.start().await;
     let root = actor.session_id();
-    actor.turn("go").await;
+    actor.say("go").await;
+    for end in ["first", "second"] {
+        actor.until(is_completed(1)).await;
+        stage.write(end, "");
+    }
+    actor.until_task_ends().await;
     let events = actor.until_task_ends().await;
     assert_eq!(said(&events), Some("called"));
     let input = logs::last_request(&stage, root);

@@ -197,3 +197,133 @@ async fn a_template_that_cannot_be_used_hurts_nobody() {
         end(actor).await;
     }
 }
+
+/// Every value that a template can use, one in a line.
+const EVERYTHING: &str = "\
+childSessionId={{childSessionId}}
+childSessionFullId={{childSessionFullId}}
+childTaskId={{childTaskId}}
+childTaskFullId={{childTaskFullId}}
+childAgentId={{childAgentId}}
+childPath={{childPath}}
+parentSessionId={{parentSessionId}}
+spawnPrompt={{spawnPrompt}}
+status={{status}}
+stopReason={{stopReason}}
+exitSummary={{exitSummary}}
+completedAt={{completedAt}}
+messageCount={{messageCount}}
+toolUseCount={{toolUseCount}}
+lastAssistantMessage={{lastAssistantMessage}}
+{{#if (eq status 'failed')}}it failed{{else}}it did not fail{{/if}}";
+
+/// A prompt that is longer than what is told of it.
+fn long_prompt() -> String {
+    format!("look at {}", "x".repeat(200))
+}
+
+#[tokio::test]
+async fn a_template_has_every_value_of_a_completed_task() {
+    let look = call(&("shell_command", json!({"command": "true"})));
+    let said = format!("{{ say = 'let me look' }}, {look}");
+    let children = scene("look at", &[&said, "{ say = 'three files' }"]);
+    let root = [&*spawn(&long_prompt(), "kid"), "{ say = 'later' }"];
+    let stage = stage_with(&children, &root, |options| {
+        options.callback.template = Some(EVERYTHING.to_owned());
+        options.callback.include_original_prompt = true;
+    })
+    .await;
+    let mut actor = open(&stage).await;
+    actor.until_task_ends().await;
+    let kid = agent(&actor, "1").await;
+    let result = actor.agents().result(kid.session, None).await.unwrap();
+    let session = kid.session.to_string();
+    let task = result.task_id.to_string();
+    let at = jiff::Timestamp::from_millisecond(result.evidence.ended_at_ms).unwrap();
+    let expected = [
+        ("childSessionId", &session[..8]),
+        ("childSessionFullId", &session),
+        ("childTaskId", &task[..8]),
+        ("childTaskFullId", &task),
+        ("childAgentId", "1"),
+        ("childPath", "/root/kid"),
+        ("parentSessionId", &actor.session_id().to_string()),
+        // 120 characters, of which the last says that there are more.
+        ("spawnPrompt", &format!("look at {}…", "x".repeat(111))),
+        ("status", "completed"),
+        ("stopReason", "completed"),
+        ("exitSummary", ""),
+        ("completedAt", &format!("{at:.3}")),
+        ("messageCount", "2"),
+        ("toolUseCount", "1"),
+        ("lastAssistantMessage", "three files"),
+    ];
+    let expected = expected.map(|(name, value)| format!("{name}={value}"));
+    let told = heard(&stage, actor.session_id()).pop().unwrap();
+    assert_eq!(told, expected.join("\n") + "\nit did not fail");
+    end(actor).await;
+}
+
+#[tokio::test]
+async fn a_template_has_the_reason_of_a_failure() {
+    let children = scene(
+        "look at",
+        &["{ status = 400, message = 'no more looking' }"],
+    );
+    let root = [&*spawn(&long_prompt(), "kid"), "{ say = 'later' }"];
+    let stage = stage_with(&children, &root, |options| {
+        options.callback.template = Some(EVERYTHING.to_owned());
+        options.callback.include_last_message = false;
+    })
+    .await;
+    let mut actor = open(&stage).await;
+    actor.until_task_ends().await;
+    let told = heard(&stage, actor.session_id()).pop().unwrap();
+    let told: Vec<&str> = told
+        .lines()
+        .skip_while(|line| !line.starts_with("spawnPrompt"))
+        .filter(|line| !line.starts_with("completedAt"))
+        .collect();
+    expect![[r#"
+        spawnPrompt=
+        status=failed
+        stopReason=errored
+        exitSummary=scripted: 400 Bad Request: no more looking (invalid_request_error)
+        messageCount=0
+        toolUseCount=0
+        lastAssistantMessage=
+        it failed"#]]
+    .assert_eq(&told.join("\n"));
+    end(actor).await;
+}
+
+#[tokio::test]
+async fn a_parent_can_be_told_less_or_nothing_at_all() {
+    // Who is told, whether with the last message, and whether with the prompt.
+    for (enabled, last, prompt) in [
+        (true, true, false),
+        (true, false, true),
+        (true, true, true),
+        (false, true, true),
+    ] {
+        let root = [&*spawn("work", "kid"), "{ say = 'later' }"];
+        let stage = stage_with("", &root, |options| {
+            options.callback.enabled = enabled;
+            options.callback.include_last_message = last;
+            options.callback.include_original_prompt = prompt;
+        })
+        .await;
+        let actor = open(&stage).await;
+        actor.agents().quiet().await;
+        let root = actor.session_id();
+        let told = called(&stage, &actor).await;
+        end(actor).await;
+        let lines = lines(&stage, root).await;
+        let owed = logs::callbacks_for(&lines, AgentId::ROOT);
+        assert_eq!((owed.len(), told.len()), (enabled.into(), enabled.into()));
+        for text in told {
+            assert_eq!(text.contains("**Result:**\nok\n"), last, "{text}");
+            assert_eq!(text.contains("**Task:** work\n"), prompt, "{text}");
+        }
+    }
+}

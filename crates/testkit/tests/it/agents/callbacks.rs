@@ -1,5 +1,7 @@
 //! Callbacks: a parent hears of the end of its children's tasks, each once, when it is idle.
 
+use std::sync::Arc;
+
 use expect_test::expect;
 use serde_json::json;
 use troupe_agents::Family;
@@ -7,6 +9,7 @@ use troupe_agents::desk::{CallbackChoice, StopRequest};
 use troupe_agents::tree::command::{StopMode, Urgency, Verb};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::item::TurnItem;
+use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::tree::{AgentLine, CallbackMode, Fact, MessageId, MessageMetadata};
 use troupe_protocol::{AgentId, EventMsg, Op};
 
@@ -16,6 +19,7 @@ use super::cast::{
 };
 use super::logs;
 use super::play::{agent, agents, call, end, requests_of, scene, until_there};
+use crate::it::faulty::Faulty;
 
 #[tokio::test]
 async fn a_callback_says_what_it_is_in_the_item_and_in_the_rollout() {
@@ -363,6 +367,38 @@ async fn an_end_its_result_and_its_callback_are_one_line() {
             ..
         }
     ));
+}
+
+/// Between the end of a task and the next prompt there is no moment in which half of it
+/// counts.
+#[tokio::test]
+async fn an_end_and_its_task_complete_are_one_append() {
+    let store = Faulty::default();
+    let root = [&*spawn("work", "kid"), "{ say = 'later' }"];
+    let stage = stage("", &root, &[Family::Agents]).await;
+    let stage = stage.keeping_in(Arc::new(store.clone()));
+    let mut actor = open(&stage).await;
+    actor.until_task_ends().await;
+    end(actor).await;
+    let appends = store.appends();
+    let append = appends.iter().find(|records| {
+        let mut records = records.iter();
+        records.any(|record| matches!(record, RolloutRecord::Agent(line) if ends(line, AgentId(1))))
+    });
+    let told = append.expect("the child ended").iter();
+    let told: Vec<&str> = told
+        .filter_map(|record| match record {
+            RolloutRecord::Agent(line) if line.result.is_some() && line.message.is_some() => {
+                Some("result, status and callback")
+            }
+            RolloutRecord::EventMsg(event) => match event.msg {
+                EventMsg::TurnComplete(_) => Some("task_complete"),
+                _ => None,
+            },
+            _ => None,
+        })
+        .collect();
+    assert_eq!(told, ["result, status and callback", "task_complete"]);
 }
 
 #[tokio::test]

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use troupe_agents::tree::Status;
 use troupe_agents::tree::lifecycle::Interruption;
@@ -273,13 +272,13 @@ async fn an_interrupted_parent_takes_its_sessions_along_and_leaves_its_agents_at
     until_at_gate(&actor, "1").await;
     until_at_gate(&actor, "2").await;
     while processes_with("sleep 86422").is_empty() {
-        tokio::time::sleep(Duration::from_millis(5)).await;
+        tokio::task::yield_now().await;
     }
     actor.submit(Op::Interrupt).await;
     actor.until_task_ends().await;
     let desk = actor.agents().user();
     while !desk.view("1").await.unwrap().status.is_final() {
-        tokio::time::sleep(Duration::from_millis(5)).await;
+        tokio::task::yield_now().await;
     }
     assert_eq!(status_of(&actor, "1").await, Status::Cancelled);
     assert_eq!(processes_with("sleep 86422"), [""; 0]);

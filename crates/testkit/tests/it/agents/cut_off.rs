@@ -1,7 +1,5 @@
 //! What was under way when the engine died, and who hears of it afterwards.
 
-use std::time::Duration;
-
 use serde_json::json;
 use troupe_agents::{Family, Recovery};
 use troupe_protocol::approval::ReviewDecision;
@@ -12,6 +10,7 @@ use troupe_testkit::{Actor, Stage};
 use troupe_tools::digest;
 
 use super::cast::{self, plot};
+use super::hands::Hands;
 use super::play::{agent, answers_of, call, end, requests_of, scene, until_there};
 use super::resume::{Wreck, asked};
 
@@ -165,8 +164,9 @@ async fn the_time_that_the_engine_was_dead_is_not_the_tasks_own() {
     let root = actor.session_id();
     let wreck = Wreck::of(&stage);
     actor.shut_down().await;
-    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    let an_hour_later = Hands::ahead_by(3_600);
     let after = wreck.stage(&plot("", &[]), |_| ()).await;
+    let after = after.clock(an_hour_later.clock());
     let mut actor = after.resume(root).await;
     let told = settled(&mut actor).await;
     let worker = agent(&actor, "worker").await;

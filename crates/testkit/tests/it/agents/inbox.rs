@@ -8,13 +8,14 @@ use troupe_agents::desk::StopRequest;
 use troupe_agents::tree::command::{StopMode, Urgency, Verb};
 use troupe_agents::tree::effect::{DeadWhy, HeldWhy, Receipt};
 use troupe_agents::tree::status::{Status, WaitingOn};
-use troupe_protocol::AgentId;
+use troupe_protocol::op::Op;
 use troupe_protocol::tree::Fact;
+use troupe_protocol::{AgentId, EventMsg};
 use troupe_testkit::{Actor, Stage};
 
 use super::cast::{
     self, depths, has_mail, heard, is_completed, is_now, is_running, lines, message, open, sleeper,
-    stage, told,
+    stage, stage_with, told,
 };
 use super::play::{agent, call, end, requests_of, scene, until_there};
 
@@ -104,15 +105,18 @@ async fn an_interrupt_goes_first_then_messages_then_callbacks() {
 }
 
 #[tokio::test]
-async fn a_message_to_an_idle_agent_starts_it() {
+async fn a_message_to_an_idle_agent_starts_it_however_urgent() {
     let wait = call(&("subagent_await", json!({})));
     let root = [&*spawn("work"), &wait, "{ say = 'done' }"];
     let stage = stage("", &root, &[Family::Subagents]).await;
     let actor = open(&stage).await;
-    assert_eq!(
-        sent(&actor, "1", "more", Urgency::Regular).await,
-        Receipt::Delivered
-    );
+    for (text, urgency) in [("more", Urgency::Regular), ("at once", Urgency::Interrupt)] {
+        let receipt = sent(&actor, "1", text, urgency).await;
+        assert_eq!(receipt, Receipt::Delivered, "{text}");
+        actor.agents().quiet().await;
+    }
+    let session = agent(&actor, "1").await.session;
+    assert_eq!(heard(&stage, session), ["work", "more", "at once"]);
     end(actor).await;
 }
 
@@ -289,5 +293,76 @@ async fn an_interrupt_with_a_prompt_replaces_the_task_and_without_one_only_stops
         let pid = stage.read(file);
         assert!(!Path::new("/proc").join(pid.trim()).exists(), "{file}");
     }
+    end(actor).await;
+}
+
+#[tokio::test]
+async fn an_interrupt_of_the_roots_is_told_with_whose_inbox_it_is_in() {
+    let children = scene(
+        "stay",
+        &[&until_there("never"), "{ say = 'changed course' }"],
+    );
+    let urgent = call(&(
+        "subagent_send_message",
+        json!({"agent_id": 3, "prompt": "other way", "interrupt": true}),
+    ));
+    let root = [
+        &*spawn("one"),
+        &spawn("two"),
+        &spawn("stay"),
+        "{ say = 'later' }",
+        &urgent,
+        "{ say = 'sent' }",
+    ];
+    let stage = stage_with(&children, &root, |options| {
+        options.families = vec![Family::Subagents];
+        options.callback.enabled = false;
+    })
+    .await;
+    let mut actor = open_until_asked(&stage, 3).await;
+    while !agent(&actor, "root").await.status.is_final() {
+        tokio::task::yield_now().await;
+    }
+    actor.say("hurry it").await;
+    actor.until(has_mail(3, 0, 1)).await;
+    let told = actor.seen().last().unwrap().msg.clone();
+    let session = agent(&actor, "3").await.session;
+    let EventMsg::AgentInbox(told) = told else {
+        panic!("until ends with what it waited for");
+    };
+    assert_eq!(told.session_id, session);
+    actor.until(is_completed(3)).await;
+    assert_eq!(depths(&actor, 3).last(), Some(&(0, 0)));
+    assert_eq!(heard(&stage, session), ["stay", "other way"]);
+    end(actor).await;
+}
+
+#[tokio::test]
+async fn after_an_interrupt_of_the_parent_a_callback_is_held_until_the_next_word() {
+    let children = scene("stay", &[&until_there("go"), "{ say = 'stayed' }"]);
+    let root = [
+        &*spawn("stay"),
+        &until_there("never"),
+        "{ say = 'back' }",
+        "{ say = 'called' }",
+    ];
+    let stage = stage(&children, &root, &[Family::Subagents]).await;
+    let mut actor = open_until_asked(&stage, 1).await;
+    while requests_of(&stage, actor.session_id()).len() < 2 {
+        tokio::task::yield_now().await;
+    }
+    actor.submit(Op::Interrupt).await;
+    actor.until_task_ends().await;
+    stage.write("go", "");
+    actor.until(has_mail(0, 1, 0)).await;
+    actor.agents().quiet().await;
+    assert_eq!(agent(&actor, "root").await.pending.messages, 1, "it waits");
+    assert_eq!(requests_of(&stage, actor.session_id()).len(), 2);
+    actor.turn("I am back").await;
+    actor.until_task_ends().await;
+    let heard = heard(&stage, actor.session_id());
+    let order = heard.iter().position(|text| text == "I am back");
+    assert!(heard.last().unwrap().starts_with("[Troupe]"), "{heard:?}");
+    assert_eq!(order, Some(heard.len() - 2), "{heard:?}");
     end(actor).await;
 }

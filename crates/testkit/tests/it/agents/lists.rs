@@ -8,6 +8,8 @@ use troupe_agents::tree::command::{StopMode, Verb};
 use troupe_protocol::EventMsg;
 use troupe_protocol::agent::SubagentLifecycle;
 
+use super::cast::is_running;
+use super::hands::Hands;
 use super::play::{
     Cue, agent, answer, answers, answers_of, begin, call, end, play, role, scene, stage,
     until_there,
@@ -255,31 +257,34 @@ async fn finished_agents_are_active_and_closed_ones_are_listed_on_request() {
 
 #[tokio::test]
 async fn a_running_agent_is_listed_with_what_it_does_and_for_how_long() {
-    let here = call(&(
-        "shell_command",
-        json!({
-            "command": "touch here; until [ -e gate ]; do sleep 0.02; done"
-        }),
-    ));
-    let children = scene("be busy", &[&here, "{ say = 'free' }"]);
-    let wait_here = "until [ -e here ]; do sleep 0.02; done; sleep 1.1";
+    let hands = Hands::default();
+    let children = scene("be busy", &[&until_there("gate"), "{ say = 'free' }"]);
+    let later = json!({"command": "until [ -e later ]; do sleep 0.02; done"});
     let cues: [Cue; 4] = [
         (
             "spawn_agent",
             json!({"message": "be busy", "task_name": "kid"}),
         ),
-        ("shell_command", json!({"command": wait_here})),
+        ("shell_command", later),
         ("list_active_agents", json!({})),
         ("shell_command", json!({"command": "touch gate"})),
     ];
-    let stage = stage(&children, &cues).await;
-    let actor = play(&stage).await;
+    let stage = stage(&children, &cues).await.clock(hands.clock());
+    let mut actor = begin(&stage).await;
+    actor.until(is_running(1)).await;
+    while agent(&actor, "1").await.current_tools().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    hands.turn(&actor, 30).await;
+    stage.write("later", "");
+    actor.until_task_ends().await;
     let listed = answer(&stage, &actor, 2).await;
     let line = &listed["agents"][0];
     assert_eq!(line["status"], "running");
     assert_eq!(line["current_tool"], "shell_command");
     assert_eq!(line["waiting_on"], "tool");
-    assert!(line["status_duration_sec"].as_u64().unwrap() >= 1, "{line}");
+    let stood_s = line["status_duration_sec"].as_u64().unwrap();
+    assert!((30..60).contains(&stood_s), "{line}");
     end(actor).await;
 }
 

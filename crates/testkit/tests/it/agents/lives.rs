@@ -3,7 +3,10 @@
 use expect_test::expect;
 use serde_json::{Value, json};
 use troupe_agents::Family;
+use troupe_process::{Launcher, LauncherOptions};
 use troupe_protocol::EventMsg;
+use troupe_tools::rules::RuleSource;
+use troupe_tools::{EnvironmentPolicy, Registry, ToolDeps, Toolbox};
 
 use super::cast::{self, lives, subagents};
 use super::play::{
@@ -253,4 +256,110 @@ async fn everybody_hears_of_grandchildren_at_the_root_and_parents_of_their_own_c
         lives.iter().any(|line| line.starts_with("2 is Completed")),
         "{lives:?}"
     );
+}
+
+/// The tools of a machine on which two secrets are set: one that a provider is paid with,
+/// and one that looks like what it is.
+fn tools_with_secrets(home: &str) -> Registry {
+    let variables = [
+        ("PATH", "/usr/bin:/bin"),
+        ("HOME", home),
+        ("PROVIDER", "pays-for-all"),
+        ("DEPLOY_TOKEN", "opens-all-doors"),
+        ("COLOUR", "everybody-may-know"),
+    ];
+    let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let toolbox = Toolbox::new(ToolDeps {
+        launcher: Launcher::new(LauncherOptions::default()),
+        environment: EnvironmentPolicy::default(),
+        inherited: variables.into(),
+        secrets: vec!["PROVIDER".to_owned()],
+        troupe_home: None,
+        rules: RuleSource::default(),
+    });
+    toolbox.registry()
+}
+
+#[tokio::test]
+async fn logs_have_no_secrets_of_the_machine() {
+    let look = call(&("shell_command", json!({"command": "env"})));
+    let children = scene("look around", &[&look, "{ say = 'looked' }"]);
+    let cues: [Cue; 3] = [
+        ("subagent_spawn", json!({"prompt": "look around"})),
+        ("subagent_await", json!({})),
+        ("subagent_logs", json!({"agent_id": 1, "limit": 200})),
+    ];
+    let stage = subagents(&children, &cues).await;
+    let home = stage.home().to_string_lossy().into_owned();
+    let stage = stage.adjusting(move |setup| setup.tools = tools_with_secrets(&home));
+    let actor = play(&stage).await;
+    let told = super::play::answers(&stage, &actor).await.remove(2);
+    assert!(told.contains("COLOUR=everybody-may-know"), "{told}");
+    for secret in ["pays-for-all", "opens-all-doors"] {
+        assert!(!told.contains(secret), "{told}");
+    }
+    // Neither has the log itself.
+    let kid = agent(&actor, "1").await.session;
+    end(actor).await;
+    let path = super::logs::path_of(&stage, kid);
+    let log = std::fs::read_to_string(path).unwrap();
+    for secret in ["pays-for-all", "opens-all-doors"] {
+        assert!(!log.contains(secret), "{log}");
+    }
+}
+
+#[tokio::test]
+async fn a_parent_reads_in_the_log_of_a_child_at_work_and_changes_nothing() {
+    let children = scene(
+        "errand",
+        &[
+            "{ say = 'so far' }, { call = 'shell_command', arguments = { command = 'touch here; until [ -e go ]; do sleep 0.02; done' } }",
+        ],
+    );
+    let here = json!({"command": "until [ -e here ]; do sleep 0.02; done"});
+    let page = |arguments: Value| call(&("subagent_logs", arguments));
+    let ever_ms = 4_102_444_800_000_i64;
+    let root = [
+        &*call(&("subagent_spawn", json!({"prompt": "errand"}))),
+        &call(&("shell_command", here)),
+        &page(json!({"agent_id": 1, "limit": 200, "since_ms": 0, "before_ms": ever_ms})),
+        &page(json!({"agent_id": 1, "limit": 1})),
+        &page(json!({"agent_id": 1, "limit": 200, "max_bytes": 1})),
+        &page(json!({"agent_id": 1, "before_ms": 0})),
+        &page(json!({"agent_id": 1, "since_ms": ever_ms})),
+        "{ say = 'read' }",
+    ];
+    let stage = cast::stage(&children, &root, &[Family::Subagents]).await;
+    let mut actor = stage.start().await;
+    actor.say(cast::OPENING).await;
+    actor.until(cast::is_running(1)).await;
+    actor.until_task_ends().await;
+    let pages: Vec<Value> = {
+        let answers = super::play::answers(&stage, &actor).await;
+        let pages = answers[2..].iter();
+        pages
+            .map(|text| serde_json::from_str(text).unwrap())
+            .collect()
+    };
+    let [all, newest, small, before, since] = pages.as_slice() else {
+        panic!("{pages:#?}");
+    };
+    assert_eq!(all["more_available"], false, "{all}");
+    assert_eq!(newest["more_available"], true, "{newest}");
+    assert_eq!(newest["latest_ms"], all["latest_ms"]);
+    // However little is asked for, the newest moment is there.
+    assert_eq!(small["events"], newest["events"]);
+    for none in [before, since] {
+        assert_eq!(
+            (&none["returned"], &none["total_available"]),
+            (&json!(0), &json!(0))
+        );
+    }
+    // The child is where it was: in its first task and its first command.
+    let kid = agent(&actor, "1").await;
+    assert_eq!(kid.current_tools(), ["shell_command"]);
+    assert_eq!(kid.pending.messages, 0);
+    assert_eq!(super::play::requests_of(&stage, kid.session).len(), 1);
+    stage.write("go", "");
+    end(actor).await;
 }

@@ -1,5 +1,7 @@
 //! Notes: a line that lists and screens show beside an agent.
 
+use std::sync::Arc;
+
 use expect_test::expect;
 use serde_json::{Value, json};
 use troupe_protocol::EventMsg;
@@ -10,6 +12,7 @@ use super::play::{
     Cue, agent, answer, answers, answers_of, call, end, play, recorded, records, role, scene, seen,
     stage,
 };
+use crate::it::faulty::Faulty;
 
 const AIDE: &str = "---
 description: helps
@@ -52,6 +55,39 @@ async fn without_a_note_the_child_is_described() {
 async fn an_empty_note_at_spawn_means_none() {
     let note = note_of(json!({"message": "work", "thread_note": "  "})).await;
     assert_eq!(note, Value::Null);
+}
+
+fn is_note(record: &RolloutRecord) -> bool {
+    matches!(record, RolloutRecord::EventMsg(event)
+        if matches!(event.msg, EventMsg::ThreadNoteUpdated { .. }))
+}
+
+#[tokio::test]
+async fn a_note_that_cannot_be_set_is_a_warning_and_the_child_works() {
+    let store = Faulty::default();
+    store.refuse(is_note);
+    let cues: [Cue; 2] = [
+        (
+            "spawn_agent",
+            json!({"message": "work", "task_name": "kid", "thread_note": "mine"}),
+        ),
+        ("wait", json!({"ids": ["kid"]})),
+    ];
+    let stage = stage("", &cues).await.keeping_in(Arc::new(store));
+    let actor = play(&stage).await;
+    let spawned = answer(&stage, &actor, 0).await;
+    assert_eq!(spawned["agent_id"], "/root/kid");
+    let waited = answer(&stage, &actor, 1).await;
+    assert_eq!(waited["status"], json!({"/root/kid": {"completed": "ok"}}));
+    let warnings: Vec<String> = seen(&actor)
+        .into_iter()
+        .filter_map(|msg| match msg {
+            EventMsg::Warning { message } => Some(message),
+            _ => None,
+        })
+        .collect();
+    expect!["the note of agent /root/kid was not set: no space left for memory; free some and try again, what was kept so far is safe: no storage space"].assert_eq(&warnings.join("\n"));
+    end(actor).await;
 }
 
 fn notes(events: &[EventMsg]) -> Vec<Option<&str>> {

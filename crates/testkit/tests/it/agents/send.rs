@@ -128,6 +128,51 @@ async fn an_interrupt_aborts_the_task_kills_its_command_and_starts_with_the_mess
     );
 }
 
+/// The texts of the last message of a request, part by part.
+fn last_parts(body: &Value) -> Vec<&str> {
+    let items = body["input"].as_array().expect("it is a list");
+    let last = items.last().expect("something was said");
+    let parts = last["content"].as_array().expect("it is a list").iter();
+    parts
+        .map(|part| part["text"].as_str().expect("it is a text"))
+        .collect()
+}
+
+#[tokio::test]
+async fn items_reach_an_idle_child_and_one_that_is_interrupted_as_one_message() {
+    let children = scene("count", &["{ say = 'one' }", &held(), "{ say = 'three' }"]);
+    let items = |words: [&str; 2]| words.map(|text| json!({"type": "text", "text": text}));
+    let cues = [
+        spawn("count"),
+        wait(),
+        (
+            "send_input",
+            json!({"id": "kid", "items": items(["first this", "then that"])}),
+        ),
+        until_held(),
+        (
+            "send_input",
+            json!({"id": "kid", "items": items(["stop", "do this"]), "interrupt": true}),
+        ),
+        wait(),
+    ];
+    let stage = stage(&children, &cues).await;
+    let actor = play(&stage).await;
+    let kid = agent(&actor, "/root/kid").await;
+    let requests = requests_of(&stage, kid.session);
+    assert_eq!(last_parts(&requests[1]), ["first this", "then that"]);
+    assert_eq!(last_parts(&requests[2]), ["stop", "do this"]);
+    let told: Vec<String> = seen(&actor)
+        .into_iter()
+        .filter_map(|msg| match msg {
+            EventMsg::CollabAgentInteractionBegin(event) => event.prompt,
+            _ => None,
+        })
+        .collect();
+    assert_eq!(told, ["first this\nthen that", "stop\ndo this"]);
+    end(actor).await;
+}
+
 #[tokio::test]
 async fn a_finished_child_starts_a_new_task_and_knows_what_it_did() {
     let children = scene("count", &["{ say = 'one' }", "{ say = 'two' }"]);
@@ -144,6 +189,25 @@ async fn a_finished_child_starts_a_new_task_and_knows_what_it_did() {
     for text in ["count", "one", "go on"] {
         assert!(conversation.contains(text), "{text}: {conversation}");
     }
+    end(actor).await;
+}
+
+#[tokio::test]
+async fn a_failed_child_takes_other_work() {
+    let children = scene(
+        "count",
+        &["{ status = 400, message = 'no more' }", "{ say = 'two' }"],
+    );
+    let cues = [spawn("count"), wait(), send("try again"), wait()];
+    let stage = stage(&children, &cues).await;
+    let actor = play(&stage).await;
+    let failed = answer(&stage, &actor, 1).await;
+    assert!(
+        failed["status"]["/root/kid"]["errored"].is_string(),
+        "{failed}"
+    );
+    let waited = answer(&stage, &actor, 3).await;
+    assert_eq!(waited["status"], json!({"/root/kid": {"completed": "two"}}));
     end(actor).await;
 }
 

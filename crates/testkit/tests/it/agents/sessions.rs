@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use expect_test::expect;
 use serde_json::json;
 use troupe_agents::Family;
+use troupe_agents::desk::AgentView;
 use troupe_protocol::agent::AgentStatus;
 use troupe_protocol::op::Op;
 use troupe_protocol::policy::{ApprovalPolicy, SandboxPolicy};
@@ -274,6 +275,31 @@ async fn a_session_that_is_done_cannot_be_cancelled_and_keeps_its_result() {
         answers[2..],
         [r#"{"cancelled":false}"#, r#"{"result":"ok"}"#]
     );
+    end(actor).await;
+}
+
+#[tokio::test]
+async fn a_cancelled_session_takes_along_those_that_it_created() {
+    let make = call(&create("be busy"));
+    let children = busy() + &scene("delegate", &[&make, &call(&wait(1, 60_000))]);
+    let cues = [create("delegate"), until_here(), cancel(1), wait(1, 20_000)];
+    let stage = stage(&children, &cues).await;
+    let actor = play(&stage).await;
+    let answers = first_lines(&stage, &actor).await;
+    assert_eq!(
+        answers[2..],
+        [
+            r#"{"cancelled":true}"#,
+            "child session /root/default cancelled"
+        ]
+    );
+    actor.agents().quiet().await;
+    let statuses: Vec<AgentStatus> = agents(&actor)
+        .await
+        .iter()
+        .map(AgentView::wire_status)
+        .collect();
+    assert_eq!(statuses, [AgentStatus::Cancelled, AgentStatus::Cancelled]);
     end(actor).await;
 }
 

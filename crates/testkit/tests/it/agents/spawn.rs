@@ -386,6 +386,22 @@ async fn over_max_threads_a_child_queues_with_a_position_and_starts_when_a_slot_
     end(actor).await;
 }
 
+#[tokio::test]
+async fn twelve_run_at_once_if_nobody_says_otherwise() {
+    const AT_ONCE: usize = 12;
+    let children = scene("hold", &[&until_there("gate"), "{ say = 'let go' }"]);
+    let cues = vec![spawn(json!({"message": "hold"})); AT_ONCE + 1];
+    let stage = stage(&children, &cues).await;
+    let actor = play(&stage).await;
+    let answered = answers(&stage, &actor).await;
+    let queued = |text: &&String| text.contains("queue_position");
+    assert_eq!(answered.iter().filter(queued).count(), 1);
+    let last = answer(&stage, &actor, AT_ONCE).await;
+    assert_eq!(last["queue_position"], 1, "{last}");
+    stage.write("gate", "");
+    end(actor).await;
+}
+
 /// Plays spawns under limits, the last of which is refused.
 async fn check_limit(limits: Limits, spawns: usize, expected: Expect) {
     let children = scene("hold", &[&until_there("gate"), "{ say = 'let go' }"]);

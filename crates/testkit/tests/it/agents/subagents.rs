@@ -61,6 +61,71 @@ async fn a_spawned_child_is_described_in_full() {
 }
 
 #[tokio::test]
+async fn a_message_and_a_cancel_answer_with_whom_they_reached() {
+    let children = scene("stay", &[&cast::sleeper("pid"), "{ say = 'never' }"]);
+    let here = json!({"command": "until [ -e pid ]; do sleep 0.02; done"});
+    let cues: [Cue; 4] = [
+        ("subagent_spawn", json!({"prompt": "stay", "label": "kid"})),
+        ("shell_command", here),
+        (
+            "subagent_send_message",
+            json!({"agent_id": 1, "prompt": "by the way"}),
+        ),
+        (
+            "subagent_cancel",
+            json!({"agent_id": 1, "reason": "enough"}),
+        ),
+    ];
+    let stage = subagents(&children, &cues).await;
+    let actor = play(&stage).await;
+    let sent = told(&stage, &actor, 2).await;
+    expect![[r#"
+        {
+          "session_id": "/root/kid",
+          "agent_id": 1,
+          "parent_agent_id": 0,
+          "parent_session_id": "/root",
+          "path": "/root/kid",
+          "origin": "spawn",
+          "status": "running",
+          "model": "scripted-1",
+          "label": "kid",
+          "summary": "stay",
+          "started_at_ms": 0,
+          "initial_message_count": 0,
+          "pending_messages": 1,
+          "pending_interrupts": 0,
+          "message_id": "ID",
+          "receipt": {
+            "status": "queued",
+            "position": 1
+          }
+        }"#]]
+    .assert_eq(&format!("{sent:#}"));
+    let cancelled = told(&stage, &actor, 3).await;
+    expect![[r#"
+        {
+          "session_id": "/root/kid",
+          "agent_id": 1,
+          "parent_agent_id": 0,
+          "parent_session_id": "/root",
+          "path": "/root/kid",
+          "origin": "spawn",
+          "status": "canceled",
+          "model": "scripted-1",
+          "label": "kid",
+          "summary": "stay",
+          "started_at_ms": 0,
+          "initial_message_count": 0,
+          "pending_messages": 0,
+          "pending_interrupts": 0,
+          "canceled": true
+        }"#]]
+    .assert_eq(&format!("{cancelled:#}"));
+    end(actor).await;
+}
+
+#[tokio::test]
 async fn a_spawn_that_makes_no_sense_says_what_to_do() {
     let cues: [Cue; 6] = [
         ("subagent_spawn", json!({"prompt": " \n"})),

@@ -2,6 +2,7 @@
 
 use expect_test::expect;
 use serde_json::{Value, json};
+use troupe_agents::Family;
 use troupe_agents::desk::StopRequest;
 use troupe_agents::tree::command::{StopMode, Verb};
 use troupe_protocol::agent::AgentStatus;
@@ -9,8 +10,10 @@ use troupe_protocol::op::Op;
 use troupe_protocol::{AgentId, EventMsg};
 use troupe_testkit::{Actor, Stage};
 
-use super::logs;
-use super::play::{Cue, agent, answer, answers, begin, end, play, scene, seen, stage, until_there};
+use super::play::{
+    Cue, agent, answer, answers, begin, call, end, play, scene, seen, stage, until_there,
+};
+use super::{cast, logs};
 
 fn spawn(message: &str, name: &str) -> Cue {
     (
@@ -181,6 +184,41 @@ async fn a_second_wait_after_new_work_gives_the_new_result() {
     assert_eq!(statuses(&stage, &actor, 3).await, completed("two"));
     assert_eq!(statuses(&stage, &actor, 4).await, completed("two"));
     end(actor).await;
+}
+
+#[tokio::test]
+async fn an_agent_has_at_most_so_many_waits_open_and_all_of_them_tell_one_result() {
+    const OPEN_MAX: usize = 32;
+    let waits = vec![call(&wait(&["kid"])); OPEN_MAX + 1].join(", ");
+    let root = [
+        &*call(&spawn("be busy", "kid")),
+        &waits,
+        "{ say = 'waited' }",
+    ];
+    let stage = cast::stage(&busy(), &root, &[Family::Agents]).await;
+    let mut actor = stage.start().await;
+    actor.say(cast::OPENING).await;
+    // Only the wait that is one too many can end while the child is at work.
+    actor
+        .until(|msg| matches!(msg, EventMsg::CollabWaitingEnd(_)))
+        .await;
+    stage.write("gate", "");
+    actor.until_task_ends().await;
+    let told = answers(&stage, &actor).await.split_off(1);
+    let (refused, answered): (Vec<_>, Vec<_>) =
+        told.into_iter().partition(|text| !text.starts_with('{'));
+    expect!["32 waits of this agent are open already; wait for several agents in one call"]
+        .assert_eq(&refused.join("\n"));
+    let free = r#"{"status":{"/root/kid":{"completed":"free"}},"timed_out":false}"#;
+    assert_eq!(answered, [free; OPEN_MAX]);
+    actor.agents().quiet().await;
+    let root = actor.session_id();
+    end(actor).await;
+    let lines = logs::read(&*stage.store(), root).await;
+    let owed = logs::callbacks_for(&lines, AgentId::ROOT);
+    assert_eq!(owed.len(), 1);
+    assert_eq!(logs::consumed(&lines), owed);
+    assert_eq!(logs::begun_with(&lines, AgentId::ROOT), []);
 }
 
 #[tokio::test]

@@ -1,39 +1,15 @@
 //! Watchdogs: messages that come by themselves, by a clock that the scenario turns.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
-
 use expect_test::expect;
-use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use troupe_agents::Family;
-use troupe_engine::Clock;
 use troupe_protocol::AgentId;
 use troupe_protocol::tree::{Fact, MailKind, Sender};
-use troupe_testkit::{Actor, Stage};
+use troupe_testkit::Stage;
 
 use super::cast::{self, depths, has_mail, heard, is_completed, lines, open, plot, subagents};
+use super::hands::Hands;
 use super::play::{Cue, agent, answer, answers, call, end, play, scene, until_there};
-
-/// How far a scenario's clock is ahead of the machine's.
-#[derive(Debug, Clone, Default)]
-struct Hands(Arc<AtomicI64>);
-
-impl Hands {
-    fn clock(&self) -> Clock {
-        let ahead = Arc::clone(&self.0);
-        Clock::new(move || {
-            let ahead_s = ahead.load(Ordering::Relaxed);
-            Timestamp::now() + SignedDuration::from_secs(ahead_s)
-        })
-    }
-
-    /// Turns the clock on, and has the tree look at it.
-    async fn turn(&self, actor: &Actor, seconds: i64) {
-        self.0.fetch_add(seconds, Ordering::Relaxed);
-        agent(actor, "root").await;
-    }
-}
 
 async fn stage_with(hands: &Hands, children: &str, root: &[&str]) -> Stage {
     let stage = Stage::new(&plot(children, root)).await;
@@ -248,5 +224,40 @@ async fn nobody_watches_an_agent_that_takes_no_input() {
     let actor = play(&stage).await;
     let told = answers(&stage, &actor).await.remove(4);
     expect!["agent 1 was pruned; only its result is left"].assert_eq(&told);
+    end(actor).await;
+}
+
+#[tokio::test]
+async fn a_tree_has_sixteen_watchdogs_and_their_messages_are_short() {
+    const WATCHDOGS_MAX: u32 = 16;
+    const MESSAGE_CHARS_MAX: usize = 2_000;
+    let watch = |agent: u32, message: &str| {
+        (
+            "subagent_watchdog",
+            json!({"agent_id": agent, "message": message}),
+        )
+    };
+    let too_many = WATCHDOGS_MAX + 1;
+    let mut cues: Vec<Cue> = Vec::new();
+    for _ in 1..=too_many {
+        cues.push(("subagent_spawn", json!({"prompt": "work"})));
+    }
+    for agent in 1..=too_many {
+        cues.push(watch(agent, "well?"));
+    }
+    // One that is there already can be replaced.
+    cues.push(watch(1, &"x".repeat(MESSAGE_CHARS_MAX)));
+    cues.push(watch(1, &"x".repeat(MESSAGE_CHARS_MAX + 1)));
+    let stage = subagents("", &cues).await;
+    let actor = play(&stage).await;
+    let told = answers(&stage, &actor).await;
+    let (started, rest) = told[too_many as usize..].split_at(WATCHDOGS_MAX as usize);
+    for text in started {
+        assert!(text.contains(r#""action":"started""#), "{text}");
+    }
+    assert!(rest[1].contains(r#""action":"replaced""#), "{}", rest[1]);
+    expect![[r#"
+        the tree has 16 watchdogs already; cancel one with cancel: true, or wait for the agent instead
+        the message has 2001 characters; a watchdog's has at most 2000"#]].assert_eq(&[&*rest[0], &rest[2]].join("\n"));
     end(actor).await;
 }
