@@ -45,8 +45,8 @@ use crate::failure::{Exit, Failure, Outcome};
 use crate::provider::ModelTrouble;
 use crate::wiring::{Grove, Wiring};
 
-const NOBODY_TO_ASK: &str = "refused: nobody can be asked here; `headless_approvals` says what is \
-    answered instead (`troupe exec --help`)";
+const NOBODY_TO_ASK: &str = "nobody can be asked here, so it is refused; `headless_approvals` can say \
+    otherwise (`troupe exec --help`)";
 
 /// Runs a request to its end.
 pub async fn run(request: Request) -> Outcome {

@@ -206,8 +206,9 @@ steps = [{ say = "ended" }]
 "#;
     let machine = Machine::playing(play);
     let run = machine.run(&["exec", "lead"]).succeeded();
-    let told = "agent /root/push asks to run echo out > ../out\nagent /root/push refused\n";
+    let told = "agent /root/push asks to run echo out > ../out\nnobody can be asked here";
     assert!(run.stderr.contains(told), "{}", run.stderr);
+    assert!(run.stderr.contains("\nagent /root/push refused\n"));
     assert!(!machine.path("out").exists());
 
     let run = machine

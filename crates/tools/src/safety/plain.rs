@@ -6,7 +6,7 @@
 
 use tree_sitter::Node;
 
-use super::limits::PLAIN_DEPTH_MAX;
+use super::limits::{PLAIN_COMMANDS_MAX, PLAIN_DEPTH_MAX};
 use super::script::{Script, children};
 
 /// The words of each command, or why the script is not plain.
@@ -82,6 +82,9 @@ impl<'t> Reader<'_, 't> {
             "list" => self.joined(node, &["&&", "||"], depth),
             "pipeline" => self.joined(node, &["|"], depth),
             "redirected_statement" => self.redirected(node, depth),
+            "command" if self.commands.len() == PLAIN_COMMANDS_MAX => {
+                Err("the script has too many commands to be judged".to_owned())
+            }
             "command" => {
                 let words = self.command(node)?;
                 self.commands.push(words);
