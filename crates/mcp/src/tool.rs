@@ -49,7 +49,7 @@ impl ServerTool {
             spec: ToolSpec::Function {
                 name,
                 description: description(tool),
-                parameters: parameters(&tool.input_schema),
+                parameters: parameters(&tool.input_schema).into(),
             },
             server,
             tool: tool.clone(),

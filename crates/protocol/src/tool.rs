@@ -1,5 +1,7 @@
 //! Tools as they are offered to a model.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -12,8 +14,9 @@ pub enum ToolSpec {
     Function {
         name: String,
         description: String,
+        // Shared, because the sessions that have the tool describe it alike.
         /// JSON Schema of the arguments.
-        parameters: Value,
+        parameters: Arc<Value>,
     },
     /// Takes plain text that follows a grammar. Providers without such tools offer it as
     /// a function with one text argument `input`.

@@ -23,7 +23,7 @@ pub fn function<T: JsonSchema>(name: &str, description: &str) -> ToolSpec {
     ToolSpec::Function {
         name: name.to_owned(),
         description: description.to_owned(),
-        parameters,
+        parameters: parameters.into(),
     }
 }
 

@@ -17,7 +17,7 @@ pub(super) const NAME: &str = "external_agent";
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| ToolSpec::Function {
     name: NAME.to_owned(),
     description: "Lets the external agent work.".to_owned(),
-    parameters: json!({"type": "object", "properties": {}}),
+    parameters: json!({"type": "object", "properties": {}}).into(),
 });
 
 #[derive(Debug)]

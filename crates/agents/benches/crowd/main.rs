@@ -41,6 +41,8 @@ fn main() {
         .build()
         .unwrap();
     runtime.block_on(async {
+        // First: a file system that has just deleted the logs of a crowd makes new ones slowly.
+        births().await;
         println!("{AGENTS} agents with {TURNS} turns each");
         let resident = crowd(AGENTS + FIRST_AGENTS + 1).await;
         let history = resident.history;
@@ -50,7 +52,6 @@ fn main() {
             resident.beyond.saturating_sub(history),
         );
         show("if it is not", crowd(1).await.beyond);
-        births().await;
     });
 }
 

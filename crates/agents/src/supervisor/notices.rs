@@ -26,7 +26,9 @@ impl Supervisor {
                 stint,
             } => self.status_changed(agent, status, stint),
             Notice::Reopened { agent, status } => {
-                self.tell_life(agent, status);
+                if let Some(view) = self.view_in(agent, status) {
+                    self.tell_life(status_event(&view), view.parent, None);
+                }
             }
             Notice::ChildrenCancelled { parent, children } => {
                 self.children_cancelled(parent, &children);
@@ -49,7 +51,6 @@ impl Supervisor {
         let created = SubagentLifecycle::Created {
             subagent: view.summary(),
         };
-        self.tell(AgentId::ROOT, vec![EventMsg::SubagentLifecycle(created)]);
         let born = AgentView {
             status: Status::PendingInit,
             ..view
@@ -58,9 +59,8 @@ impl Supervisor {
             since: TimeMs(born.now_ms),
             task: StintTask::First,
         };
-        if let Some(message) = birth_text(&born, stint) {
-            self.background(&born, message, false);
-        }
+        let background = birth_text(&born, stint).map(|text| background(&born, text, false));
+        self.tell_life(created, born.parent, background);
     }
 
     fn status_changed(&mut self, agent: AgentId, status: Status, stint: Stint) {
@@ -68,33 +68,47 @@ impl Supervisor {
         if let Some(member) = self.members.get_mut(&agent) {
             member.reasoning_header = None;
         }
-        let Some(view) = self.tell_life(agent, status) else {
+        let Some(view) = self.view_in(agent, status) else {
             return;
         };
-        if let Some(message) = background_text(&view, stint) {
-            self.background(&view, message, status.is_final());
+        let background =
+            background_text(&view, stint).map(|text| background(&view, text, status.is_final()));
+        self.tell_life(status_event(&view), view.parent, background);
+    }
+
+    /// Tells the root of an agent's life, and its parent what that means. For the root itself
+    /// both are one write.
+    fn tell_life(
+        &mut self,
+        life: SubagentLifecycle,
+        parent: Option<AgentId>,
+        background: Option<EventMsg>,
+    ) {
+        let life = EventMsg::SubagentLifecycle(life);
+        match (parent, background) {
+            (Some(parent), Some(background)) if parent != AgentId::ROOT => {
+                self.tell(AgentId::ROOT, vec![life]);
+                self.tell(parent, vec![background]);
+            }
+            (_, background) => {
+                let events = std::iter::once(life).chain(background);
+                self.tell(AgentId::ROOT, events.collect());
+            }
         }
     }
 
-    /// Tells the root of an agent's status. The root's own is told by its tasks.
-    fn tell_life(&mut self, agent: AgentId, status: Status) -> Option<AgentView> {
+    /// Returns an agent as it is with a status. The root's own is told by its tasks.
+    fn view_in(&self, agent: AgentId, status: Status) -> Option<AgentView> {
         if agent == AgentId::ROOT {
             return None;
         }
         let view = self.view(agent);
         let now_ms = self.ended_before(agent, status).unwrap_or(view.now_ms);
-        let view = AgentView {
+        Some(AgentView {
             status,
             now_ms,
             ..view
-        };
-        let event = SubagentLifecycle::Status {
-            agent_id: agent,
-            session_id: view.session,
-            status: view.wire_status(),
-        };
-        self.tell(AgentId::ROOT, vec![EventMsg::SubagentLifecycle(event)]);
-        Some(view)
+        })
     }
 
     /// Tells a parent that its own interrupt has ended the sessions it made.
@@ -117,17 +131,6 @@ impl Supervisor {
         let why = Interruption::Crash;
         let result = self.members.get(&agent)?.last_result.as_ref()?;
         (status == Status::Interrupted { why }).then_some(result.evidence.ended_at_ms)
-    }
-
-    /// Tells a parent of its child's life.
-    fn background(&mut self, view: &AgentView, message: String, is_final: bool) {
-        let event = EventMsg::BackgroundEvent(BackgroundEvent {
-            message,
-            is_final,
-            session_id: Some(view.session),
-        });
-        let parent = view.parent.unwrap_or(AgentId::ROOT);
-        self.tell(parent, vec![event]);
     }
 
     /// Depths are not kept: they follow from the lines.
@@ -214,6 +217,23 @@ impl Supervisor {
         let orders = here.unwrap_or(&self.root.orders);
         orders.give(Order::Record { submission, events });
     }
+}
+
+fn status_event(view: &AgentView) -> SubagentLifecycle {
+    SubagentLifecycle::Status {
+        agent_id: view.agent,
+        session_id: view.session,
+        status: view.wire_status(),
+    }
+}
+
+/// Returns what a parent is told of its child's life.
+fn background(view: &AgentView, message: String, is_final: bool) -> EventMsg {
+    EventMsg::BackgroundEvent(BackgroundEvent {
+        message,
+        is_final,
+        session_id: Some(view.session),
+    })
 }
 
 /// Returns the line that a parent reads when it has a new child.

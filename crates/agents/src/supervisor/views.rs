@@ -120,11 +120,12 @@ fn initial_message_count(node: &Agent, member: Option<&Member>) -> Option<u32> {
     }
 }
 
-/// Returns the beginning of a text, in one line.
+/// Returns the beginning of a text, in one line. Every agent keeps one, so it has no room to
+/// grow.
 pub(super) fn preview(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(PREVIEW_CHARS_MAX) {
-        Some((end, _)) => format!("{}…", &line[..end]),
+        Some((end, _)) => [&line[..end], "…"].concat(),
         None => line,
     }
 }

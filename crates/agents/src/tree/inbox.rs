@@ -46,7 +46,12 @@ impl Inbox {
             .into_iter()
             .find_map(|queue| {
                 let at = queue.iter().position(|envelope| envelope.id == id)?;
-                queue.remove(at)
+                let taken = queue.remove(at);
+                // Most inboxes are empty most of the time, and keep no room for mail then.
+                if queue.is_empty() {
+                    *queue = VecDeque::new();
+                }
+                taken
             })
     }
 

@@ -38,7 +38,12 @@ impl News {
     /// Takes an end that was heard of. Returns whether it was news.
     pub(super) fn take(&mut self, id: MessageId) -> bool {
         let found = self.0.iter().position(|item| item.id == id);
-        found.and_then(|at| self.0.remove(at)).is_some()
+        let was_news = found.and_then(|at| self.0.remove(at)).is_some();
+        // Most agents have heard everything, and keep no room for more then.
+        if self.0.is_empty() {
+            self.0 = VecDeque::new();
+        }
+        was_news
     }
 
     pub fn contains(&self, id: MessageId) -> bool {

@@ -12,8 +12,16 @@ use troupe_protocol::AgentId;
 pub struct Slots {
     max: usize,
     held: BTreeSet<AgentId>,
-    returning: VecDeque<AgentId>,
-    starting: VecDeque<AgentId>,
+    returning: Line,
+    starting: Line,
+}
+
+/// Agents in the order in which they came. Most agents that are asked for stand in no line,
+/// which must not take a look at all who do.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Line {
+    queue: VecDeque<AgentId>,
+    members: BTreeSet<AgentId>,
 }
 
 /// A slot given to the next in line.
@@ -44,23 +52,19 @@ impl Slots {
 
     /// Lines up an agent that wants to begin a task. Asking again keeps its place.
     pub fn line_up(&mut self, agent: AgentId) {
-        if !self.starting.contains(&agent) {
-            self.starting.push_back(agent);
-        }
+        self.starting.join(agent);
     }
 
     /// Lines up an agent that wants its slot back.
     pub fn come_back(&mut self, agent: AgentId) {
-        if !self.returning.contains(&agent) {
-            self.returning.push_back(agent);
-        }
+        self.returning.join(agent);
     }
 
     /// Takes an agent out, whatever it holds or waits for.
     pub fn leave(&mut self, agent: AgentId) {
         self.held.remove(&agent);
-        self.returning.retain(|other| *other != agent);
-        self.starting.retain(|other| *other != agent);
+        self.returning.leave(agent);
+        self.starting.leave(agent);
     }
 
     /// Gives one free slot to the next in line.
@@ -68,9 +72,9 @@ impl Slots {
         if self.held.len() >= self.max {
             return None;
         }
-        let grant = match self.returning.pop_front() {
+        let grant = match self.returning.next() {
             Some(agent) => Grant::Return(agent),
-            None => Grant::Start(self.starting.pop_front()?),
+            None => Grant::Start(self.starting.next()?),
         };
         let (Grant::Return(agent) | Grant::Start(agent)) = grant;
         self.held.insert(agent);
@@ -79,7 +83,7 @@ impl Slots {
 
     /// Returns how many grants away an agent is from its start; 1 is next.
     pub fn position(&self, agent: AgentId) -> Option<usize> {
-        let ahead = self.starting.iter().position(|other| *other == agent)?;
+        let ahead = self.starting.ahead_of(agent)?;
         Some(self.returning.len() + ahead + 1)
     }
 
@@ -90,6 +94,44 @@ impl Slots {
 
     /// Tells whether an agent waits in either line.
     pub fn is_in_line(&self, agent: AgentId) -> bool {
-        self.returning.contains(&agent) || self.starting.contains(&agent)
+        self.returning.has(agent) || self.starting.has(agent)
+    }
+}
+
+impl Line {
+    /// Puts an agent at the end, unless it has a place.
+    fn join(&mut self, agent: AgentId) {
+        if self.members.insert(agent) {
+            self.queue.push_back(agent);
+        }
+    }
+
+    fn leave(&mut self, agent: AgentId) {
+        if self.members.remove(&agent) {
+            self.queue.retain(|other| *other != agent);
+        }
+    }
+
+    fn next(&mut self) -> Option<AgentId> {
+        let agent = self.queue.pop_front()?;
+        self.members.remove(&agent);
+        Some(agent)
+    }
+
+    fn ahead_of(&self, agent: AgentId) -> Option<usize> {
+        let place = || self.queue.iter().position(|other| *other == agent);
+        self.has(agent).then(place)?
+    }
+
+    fn has(&self, agent: AgentId) -> bool {
+        self.members.contains(&agent)
+    }
+
+    fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.queue.is_empty()
     }
 }

@@ -23,6 +23,9 @@ pub const ROLLOUT_MEGABYTES: u32 = 60;
 const APP_TURNS: u32 = 100;
 pub const APP_THREADS: u32 = 50;
 
+/// Room for all that the parent of the largest fan-out hears.
+const WINDOW_TOKENS: u32 = 10_000_000;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Workload {
     Version,
@@ -274,10 +277,17 @@ impl Stage {
         self.dir.path().join("work")
     }
 
+    /// Makes a home that stays until the bench is over. A file system that has just deleted
+    /// many files looks at the place of each before it makes a new one, and that time would
+    /// count as ours.
+    fn new_home(&self) -> io::Result<PathBuf> {
+        TempDir::new_in(self.dir.path()).map(TempDir::keep)
+    }
+
     fn exec(&self, subject: &Subject, prompt: &str, rights: Rights) -> io::Result<Cost> {
-        let home = TempDir::new_in(self.dir.path())?;
+        let home = self.new_home()?;
         let url = self.server.base_url();
-        let mut command = subject.exec(&url, home.path(), &self.work(), rights);
+        let mut command = subject.exec(&url, &home, &self.work(), rights);
         measure(&mut command, prompt)
     }
 
@@ -289,9 +299,9 @@ impl Stage {
         message: &str,
         resident: u32,
     ) -> io::Result<Cost> {
-        let home = TempDir::new_in(self.dir.path())?;
+        let home = self.new_home()?;
         let url = self.server.base_url();
-        let mut command = subject.exec(&url, home.path(), &self.work(), Rights::Everything);
+        let mut command = subject.exec(&url, &home, &self.work(), Rights::Everything);
         let limits = [
             ("max_agents", children + 1),
             ("max_spawns_per_minute", children),
@@ -300,6 +310,9 @@ impl Stage {
         for (key, value) in limits {
             command.args(["-c", &format!("agents.{key}={value}")]);
         }
+        // What a thousand children are made with fills a usual window, and no scene has a
+        // turn for a summary.
+        command.args(["-c", &format!("model_context_window={WINDOW_TOKENS}")]);
         let sent = self.server.request_bytes();
         let cost = measure(&mut command, &spawn_prompt(children, message))?;
         Ok(Cost {
@@ -310,9 +323,9 @@ impl Stage {
 
     /// A run that is over when its last request has come.
     fn one_by_one(&self, subject: &Subject, prompt: &str, requests: u32) -> io::Result<Cost> {
-        let home = TempDir::new_in(self.dir.path())?;
+        let home = self.new_home()?;
         let url = self.server.base_url();
-        let mut command = subject.exec(&url, home.path(), &self.work(), Rights::Everything);
+        let mut command = subject.exec(&url, &home, &self.work(), Rights::Everything);
         for key in ["max_threads", "max_spawns_per_minute"] {
             command.args(["-c", &format!("agents.{key}={BIRTHS}")]);
         }
@@ -324,10 +337,10 @@ impl Stage {
 
     /// The time is the driver's alone, from its question to the end of the answer.
     fn followed(&self, subject: &Subject, followers: u32) -> io::Result<Cost> {
-        let home = TempDir::new_in(self.dir.path())?;
-        let socket = home.path().join("bench.sock");
+        let home = self.new_home()?;
+        let socket = home.join("bench.sock");
         let url = self.server.base_url();
-        let mut command = subject.proto(&url, home.path(), &self.work(), &socket);
+        let mut command = subject.proto(&url, &home, &self.work(), &socket);
         let conducting = conduct(socket, followers);
         let cost = measure(&mut command, "")?;
         let heard = conducting
@@ -341,9 +354,9 @@ impl Stage {
 
     /// The time is the client's.
     fn office(&self, subject: &Subject, errand: Errand) -> io::Result<Cost> {
-        let home = TempDir::new_in(self.dir.path())?;
+        let home = self.new_home()?;
         let url = self.server.base_url();
-        let mut command = subject.app_server(&url, home.path(), &self.work());
+        let mut command = subject.app_server(&url, &home, &self.work());
         measure_talk(&mut command, |to, from| {
             Desk::new(to, from).run(errand, &self.work())
         })
@@ -359,10 +372,10 @@ impl Stage {
 
     /// Each run has a home of its own, so each takes its first look at the tree.
     fn snapshot(&self, subject: &Subject) -> io::Result<Cost> {
-        let home = TempDir::new_in(self.dir.path())?;
+        let home = self.new_home()?;
         let forest = grounds::forest(self.dir.path())?;
         let url = self.server.base_url();
-        let mut command = subject.exec(&url, home.path(), &forest, Rights::Everything);
+        let mut command = subject.exec(&url, &home, &forest, Rights::Everything);
         measure(&mut command, "write one file")
     }
 

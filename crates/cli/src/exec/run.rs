@@ -316,7 +316,8 @@ impl Run {
         match &event.msg {
             EventMsg::SubagentLifecycle(change) => {
                 self.roster.apply(change, self.clock.now_ms());
-                self.has_worked |= !self.roster.at_work().is_empty();
+                // The roster is long where there are many: it is read once, not at each change.
+                self.has_worked = self.has_worked || !self.roster.at_work().is_empty();
             }
             EventMsg::TurnStarted(started) => {
                 self.turn = Some(started.turn_id.clone());

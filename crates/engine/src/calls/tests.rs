@@ -28,7 +28,7 @@ fn registry() -> Registry {
         let spec = ToolSpec::Function {
             name: name.to_owned(),
             description: String::new(),
-            parameters: serde_json::json!({}),
+            parameters: serde_json::json!({}).into(),
         };
         Arc::new(Fake(spec, concurrency)) as Arc<dyn Tool>
     };

@@ -122,5 +122,5 @@ fn schemas_carry_no_noise() {
             }},
         },
     });
-    assert_eq!(parameters, expected);
+    assert_eq!(*parameters, expected);
 }

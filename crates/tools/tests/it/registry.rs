@@ -93,7 +93,7 @@ async fn stumble(item: TurnItem) -> (ToolOutput, TurnItem) {
     let spec = ToolSpec::Function {
         name: "clumsy".to_owned(),
         description: String::new(),
-        parameters: json!({}),
+        parameters: json!({}).into(),
     };
     let registry = Registry::new([Arc::new(Clumsy { spec, item }) as Arc<dyn Tool>]);
     let bench = Bench::new();

@@ -212,7 +212,7 @@ fn settings_and_tools() {
         ToolSpec::Function {
             name: "shell".into(),
             description: "Runs.".into(),
-            parameters: json!({ "type": "object" }),
+            parameters: json!({ "type": "object" }).into(),
         },
         ToolSpec::Freeform {
             name: "apply_patch".into(),

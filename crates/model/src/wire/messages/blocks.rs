@@ -183,7 +183,7 @@ fn tool(spec: &ToolSpec) -> Value {
             name,
             description,
             parameters,
-        } => (name, description, parameters.clone()),
+        } => (name, description, Value::clone(parameters)),
         ToolSpec::Freeform {
             name, description, ..
         } => (name, description, input_parameters()),

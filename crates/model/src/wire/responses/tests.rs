@@ -199,7 +199,7 @@ fn tools_of_both_kinds() {
         ToolSpec::Function {
             name: "shell".into(),
             description: "Runs.".into(),
-            parameters: json!({ "type": "object" }),
+            parameters: json!({ "type": "object" }).into(),
         },
         ToolSpec::Freeform {
             name: "apply_patch".into(),

@@ -117,7 +117,7 @@ fn delivering() -> Arc<dyn Tool> {
     Arc::new(Delivering(ToolSpec::Function {
         name: "deliver".to_owned(),
         description: String::new(),
-        parameters: json!({ "type": "object" }),
+        parameters: json!({ "type": "object" }).into(),
     }))
 }
 
