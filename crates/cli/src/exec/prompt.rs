@@ -54,11 +54,10 @@ pub fn assemble(
     source: impl Read,
 ) -> Result<String, PromptError> {
     match (argument, stdin) {
-        // Who asks for it types it, and ends it with Ctrl-D.
-        (Some("-"), Stdin::Terminal | Stdin::Piped) => usable(read(source)?),
+        // Who asks for it at a terminal types it, and ends it with Ctrl-D.
+        (Some("-"), _) | (None, Stdin::Piped) => usable(read(source)?),
         (Some(text), Stdin::Terminal) => usable(text.to_owned()),
         (None, Stdin::Terminal) => Err(PromptError::Missing),
-        (None, Stdin::Piped) => usable(read(source)?),
         (Some(text), Stdin::Piped) => {
             let piped = read(source)?;
             if piped.trim().is_empty() {
