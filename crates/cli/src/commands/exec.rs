@@ -45,8 +45,9 @@ were cancelled is said last, on stderr or as the last line.
 With --json, each line is an object with a type: thread.started, turn.started, item.started,
 item.updated, item.completed, error, and at the end of each turn turn.completed or turn.failed
 (also after Ctrl-C; after SIGTERM nothing more is printed). usage counts the tokens of the whole
-thread, turn_usage those of this turn's answers (not of a summary made to gain room). A proposed plan is an item plan; work with other agents
-is an item collab_tool_call, a call of any other tool of ours an item tool_call. The lives of all agents of the tree are lines agent.created
+thread, turn_usage those of this turn's answers (not of a summary made to gain room). A proposed
+plan is an item plan; work with other agents is an item collab_tool_call, a call of any other
+tool of ours an item tool_call. The lives of all agents of the tree are lines agent.created
 (agent_id, thread_id, parent_thread_id, path, summary, status), agent.status (agent_id,
 thread_id, status, message) and agent.deleted, also after the last turn. Warnings and errors that
 belong to no turn are items error between turns. A run that had agents ends with agents.finished
