@@ -63,19 +63,15 @@ async fn read_at_birth(
     parent: SessionId,
     child: SessionId,
 ) -> Result<LiveHistory, Error> {
-    let live = store.read_live(parent).await?;
-    let mut live = match birth_in(&live, child) {
-        Some(_) => live,
+    let mut live = store.read_live(parent).await?;
+    if birth_in(&live, child).is_none() {
         // Since then the parent has compacted its history, or gone back in it.
-        None => {
-            let told = store.agent_lines(parent).await?;
-            let mut lines = told.lines.into_iter();
-            match lines.find(|(_, line)| is_birth(line, child)) {
-                Some((after, _)) => store.read_live_at(parent, after).await?,
-                None => live,
-            }
+        let told = store.agent_lines(parent).await?;
+        let mut lines = told.lines.into_iter();
+        if let Some((after, _)) = lines.find(|(_, line)| is_birth(line, child)) {
+            live = store.read_live_at(parent, after).await?;
         }
-    };
+    }
     if let Some(born) = birth_in(&live, child) {
         live.records.truncate(born);
     }
