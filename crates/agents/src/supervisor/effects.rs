@@ -153,6 +153,7 @@ impl Supervisor {
                 task,
                 message,
                 mail,
+                ahead: Vec::new(),
                 output_schema,
             },
         );
