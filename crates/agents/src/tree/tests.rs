@@ -2,6 +2,7 @@
 
 mod addresses;
 mod callbacks;
+mod giving_way;
 mod inboxes;
 mod interrupts;
 mod lifecycles;

@@ -69,6 +69,25 @@ impl World {
         )
     }
 
+    /// An interrupt is what the task at hand begins with, or the task is being ended for it.
+    /// Only the user's own input to the root comes before it.
+    pub(super) fn check_interrupts(&self) -> Result<(), String> {
+        for member in &self.reference.members {
+            let (Some(interrupt), Some(flight)) = (member.interrupts.last(), &member.flight) else {
+                continue;
+            };
+            let gives_way = match flight.message {
+                Some(message) => message == *interrupt,
+                None => self.aborted.contains_key(&member.id) || member.id == AgentId::ROOT,
+            };
+            demand(
+                gives_way || member.order.is_some(),
+                "a task gives way to an interrupt",
+            )?;
+        }
+        Ok(())
+    }
+
     fn fits(&self, member: &Member, status: Status) -> bool {
         if let Some(flight) = &member.flight {
             return match status {

@@ -38,6 +38,8 @@ pub(super) struct World {
     /// Everything that ever was news, in its order.
     pub news: Vec<Told>,
     pub aborted: BTreeMap<AgentId, AbortWhy>,
+    /// Tasks that were asked for and gave way before they began, with their messages.
+    pub given_up: Vec<(AgentId, MessageId)>,
     pub asking: BTreeSet<AgentId>,
     pub next_message: u128,
     pub suspended: bool,
@@ -65,6 +67,7 @@ impl World {
             waits: BTreeMap::new(),
             news: Vec::new(),
             aborted: BTreeMap::new(),
+            given_up: Vec::new(),
             asking: BTreeSet::new(),
             next_message: 0,
             suspended: false,
@@ -124,6 +127,7 @@ impl World {
             "every end is news that must be",
         )?;
         self.check_members()?;
+        self.check_interrupts()?;
         self.check_slots()?;
         self.check_waits()?;
         self.check_news()?;
@@ -174,6 +178,7 @@ impl World {
                 self.waits.clear();
                 self.asking.clear();
                 self.aborted.clear();
+                self.given_up.clear();
                 self.reference.crash();
             }
             What::Stop(_)
@@ -187,9 +192,11 @@ impl World {
     fn tell_report(&mut self, agent: AgentId, report: &Report) {
         let member = self.reference.at(agent);
         match report {
-            Report::Started { task } => {
-                let asked = member.flight.take().filter(|flight| flight.task == *task);
-                if let Some(message) = asked.and_then(|flight| flight.message) {
+            Report::Started { task, message } => {
+                if let Some(message) = *message {
+                    for ahead in member.ahead_of(message) {
+                        member.remove(ahead);
+                    }
                     member.remove(message);
                     self.deliver(message);
                 }
@@ -282,9 +289,21 @@ impl World {
                     agent,
                     task,
                     message,
+                    ahead,
                 } => {
                     let member = self.reference.at(*agent);
-                    demand(member.flight.is_none(), "one task at a time")?;
+                    if let Some(flight) = &member.flight {
+                        let unbegun = flight.message.ok_or("one task at a time")?;
+                        let gives_way = member.interrupts.contains(message);
+                        demand(gives_way, "only an interrupt takes the place of a task")?;
+                        self.given_up.push((*agent, unbegun));
+                    }
+                    let restarted = (*agent, *message);
+                    self.given_up.retain(|given_up| *given_up != restarted);
+                    demand(
+                        *ahead == member.ahead_of(*message),
+                        "an interrupt comes behind what it takes the place of",
+                    )?;
                     demand(
                         member.next() == Some(*message),
                         "mail is taken in its order",
