@@ -2,6 +2,7 @@
 
 mod addresses;
 mod callbacks;
+mod circles;
 mod giving_way;
 mod inboxes;
 mod interrupts;

@@ -6,7 +6,6 @@ use uuid::Uuid;
 
 use super::super::reference::Flight;
 use super::world::{Waiting, World, demand, limits};
-use crate::tree::Tree;
 use crate::tree::agent::{Bond, CallbackMode, Genealogy, OnParentInterrupt, Reach};
 use crate::tree::command::{
     Form, Letter, Outcome, Report, Spawn, Spawner, Stop, StopMode, Until, Urgency, Verb, WaitFor,
@@ -16,6 +15,7 @@ use crate::tree::effect::{AbortWhy, Answer, Effect, Receipt};
 use crate::tree::id::{Caller, MessageId, WaitId};
 use crate::tree::inbox::Sender;
 use crate::tree::status::WaitingOn;
+use crate::tree::{Refusal, Tree};
 
 /// Takes small numbers out of a big one.
 pub(super) struct Draw(pub u64);
@@ -227,7 +227,14 @@ impl World {
             WaitFor::Agents((0..count).map(|_| self.anyone(draw)).collect())
         };
         let until = [Until::End, Until::EndOrMail][draw.below(2)];
-        self.apply(What::Wait { by, on, until }).map(|_| ())
+        let never_ends = self.never_ends(by, &on);
+        let before = self.open_waits().count();
+        if self.apply(What::Wait { by, on, until })?.is_some() {
+            let stays_open = self.open_waits().count() > before;
+            return demand(!stays_open || !never_ends, "every wait can end");
+        }
+        let in_a_circle = matches!(self.refused, Some(Refusal::CircularWait(_)));
+        demand(!in_a_circle || never_ends, "a wait that can end is open")
     }
 
     fn end_wait(&mut self, draw: &mut Draw) -> Result<(), String> {

@@ -11,7 +11,7 @@ use crate::tree::command::{Command, Report, StopMode, Urgency, WaitFor, What};
 use crate::tree::effect::{AbortWhy, Answer, Effect, WaitAnswer, WaitEnd};
 use crate::tree::id::{Caller, MessageId, TimeMs, WaitId};
 use crate::tree::persist::{Fact, Record};
-use crate::tree::{Limits, Tree};
+use crate::tree::{Limits, Refusal, Tree};
 
 #[derive(Debug, Clone)]
 pub(super) struct Waiting {
@@ -42,6 +42,8 @@ pub(super) struct World {
     pub given_up: Vec<(AgentId, MessageId)>,
     pub asking: BTreeSet<AgentId>,
     pub next_message: u128,
+    /// The last refusal.
+    pub refused: Option<Refusal>,
     pub suspended: bool,
     pub log: Option<Vec<String>>,
 }
@@ -70,6 +72,7 @@ impl World {
             given_up: Vec::new(),
             asking: BTreeSet::new(),
             next_message: 0,
+            refused: None,
             suspended: false,
             log,
         };
@@ -103,6 +106,7 @@ impl World {
             Ok(effects) => effects,
             Err(refusal) => {
                 self.note(|| format!("    refused: {refusal}"));
+                self.refused = Some(refusal);
                 demand(
                     *self.tree.memory() == before,
                     "a refused command changes nothing",
