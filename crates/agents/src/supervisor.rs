@@ -175,7 +175,8 @@ impl Supervisor {
             self.plant();
         }
         if let Some(task) = first {
-            let report = Report::Started { task };
+            let message = None;
+            let report = Report::Started { task, message };
             self.tell_tree(AgentId::ROOT, report);
         }
     }

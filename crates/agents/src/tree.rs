@@ -303,6 +303,8 @@ impl Tree {
         if self.live.residents.touch(agent) == Presence::Absent {
             out.effects.push(Effect::Load { agent });
         }
+        let node = self.memory.get(agent);
+        let ahead = node.map_or_else(Vec::new, |node| node.ahead_of(message));
         let task = message.task();
         let run = Run::starting(task.clone(), message, seat);
         self.live.runs.insert(agent, run);
@@ -310,6 +312,7 @@ impl Tree {
             agent,
             task,
             message,
+            ahead,
         });
     }
 

@@ -265,6 +265,8 @@ pub enum Order {
         task: SubmissionId,
         message: MessageId,
         mail: AgentMessage,
+        /// Older messages of the inbox that the model is told before it.
+        ahead: Vec<(MessageId, AgentMessage)>,
         /// The answer must fit it.
         output_schema: Option<Value>,
     },

@@ -102,7 +102,8 @@ impl Supervisor {
                 agent,
                 task,
                 message,
-            } => self.start_task(agent, task, message),
+                ahead,
+            } => self.start_task(agent, task, message, ahead),
             Effect::AbortTask { agent, task, why } => {
                 let reason = match why {
                     AbortWhy::Interrupted | AbortWhy::Cancelled => AbortReason::Interrupted,
@@ -141,7 +142,13 @@ impl Supervisor {
         }
     }
 
-    fn start_task(&mut self, agent: AgentId, task: SubmissionId, message: MessageId) {
+    fn start_task(
+        &mut self,
+        agent: AgentId,
+        task: SubmissionId,
+        message: MessageId,
+        ahead: Vec<MessageId>,
+    ) {
         let output_schema = self
             .members
             .get(&agent)
@@ -153,6 +160,7 @@ impl Supervisor {
                 task,
                 message,
                 mail,
+                ahead: self.mails(ahead),
                 output_schema,
             },
         );
@@ -160,11 +168,15 @@ impl Supervisor {
 
     /// Hands over what joins a running task.
     fn poke(&mut self, agent: AgentId) {
-        let joining = self.tree.joining(agent).into_iter();
-        let mail = joining
-            .map(|message| (message, self.mail_of(message)))
-            .collect();
+        let mail = self.mails(self.tree.joining(agent));
         self.give(agent, Order::Mail(mail));
+    }
+
+    fn mails(&self, messages: Vec<MessageId>) -> Vec<(MessageId, AgentMessage)> {
+        let messages = messages.into_iter();
+        messages
+            .map(|message| (message, self.mail_of(message)))
+            .collect()
     }
 
     /// Returns what a message says. Its words may be missing only if its line was damaged.

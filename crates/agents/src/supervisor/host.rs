@@ -63,7 +63,7 @@ impl Host for Membership {
     async fn starting(
         &self,
         task: &SubmissionId,
-        _message: Option<MessageId>,
+        message: Option<MessageId>,
     ) -> Result<Lines, NotNow> {
         let is_root = self.agent == AgentId::ROOT;
         if is_root && !self.agents.note_task(Some(task)) {
@@ -71,7 +71,12 @@ impl Host for Membership {
         }
         let (agent, task) = (self.agent, task.clone());
         let lines = self
-            .ask(|reply| SessionReport::Starting { agent, task, reply })
+            .ask(|reply| SessionReport::Starting {
+                agent,
+                task,
+                message,
+                reply,
+            })
             .await;
         match lines {
             Some(lines) => lines,

@@ -67,6 +67,8 @@ pub(crate) enum SessionReport {
     Starting {
         agent: AgentId,
         task: SubmissionId,
+        /// The message of the inbox that it begins with; none for a direct input.
+        message: Option<MessageId>,
         reply: oneshot::Sender<Result<Lines, NotNow>>,
     },
     Taking {

@@ -17,12 +17,17 @@ use crate::tree::{Effect, Refusal};
 impl Supervisor {
     pub(super) fn report(&mut self, report: SessionReport) {
         match report {
-            SessionReport::Starting { agent, task, reply } => {
-                let report = Report::Started { task };
+            SessionReport::Starting {
+                agent,
+                task,
+                message,
+                reply,
+            } => {
+                let report = Report::Started { task, message };
                 let lines = self.lines_for(agent, report, Contents::default());
                 // The user's own input begins whatever the tree thinks of it.
                 let mut lines = match lines {
-                    Err(_) if agent == AgentId::ROOT => Ok(Lines::default()),
+                    Err(_) if agent == AgentId::ROOT && message.is_none() => Ok(Lines::default()),
                     lines => lines,
                 };
                 if let Ok(lines) = &mut lines

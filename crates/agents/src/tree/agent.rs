@@ -3,8 +3,8 @@
 use troupe_protocol::{AgentId, SessionId};
 
 use super::id::{MessageId, TimeMs};
-use super::inbox::{Inbox, TakeCallbacks};
-use super::lifecycle::Lifecycle;
+use super::inbox::{Inbox, MailKind, TakeCallbacks};
+use super::lifecycle::{End, Lifecycle};
 use super::news::News;
 
 pub use troupe_protocol::tree::{
@@ -69,6 +69,32 @@ impl Agent {
             TakeCallbacks::Held
         };
         self.inbox.next(callbacks).map(|envelope| envelope.id)
+    }
+
+    /// Returns what the task that begins with this message is told before it, the oldest
+    /// first. An interrupt takes the place of work that had not begun, but not of its words:
+    /// without them it would speak of what nobody has heard. What was to join a task that
+    /// was replaced follows the interrupt, as mail does.
+    pub fn ahead_of(&self, message: MessageId) -> Vec<MessageId> {
+        let older = match self.inbox.find(message).map(|mail| &mail.kind) {
+            Some(MailKind::Interrupt { .. }) => self.inbox.older_than(message),
+            Some(MailKind::Regular { .. } | MailKind::Callback { .. }) | None => return Vec::new(),
+        };
+        let replaces = matches!(
+            self.lifecycle,
+            Lifecycle::Ended {
+                end: End::Replaced,
+                ..
+            }
+        );
+        older
+            .filter(|older| match older.kind {
+                MailKind::Interrupt { .. } => true,
+                MailKind::Regular { .. } => !replaces,
+                MailKind::Callback { .. } => false,
+            })
+            .map(|older| older.id)
+            .collect()
     }
 
     /// Tells whether a child never ran and has nothing to begin with.

@@ -177,8 +177,12 @@ pub enum StopMode {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Report {
-    /// A task began: the one that was asked for, or at the root a direct input.
-    Started { task: SubmissionId },
+    /// A task began: the one that was asked for, with its message, or at the root a direct
+    /// input.
+    Started {
+        task: SubmissionId,
+        message: Option<MessageId>,
+    },
     /// Messages went into the request of the running task.
     Took { messages: Vec<MessageId> },
     /// The task is blocked on this, or works with it.

@@ -21,11 +21,14 @@ pub enum Effect {
         agent: AgentId,
     },
     /// Begin a task with this message. Answered by `Report::Started`, or by
-    /// `Report::Ended` if it cannot.
+    /// `Report::Ended` if it cannot. One that was asked for before and has not begun is not
+    /// wanted any more: its report is refused.
     StartTask {
         agent: AgentId,
         task: SubmissionId,
         message: MessageId,
+        /// Older messages that are told before it.
+        ahead: Vec<MessageId>,
     },
     /// End the task and its processes. Answered by `Report::Ended`.
     AbortTask {

@@ -7,11 +7,7 @@ use super::id::MessageId;
 pub use troupe_protocol::tree::{Envelope, MailKind, Sender};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Inbox {
-    interrupts: VecDeque<Envelope>,
-    regular: VecDeque<Envelope>,
-    callbacks: VecDeque<Envelope>,
-}
+pub struct Inbox(VecDeque<Envelope>);
 
 /// How much waits, as `agent_inbox` tells it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -25,38 +21,40 @@ impl Inbox {
     /// Adds a message; one that is there already changes nothing.
     pub fn put(&mut self, envelope: Envelope) {
         if self.find(envelope.id).is_none() {
-            self.queue_mut(&envelope.kind).push_back(envelope);
+            self.0.push_back(envelope);
         }
     }
 
-    /// Returns the message that starts the next task of an idle agent.
+    /// Returns the message that starts the next task of an idle agent. Of interrupts it is
+    /// the newest: it takes the place of what those before it would have begun.
     pub fn next(&self, callbacks: TakeCallbacks) -> Option<&Envelope> {
         let callback = match callbacks {
-            TakeCallbacks::Yes => self.callbacks.front(),
+            TakeCallbacks::Yes => self.callbacks().next(),
             TakeCallbacks::Held => None,
         };
-        self.interrupts
-            .front()
-            .or_else(|| self.regular.front())
+        self.interrupts()
+            .last()
+            .or_else(|| self.regular().next())
             .or(callback)
     }
 
+    /// Returns the mail that came before a message, the oldest first.
+    pub fn older_than(&self, id: MessageId) -> impl Iterator<Item = &Envelope> {
+        self.0.iter().take_while(move |envelope| envelope.id != id)
+    }
+
     pub fn take(&mut self, id: MessageId) -> Option<Envelope> {
-        [&mut self.interrupts, &mut self.regular, &mut self.callbacks]
-            .into_iter()
-            .find_map(|queue| {
-                let at = queue.iter().position(|envelope| envelope.id == id)?;
-                let taken = queue.remove(at);
-                // Most inboxes are empty most of the time, and keep no room for mail then.
-                if queue.is_empty() {
-                    *queue = VecDeque::new();
-                }
-                taken
-            })
+        let at = self.0.iter().position(|envelope| envelope.id == id)?;
+        let taken = self.0.remove(at);
+        // Most inboxes are empty most of the time, and keep no room for mail then.
+        if self.0.is_empty() {
+            self.0 = VecDeque::new();
+        }
+        taken
     }
 
     pub fn find(&self, id: MessageId) -> Option<&Envelope> {
-        self.iter().find(|envelope| envelope.id == id)
+        self.0.iter().find(|envelope| envelope.id == id)
     }
 
     /// Returns the place of a message among those that are taken before it; 1 is next.
@@ -68,52 +66,58 @@ impl Inbox {
 
     /// Returns the mail in the order in which it is taken.
     pub fn iter(&self) -> impl Iterator<Item = &Envelope> {
-        self.interrupts
-            .iter()
-            .chain(&self.regular)
-            .chain(&self.callbacks)
+        self.interrupts()
+            .chain(self.regular())
+            .chain(self.callbacks())
     }
 
     /// Throws away what was sent to the agent, but keeps results that are owed to it.
     pub fn drop_input(&mut self) {
-        self.interrupts.clear();
-        self.regular.clear();
+        self.0.retain(|envelope| !envelope.kind.joins_task());
     }
 
     /// Throws away what timers have sent: it would rouse whoever was stopped.
     pub fn drop_pings(&mut self) {
-        self.regular.retain(|envelope| match envelope.kind {
+        self.0.retain(|envelope| match envelope.kind {
             MailKind::Regular { from } => !matches!(from, Sender::Watchdog(_)),
             MailKind::Interrupt { .. } | MailKind::Callback { .. } => true,
         });
     }
 
     pub fn depth(&self) -> Depth {
+        let interrupts = self.interrupts().count();
         Depth {
-            messages: self.regular.len() + self.callbacks.len(),
-            interrupts: self.interrupts.len(),
+            messages: self.0.len() - interrupts,
+            interrupts,
         }
     }
 
     /// Returns the messages that count against the bound of the inbox.
     pub fn bounded_len(&self) -> usize {
-        self.interrupts.len() + self.regular.len()
+        self.0.len() - self.callbacks().count()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.iter().next().is_none()
+        self.0.is_empty()
     }
 
     pub fn has_input(&self) -> bool {
         self.bounded_len() > 0
     }
 
-    fn queue_mut(&mut self, kind: &MailKind) -> &mut VecDeque<Envelope> {
-        match kind {
-            MailKind::Interrupt { .. } => &mut self.interrupts,
-            MailKind::Regular { .. } => &mut self.regular,
-            MailKind::Callback { .. } => &mut self.callbacks,
-        }
+    fn interrupts(&self) -> impl Iterator<Item = &Envelope> {
+        let mail = self.0.iter();
+        mail.filter(|envelope| matches!(envelope.kind, MailKind::Interrupt { .. }))
+    }
+
+    fn regular(&self) -> impl Iterator<Item = &Envelope> {
+        let mail = self.0.iter();
+        mail.filter(|envelope| matches!(envelope.kind, MailKind::Regular { .. }))
+    }
+
+    fn callbacks(&self) -> impl Iterator<Item = &Envelope> {
+        let mail = self.0.iter();
+        mail.filter(|envelope| matches!(envelope.kind, MailKind::Callback { .. }))
     }
 }
 

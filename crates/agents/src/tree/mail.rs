@@ -66,7 +66,7 @@ impl Tree {
         let envelope = Envelope { id, kind };
         self.record(out, log, Fact::Sent { to, envelope });
         match letter.urgency {
-            Urgency::Interrupt => self.replace_task(out, to),
+            Urgency::Interrupt => self.replace_task(out, to, id),
             Urgency::Regular => match self.answer_wait_by_mail(out, letter) {
                 Brought::ByAnswer => {}
                 Brought::No => self.poke(out, to),
@@ -75,15 +75,24 @@ impl Tree {
         self.wake(out, to);
     }
 
-    /// Makes the running task give way. One that is only starting has nothing to lose: the
-    /// message joins its first request.
-    fn replace_task(&mut self, out: &mut Out, agent: AgentId) {
+    /// Makes the task in flight give way to an interrupt. One that has not begun never will:
+    /// its session is told to begin the other, and its own report comes too late. A stop that
+    /// is on its way ends it in any case, and waits for the answer of just this task.
+    fn replace_task(&mut self, out: &mut Out, agent: AgentId, by: MessageId) {
+        let stop = self.memory.get(agent).and_then(|node| node.stop);
         let Some(run) = self.live.runs.get_mut(&agent) else {
             return;
         };
-        if run.stage == Stage::Running && run.replacement == Replacement::None {
-            run.replacement = Replacement::Asked;
-            out.abort(agent, run.task.clone(), AbortWhy::Replaced);
+        match (run.stage, run.replacement) {
+            (Stage::Running, Replacement::None) => {
+                run.replacement = Replacement::Asked;
+                out.abort(agent, run.task.clone(), AbortWhy::Replaced);
+            }
+            (Stage::Starting { .. }, _) if stop.is_none() => {
+                let seat = run.seat;
+                self.begin(out, agent, by, seat);
+            }
+            (Stage::Running, Replacement::Asked) | (Stage::Starting { .. }, _) => {}
         }
     }
 

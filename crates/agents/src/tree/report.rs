@@ -21,7 +21,7 @@ impl Tree {
     ) -> Result<(), Refusal> {
         self.known(agent)?;
         match report {
-            Report::Started { task } => self.started(out, agent, task),
+            Report::Started { task, message } => self.started(out, agent, task, message),
             Report::Took { messages } => self.took(out, agent, messages),
             Report::Waiting { on } => self.waiting(out, agent, on),
             Report::Unblocked => self.unblocked(out, agent),
@@ -35,23 +35,23 @@ impl Tree {
         out: &mut Out,
         agent: AgentId,
         task: SubmissionId,
+        message: Option<MessageId>,
     ) -> Result<(), Refusal> {
-        let message = match self.live.runs.get_mut(&agent) {
+        let is_direct = agent == AgentId::ROOT && message.is_none();
+        match self.live.runs.get_mut(&agent) {
             Some(run) => match run.stage {
-                Stage::Starting { message } if run.task == task => {
+                Stage::Starting { message: asked } if message == Some(asked) => {
                     run.stage = Stage::Running;
-                    Some(message)
                 }
                 // The user's own input came first; what was asked for stays in the inbox.
-                Stage::Starting { .. } if agent == AgentId::ROOT => {
+                Stage::Starting { .. } if is_direct => {
                     *run = Run::running(task.clone(), Seat::Exempt);
-                    None
                 }
                 Stage::Starting { .. } | Stage::Running => {
                     return Err(Refusal::StaleReport { agent, task });
                 }
             },
-            None if agent == AgentId::ROOT => {
+            None if is_direct => {
                 // The user speaks to a root that was closed: that opens it again.
                 if self.known(agent)?.lifecycle.is_shutdown() {
                     self.record(out, agent, Fact::Reopened { agent });
@@ -61,16 +61,21 @@ impl Tree {
                 self.live.residents.touch(agent);
                 let run = Run::running(task.clone(), Seat::Exempt);
                 self.live.runs.insert(agent, run);
-                None
             }
             None => return Err(Refusal::StaleReport { agent, task }),
-        };
+        }
+        let node = self.known(agent)?;
+        let ahead = message.map_or_else(Vec::new, |message| node.ahead_of(message));
         let fact = Fact::Started {
             agent,
             task,
             message,
         };
         self.record(out, agent, fact);
+        if !ahead.is_empty() {
+            let messages = ahead;
+            self.record(out, agent, Fact::Took { agent, messages });
+        }
         self.tell_status(out, agent);
         self.poke_for_input(out, agent);
         Ok(())

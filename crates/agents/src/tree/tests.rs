@@ -2,6 +2,8 @@
 
 mod addresses;
 mod callbacks;
+mod circles;
+mod giving_way;
 mod inboxes;
 mod interrupts;
 mod lifecycles;

@@ -16,7 +16,7 @@ use super::inbox::{MailKind, Sender};
 use super::lifecycle::Lifecycle;
 use super::limits::WAITS_OPEN_MAX;
 use super::news::Item;
-use super::run::Due;
+use super::run::{Due, Replacement};
 use super::status::Status;
 use super::{Out, Refusal, Tree};
 
@@ -240,26 +240,45 @@ impl Tree {
         }
     }
 
-    /// Refuses a wait that is, over others, a wait for itself.
+    /// Refuses a wait that nobody could end: everybody it is for waits, directly or over
+    /// others, for this agent. One that still moves is enough, because a wait ends with the
+    /// first of those it is for.
     fn must_not_circle(&self, waiter: AgentId, on: &[AgentId]) -> Result<(), Refusal> {
-        for target in on {
-            let mut seen = BTreeSet::new();
-            let mut open = vec![*target];
-            while let Some(agent) = open.pop() {
-                if agent == waiter {
-                    return Err(Refusal::CircularWait(*target));
-                }
-                if seen.insert(agent) {
-                    let waits = self.live.waits.values();
-                    open.extend(
-                        waits
-                            .filter(|wait| wait.waiter == Some(agent))
-                            .flat_map(|wait| self.targets(&wait.on)),
-                    );
-                }
-            }
+        let mut blocked = self.blocked_by_waits();
+        blocked.insert(waiter);
+        while on.iter().all(|target| blocked.contains(target)) {
+            let mut others = blocked.iter().filter(|agent| **agent != waiter);
+            let moves = others.find(|agent| self.all_waits_can_end(**agent, &blocked));
+            match moves.copied() {
+                Some(agent) => blocked.remove(&agent),
+                None => return Err(Refusal::CircularWait(on[0])),
+            };
         }
         Ok(())
+    }
+
+    /// Returns who goes on only if others do. A task that is being ended does not wait for
+    /// anybody any more.
+    fn blocked_by_waits(&self) -> BTreeSet<AgentId> {
+        let runs = self.live.runs.iter();
+        runs.filter(|(agent, run)| {
+            let stop = self.memory.get(**agent).and_then(|node| node.stop);
+            let ends = stop.is_some() || run.replacement == Replacement::Asked;
+            !run.waits.is_empty() && !ends
+        })
+        .map(|(agent, _)| *agent)
+        .collect()
+    }
+
+    /// A task goes on when the last of its waits has ended.
+    fn all_waits_can_end(&self, agent: AgentId, blocked: &BTreeSet<AgentId>) -> bool {
+        let run = self.live.runs.get(&agent);
+        let waits = run.into_iter().flat_map(|run| &run.waits);
+        let mut open = waits.filter_map(|wait| self.live.waits.get(wait));
+        open.all(|open| {
+            let targets = self.targets(&open.on);
+            targets.iter().any(|target| !blocked.contains(target))
+        })
     }
 
     fn open(&mut self, out: &mut Out, wait: WaitId, open: OpenWait) {

@@ -7,7 +7,7 @@ use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{AbortReason, ErrorEvent, EventMsg};
 use troupe_protocol::result::StopReason;
 use troupe_protocol::session::TurnOverrides;
-use troupe_protocol::tree::AgentMessage;
+use troupe_protocol::tree::{AgentMessage, MessageId};
 use troupe_store::Error;
 
 use super::ending::stop_reason;
@@ -19,27 +19,34 @@ use crate::output::Output;
 use crate::task::{Mail, Stop, Task};
 
 impl Conversation {
-    /// Begins a task with a message of the inbox, unless one runs.
+    /// Begins a task with a message of the inbox, unless one runs. Those `ahead` come before
+    /// it in the history.
     pub(crate) async fn start(
         &mut self,
         out: &mut Emitter,
         task: SubmissionId,
-        mail: Mail,
-        message: AgentMessage,
+        (id, message): (MessageId, AgentMessage),
+        ahead: Vec<(MessageId, AgentMessage)>,
         output_schema: Option<Value>,
     ) -> Result<(), Error> {
         if self.task.is_some() {
             return Ok(());
         }
+        let metadata = message.metadata;
         let new = NewTask {
             items: message.items,
             overrides: TurnOverrides::default(),
             output_schema,
             from: None,
-            asker: Asker::Inbox(mail),
+            asker: Asker::Inbox(Mail { id, metadata }),
         };
         match self.prepare_start(&new).await? {
-            Ok(prepared) => self.begin(out, task, new, prepared).await,
+            Ok(mut prepared) => {
+                for (id, message) in ahead {
+                    prepared.ahead.push(self.read_mail(id, message).await);
+                }
+                self.begin(out, task, new, prepared).await
+            }
             Err(refusal) => self.not_started(out, task, refusal).await,
         }
     }

@@ -18,12 +18,15 @@ use crate::history::History;
 use crate::output::Output;
 use crate::resume;
 use crate::skills::Catalogue;
+use crate::task::Steered;
 use crate::user_input::{self, Message};
 
 /// A user turn that was found to be sound.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     pub message: Message,
+    /// Messages of the inbox that the task is told first.
+    pub ahead: Vec<Steered>,
     /// The skills that there are for the task.
     pub skills: Arc<Catalogue>,
     pub from: From,
@@ -87,6 +90,7 @@ impl Conversation {
         };
         Ok(Ok(Prepared {
             message,
+            ahead: Vec::new(),
             skills: place.skills,
             from,
             output,

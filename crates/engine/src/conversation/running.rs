@@ -19,7 +19,7 @@ use crate::host::{Doing, Lines, NotNow, Receipt};
 use crate::limits::CYCLES_MAX;
 use crate::output::Output;
 use crate::response::{Response, Said};
-use crate::task::{Mail, Phase, Room, Stop, Task};
+use crate::task::{Mail, Phase, Room, Steered, Stop, Task};
 use crate::user_input::Message;
 
 /// What a call is answered with whose own answer was lost with the disk.
@@ -57,6 +57,7 @@ impl Conversation {
             content: new.items,
             message: prepared.message,
             mail,
+            ahead: prepared.ahead,
         };
         self.open_task(out, id, prepared.output, Some(message), starting)?;
         self.sample(out).await
@@ -103,6 +104,11 @@ impl Conversation {
         let context = self.context.clone();
         let mut task = Task::new(id, self.epoch, context, started_at_ms, output);
         if let Some(first) = message {
+            for one in first.ahead {
+                task.heard.extend(one.message_id());
+                items.extend(one.message.history());
+                lines.extend(self.steered_message(&task.id, &one));
+            }
             let metadata = first.mail.as_ref().and_then(|mail| mail.metadata.clone());
             lines.extend(self.message_lines(&task.id, first.content, &first.message, metadata));
             items.extend(first.message.history());
@@ -309,6 +315,8 @@ pub(super) struct FirstMessage {
     content: Vec<UserInput>,
     message: Message,
     mail: Option<Mail>,
+    /// What is told before it.
+    ahead: Vec<Steered>,
 }
 
 pub(super) fn not_now() -> ErrorEvent {

@@ -63,23 +63,29 @@ impl Conversation {
             if !joins {
                 continue;
             }
-            let place = self.place_for(&message.items, Author::Agent).await;
-            let read = user_input::read(&message.items, &place).await;
-            // Nobody else can be told, and a message that cannot be read is still one.
-            let read = read.unwrap_or_else(|refusal| {
-                let text = format!("A message could not be read: {}", refusal.message);
-                ResponseItem::user_text(text).into()
-            });
+            let read = self.read_mail(id, message).await;
             if let Some(task) = &mut self.task {
-                task.steered.push_back(Steered {
-                    sender: Sender::Inbox(Mail {
-                        id,
-                        metadata: message.metadata,
-                    }),
-                    items: message.items,
-                    message: read,
-                });
+                task.steered.push_back(read);
             }
+        }
+    }
+
+    /// Reads a message of the inbox.
+    pub(super) async fn read_mail(&mut self, id: MessageId, message: AgentMessage) -> Steered {
+        let place = self.place_for(&message.items, Author::Agent).await;
+        let read = user_input::read(&message.items, &place).await;
+        // Nobody else can be told, and a message that cannot be read is still one.
+        let read = read.unwrap_or_else(|refusal| {
+            let text = format!("A message could not be read: {}", refusal.message);
+            ResponseItem::user_text(text).into()
+        });
+        Steered {
+            sender: Sender::Inbox(Mail {
+                id,
+                metadata: message.metadata,
+            }),
+            items: message.items,
+            message: read,
         }
     }
 
@@ -121,19 +127,27 @@ impl Conversation {
     }
 
     fn steered_lines(&self, task: &Task) -> impl Iterator<Item = Line> {
-        task.steered.iter().flat_map(|steered| {
-            let (metadata, delivered) = match &steered.sender {
-                Sender::Inbox(mail) => (mail.metadata.clone(), None),
-                Sender::Client(submission) => {
-                    let turn_id = task.id.clone();
-                    let receipt = EventMsg::SteerReceipt(SteerReceipt::Delivered { turn_id });
-                    (None, Some(Line::event(submission, receipt)))
-                }
-            };
-            let content = steered.items.clone();
-            self.message_lines(&task.id, content, &steered.message, metadata)
-                .chain(delivered)
-        })
+        let steered = task.steered.iter();
+        steered.flat_map(|steered| self.steered_message(&task.id, steered))
+    }
+
+    /// Returns the lines by which a task is told one message, and its sender of that.
+    pub(super) fn steered_message(
+        &self,
+        task: &SubmissionId,
+        steered: &Steered,
+    ) -> impl Iterator<Item = Line> + use<> {
+        let (metadata, delivered) = match &steered.sender {
+            Sender::Inbox(mail) => (mail.metadata.clone(), None),
+            Sender::Client(submission) => {
+                let turn_id = task.clone();
+                let receipt = EventMsg::SteerReceipt(SteerReceipt::Delivered { turn_id });
+                (None, Some(Line::event(submission, receipt)))
+            }
+        };
+        let content = steered.items.clone();
+        self.message_lines(task, content, &steered.message, metadata)
+            .chain(delivered)
     }
 
     /// Returns the lines of a user's message, for the model and for people.

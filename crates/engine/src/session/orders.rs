@@ -8,7 +8,6 @@ use troupe_store::Error;
 
 use super::{Actor, Flow, describe};
 use crate::host::Order;
-use crate::task::Mail;
 
 impl Actor {
     pub(super) async fn order(&mut self, order: Order) -> Result<Flow, Error> {
@@ -32,16 +31,14 @@ impl Actor {
                     task,
                     message,
                     mail,
+                    ahead,
                     output_schema,
                 },
                 Some(conversation),
             ) => {
-                let letter = Mail {
-                    id: message,
-                    metadata: mail.metadata.clone(),
-                };
+                let first = (message, mail);
                 conversation
-                    .start(out, task, letter, mail, output_schema)
+                    .start(out, task, first, ahead, output_schema)
                     .await?;
             }
             (Order::Mail(mail), Some(conversation)) => conversation.mail(mail).await,

@@ -95,6 +95,7 @@ fn start(number: u128, text: &str) -> Order {
         task: message_id(number).task(),
         message: message_id(number),
         mail: message(text),
+        ahead: Vec::new(),
         output_schema: None,
     }
 }

@@ -86,7 +86,7 @@ fn an_interrupt_goes_first_and_takes_the_place_of_the_task() {
          send user a !
          send user a !
          end a replaced
-         took a m2 m4
+         took a m2
          status",
         expect![[r#"
             > spawn user a
@@ -102,33 +102,12 @@ fn an_interrupt_goes_first_and_takes_the_place_of_the_task() {
             > send user a !
             = queued 2
             > end a replaced
-            start a with m3
+            start a with m3 m4
             poke a
-            > took a m2 m4
+            > took a m2
             > status
             /root pending_init
             /root/a running
-        "#]],
-    );
-}
-
-#[test]
-fn an_interrupt_joins_a_task_that_has_not_begun() {
-    check(
-        "slow
-         spawn user a
-         send user a !
-         started a",
-        expect![[r#"
-            > slow
-            > spawn user a
-            load a
-            start a with m1
-            = 1 /root/a pending_init
-            > send user a !
-            = queued 1
-            > started a
-            poke a
         "#]],
     );
 }

@@ -84,10 +84,26 @@ impl Member {
         if self.closed || self.pruned {
             return None;
         }
-        let input = self.interrupts.first().or(self.regular.first()).copied();
+        let input = self.interrupts.last().or(self.regular.first()).copied();
         let open = matches!(self.stand, Stand::New | Stand::Completed | Stand::Errored);
         let callback = self.callbacks.first().filter(|_| open);
         input.or(callback.map(|(id, _)| *id))
+    }
+
+    /// What a task that begins with this message is told before it: the interrupts that it
+    /// takes the place of, and older mail, unless a task was there that the mail had come for.
+    /// The number of a message tells when it was sent.
+    pub fn ahead_of(&self, message: MessageId) -> Vec<MessageId> {
+        if !self.interrupts.contains(&message) {
+            return Vec::new();
+        }
+        let mut ahead = self.interrupts.clone();
+        if self.stand != Stand::Replaced {
+            ahead.extend(&self.regular);
+        }
+        ahead.retain(|other| other.0 < message.0);
+        ahead.sort_by_key(|other| other.0);
+        ahead
     }
 
     pub fn is_active(&self) -> bool {

@@ -60,6 +60,8 @@ struct Scene {
     now: i64,
     names: BTreeMap<String, AgentId>,
     tasks: HashMap<AgentId, SubmissionId>,
+    /// What the last task that an agent was asked for is to begin with.
+    asked: HashMap<AgentId, MessageId>,
     messages: HashMap<MessageId, String>,
     next_message: u128,
     show_facts: bool,
@@ -80,6 +82,7 @@ impl Scene {
             now: 0,
             names: BTreeMap::from([("root".to_owned(), AgentId::ROOT)]),
             tasks: HashMap::new(),
+            asked: HashMap::new(),
             messages: HashMap::new(),
             next_message: 0,
             show_facts: false,
@@ -148,11 +151,13 @@ impl Scene {
             ["started", agent, ref task @ ..] => {
                 let agent = self.agent(agent);
                 let task = match task {
-                    [task] => SubmissionId::from(*task),
-                    _ => self.tasks[&agent].clone(),
+                    [task] => *task,
+                    _ => self.messages[&self.asked[&agent]].as_str(),
                 };
+                let message = self.message_called(task);
+                let task = message.map_or_else(|| task.into(), MessageId::task);
                 self.tasks.insert(agent, task.clone());
-                report(agent, Report::Started { task })
+                report(agent, Report::Started { task, message })
             }
             ["end", agent, ref rest @ ..] => self.end(agent, rest),
             ["took", agent, ref messages @ ..] => {
@@ -294,9 +299,16 @@ impl Scene {
                 self.learn(&record.fact);
                 self.records.push(record.clone());
             }
-            if let Effect::StartTask { agent, task, .. } = effect {
+            if let Effect::StartTask {
+                agent,
+                task,
+                message,
+                ..
+            } = effect
+            {
                 self.tasks.insert(*agent, task.clone());
-                starts.push((*agent, task.clone()));
+                self.asked.insert(*agent, *message);
+                starts.push((*agent, task.clone(), Some(*message)));
             }
         }
         for effect in effects {
@@ -305,8 +317,8 @@ impl Scene {
             }
         }
         if !self.slow {
-            for (agent, task) in starts {
-                self.apply(report(agent, Report::Started { task }));
+            for (agent, task, message) in starts {
+                self.apply(report(agent, Report::Started { task, message }));
             }
         }
     }
@@ -353,12 +365,15 @@ impl Scene {
             Effect::Persist(_) | Effect::Emit(_) => return None,
             Effect::Load { agent } => format!("load {}", self.name(agent)),
             Effect::Unload { agent } => format!("unload {}", self.name(agent)),
-            Effect::StartTask { agent, message, .. } => {
-                format!(
-                    "start {} with {}",
-                    self.name(agent),
-                    self.messages[&message]
-                )
+            Effect::StartTask {
+                agent,
+                message,
+                ahead,
+                ..
+            } => {
+                let mut told: Vec<&str> = ahead.iter().map(|it| self.label(it)).collect();
+                told.push(self.label(&message));
+                format!("start {} with {}", self.name(agent), told.join(" "))
             }
             Effect::AbortTask { agent, why, .. } => {
                 format!("abort {}: {why:?}", self.name(agent))
@@ -500,8 +515,12 @@ impl Scene {
     }
 
     fn message(&self, label: &str) -> MessageId {
+        self.message_called(label).expect(label)
+    }
+
+    fn message_called(&self, label: &str) -> Option<MessageId> {
         let mut all = self.messages.iter();
-        *all.find(|(_, known)| *known == label).expect(label).0
+        all.find(|(_, known)| *known == label).map(|(id, _)| *id)
     }
 
     fn caller(&self, name: &str) -> Caller {

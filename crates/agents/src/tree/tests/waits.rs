@@ -279,35 +279,6 @@ fn any_child() {
 }
 
 #[test]
-fn nobody_waits_in_a_circle() {
-    check(
-        "started root t1
-         spawn root a
-         spawn root b
-         wait a b
-         wait b a
-         wait b b",
-        expect![[r#"
-            > started root t1
-            > spawn root a
-            load a
-            start a with m1
-            = 1 /root/a pending_init
-            > spawn root b
-            load b
-            start b with m2
-            = 2 /root/b pending_init
-            > wait a b
-            = w0
-            > wait b a
-            refused: waiting for agent 1 would never end, because it waits for this agent; end the task instead, and it will be called back
-            > wait b b
-            refused: waiting for agent 2 would never end, because it waits for this agent; end the task instead, and it will be called back
-        "#]],
-    );
-}
-
-#[test]
 fn a_wait_dies_with_its_task() {
     check(
         "started root t1

@@ -7,7 +7,9 @@ use troupe_protocol::agent::{AgentOrigin, AgentStatus, SubagentLifecycle};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::policy::{ApprovalPolicy, CollaborationMode, SandboxPolicy};
 use troupe_protocol::spawn::HistoryShare;
-use troupe_protocol::tree::{AgentLine, AgentMessage, OnParentInterrupt};
+use troupe_protocol::tree::{
+    AgentLine, AgentMessage, Fact, MailKind, MessageId, OnParentInterrupt,
+};
 use troupe_protocol::{AgentId, EventMsg, SessionId, SubmissionId};
 use troupe_testkit::{Actor, Stage};
 use troupe_tools::CallContext;
@@ -265,4 +267,28 @@ pub fn message(text: &str) -> AgentMessage {
         items: vec![UserInput::text(text)],
         metadata: None,
     }
+}
+
+/// Returns how many tasks an agent began, and whether one began with an interrupt.
+pub async fn begun(stage: &Stage, root: SessionId, agent: AgentId) -> (usize, bool) {
+    let lines = lines(stage, root).await;
+    let facts = || lines.iter().map(|line| &line.record.fact);
+    let interrupt = facts().find_map(|fact| match fact {
+        Fact::Sent { to, envelope } if *to == agent => match envelope.kind {
+            MailKind::Interrupt { .. } => Some(envelope.id),
+            MailKind::Regular { .. } | MailKind::Callback { .. } => None,
+        },
+        _ => None,
+    });
+    let starts: Vec<Option<MessageId>> = facts()
+        .filter_map(|fact| match fact {
+            Fact::Started {
+                agent: starter,
+                message,
+                ..
+            } if *starter == agent => Some(*message),
+            _ => None,
+        })
+        .collect();
+    (starts.len(), starts.contains(&interrupt))
 }

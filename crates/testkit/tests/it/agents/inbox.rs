@@ -14,8 +14,8 @@ use troupe_protocol::{AgentId, EventMsg};
 use troupe_testkit::{Actor, Stage};
 
 use super::cast::{
-    self, depths, has_mail, heard, is_completed, is_now, is_running, lines, message, open, sleeper,
-    stage, stage_with, told,
+    self, begun, depths, has_mail, heard, is_completed, is_now, is_running, lines, message, open,
+    sleeper, stage, stage_with, told,
 };
 use super::play::{agent, call, end, requests_of, scene, until_there};
 
@@ -102,6 +102,97 @@ async fn an_interrupt_goes_first_then_messages_then_callbacks() {
         |line| matches!(line.record.fact, Fact::Started { agent, .. } if agent == AgentId(1)),
     );
     assert_eq!(begun.count(), 3);
+}
+
+#[tokio::test]
+async fn an_interrupt_takes_the_place_of_a_task_that_has_not_begun() {
+    let wait = call(&("subagent_await", json!({})));
+    let children = scene(
+        "dig a hole",
+        &["{ say = 'dug' }", "{ say = 'did the other thing' }"],
+    );
+    let root = [&*spawn("dig a hole"), &wait, "{ say = 'done' }"];
+    let stage = stage(&children, &root, &[Family::Subagents]).await;
+    let actor = open(&stage).await;
+    // Both are asked before the session can begin with the first.
+    let receipts = tokio::join!(
+        sent(&actor, "1", "one thing", Urgency::Regular),
+        sent(&actor, "1", "no, another", Urgency::Interrupt)
+    );
+    assert_eq!(receipts, (Receipt::Delivered, Receipt::Delivered));
+    actor.agents().quiet().await;
+    let session = agent(&actor, "1").await.session;
+    assert_eq!(
+        heard(&stage, session),
+        ["dig a hole", "one thing", "no, another"]
+    );
+    assert_eq!(requests_of(&stage, session).len(), 2);
+    let root = actor.session_id();
+    end(actor).await;
+    assert_eq!(begun(&stage, root, AgentId(1)).await, (2, true));
+}
+
+#[tokio::test]
+async fn of_interrupts_before_a_task_has_begun_the_newest_begins_it() {
+    let wait = call(&("subagent_await", json!({})));
+    let root = [&*spawn("work"), &wait, "{ say = 'done' }"];
+    let stage = stage("", &root, &[Family::Subagents]).await;
+    let actor = open(&stage).await;
+    tokio::join!(
+        sent(&actor, "1", "this", Urgency::Interrupt),
+        sent(&actor, "1", "no, that", Urgency::Interrupt),
+        sent(&actor, "1", "by the way", Urgency::Regular)
+    );
+    actor.agents().quiet().await;
+    let session = agent(&actor, "1").await.session;
+    assert_eq!(
+        heard(&stage, session),
+        ["work", "this", "no, that", "by the way"]
+    );
+    let requests = requests_of(&stage, session);
+    let second = requests[1].to_string();
+    assert!(second.contains("this") && second.contains("no, that"));
+    end(actor).await;
+}
+
+#[tokio::test]
+async fn a_cancel_behind_an_interrupt_ends_a_task_that_has_not_begun() {
+    let wait = call(&("subagent_await", json!({})));
+    let root = [&*spawn("work"), &wait, "{ say = 'done' }"];
+    let stage = stage("", &root, &[Family::Subagents]).await;
+    let actor = open(&stage).await;
+    let desk = actor.agents().user();
+    let (_, _, stopped) = tokio::join!(
+        sent(&actor, "1", "this", Urgency::Regular),
+        sent(&actor, "1", "no, that", Urgency::Interrupt),
+        desk.stop(stop(Verb::Cancel))
+    );
+    stopped.unwrap();
+    actor.agents().quiet().await;
+    assert_eq!(agent(&actor, "1").await.status, Status::Cancelled);
+    end(actor).await;
+}
+
+#[tokio::test]
+async fn an_interrupt_in_line_does_not_leave_the_prompt_to_a_task_of_its_own() {
+    let children = scene("hold", &[&until_there("gate"), "{ say = 'let go' }"]);
+    let root = [&*spawn("hold"), &spawn("work"), "{ say = 'later' }"];
+    let stage = Stage::new(&cast::plot(&children, &root)).await;
+    let stage = stage.idle_timeout_ms(120_000);
+    let mut options = stage.tree_options(&[Family::Subagents]);
+    options.limits.max_threads = 1;
+    let stage = stage.with_tree(options);
+    let actor = open(&stage).await;
+    let receipt = sent(&actor, "2", "no, play", Urgency::Interrupt).await;
+    assert_eq!(receipt, Receipt::Queued { position: 1 });
+    stage.write("gate", "");
+    actor.agents().quiet().await;
+    let session = agent(&actor, "2").await.session;
+    assert_eq!(heard(&stage, session), ["work", "no, play"]);
+    assert_eq!(requests_of(&stage, session).len(), 1);
+    let root = actor.session_id();
+    end(actor).await;
+    assert_eq!(begun(&stage, root, AgentId(2)).await, (1, true));
 }
 
 #[tokio::test]

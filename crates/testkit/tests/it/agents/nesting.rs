@@ -2,13 +2,15 @@
 
 use expect_test::expect;
 use serde_json::json;
+use troupe_agents::tree::status::{Status, WaitingOn};
 use troupe_protocol::agent::SubagentLifecycle;
 use troupe_protocol::{AgentId, EventMsg};
 use troupe_testkit::{Actor, Stage};
 
+use super::cast::is_running;
 use super::play::{
-    Cue, agent, agents, answer, answers, answers_of, backgrounds, call, end, named, play, recorded,
-    scene, seen, stage, stage_with, until_there,
+    Cue, agent, agents, answer, answers, answers_of, backgrounds, begin, call, end, named, play,
+    recorded, scene, seen, stage, stage_with, until_there,
 };
 
 fn spawn(message: &str, name: &str) -> Cue {
@@ -223,5 +225,35 @@ async fn two_that_would_wait_for_each_other_are_told_so() {
         text.contains("would never end, because it waits for this agent; end the task instead")
     });
     assert_eq!(refused.count(), 1, "{told:#?}");
+    end(actor).await;
+}
+
+#[tokio::test]
+async fn a_wait_for_one_who_waits_for_somebody_else_too_is_no_circle() {
+    let either = call(&("wait", json!({"ids": ["/root/digger", "root"]})));
+    let children = scene("wait for one of us", &[&either, "{ say = 'one ended' }"])
+        + &scene("dig a hole", &[&until_there("gate"), "{ say = 'dug' }"]);
+    let held = "until [ -e kid-waits ]; do sleep 0.02; done";
+    let cues = [
+        spawn("dig a hole", "digger"),
+        spawn("wait for one of us", "kid"),
+        ("shell_command", json!({"command": held})),
+        wait("kid"),
+    ];
+    let stage = stage(&children, &cues).await;
+    let mut actor = begin(&stage).await;
+    actor.until(is_running(2)).await;
+    let on = WaitingOn::Child;
+    while agent(&actor, "/root/kid").await.status != (Status::Waiting { on }) {
+        tokio::task::yield_now().await;
+    }
+    stage.write("kid-waits", "");
+    actor
+        .until(|msg| matches!(msg, EventMsg::CollabWaitingBegin(_)))
+        .await;
+    stage.write("gate", "");
+    actor.until_task_ends().await;
+    let waited = answers(&stage, &actor).await.remove(3);
+    assert!(waited.contains("one ended"), "{waited}");
     end(actor).await;
 }

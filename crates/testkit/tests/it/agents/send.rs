@@ -2,9 +2,11 @@
 
 use expect_test::expect;
 use serde_json::{Value, json};
+use troupe_agents::Family;
 use troupe_protocol::EventMsg;
 use troupe_protocol::event::AbortReason;
 
+use super::cast;
 use super::play::{
     Cue, agent, answer, answers, answers_of, call, end, named, play, recorded, requests_of, scene,
     seen, stage, until_there,
@@ -171,6 +173,45 @@ async fn items_reach_an_idle_child_and_one_that_is_interrupted_as_one_message() 
         .collect();
     assert_eq!(told, ["first this\nthen that", "stop\ndo this"]);
     end(actor).await;
+}
+
+#[tokio::test]
+async fn a_message_and_an_interrupt_in_one_answer_leave_the_interrupt_the_last_word() {
+    let children = scene(
+        "count",
+        &["{ say = 'one' }", &held(), "{ say = 'changed course' }"],
+    );
+    let both = [
+        call(&send("count on")),
+        call(&(
+            "send_input",
+            json!({"id": "kid", "message": "no, stop there", "interrupt": true}),
+        )),
+    ];
+    let root = [
+        &*call(&spawn("count")),
+        &call(&wait()),
+        &both.join(", "),
+        &call(&shell("touch gate")),
+        &call(&wait()),
+        "{ say = 'done' }",
+    ];
+    let stage = cast::stage(&children, &root, &[Family::Agents]).await;
+    let actor = cast::open(&stage).await;
+    actor.agents().quiet().await;
+    let kid = agent(&actor, "/root/kid").await;
+    let requests = requests_of(&stage, kid.session);
+    let told = heard(requests.last().expect("it was asked"));
+    assert_eq!(told[told.len() - 2..], ["count on", "no, stop there"]);
+    let root = actor.session_id();
+    end(actor).await;
+    let (_, with_interrupt) = cast::begun(&stage, root, kid.agent).await;
+    assert!(with_interrupt, "it is a task of its own");
+    let ends = recorded(&stage, kid.session).await;
+    let completed = ends
+        .iter()
+        .filter(|msg| matches!(msg, EventMsg::TurnComplete(_)));
+    assert_eq!(completed.count(), 2, "the count, and the interrupt");
 }
 
 #[tokio::test]

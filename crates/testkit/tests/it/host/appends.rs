@@ -50,6 +50,42 @@ async fn a_task_begins_in_one_append_with_its_message() {
 }
 
 #[tokio::test]
+async fn older_messages_come_before_the_one_that_a_task_begins_with() {
+    let tree = tree(HELLO).await;
+    let mut actor = tree.stage.start().await;
+    tree.host.give(Order::Start {
+        task: message_id(3).task(),
+        message: message_id(3),
+        mail: message("no, neither"),
+        ahead: vec![
+            (message_id(1), message("this")),
+            (message_id(2), message("or that")),
+        ],
+        output_schema: None,
+    });
+    actor.until_task_ends().await;
+    tree.check_append(
+        "agent started",
+        expect![[r#"
+        turn_context
+        task_started
+        message "<environment_context>"
+        agent started
+        message "this"
+        item_started UserMessage
+        item_completed UserMessage
+        message "or that"
+        item_started UserMessage
+        item_completed UserMessage
+        message "no, neither"
+        item_started UserMessage
+        item_completed UserMessage"#]],
+    );
+    let requests = tree.stage.requests();
+    assert_eq!(requests.len(), 1);
+}
+
+#[tokio::test]
 async fn mail_joins_the_running_task_at_its_next_request() {
     let (tree, mut actor) = asking().await;
     let metadata = MessageMetadata::callback(SessionId::random(), "t".into());

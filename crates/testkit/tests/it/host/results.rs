@@ -37,6 +37,7 @@ async fn a_task_whose_answer_could_not_be_checked_does_not_begin() {
         task: "t".into(),
         message: message_id(1),
         mail: message("how many?"),
+        ahead: Vec::new(),
         output_schema: Some(json!({ "items": { "unevaluatedItems": false } })),
     });
     actor.until(|msg| matches!(msg, EventMsg::Error(_))).await;
@@ -63,6 +64,7 @@ async fn structured(answer: &str) -> (Tree, Vec<EventMsg>) {
         task: "t".into(),
         message: message_id(1),
         mail: message("how many?"),
+        ahead: Vec::new(),
         output_schema: Some(json!({
             "type": "object",
             "required": ["count"],

@@ -8,7 +8,7 @@ use super::super::reference::{Member, Stand};
 use super::world::{Waiting, World, demand, limits};
 use crate::tree::command::{WaitFor, What};
 use crate::tree::effect::Effect;
-use crate::tree::id::MessageId;
+use crate::tree::id::{Caller, MessageId};
 use crate::tree::inbox::MailKind;
 use crate::tree::persist::Fact;
 use crate::tree::status::{Status, WaitingOn};
@@ -67,6 +67,25 @@ impl World {
             self.tree.memory().iter().count() == self.reference.members.len(),
             "nobody is invented",
         )
+    }
+
+    /// An interrupt is what the task at hand begins with, or the task is being ended for it.
+    /// Only the user's own input to the root comes before it.
+    pub(super) fn check_interrupts(&self) -> Result<(), String> {
+        for member in &self.reference.members {
+            let (Some(interrupt), Some(flight)) = (member.interrupts.last(), &member.flight) else {
+                continue;
+            };
+            let gives_way = match flight.message {
+                Some(message) => message == *interrupt,
+                None => self.aborted.contains_key(&member.id) || member.id == AgentId::ROOT,
+            };
+            demand(
+                gives_way || member.order.is_some(),
+                "a task gives way to an interrupt",
+            )?;
+        }
+        Ok(())
     }
 
     fn fits(&self, member: &Member, status: Status) -> bool {
@@ -173,6 +192,55 @@ impl World {
             )?;
         }
         Ok(())
+    }
+
+    /// Tells whether nobody could end a wait, were it opened now: whoever moves, and whoever
+    /// waits for somebody that moves, is not among those it is for.
+    pub(super) fn never_ends(&self, by: Caller, on: &WaitFor) -> bool {
+        let Caller::Agent(waiter) = by else {
+            return false;
+        };
+        let waits: Vec<(AgentId, Vec<AgentId>)> = self
+            .open_waits()
+            .filter_map(|(_, wait)| Some((wait.waiter?, self.waited_for(wait.waiter?, &wait.on))))
+            .filter(|(agent, _)| self.is_held_up(*agent))
+            .collect();
+        let mut moving = BTreeSet::new();
+        loop {
+            let before = moving.len();
+            for member in self.reference.members.iter().filter(|it| it.id != waiter) {
+                let mut own = waits.iter().filter(|(agent, _)| *agent == member.id);
+                if own.all(|(_, on)| on.iter().any(|target| moving.contains(target))) {
+                    moving.insert(member.id);
+                }
+            }
+            if moving.len() == before {
+                let on = self.waited_for(waiter, on);
+                return !on.iter().any(|target| moving.contains(target));
+            }
+        }
+    }
+
+    fn waited_for(&self, waiter: AgentId, on: &WaitFor) -> Vec<AgentId> {
+        match on {
+            WaitFor::Agents(agents) => agents.clone(),
+            WaitFor::AnyChild => {
+                let members = self.reference.members.iter();
+                members
+                    .filter(|member| member.parent == Some(waiter) && !member.is_final())
+                    .map(|member| member.id)
+                    .collect()
+            }
+        }
+    }
+
+    /// Neither being ended, nor in line for its slot with the answer in sight.
+    fn is_held_up(&self, agent: AgentId) -> bool {
+        let for_slot = Status::Waiting {
+            on: WaitingOn::Slot,
+        };
+        let ends = self.aborted.contains_key(&agent) || self.reference.get(agent).order.is_some();
+        !ends && self.tree.status(agent) != for_slot
     }
 
     fn is_met(&self, wait: &Waiting) -> bool {

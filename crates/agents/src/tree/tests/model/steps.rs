@@ -6,7 +6,6 @@ use uuid::Uuid;
 
 use super::super::reference::Flight;
 use super::world::{Waiting, World, demand, limits};
-use crate::tree::Tree;
 use crate::tree::agent::{Bond, CallbackMode, Genealogy, OnParentInterrupt, Reach};
 use crate::tree::command::{
     Form, Letter, Outcome, Report, Spawn, Spawner, Stop, StopMode, Until, Urgency, Verb, WaitFor,
@@ -16,6 +15,7 @@ use crate::tree::effect::{AbortWhy, Answer, Effect, Receipt};
 use crate::tree::id::{Caller, MessageId, WaitId};
 use crate::tree::inbox::Sender;
 use crate::tree::status::WaitingOn;
+use crate::tree::{Refusal, Tree};
 
 /// Takes small numbers out of a big one.
 pub(super) struct Draw(pub u64);
@@ -150,14 +150,36 @@ impl World {
     }
 
     fn start(&mut self, draw: &mut Draw) -> Result<(), String> {
+        if let Some((agent, message)) = draw.one(&self.given_up) {
+            let ended = Report::Ended {
+                task: message.task(),
+                outcome: Outcome::Errored,
+            };
+            let heard = self.report_start(agent, message)? || self.report(agent, ended)?;
+            demand(!heard, "nothing is heard of a task that gave way")?;
+        }
         let asked = self.flights(|flight| flight.message.is_some());
         let Some(agent) = draw.one(&asked) else {
             return Ok(());
         };
-        let flight = self.reference.get(agent).flight.clone();
-        let task = flight.map(|flight| flight.task).unwrap_or_default();
-        let started = self.report(agent, Report::Started { task })?;
+        let started = self.start_asked(agent)?;
         demand(started, "a task that was asked for may start")
+    }
+
+    fn start_asked(&mut self, agent: AgentId) -> Result<bool, String> {
+        let flight = self.reference.get(agent).flight.as_ref();
+        match flight.and_then(|flight| flight.message) {
+            Some(message) => self.report_start(agent, message),
+            None => Ok(false),
+        }
+    }
+
+    fn report_start(&mut self, agent: AgentId, message: MessageId) -> Result<bool, String> {
+        let report = Report::Started {
+            task: message.task(),
+            message: Some(message),
+        };
+        self.report(agent, report)
     }
 
     fn end(&mut self, draw: &mut Draw) -> Result<(), String> {
@@ -205,7 +227,14 @@ impl World {
             WaitFor::Agents((0..count).map(|_| self.anyone(draw)).collect())
         };
         let until = [Until::End, Until::EndOrMail][draw.below(2)];
-        self.apply(What::Wait { by, on, until }).map(|_| ())
+        let never_ends = self.never_ends(by, &on);
+        let before = self.open_waits().count();
+        if self.apply(What::Wait { by, on, until })?.is_some() {
+            let stays_open = self.open_waits().count() > before;
+            return demand(!stays_open || !never_ends, "every wait can end");
+        }
+        let in_a_circle = matches!(self.refused, Some(Refusal::CircularWait(_)));
+        demand(!in_a_circle || never_ends, "a wait that can end is open")
     }
 
     fn end_wait(&mut self, draw: &mut Draw) -> Result<(), String> {
@@ -303,7 +332,8 @@ impl World {
         let busy = root.flight.as_ref().is_some_and(|it| it.message.is_none());
         let task = SubmissionId(format!("direct-{}", draw.0));
         let may = !busy;
-        let started = self.report(AgentId::ROOT, Report::Started { task })?;
+        let message = None;
+        let started = self.report(AgentId::ROOT, Report::Started { task, message })?;
         demand(started == may, "the user may speak to an idle root")
     }
 
@@ -330,9 +360,7 @@ impl World {
     pub(super) fn settle(&mut self) -> Result<(), String> {
         for _ in 0..400 {
             if let Some(agent) = self.flights(|it| it.message.is_some()).first().copied() {
-                let task = self.reference.get(agent).flight.clone();
-                let task = task.map(|flight| flight.task).unwrap_or_default();
-                self.report(agent, Report::Started { task })?;
+                self.start_asked(agent)?;
                 continue;
             }
             let Some(agent) = self.flights(|_| true).first().copied() else {

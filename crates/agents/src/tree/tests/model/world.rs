@@ -11,7 +11,7 @@ use crate::tree::command::{Command, Report, StopMode, Urgency, WaitFor, What};
 use crate::tree::effect::{AbortWhy, Answer, Effect, WaitAnswer, WaitEnd};
 use crate::tree::id::{Caller, MessageId, TimeMs, WaitId};
 use crate::tree::persist::{Fact, Record};
-use crate::tree::{Limits, Tree};
+use crate::tree::{Limits, Refusal, Tree};
 
 #[derive(Debug, Clone)]
 pub(super) struct Waiting {
@@ -38,8 +38,12 @@ pub(super) struct World {
     /// Everything that ever was news, in its order.
     pub news: Vec<Told>,
     pub aborted: BTreeMap<AgentId, AbortWhy>,
+    /// Tasks that were asked for and gave way before they began, with their messages.
+    pub given_up: Vec<(AgentId, MessageId)>,
     pub asking: BTreeSet<AgentId>,
     pub next_message: u128,
+    /// The last refusal.
+    pub refused: Option<Refusal>,
     pub suspended: bool,
     pub log: Option<Vec<String>>,
 }
@@ -65,8 +69,10 @@ impl World {
             waits: BTreeMap::new(),
             news: Vec::new(),
             aborted: BTreeMap::new(),
+            given_up: Vec::new(),
             asking: BTreeSet::new(),
             next_message: 0,
+            refused: None,
             suspended: false,
             log,
         };
@@ -100,6 +106,7 @@ impl World {
             Ok(effects) => effects,
             Err(refusal) => {
                 self.note(|| format!("    refused: {refusal}"));
+                self.refused = Some(refusal);
                 demand(
                     *self.tree.memory() == before,
                     "a refused command changes nothing",
@@ -124,6 +131,7 @@ impl World {
             "every end is news that must be",
         )?;
         self.check_members()?;
+        self.check_interrupts()?;
         self.check_slots()?;
         self.check_waits()?;
         self.check_news()?;
@@ -174,6 +182,7 @@ impl World {
                 self.waits.clear();
                 self.asking.clear();
                 self.aborted.clear();
+                self.given_up.clear();
                 self.reference.crash();
             }
             What::Stop(_)
@@ -187,9 +196,11 @@ impl World {
     fn tell_report(&mut self, agent: AgentId, report: &Report) {
         let member = self.reference.at(agent);
         match report {
-            Report::Started { task } => {
-                let asked = member.flight.take().filter(|flight| flight.task == *task);
-                if let Some(message) = asked.and_then(|flight| flight.message) {
+            Report::Started { task, message } => {
+                if let Some(message) = *message {
+                    for ahead in member.ahead_of(message) {
+                        member.remove(ahead);
+                    }
                     member.remove(message);
                     self.deliver(message);
                 }
@@ -282,9 +293,21 @@ impl World {
                     agent,
                     task,
                     message,
+                    ahead,
                 } => {
                     let member = self.reference.at(*agent);
-                    demand(member.flight.is_none(), "one task at a time")?;
+                    if let Some(flight) = &member.flight {
+                        let unbegun = flight.message.ok_or("one task at a time")?;
+                        let gives_way = member.interrupts.contains(message);
+                        demand(gives_way, "only an interrupt takes the place of a task")?;
+                        self.given_up.push((*agent, unbegun));
+                    }
+                    let restarted = (*agent, *message);
+                    self.given_up.retain(|given_up| *given_up != restarted);
+                    demand(
+                        *ahead == member.ahead_of(*message),
+                        "an interrupt comes behind what it takes the place of",
+                    )?;
                     demand(
                         member.next() == Some(*message),
                         "mail is taken in its order",
