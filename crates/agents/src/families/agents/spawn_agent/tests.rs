@@ -92,6 +92,7 @@ fn everything_but_the_message_may_be_left_out() {
                             exclude_tmpdir_env_var: false,
                             exclude_slash_tmp: false,
                         },
+                        collaboration_mode: Default,
                     },
                 },
             )
@@ -190,6 +191,7 @@ fn everything_can_be_said() {
                             exclude_tmpdir_env_var: false,
                             exclude_slash_tmp: false,
                         },
+                        collaboration_mode: Default,
                     },
                 },
             )
