@@ -20,14 +20,19 @@ pub(crate) use self::calls::{PathArgument, REFUSED_AND_TOLD, WRITES};
 pub(crate) use self::landlock::abi as landlock_abi;
 use self::seccomp::Filter;
 pub(crate) use self::seccomp::is_available as seccomp_available;
+use crate::nested::Nested;
 use crate::roots::{NetworkAccess, WritableRoots};
 
 /// The rules of one policy as they travel from the engine to the command's side.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Cage {
     pub writable: Vec<PathBuf>,
+    /// Those of them that are searched for what is nested.
+    pub workspaces: Vec<PathBuf>,
     /// Read-only inside the writable roots; only a mount namespace can enforce it.
     pub protected: Vec<PathBuf>,
+    /// Protected as well: what the search found deeper in the roots, and can be mounted over.
+    pub nested: Vec<PathBuf>,
     /// Directories whose files must not be read either.
     pub hidden: Vec<PathBuf>,
     /// Directories inside the hidden ones that can be read.
@@ -39,14 +44,18 @@ impl Cage {
     pub fn new(roots: WritableRoots, hidden: Vec<PathBuf>) -> Self {
         let WritableRoots {
             writable,
+            workspaces,
             mut protected,
+            protected_names: _,
             network,
         } = roots;
         // Somebody has asked for these; one that does not exist yet may come to.
         protected.retain(|path| !writable.contains(path));
         Self {
             writable,
+            workspaces,
             protected,
+            nested: Vec::new(),
             hidden,
             shown: Vec::new(),
             network,
@@ -58,11 +67,20 @@ impl Cage {
         Self { shown, ..self }
     }
 
+    /// Protects what a search of this cage found.
+    pub fn knowing(mut self, nested: &Nested) -> Self {
+        self.protected.extend(nested.links.iter().cloned());
+        self.nested.clone_from(&nested.mountable);
+        self
+    }
+
     /// The strictest cage, for trying what a machine can do.
     pub fn of_nothing() -> Self {
         Self {
             writable: Vec::new(),
+            workspaces: Vec::new(),
             protected: Vec::new(),
+            nested: Vec::new(),
             hidden: Vec::new(),
             shown: Vec::new(),
             network: NetworkAccess::Denied,
@@ -79,11 +97,16 @@ impl Cage {
     }
 }
 
+/// What the kernel enforces, so names alone protect nothing.
 impl From<Cage> for WritableRoots {
     fn from(cage: Cage) -> Self {
+        let (mut protected, mut nested) = (cage.protected, cage.nested);
+        protected.append(&mut nested);
         Self {
             writable: cage.writable,
-            protected: cage.protected,
+            workspaces: cage.workspaces,
+            protected,
+            protected_names: &[],
             network: cage.network,
         }
     }

@@ -1,6 +1,7 @@
 //! The holders that a launcher has running: one for unconfined commands and those that only
 //! Landlock confines, one for each policy that has namespaces.
 
+use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,6 +12,7 @@ use tokio::sync::OnceCell;
 use crate::cage::Cage;
 use crate::holder::{Holder, HolderError, Setup};
 use crate::limits::HOLDERS_MAX;
+use crate::nested::{self, Nested, Stopped};
 
 /// Started when first asked for. Those of policies not used for longest are let go when there
 /// are too many; they end once their last command has.
@@ -24,7 +26,14 @@ struct Entry {
 }
 
 /// The outer handle is shared by those who wait for the same holder to start.
-type Cell = Arc<OnceCell<Arc<Holder>>>;
+type Cell = Arc<OnceCell<Held>>;
+
+/// A holder and what its policy's workspaces had in them when it was set up.
+#[derive(Debug, Clone)]
+pub(crate) struct Held {
+    pub holder: Arc<Holder>,
+    pub nested: Arc<Nested>,
+}
 
 /// What a holder was set up for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +47,7 @@ pub(crate) struct Key {
 
 /// Which file a path leads to. Numbers of deleted files are used again, times of birth are not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct FileId {
+pub(crate) struct FileId {
     device: u64,
     inode: u64,
     /// Not every file system knows it.
@@ -47,12 +56,15 @@ struct FileId {
 
 impl FileId {
     fn of(path: &Path) -> Option<Self> {
-        let metadata = path.metadata().ok()?;
-        Some(Self {
+        Some(Self::new(&path.metadata().ok()?))
+    }
+
+    pub fn new(metadata: &Metadata) -> Self {
+        Self {
             device: metadata.dev(),
             inode: metadata.ino(),
             born: metadata.created().ok(),
-        })
+        }
     }
 }
 
@@ -78,29 +90,66 @@ impl Key {
     }
 }
 
-impl Holders {
-    pub async fn get(&self, key: &Key) -> Result<Arc<Holder>, HolderError> {
-        let setup = match &key.cage {
-            None => Setup::Bare,
-            Some(cage) => Setup::Namespaces(cage.clone()),
+impl Held {
+    /// Blocks for some milliseconds.
+    fn start(cage: Option<Cage>, earlier: &Nested) -> Result<Self, HolderError> {
+        let (setup, nested) = match cage {
+            None => (Setup::Bare, Nested::default()),
+            Some(cage) => {
+                let nested = nested::search(&cage).remembering(earlier);
+                (Setup::Namespaces(cage.knowing(&nested)), nested)
+            }
         };
+        Ok(Self {
+            holder: Arc::new(Holder::start(&setup)?),
+            nested: Arc::new(nested),
+        })
+    }
+}
+
+impl Holders {
+    pub async fn get(&self, key: &Key) -> Result<Held, HolderError> {
+        let cage = key.cage.clone();
+        let mut earlier = Arc::default();
+        let mut cell = self.cell(key);
+        // Like the paths in the key: a mount holds on to the file that it was made from.
+        let stale = cell.get().filter(|held| !held.nested.is_current());
+        if let Some(held) = stale.cloned() {
+            earlier = held.nested;
+            self.forget_cell(&cell);
+            cell = self.cell(key);
+        }
         let start = async {
-            tokio::task::spawn_blocking(move || Holder::start(&setup))
+            tokio::task::spawn_blocking(move || Held::start(cage, &earlier))
                 .await
                 .map_err(std::io::Error::other)?
-                .map(Arc::new)
         };
-        let cell = self.cell(key);
-        let holder = cell.get_or_try_init(|| start).await;
-        if holder.is_err() {
+        let held = cell.get_or_try_init(|| start).await;
+        if held.is_err() {
             self.forget_cell(&cell);
         }
-        Ok(Arc::clone(holder?))
+        Ok(held?.clone())
+    }
+
+    /// The searches that did not come to their end, of the policies that are in use.
+    pub fn stopped_searches(&self) -> Vec<Stopped> {
+        let entries = self.entries();
+        let searches = entries.iter().filter_map(|entry| entry.cell.get());
+        let stopped = searches.filter_map(|held| held.nested.stopped.clone());
+        let mut stopped: Vec<_> = stopped.collect();
+        stopped.sort();
+        stopped.dedup();
+        stopped
     }
 
     /// Forgets a holder that has ended, unless that was done already.
     pub fn forget(&self, ended: &Arc<Holder>) {
-        let is_it = |entry: &Entry| entry.cell.get().is_some_and(|it| Arc::ptr_eq(it, ended));
+        let is_it = |entry: &Entry| {
+            entry
+                .cell
+                .get()
+                .is_some_and(|it| Arc::ptr_eq(&it.holder, ended))
+        };
         self.entries().retain(|entry| !is_it(entry));
     }
 

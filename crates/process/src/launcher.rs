@@ -1,16 +1,18 @@
 //! Starts commands.
 
+use std::collections::BTreeMap;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use troupe_protocol::policy::SandboxPolicy;
 
 use crate::cage::Cage;
 use crate::holder::{Holder, HolderError, Image, Request, Stage, TerminalUse};
-use crate::holders::{Holders, Key};
+use crate::holders::{Held, Holders, Key};
+use crate::nested::search;
 use crate::process::{Owners, Process, StartFailure};
-use crate::report::{Backend, EnforcementReport, Kernel};
+use crate::report::{Backend, EnforcementReport, Kernel, Searched};
 use crate::roots::writable_roots;
 use crate::spec::{CommandSpec, Confinement, StdinMode};
 use crate::sweep::{EngineId, MARK, Record};
@@ -96,11 +98,26 @@ impl Launcher {
     /// What this machine enforces and what not, found by trying. Blocks for some milliseconds
     /// the first time.
     pub fn report(&self) -> EnforcementReport {
+        self.report_with(&Searched::for_commands(self.0.holders.stopped_searches()))
+    }
+
+    /// The same for commands with a policy, whose workspaces are searched for this.
+    pub fn report_on(
+        &self,
+        policy: &SandboxPolicy,
+        cwd: &Path,
+        env: &BTreeMap<String, String>,
+    ) -> EnforcementReport {
+        let searched = self.cage(policy, cwd, env).map(|cage| search(&cage));
+        self.report_with(&searched.map(Searched::from).unwrap_or_default())
+    }
+
+    fn report_with(&self, searched: &Searched) -> EnforcementReport {
         let choice = self.0.options.backend;
         self.0
             .kernel
             .get_or_init(|| Kernel::probe(choice))
-            .report(choice)
+            .report(choice, searched)
     }
 
     /// Starts a command. It must be called in a tokio runtime.
@@ -152,8 +169,8 @@ impl Launcher {
             Err(StartFailure::Holder(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
                 // Somebody has killed the holder. A new one serves as well.
                 self.0.holders.forget(&holder);
-                let holder = self.0.holders.get(&place.key).await;
-                start(holder.map_err(|error| refused(&error.to_string()))?).await
+                let held = self.0.holders.get(&place.key).await;
+                start(held.map_err(|error| refused(&error.to_string()))?.holder).await
             }
             started => started,
         };
@@ -181,7 +198,11 @@ impl Launcher {
 
     /// Finds the holder for a command; refuses one whose policy could not be enforced.
     async fn place(&self, spec: &CommandSpec) -> Result<(Place, Arc<Holder>), SpawnError> {
-        let Some(cage) = self.cage(spec) else {
+        let cage = match &spec.confinement {
+            Confinement::Unconfined => None,
+            Confinement::Policy { policy, cwd } => self.cage(policy, cwd, &spec.env),
+        };
+        let Some(cage) = cage else {
             return self.hold(Place::bare(None)).await;
         };
         let choice = self.0.options.backend;
@@ -193,8 +214,8 @@ impl Launcher {
             let verdict = tried.as_ref().map(drop).map_err(ToString::to_string);
             // Another command may have found out meanwhile, which is the same.
             let _ = self.0.kernel.set(Kernel::with_namespaces(verdict));
-            if let Ok(holder) = tried {
-                return Ok((place, holder));
+            if let Ok(held) = tried {
+                return Ok(place.held_by(held));
             }
         }
         let kernel = self.0.kernel.get_or_init(|| Kernel::probe(choice));
@@ -207,23 +228,23 @@ impl Launcher {
 
     async fn hold(&self, place: Place) -> Result<(Place, Arc<Holder>), SpawnError> {
         match self.0.holders.get(&place.key).await {
-            Ok(holder) => Ok((place, holder)),
+            Ok(held) => Ok(place.held_by(held)),
             Err(HolderError::Io(error)) => Err(SpawnError::Io(error)),
             Err(error @ HolderError::Setup { .. }) => Err(refused(&error.to_string())),
         }
     }
 
-    /// The rules for a command, if it has any.
-    fn cage(&self, spec: &CommandSpec) -> Option<Cage> {
-        let (policy, cwd) = match &spec.confinement {
-            Confinement::Unconfined
-            | Confinement::Policy {
-                policy: SandboxPolicy::DangerFullAccess,
-                ..
-            } => return None,
-            Confinement::Policy { policy, cwd } => (policy, cwd),
-        };
-        let roots = writable_roots(policy, cwd, &spec.env);
+    /// The rules for commands with a policy, if it has any.
+    fn cage(
+        &self,
+        policy: &SandboxPolicy,
+        cwd: &Path,
+        env: &BTreeMap<String, String>,
+    ) -> Option<Cage> {
+        if *policy == SandboxPolicy::DangerFullAccess {
+            return None;
+        }
+        let roots = writable_roots(policy, cwd, env);
         let Some(home) = &self.0.options.troupe_home else {
             return Some(Cage::new(roots, Vec::new()));
         };
@@ -268,6 +289,11 @@ impl Place {
             key: Key::namespaces(cage.clone()),
             cage: Some(Cage { hidden, ..cage }),
         }
+    }
+
+    fn held_by(self, Held { holder, nested }: Held) -> (Self, Arc<Holder>) {
+        let cage = self.cage.map(|cage| cage.knowing(&nested));
+        (Self { cage, ..self }, holder)
     }
 }
 

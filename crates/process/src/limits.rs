@@ -39,6 +39,22 @@ pub const LOGIN_BYTES_MAX: usize = 1024 * 1024;
 /// Holders kept running, each for one policy. Beyond it the one unused for longest is let go.
 pub const HOLDERS_MAX: usize = 16;
 
+/// Files and directories that the search for nested repositories looks at, for one policy.
+pub const NESTED_ENTRIES_MAX: usize = 200_000;
+
+/// How deep below a writable root it looks.
+pub const NESTED_DEPTH_MAX: usize = 32;
+
+/// What it protects at most. Each is a mount, of which every new keeper gets a copy, and a look
+/// before every command.
+pub const NESTED_PATHS_MAX: usize = 256;
+
+/// How long it may take, for disks that answer slowly.
+pub const NESTED_SEARCH_MS_MAX: u64 = 1_000;
+
+/// How often a mount is tried whose place changes meanwhile.
+pub const MOUNT_ATTEMPTS_MAX: usize = 8;
+
 /// Refused attempts of one command that are remembered; more of them add no evidence.
 pub const DENIALS_MAX: usize = 8;
 

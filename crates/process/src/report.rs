@@ -5,6 +5,7 @@ use std::fmt;
 use crate::cage::{self, Cage};
 use crate::holder::{Holder, Setup};
 use crate::launcher::BackendChoice;
+use crate::nested::{Nested, Stopped};
 
 /// What holds commands to their policies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +44,33 @@ impl EnforcementReport {
 
     pub fn rows(&self) -> &[Enforcement] {
         &self.rows
+    }
+}
+
+/// What is known of the repositories deeper in the workspaces.
+#[derive(Debug, Default)]
+pub(crate) struct Searched {
+    /// None if nothing was searched for this report.
+    found: Option<usize>,
+    stopped: Vec<Stopped>,
+}
+
+impl Searched {
+    /// By the policies that are in use.
+    pub fn for_commands(stopped: Vec<Stopped>) -> Self {
+        Self {
+            found: None,
+            stopped,
+        }
+    }
+}
+
+impl From<Nested> for Searched {
+    fn from(nested: Nested) -> Self {
+        Self {
+            found: Some(nested.count()),
+            stopped: nested.stopped.into_iter().collect(),
+        }
     }
 }
 
@@ -100,22 +128,20 @@ impl Kernel {
         }
     }
 
-    pub fn report(&self, choice: BackendChoice) -> EnforcementReport {
+    pub fn report(&self, choice: BackendChoice, searched: &Searched) -> EnforcementReport {
         let backend = self.backend(choice);
         let rows = match backend {
-            Ok(Backend::Namespaces) => self.rows_of_namespaces(),
+            Ok(Backend::Namespaces) => self.rows_of_namespaces(searched),
             Ok(Backend::Landlock) | Err(_) => self.rows_of_landlock(),
         };
         EnforcementReport { backend, rows }
     }
 
-    fn rows_of_namespaces(&self) -> Vec<Enforcement> {
+    fn rows_of_namespaces(&self, searched: &Searched) -> Vec<Enforcement> {
         vec![
             enforced("writes outside the writable roots", "mount namespace"),
-            enforced(
-                ".git and .troupe in a writable root are read-only",
-                "mount namespace",
-            ),
+            enforced(PROTECTED, "mount namespace"),
+            row(NESTED, nested(searched)),
             enforced(HIDDEN_HOME, "mount namespace"),
             enforced(
                 "terminals and shared memory of others",
@@ -155,10 +181,8 @@ impl Kernel {
                 "modes, owners and times outside the writable roots",
                 needs_mounts(),
             ),
-            row(
-                ".git and .troupe in a writable root are read-only",
-                needs_mounts(),
-            ),
+            row(PROTECTED, needs_mounts()),
+            row(NESTED, needs_mounts()),
             self.hidden_home(),
             self.seccomp("TCP, UDP and every other network socket"),
             self.landlock("signals to processes outside", 6),
@@ -199,8 +223,30 @@ impl Kernel {
     }
 }
 
+const PROTECTED: &str = ".git and .troupe directly in a writable root are read-only";
+const NESTED: &str = ".git and .troupe deeper in a writable root are read-only";
 const HIDDEN_HOME: &str = "files in $TROUPE_HOME can be neither read nor written";
 const DANGEROUS_CALLS: &str = "ptrace, io_uring, keys, mounts, namespaces, terminal injection";
+
+/// Says what is left out as well: what comes later is not protected.
+fn nested(searched: &Searched) -> EnforcementState {
+    let found = searched.found.map(|found| format!("{found} here"));
+    if searched.stopped.is_empty() {
+        let found = found.map(|found| format!("; {found}")).unwrap_or_default();
+        let by = format!(
+            "mount namespace, for those that are there when a policy is first used, outside of \
+             temporary directories{found}"
+        );
+        return EnforcementState::Enforced { by };
+    }
+    let reasons: Vec<_> = searched.stopped.iter().map(Stopped::to_string).collect();
+    let found = found.map(|it| format!(" ({it})")).unwrap_or_default();
+    let why = format!(
+        "only those found are{found}, because {}",
+        reasons.join(", and ")
+    );
+    EnforcementState::NotEnforced { why }
+}
 
 fn enforced(feature: &'static str, by: &str) -> Enforcement {
     row(feature, EnforcementState::Enforced { by: by.to_owned() })

@@ -4,7 +4,10 @@
 //! |---|---|---|---|
 //! | `danger-full-access` | everything | nothing | yes |
 //! | `read-only` | nothing | – | as the policy says |
-//! | `workspace-write` | cwd, listed roots, `/tmp`, `$TMPDIR` | `.git`, `.troupe` of each root | as the policy says |
+//! | `workspace-write` | cwd, listed roots, `/tmp`, `$TMPDIR` | `.git`, `.troupe`, however deep | as the policy says |
+//!
+//! Those directly in a root are listed. Deeper ones are known by their names, which is enough for
+//! deciding whom to ask; for mounts they have to be found, see [`crate::nested`].
 //!
 //! A root that is reached through a symlink inside another root is left out.
 //!
@@ -16,22 +19,28 @@
 //! only thing here that touches the disk.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use troupe_protocol::policy::SandboxPolicy;
 
-/// Names that stay read-only directly under a writable root: a command that could write them
-/// would choose what runs outside the sandbox later (hooks, configuration, roles).
-const PROTECTED_NAMES: [&str; 2] = [".git", ".troupe"];
+/// Names that stay read-only in a writable root: a command that could write them would choose what
+/// runs outside the sandbox later (hooks, configuration, roles). Deeper ones count as well: git
+/// looks into the repositories inside a repository, and obeys what they are configured to run.
+pub(crate) const PROTECTED_NAMES: [&str; 2] = [".git", ".troupe"];
 
 /// Where a command may write and whether it may use the network.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WritableRoots {
     /// Absolute, symlinks resolved where they exist, each once, in the order of the table.
     pub writable: Vec<PathBuf>,
+    /// Those of them that are for work and not for temporary files.
+    pub workspaces: Vec<PathBuf>,
     /// Read-only although they lie in a writable root. They need not exist.
     pub protected: Vec<PathBuf>,
+    /// What bears one of these names below a writable root is protected, and so is all in it.
+    pub protected_names: &'static [&'static str],
     pub network: NetworkAccess,
 }
 
@@ -52,15 +61,17 @@ pub fn writable_roots(
     } else {
         NetworkAccess::Denied
     };
-    let writable = match policy {
+    let (writable, workspaces) = match policy {
         SandboxPolicy::DangerFullAccess => {
             return WritableRoots {
                 writable: vec![PathBuf::from("/")],
+                workspaces: Vec::new(),
                 protected: Vec::new(),
+                protected_names: &[],
                 network,
             };
         }
-        SandboxPolicy::ReadOnly { .. } => Vec::new(),
+        SandboxPolicy::ReadOnly { .. } => (Vec::new(), Vec::new()),
         SandboxPolicy::WorkspaceWrite {
             writable_roots,
             exclude_tmpdir_env_var,
@@ -69,19 +80,27 @@ pub fn writable_roots(
         } => {
             let mut roots = vec![cwd.to_path_buf()];
             roots.extend(writable_roots.iter().map(|root| cwd.join(root)));
+            let for_work = roots.len();
             if !exclude_slash_tmp {
                 roots.push(PathBuf::from("/tmp"));
             }
             if !exclude_tmpdir_env_var {
                 roots.extend(temporary_directory(env));
             }
-            distinct(trusted(&roots))
+            let real = trusted(&roots);
+            let temporary = [Some(PathBuf::from("/tmp")), temporary_directory(env)];
+            let (first, others) = real[..for_work].split_at(1);
+            let others = others.iter().filter(|root| !temporary.contains(root));
+            let workspaces = distinct(first.iter().chain(others).flatten().cloned());
+            (distinct(real.into_iter().flatten()), workspaces)
         }
     };
     let protected = distinct(writable.iter().flat_map(|root| protected_below(root)));
     WritableRoots {
         writable,
+        workspaces,
         protected,
+        protected_names: &PROTECTED_NAMES,
         network,
     }
 }
@@ -104,11 +123,18 @@ impl WritableRoots {
     }
 
     /// Says whether the table lets `path`, which must be absolute, be written: the innermost root
-    /// or protected path that contains it decides. Symlinks in its existing part are resolved, but
-    /// between this answer and a write they may change: this is for deciding whom to ask, the
-    /// kernel enforces.
+    /// or protected path that contains it decides, and a protected name below the root forbids,
+    /// whether it is there before or after symlinks are resolved. Between this answer and a write
+    /// they may change: this is for deciding whom to ask, the kernel enforces.
     pub fn permits(&self, path: &Path) -> bool {
-        let path = resolve(path);
+        let real = resolve(path);
+        let names = self.protected_names;
+        let is_named = |path: &Path| bears_name(path, &self.writable, names);
+        self.lists(&real) && !is_named(&real) && !is_named(&plain(path))
+    }
+
+    /// The same for a path without symlinks, by what is listed alone.
+    fn lists(&self, path: &Path) -> bool {
         let innermost = |roots: &[PathBuf]| {
             let around = roots.iter().filter(|root| path.starts_with(root));
             around.map(|root| root.components().count()).max()
@@ -121,9 +147,18 @@ impl WritableRoots {
     }
 }
 
+/// Says whether a path has one of the names as a part below the innermost root around it. By its
+/// letters: without `..`, and with links only where they are meant.
+pub fn bears_name(path: &Path, roots: &[PathBuf], names: &[impl AsRef<OsStr>]) -> bool {
+    let below = roots.iter().filter_map(|root| path.strip_prefix(root).ok());
+    let below = below.min_by_key(|rest| rest.components().count());
+    let is_name = |part: &OsStr| names.iter().any(|name| name.as_ref() == part);
+    below.is_some_and(|rest| rest.iter().any(is_name))
+}
+
 /// Resolves the roots. One that is reached through a link inside another root is none: a
 /// command may have put the link there, and would choose by it what it may write next.
-fn trusted(roots: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
+fn trusted(roots: &[PathBuf]) -> Vec<Option<PathBuf>> {
     let real: Vec<PathBuf> = roots.iter().map(|root| resolve(root)).collect();
     let is_trusted = |index: usize| {
         let links = roots[index].ancestors().filter(|path| path.is_symlink());
@@ -135,7 +170,8 @@ fn trusted(roots: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
     let trusted: Vec<bool> = (0..roots.len()).map(is_trusted).collect();
     real.into_iter()
         .zip(trusted)
-        .filter_map(|(root, is_trusted)| is_trusted.then_some(root))
+        .map(|(root, is_trusted)| is_trusted.then_some(root))
+        .collect()
 }
 
 /// `$TMPDIR`, unless it would open the whole disk.
@@ -158,7 +194,7 @@ fn protected_below(root: &Path) -> Vec<PathBuf> {
 
 /// The directories behind a `.git` pointer file: `gitdir: <path>` names the worktree's own,
 /// whose `commondir` names the one with objects, hooks and configuration.
-fn git_directories(root: &Path) -> Vec<PathBuf> {
+pub(crate) fn git_directories(root: &Path) -> Vec<PathBuf> {
     let Some(pointer) = read_short(&root.join(".git")) else {
         return Vec::new();
     };
@@ -180,7 +216,7 @@ fn read_short(path: &Path) -> Option<String> {
 
 /// Resolves symlinks in the part of the path that exists, component by component as the kernel
 /// does, so that `link/..` leads to the parent of the link's target.
-fn resolve(path: &Path) -> PathBuf {
+pub(crate) fn resolve(path: &Path) -> PathBuf {
     if let Ok(real) = path.canonicalize() {
         return real;
     }
@@ -199,6 +235,21 @@ fn resolve(path: &Path) -> PathBuf {
         }
     }
     real
+}
+
+/// The path without `.` and `..`, by its letters alone.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                plain.pop();
+            }
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => plain.push(part),
+        }
+    }
+    plain
 }
 
 fn distinct(paths: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {

@@ -17,6 +17,8 @@ mod escape;
 mod fallback;
 #[path = "it/home.rs"]
 mod home;
+#[path = "it/nested.rs"]
+mod nested;
 #[path = "it/ownership.rs"]
 mod ownership;
 #[path = "it/process.rs"]

@@ -195,6 +195,7 @@ impl Editor {
                 Roots::Within {
                     writable: table.writable,
                     protected: table.protected,
+                    protected_names: table.protected_names.iter().map(|&it| it.into()).collect(),
                 }
             }
         }

@@ -13,11 +13,12 @@ use troupe_acp::backend::BackendConfig;
 use troupe_agents::Family;
 use troupe_agents::roles::{Catalogue, Roles};
 use troupe_process::{EnforcementState, Launcher, LauncherOptions};
+use troupe_protocol::policy::SandboxPolicy;
 
 use crate::arguments::{Layers, Overrides};
 use crate::commands::print;
 use crate::failure::{Exit, Outcome};
-use crate::home::{Home, here, repository_root};
+use crate::home::{Home, here, repository_root, user_home};
 use crate::layers::{ConfigSource, Loaded};
 use crate::limits::DOCTOR_CONNECT_MS_MAX;
 use crate::provider::{key_variable, provider};
@@ -65,14 +66,16 @@ pub fn run(arguments: DoctorArguments, overrides: Overrides, layers: Layers) -> 
         text: format!("troupe {}", env!("CARGO_PKG_VERSION")),
     }];
     checks.push(check_home(home.path()));
-    let (configuration, settings) = check_configuration(&source, &cwd);
+    let (configuration, read) = check_configuration(&source, &cwd);
     checks.extend(configuration);
-    if let Some(settings) = settings {
+    let mut policy = SandboxPolicy::workspace_write();
+    if let Some((settings, configured)) = read {
+        policy = configured;
         checks.extend(check_model(&settings, arguments.offline));
         checks.push(check_agents(&settings, &home, &cwd));
         checks.extend(check_backends(&settings));
     }
-    checks.extend(check_sandbox(&home));
+    checks.extend(check_sandbox(&home, &policy, &cwd));
     checks.push(check_repository(&cwd));
 
     let style = Style::choose(ColorChoice::Auto, &io::stdout());
@@ -165,7 +168,10 @@ fn tempfile_in(directory: &Path) -> io::Result<()> {
     fs::remove_file(&path)
 }
 
-fn check_configuration(source: &ConfigSource, cwd: &Path) -> (Vec<Check>, Option<Settings>) {
+fn check_configuration(
+    source: &ConfigSource,
+    cwd: &Path,
+) -> (Vec<Check>, Option<(Settings, SandboxPolicy)>) {
     let check = |state, text: String| Check {
         name: "config",
         state,
@@ -173,9 +179,11 @@ fn check_configuration(source: &ConfigSource, cwd: &Path) -> (Vec<Check>, Option
     };
     let read = source.load(cwd).and_then(|loaded| {
         let settings = Settings::read(&loaded.config)?;
-        Ok((loaded, settings))
+        let rights = &settings.rights;
+        let policy = rights.sandbox_policy(&loaded.config, user_home().as_deref(), &[])?;
+        Ok((loaded, settings, policy))
     });
-    let (Loaded { config, warnings }, settings) = match read {
+    let (Loaded { config, warnings }, settings, policy) = match read {
         Ok(read) => read,
         Err(failure) => return (vec![check(State::Bad, failure.to_string())], None),
     };
@@ -200,7 +208,7 @@ fn check_configuration(source: &ConfigSource, cwd: &Path) -> (Vec<Check>, Option
     let checks = std::iter::once(check(State::Good, summary))
         .chain(warnings)
         .collect();
-    (checks, Some(settings))
+    (checks, Some((settings, policy)))
 }
 
 fn check_model(settings: &Settings, offline: bool) -> Vec<Check> {
@@ -312,12 +320,14 @@ fn check_agents(settings: &Settings, home: &Home, cwd: &Path) -> Check {
     }
 }
 
-fn check_sandbox(home: &Home) -> Vec<Check> {
+fn check_sandbox(home: &Home, policy: &SandboxPolicy, cwd: &Path) -> Vec<Check> {
+    let temporary = env::var("TMPDIR").ok();
+    let variables = temporary.map(|path| ("TMPDIR".to_owned(), path));
     let report = Launcher::new(LauncherOptions {
         troupe_home: Some(home.path().to_owned()),
         ..LauncherOptions::default()
     })
-    .report();
+    .report_on(policy, cwd, &variables.into_iter().collect());
     let backend = match report.backend() {
         Ok(backend) => Check {
             name: "sandbox",

@@ -79,6 +79,7 @@ proptest! {
         let sorted = |policy: SandboxPolicy| {
             let mut table = table(&policy);
             table.writable.sort();
+            table.workspaces.sort();
             table.protected.sort();
             table
         };

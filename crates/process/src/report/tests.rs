@@ -3,7 +3,7 @@ use expect_test::{Expect, expect};
 use super::*;
 
 fn check(kernel: &Kernel, choice: BackendChoice, expected: Expect) {
-    expected.assert_eq(&kernel.report(choice).to_string());
+    expected.assert_eq(&kernel.report(choice, &Searched::default()).to_string());
 }
 
 fn current() -> Kernel {
@@ -29,7 +29,8 @@ fn a_current_kernel() {
         expect![[r"
         sandbox: namespaces, Landlock and seccomp
           yes  writes outside the writable roots (mount namespace)
-          yes  .git and .troupe in a writable root are read-only (mount namespace)
+          yes  .git and .troupe directly in a writable root are read-only (mount namespace)
+          yes  .git and .troupe deeper in a writable root are read-only (mount namespace, for those that are there when a policy is first used, outside of temporary directories)
           yes  files in $TROUPE_HOME can be neither read nor written (mount namespace)
           yes  terminals and shared memory of others (mount and ipc namespaces)
           yes  TCP, UDP and every other network socket (network namespace and seccomp)
@@ -53,7 +54,8 @@ fn a_container_that_forbids_namespaces() {
               yes  truncation outside the writable roots (Landlock ABI 7)
               yes  control of devices (Landlock ABI 7)
               NO   modes, owners and times outside the writable roots (needs a mount namespace: creating namespaces failed: EPERM)
-              NO   .git and .troupe in a writable root are read-only (needs a mount namespace: creating namespaces failed: EPERM)
+              NO   .git and .troupe directly in a writable root are read-only (needs a mount namespace: creating namespaces failed: EPERM)
+              NO   .git and .troupe deeper in a writable root are read-only (needs a mount namespace: creating namespaces failed: EPERM)
               yes  files in $TROUPE_HOME can be neither read nor written (Landlock ABI 7; nothing new can be made directly in a writable root around it)
               yes  TCP, UDP and every other network socket (seccomp)
               yes  signals to processes outside (Landlock ABI 7)
@@ -82,4 +84,25 @@ fn a_choice_is_never_replaced_by_something_else() {
     assert_eq!(backend(BackendChoice::Landlock), Ok(Backend::Landlock));
     assert!(backend(BackendChoice::Namespaces).is_err());
     assert!(backend(BackendChoice::Disabled).is_err());
+}
+
+#[test]
+fn a_search_that_stopped_is_told() {
+    let place = tempfile::tempdir_in("/var/tmp").unwrap();
+    for number in 0..=crate::limits::NESTED_PATHS_MAX {
+        let directory = place.path().join(number.to_string());
+        std::fs::create_dir_all(directory.join(".git")).unwrap();
+    }
+    let roots = crate::roots::writable_roots(
+        &troupe_protocol::policy::SandboxPolicy::workspace_write(),
+        place.path(),
+        &std::collections::BTreeMap::new(),
+    );
+    let nested = crate::nested::search(&Cage::new(roots, Vec::new()));
+    let report = current().report(BackendChoice::Auto, &nested.into());
+    let row = report.rows().iter().find(|row| row.feature == NESTED);
+    let path = place.path().canonicalize().unwrap();
+    let told = row.unwrap().to_string();
+    expect!["  NO   .git and .troupe deeper in a writable root are read-only (only those found are (256 here), because the search of ~ stopped at 256 of them)"]
+        .assert_eq(&told.replace(path.to_str().unwrap(), "~"));
 }

@@ -170,6 +170,48 @@ fn a_write_is_permitted_where_the_kernel_would_arrive() {
 }
 
 #[test]
+fn protected_names_count_at_any_depth_below_a_root() {
+    let scratch = Scratch::new();
+    let work = scratch.directory(".troupe/worktrees/work");
+    scratch.directory(".troupe/worktrees/work/sub/.git/hooks");
+    std::os::unix::fs::symlink("sub/.git/hooks", work.join("hooks")).unwrap();
+    std::os::unix::fs::symlink("../..", work.join("sub/.git/out")).unwrap();
+    let table = writable_roots(&workspace(&["listed/.git"]), &work, &BTreeMap::new());
+    let permits = |path: &str| table.permits(&work.join(path));
+    assert!(permits("sub/file"), "the root itself lies in a .troupe");
+    assert!(!permits("sub/.git/hooks/pre-commit"));
+    assert!(!permits("sub/.git"));
+    assert!(!permits("a/b/c/.troupe/config.toml"));
+    assert!(!permits("hooks/pre-commit"), "leads into sub/.git");
+    assert!(!permits("sub/.git/out/file"), "leads out of it again");
+    assert!(permits("sub/.git/../file"));
+    assert!(permits("sub/.gitmodules") && permits("sub/x.git/config"));
+    assert!(permits("listed/.git/index"));
+    assert!(!permits("listed/.git/a/.git/index"));
+    let everything = SandboxPolicy::DangerFullAccess;
+    let table = writable_roots(&everything, &work, &BTreeMap::new());
+    assert!(table.permits(&work.join("sub/.git/config")));
+}
+
+#[test]
+fn temporary_directories_are_no_workspaces() {
+    let scratch = Scratch::new();
+    let (work, tmp) = (scratch.directory("work"), scratch.directory("t"));
+    let env = BTreeMap::from([("TMPDIR".to_owned(), tmp.display().to_string())]);
+    let mut policy = workspace(&["../more", "/tmp"]);
+    let table = writable_roots(&policy, &work, &env);
+    assert_eq!(table.workspaces, [work.clone(), scratch.path("more")]);
+    policy = SandboxPolicy::workspace_write();
+    let table = writable_roots(&policy, &tmp, &env);
+    assert_eq!(table.workspaces, [tmp], "somebody works there");
+    assert!(
+        writable_roots(&SandboxPolicy::read_only(), &work, &env)
+            .workspaces
+            .is_empty()
+    );
+}
+
+#[test]
 fn what_is_asked_for_by_name_is_writable() {
     let scratch = Scratch::new();
     let work = scratch.directory("work");

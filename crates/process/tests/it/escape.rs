@@ -53,7 +53,8 @@ const fn as_root(attempt: Attempt) -> Attempt {
     }
 }
 
-const PROTECTED: &str = ".git and .troupe in a writable root are read-only";
+const PROTECTED: &str = ".git and .troupe directly in a writable root are read-only";
+const NESTED: &str = ".git and .troupe deeper in a writable root are read-only";
 const SOCKETS: &str = "Unix sockets of others, by path";
 const METADATA: &str = "modes, owners and times outside the writable roots";
 
@@ -120,6 +121,91 @@ const ATTEMPTS: &[Attempt] = &[
             "echo x > .troupe/config.toml && echo escaped",
         ),
         PROTECTED,
+    ),
+    weaker(
+        attempt(
+            "configure a repository inside",
+            "git -C sub config core.fsmonitor $PWD/evil && echo escaped",
+        ),
+        NESTED,
+    ),
+    weaker(
+        attempt(
+            "write a hook of a repository inside",
+            "echo x > deep/er/sub/.git/hooks/pre-commit && echo escaped",
+        ),
+        NESTED,
+    ),
+    weaker(
+        attempt(
+            "write .troupe of a project inside",
+            "echo x > deep/er/.troupe/config.toml && echo escaped",
+        ),
+        NESTED,
+    ),
+    weaker(
+        attempt(
+            "move .git of a repository inside away",
+            "mv sub/.git sub/g && echo escaped",
+        ),
+        NESTED,
+    ),
+    weaker(
+        attempt(
+            "delete .git of a repository inside",
+            "rm -rf sub/.git; test ! -e sub/.git/config && echo escaped",
+        ),
+        NESTED,
+    ),
+    weaker(
+        attempt(
+            "move a repository inside away and make it again",
+            "mv sub away && mkdir sub && cp -r away/.git sub/ && \
+            git -C sub config core.fsmonitor $PWD/evil && echo escaped",
+        ),
+        NESTED,
+    ),
+    weaker(
+        attempt(
+            "move the directory around it away and make it again",
+            "mv deep away && cp -r away deep && echo x > deep/er/sub/.git/config && echo escaped",
+        ),
+        NESTED,
+    ),
+    weaker(
+        attempt(
+            "point a submodule elsewhere",
+            "echo gitdir: $PWD/evil > module/.git && echo escaped",
+        ),
+        NESTED,
+    ),
+    weaker(
+        attempt(
+            "replace the pointer of a submodule",
+            "echo gitdir: $PWD/evil > new && mv -f new module/.git && echo escaped",
+        ),
+        NESTED,
+    ),
+    weaker(
+        attempt(
+            "configure the repository of a submodule",
+            "git -C module config core.fsmonitor $PWD/evil && echo escaped",
+        ),
+        PROTECTED,
+    ),
+    weaker(
+        attempt(
+            "configure the repository of a worktree inside",
+            "git -C tree config core.fsmonitor $PWD/evil && echo escaped",
+        ),
+        NESTED,
+    ),
+    weaker(
+        attempt(
+            "configure a repository inside through a symlink",
+            "ln -s sub/.git link && echo x >> link/config && echo escaped",
+        ),
+        NESTED,
     ),
     attempt(
         "read the token",
@@ -226,6 +312,18 @@ const ATTEMPTS: &[Attempt] = &[
     )),
 ];
 
+/// As much of a repository as git needs to know one.
+fn repository(path: &Path) {
+    write(path.join("HEAD"), "ref: refs/heads/main");
+    write(
+        path.join("config"),
+        "[core]\n\trepositoryformatversion = 0\n",
+    );
+    for directory in ["objects", "refs", "hooks"] {
+        std::fs::create_dir_all(path.join(directory)).unwrap();
+    }
+}
+
 /// What attempts are aimed at.
 struct Target {
     place: tempfile::TempDir,
@@ -242,6 +340,13 @@ impl Target {
         write(at("outside/file"), "untouched");
         write(at("work/.git/hooks/sample"), "");
         write(at("work/.troupe/config.toml"), "");
+        repository(&at("work/sub/.git"));
+        repository(&at("work/deep/er/sub/.git"));
+        write(at("work/deep/er/.troupe/config.toml"), "");
+        repository(&at("work/.git/modules/module"));
+        write(at("work/module/.git"), "gitdir: ../.git/modules/module");
+        repository(&at("work/store"));
+        write(at("work/tree/.git"), "gitdir: ../store");
         write(home.join("token"), "secret");
         let abstract_name = at("abstract").display().to_string();
         let abstract_address = {
@@ -377,6 +482,7 @@ fn all_of_it_again_as_a_bare_numeric_user() {
             "denial::",
             "fallback::",
             "home::",
+            "nested::",
             "ownership::",
             "terminal::",
         ])

@@ -188,3 +188,37 @@ async fn when_nobody_is_left_questions_are_refused_and_the_task_is_finished() {
     assert!(complete, "{msgs:?}");
     assert!(!stage.cwd().join("made").exists());
 }
+
+/// Git runs what a repository inside another one is configured to run.
+#[tokio::test]
+async fn a_hook_of_a_repository_inside_is_not_written_without_approval() {
+    const SCREENPLAY: &str = r#"
+[[scene]]
+[[scene.turn]]
+steps = [{ custom = "apply_patch", input = "*** Begin Patch\n*** Add File: sub/.git/hooks/pre-commit\n+evil\n*** End Patch\n" }]
+[[scene.turn]]
+steps = [{ say = "ok" }]
+"#;
+    for decision in [ReviewDecision::Denied, ReviewDecision::Approved] {
+        let stage = Stage::new(SCREENPLAY).await;
+        let stage = stage
+            .approval(ApprovalPolicy::OnRequest)
+            .sandbox(SandboxPolicy::workspace_write());
+        let hook = stage.cwd().join("sub/.git/hooks/pre-commit");
+        std::fs::create_dir_all(stage.cwd().join("sub/.git")).unwrap();
+        let mut actor = stage.start().await;
+        actor.say("go").await;
+        let msgs = actor
+            .until(|msg| matches!(msg, EventMsg::ApplyPatchApprovalRequest(_)))
+            .await;
+        let Some(EventMsg::ApplyPatchApprovalRequest(request)) = msgs.last() else {
+            panic!("until returns the event it waited for");
+        };
+        assert!(!hook.exists());
+        let id = request.call_id.to_string();
+        let is_approved = decision == ReviewDecision::Approved;
+        actor.submit(Op::PatchApproval { id, decision }).await;
+        actor.until_task_ends().await;
+        assert_eq!(hook.exists(), is_approved);
+    }
+}

@@ -15,6 +15,7 @@ use nix::fcntl::{AtFlags, OFlag, OpenHow, ResolveFlag, openat, openat2, readlink
 use nix::libc;
 use nix::sys::stat::{FileStat, Mode, SFlag, fstat, fstatat};
 use serde::{Deserialize, Serialize};
+use troupe_process::bears_name;
 
 use super::limits::{FILE_BYTES_MAX, RESOLVE_ATTEMPTS_MAX};
 use super::plan::PlanError;
@@ -23,10 +24,12 @@ use super::plan::PlanError;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Roots {
-    /// Files below `writable`, but not below `protected`.
+    /// Files below `writable`, but not below `protected`, nor in anything below a root that bears
+    /// one of the names.
     Within {
         writable: Vec<PathBuf>,
         protected: Vec<PathBuf>,
+        protected_names: Vec<String>,
     },
     Unrestricted,
 }
@@ -84,6 +87,7 @@ pub struct Resolver {
     roots: Vec<Root>,
     resolve: ResolveFlag,
     protected: Vec<PathBuf>,
+    protected_names: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -95,12 +99,23 @@ struct Root {
 
 impl Resolver {
     pub fn new(cwd: &Path, roots: &Roots) -> Result<Self, PlanError> {
-        let (writable, protected, resolve) = match roots {
+        let (writable, protected, protected_names, resolve) = match roots {
             Roots::Within {
                 writable,
                 protected,
-            } => (writable.clone(), protected, ResolveFlag::RESOLVE_BENEATH),
-            Roots::Unrestricted => (vec![PathBuf::from("/")], &Vec::new(), ResolveFlag::empty()),
+                protected_names,
+            } => (
+                writable.clone(),
+                protected,
+                protected_names.clone(),
+                ResolveFlag::RESOLVE_BENEATH,
+            ),
+            Roots::Unrestricted => (
+                vec![PathBuf::from("/")],
+                &Vec::new(),
+                Vec::new(),
+                ResolveFlag::empty(),
+            ),
         };
         let mut opened = Vec::with_capacity(writable.len());
         for root in writable {
@@ -121,6 +136,7 @@ impl Resolver {
             roots: opened,
             resolve: resolve | ResolveFlag::RESOLVE_NO_MAGICLINKS,
             protected,
+            protected_names,
         })
     }
 
@@ -222,19 +238,28 @@ impl Resolver {
     }
 
     fn check_protected(&self, place: &Place) -> Result<(), PlanError> {
-        if self.protected.is_empty() {
+        if self.protected.is_empty() && self.protected_names.is_empty() {
             return Ok(());
         }
         let real = place
             .real_path()
             .map_err(|error| PlanError::io("find the directory of", &place.spelled, error))?;
         let shields = |path: &&PathBuf| real.starts_with(path) || place.path.starts_with(path);
-        match self.protected.iter().find(shields) {
-            Some(_) => Err(PlanError::Protected {
+        let is_named = |path: &Path| bears_name(path, &self.spellings(), &self.protected_names);
+        if self.protected.iter().any(|path| shields(&path))
+            || is_named(&real)
+            || is_named(&place.path)
+        {
+            return Err(PlanError::Protected {
                 path: place.path.clone(),
-            }),
-            None => Ok(()),
+            });
         }
+        Ok(())
+    }
+
+    fn spellings(&self) -> Vec<PathBuf> {
+        let roots = self.roots.iter();
+        roots.flat_map(|root| root.spellings.clone()).collect()
     }
 }
 

@@ -78,6 +78,7 @@ fn apply(text: &str, cwd: &Path) -> Result<String, Failure> {
     let roots = Roots::Within {
         writable: vec![cwd.to_owned()],
         protected: Vec::new(),
+        protected_names: Vec::new(),
     };
     let plan = plan(&patch, cwd, &roots).map_err(|error| Failure::new(1, error))?;
     let applied = plan.apply().map_err(|error| Failure::new(1, error))?;

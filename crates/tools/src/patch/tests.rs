@@ -154,7 +154,7 @@ proptest! {
         fs::write(&path, unedited(&lines, end)).unwrap();
 
         let patch = Patch::parse(&whole_file_patch(&lines)).unwrap();
-        let roots = Roots::Within { writable: vec![work.path().to_owned()], protected: vec![] };
+        let roots = Roots::Within { writable: vec![work.path().to_owned()], protected: vec![], protected_names: vec![] };
         plan(&patch, work.path(), &roots).unwrap().apply().unwrap();
 
         prop_assert_eq!(fs::read_to_string(&path).unwrap(), edited(&lines, end));

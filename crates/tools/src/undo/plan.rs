@@ -172,6 +172,7 @@ fn resolve(root: &Path, path: &Path) -> Result<Place, String> {
     let roots = Roots::Within {
         writable: vec![beneath.to_owned()],
         protected: Vec::new(),
+        protected_names: Vec::new(),
     };
     let spelled = path.to_str().ok_or("its name is not UTF-8")?;
     let resolver = Resolver::new(beneath, &roots).map_err(|error| error.to_string())?;

@@ -159,6 +159,56 @@ async fn links_and_the_repository_do_not_lead_out() {
 }
 
 #[tokio::test]
+async fn a_repository_inside_is_protected_like_the_one_around_it() {
+    let bench = Bench::new().approval(ApprovalPolicy::Never);
+    bench.write("sub/.git/config", "[core]\n");
+    bench.write("module/.git", "gitdir: ../sub/.git\n");
+    std::os::unix::fs::symlink("sub/.git", bench.cwd.join("link")).unwrap();
+    std::os::unix::fs::symlink("../..", bench.cwd.join("sub/.git/out")).unwrap();
+    let patches = [
+        add("sub/.git/hooks/pre-commit"),
+        add("link/hooks/pre-commit"),
+        add("sub/.git/out/a.txt"),
+        add("sub/.troupe/config.toml"),
+        add("a/b/.git/config"),
+        add("x/../module/.git"),
+        "*** Delete File: module/.git\n".to_owned(),
+        "*** Update File: sub/.git/config\n*** Move to: config\n".to_owned(),
+        "*** Update File: sub/.git/config\n@@\n-[core]\n+[core]x\n".to_owned(),
+    ];
+    for body in &patches {
+        let text = patch(&bench, body).await;
+        assert!(text.starts_with("refused: "), "{body}: {text}");
+        assert!(text.contains(" is protected from being written"), "{text}");
+    }
+    assert_eq!(bench.read("sub/.git/config"), "[core]\n");
+    assert_eq!(bench.read("module/.git"), "gitdir: ../sub/.git\n");
+    for path in ["sub/.git/hooks", "sub/.troupe", "a", "a.txt"] {
+        assert!(!bench.cwd.join(path).exists(), "{path}");
+    }
+    let text = patch(&bench, &add("sub/.gitignore")).await;
+    assert!(text.starts_with("Exit code: 0"), "{text}");
+}
+
+#[tokio::test]
+async fn a_patch_of_a_repository_inside_is_asked_for_and_then_made() {
+    for backend in [BackendChoice::Namespaces, BackendChoice::Landlock] {
+        let bench = Bench::with_backend(backend);
+        bench.write("sub/.git/config", "[core]\n");
+        for path in ["sub/.git/hooks/pre-commit", "sub/.troupe/config.toml"] {
+            bench.channel.will_answer(ReviewDecision::Denied);
+            let text = patch(&bench, &add(path)).await;
+            assert!(text.starts_with("not approved"), "{path}: {text}");
+            assert!(!bench.cwd.join(path).exists());
+            bench.channel.will_answer(ReviewDecision::Approved);
+            let text = patch(&bench, &add(path)).await;
+            assert!(text.starts_with("Exit code: 0"), "{path}: {text}");
+            assert_eq!(bench.read(path), "new\n");
+        }
+    }
+}
+
+#[tokio::test]
 async fn untrusted_asks_for_every_edit() {
     let bench = Bench::new().approval(ApprovalPolicy::Untrusted);
     bench.channel.will_answer(ReviewDecision::Approved);

@@ -23,7 +23,8 @@ use troupe_protocol::policy::SandboxPolicy;
 use crate::support::workspace_only;
 
 const BACKENDS: [BackendChoice; 2] = [BackendChoice::Namespaces, BackendChoice::Landlock];
-const PROTECTED: &str = ".git and .troupe in a writable root are read-only";
+const PROTECTED: &str = ".git and .troupe directly in a writable root are read-only";
+const NESTED: &str = ".git and .troupe deeper in a writable root are read-only";
 
 /// `$OUTSIDE`, `$HOME` and `$ENGINE` stand for what is aimed at.
 struct Attempt {
@@ -58,6 +59,13 @@ const fn patch(name: &'static str, prepare: &'static str, body: &'static str) ->
 const fn protected(attempt: Attempt) -> Attempt {
     Attempt {
         row: Some(PROTECTED),
+        ..attempt
+    }
+}
+
+const fn nested(attempt: Attempt) -> Attempt {
+    Attempt {
+        row: Some(NESTED),
         ..attempt
     }
 }
@@ -134,6 +142,16 @@ const ATTEMPTS: &[Attempt] = &[
         "",
         "*** Update File: .troupe/config.toml\n@@\n-a = 1\n+a = 2\n",
     )),
+    nested(patch(
+        "add a hook of a repository inside",
+        "",
+        "*** Add File: sub/.git/hooks/pre-commit\n+x\n",
+    )),
+    nested(patch(
+        "point a submodule elsewhere",
+        "",
+        "*** Update File: module/.git\n@@\n-gitdir: x\n+gitdir: y\n",
+    )),
     look("read", "read_file", "$HOME/token"),
     after(
         "ln -s $HOME/token link",
@@ -193,6 +211,8 @@ impl Target {
         write("outside/file", b"untouched\n");
         write("work/.git/hooks/sample", b"");
         write("work/.troupe/config.toml", b"a = 1\n");
+        write("work/sub/.git/hooks/sample", b"");
+        write("work/module/.git", b"gitdir: x\n");
         write("home/token", b"secret\n");
         let mut picture = Cursor::new(Vec::new());
         let pixels = RgbImage::new(1, 1);
@@ -267,9 +287,18 @@ impl Target {
     /// Everything that no patch may change.
     fn treasure(&self) -> BTreeMap<PathBuf, Vec<u8>> {
         let mut files = BTreeMap::new();
-        for directory in ["outside", "home", "work/.git", "work/.troupe"] {
+        let directories = [
+            "outside",
+            "home",
+            "work/.git",
+            "work/.troupe",
+            "work/sub/.git",
+        ];
+        for directory in directories {
             collect(&self.at(directory), &mut files);
         }
+        let pointer = self.at("work/module/.git");
+        files.insert(pointer.clone(), std::fs::read(pointer).unwrap());
         files
     }
 }

@@ -4,6 +4,7 @@
 //! over themselves as they were, what is protected inside them, read-only again, and an empty
 //! directory over what is hidden, in which what is shown of it is mounted again.
 
+use std::collections::BTreeSet;
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -13,6 +14,7 @@ use std::path::{Path, PathBuf};
 use nix::mount::{MsFlags, mount};
 
 use crate::cage::Cage;
+use crate::limits::MOUNT_ATTEMPTS_MAX;
 
 /// Takes the calling process's mount namespace, which must be new, into the state of the cage.
 pub(super) fn confine(cage: &Cage) -> io::Result<()> {
@@ -37,8 +39,8 @@ pub(super) fn cover(path: &Path) -> io::Result<()> {
 
 enum Layer {
     Protected(PathBuf),
-    /// On the way from a root to what is hidden: a mount cannot be renamed, so nothing else can be
-    /// put in the place of the hidden.
+    /// On the way from a root to what is hidden or protected: a mount cannot be renamed, so nothing
+    /// else can be put in its place.
     Pinned(PathBuf),
     /// With the writable roots and what is shown inside it.
     Hidden(PathBuf, Vec<PathBuf>),
@@ -53,19 +55,18 @@ impl Layer {
     /// or hidden was asked for, and comes on top.
     fn of(cage: &Cage) -> io::Result<Vec<Self>> {
         let mut layers = Vec::new();
-        for path in cage
-            .protected
-            .iter()
-            .filter(|path| path.exists() && !path.is_symlink())
-        {
+        let protected = || cage.protected.iter().chain(&cage.nested);
+        for path in protected().filter(|path| path.exists() && !path.is_symlink()) {
             layers.push(Self::Protected(path.clone()));
         }
+        let mut pinned = BTreeSet::new();
+        for path in protected().chain(&cage.hidden) {
+            let around = path.ancestors().skip(1);
+            pinned.extend(around.filter(|path| is_inside(path, cage)));
+        }
+        let pinned = pinned.into_iter().map(Path::to_path_buf);
+        layers.extend(pinned.map(Self::Pinned));
         for hidden in &cage.hidden {
-            let pinned = hidden
-                .ancestors()
-                .skip(1)
-                .filter(|path| is_inside(path, cage));
-            layers.extend(pinned.map(|path| Self::Pinned(path.to_path_buf())));
             let inside = |root: &&PathBuf| root.starts_with(hidden);
             let inside = cage.writable.iter().chain(&cage.shown).filter(inside);
             layers.push(Self::Hidden(hidden.clone(), inside.cloned().collect()));
@@ -109,19 +110,41 @@ impl Layer {
     fn put(self) -> io::Result<()> {
         match self {
             // An outer layer has hidden it already.
-            Self::Protected(path) | Self::Hidden(path, _)
+            Self::Protected(path) | Self::Pinned(path) | Self::Hidden(path, _)
                 if matches!(path.try_exists(), Ok(false)) =>
             {
                 Ok(())
             }
-            Self::Protected(path) => {
-                let tree = Tree::copy(&path)?;
-                tree.restrict(libc::MOUNT_ATTR_RDONLY)?;
-                tree.attach(&path)
-            }
-            Self::Pinned(path) => Tree::copy(&path)?.attach(&path),
+            Self::Protected(path) => unless_gone(|| protect(&path)),
+            Self::Pinned(path) => unless_gone(|| pin(&path)),
             Self::Hidden(path, inside) => hide(&path, &inside),
             Self::Shown(path, tree) | Self::Writable(path, tree) => tree.attach(&path),
+        }
+    }
+}
+
+fn protect(path: &Path) -> io::Result<()> {
+    let tree = Tree::copy(path)?;
+    tree.restrict(libc::MOUNT_ATTR_RDONLY)?;
+    tree.attach(path)
+}
+
+fn pin(path: &Path) -> io::Result<()> {
+    Tree::copy(path)?.attach(path)
+}
+
+/// What somebody removes meanwhile needs no mount, and must not keep commands from running. What
+/// somebody puts in its place does: a directory does not fit over a file, so another try is made.
+fn unless_gone(mount: impl Fn() -> io::Result<()>) -> io::Result<()> {
+    use io::ErrorKind::{InvalidInput, NotADirectory, NotFound};
+    let mut attempts = 1;
+    loop {
+        match mount() {
+            Err(error) if matches!(error.kind(), NotFound | NotADirectory) => return Ok(()),
+            Err(error) if error.kind() == InvalidInput && attempts < MOUNT_ATTEMPTS_MAX => {
+                attempts += 1;
+            }
+            mounted => return mounted,
         }
     }
 }

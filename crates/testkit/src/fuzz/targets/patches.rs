@@ -83,6 +83,7 @@ fn apply(patch: &Patch, stage: &Path) -> String {
     let roots = Roots::Within {
         writable: vec![work.clone()],
         protected: vec![work.join(".git")],
+        protected_names: vec![".git".to_owned()],
     };
     let done = match plan(patch, &work, &roots) {
         Err(error) => Err(error.to_string()),

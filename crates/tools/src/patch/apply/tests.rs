@@ -45,6 +45,7 @@ impl World {
         Roots::Within {
             writable: vec![self.path("root")],
             protected: vec![self.path("root/.git")],
+            protected_names: vec![".git".to_owned()],
         }
     }
 
@@ -249,6 +250,7 @@ fn both_spellings_of_a_root_are_accepted() {
     let roots = Roots::Within {
         writable: vec![world.path("alias"), world.path("not there")],
         protected: vec![],
+        protected_names: vec![],
     };
     for root in ["root", "alias"] {
         let path = world.path(root).join("sub/a.txt");

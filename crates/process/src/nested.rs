@@ -1,0 +1,267 @@
+//! Repositories and settings of projects deeper in the workspaces, found before a policy is first
+//! used, so that they can be mounted read-only like those directly in a root.
+//!
+//! Git looks into the repositories inside a repository, and what they are configured to run is then
+//! run for the user, outside of any sandbox. Only mounts protect them, and only what exists can be
+//! mounted over: hence a search, outer directories first, which ends at its limits and says so.
+//!
+//! Not searched: temporary directories, what is protected or hidden anyway, and what symlinks lead
+//! to, except that where a `.git` leads to is protected like the `.git` itself.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::fs::{DirEntry, FileType, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use nix::unistd::geteuid;
+
+use crate::cage::Cage;
+use crate::holders::FileId;
+use crate::limits::{NESTED_DEPTH_MAX, NESTED_ENTRIES_MAX, NESTED_PATHS_MAX, NESTED_SEARCH_MS_MAX};
+use crate::roots::{PROTECTED_NAMES, git_directories, resolve};
+
+/// What a search found.
+#[derive(Debug, Default)]
+pub(crate) struct Nested {
+    /// Directories and files.
+    pub mountable: Vec<PathBuf>,
+    /// Nothing can be mounted over a symlink; whoever replaces one is found out afterwards.
+    pub links: Vec<PathBuf>,
+    /// None if everything was seen.
+    pub stopped: Option<Stopped>,
+    /// What the paths were, first the mountable ones.
+    files: Vec<Option<FileId>>,
+    /// What an earlier search found and is not there now. It is looked for again when it is back.
+    gone: Vec<PathBuf>,
+}
+
+/// Why a search has not seen everything.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Stopped {
+    workspace: PathBuf,
+    why: String,
+}
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let workspace = self.workspace.display();
+        write!(f, "the search of {workspace} {}", self.why)
+    }
+}
+
+impl Nested {
+    /// Says whether what was found is still what is there.
+    pub fn is_current(&self) -> bool {
+        let paths = self.mountable.iter().chain(&self.links);
+        paths.zip(&self.files).all(|(path, file)| id(path) == *file)
+            && self.gone.iter().all(|path| id(path).is_none())
+    }
+
+    /// Keeps in mind what an earlier search has found, so that a repository which is removed and
+    /// made again by its user is not taken for a new one.
+    pub fn remembering(mut self, earlier: &Self) -> Self {
+        let paths = earlier.mountable.iter().chain(&earlier.links);
+        let gone = paths.chain(&earlier.gone).filter(|path| id(path).is_none());
+        self.gone = gone.take(NESTED_PATHS_MAX).cloned().collect();
+        self
+    }
+
+    pub fn count(&self) -> usize {
+        self.mountable.len() + self.links.len()
+    }
+}
+
+fn id(path: &Path) -> Option<FileId> {
+    path.symlink_metadata().ok().as_ref().map(FileId::new)
+}
+
+/// Searches the workspaces of a cage. Blocks: some milliseconds for some ten thousand files.
+pub(crate) fn search(cage: &Cage) -> Nested {
+    let mut search = Search {
+        cage,
+        workspace: Path::new("/"),
+        found: Nested::default(),
+        entries: 0,
+        until: Instant::now() + Duration::from_millis(NESTED_SEARCH_MS_MAX),
+    };
+    for workspace in &cage.workspaces {
+        search.workspace = workspace;
+        search.run();
+    }
+    let mut found = search.found;
+    let paths = found.mountable.iter().chain(&found.links);
+    found.files = paths.map(|path| id(path)).collect();
+    found
+}
+
+struct Search<'a> {
+    cage: &'a Cage,
+    workspace: &'a Path,
+    found: Nested,
+    entries: usize,
+    until: Instant,
+}
+
+/// A limit was met.
+struct Met;
+
+impl Search<'_> {
+    fn run(&mut self) {
+        // Whoever may write everything needs none of this; and a repository was asked for by name.
+        if self.workspace.parent().is_none() {
+            return self.stop("is left out: it is the whole disk".to_owned());
+        }
+        if self.workspace.ends_with(".git") {
+            return;
+        }
+        let mut open = VecDeque::from([(self.workspace.to_path_buf(), 0)]);
+        while let Some((directory, depth)) = open.pop_front() {
+            if Instant::now() > self.until {
+                return self.stop(format!("stopped after {NESTED_SEARCH_MS_MAX} ms"));
+            }
+            let mut inside = Vec::new();
+            if let Err(Met) = self.look_in(&directory, &mut inside) {
+                return;
+            }
+            if depth < NESTED_DEPTH_MAX {
+                open.extend(inside.into_iter().map(|path| (path, depth + 1)));
+            } else if !inside.is_empty() {
+                self.stop(format!("went no deeper than {NESTED_DEPTH_MAX}"));
+            }
+        }
+    }
+
+    /// Notes what is protected in a directory and lists the other directories.
+    fn look_in(&mut self, directory: &Path, inside: &mut Vec<PathBuf>) -> Result<(), Met> {
+        let entries = match directory.read_dir() {
+            Ok(entries) => entries,
+            Err(error) => return self.look_blindly(directory, &error),
+        };
+        for entry in entries.flatten() {
+            self.entries += 1;
+            if self.entries > NESTED_ENTRIES_MAX {
+                self.stop(format!("stopped after {NESTED_ENTRIES_MAX} files"));
+                return Err(Met);
+            }
+            let Ok(kind) = entry.file_type() else {
+                continue;
+            };
+            if is_protected(&entry) {
+                self.note(&entry.path(), kind)?;
+            } else if kind.is_dir() {
+                let path = entry.path();
+                if !self.is_left_out(&path) {
+                    inside.push(path);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A directory that cannot be listed can still be used by who knows the names. Its owner, whom
+    /// commands run as, could have made it so.
+    fn look_blindly(&mut self, directory: &Path, error: &io::Error) -> Result<(), Met> {
+        let Ok(metadata) = directory.symlink_metadata() else {
+            return Ok(());
+        };
+        if !metadata.is_dir() || metadata.uid() != geteuid().as_raw() {
+            return Ok(());
+        }
+        self.stop(format!("could not read {}: {error}", directory.display()));
+        for path in PROTECTED_NAMES.map(|name| directory.join(name)) {
+            let kind = path.symlink_metadata().map(|it: Metadata| it.file_type());
+            if let Ok(kind) = kind {
+                self.note(&path, kind)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Protects a path, and what it stands for if it is a link or points to a repository.
+    fn note(&mut self, path: &Path, kind: FileType) -> Result<(), Met> {
+        if kind.is_symlink() {
+            self.add_link(path)?;
+            return self.add_target(&resolve(path));
+        }
+        self.add(path)?;
+        let pointed = match (kind.is_file(), path.parent()) {
+            (true, Some(directory)) => git_directories(directory),
+            _ => Vec::new(),
+        };
+        pointed.iter().try_for_each(|path| self.add_target(path))
+    }
+
+    fn add_link(&mut self, path: &Path) -> Result<(), Met> {
+        if !self.is_known(path) {
+            self.make_room()?;
+            self.found.links.push(path.to_path_buf());
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, path: &Path) -> Result<(), Met> {
+        if !self.is_known(path) {
+            self.make_room()?;
+            self.found.mountable.push(path.to_path_buf());
+        }
+        Ok(())
+    }
+
+    /// A command may have written the pointer: only what looks like a repository counts, and
+    /// nothing that a root lies in, which would be read-only then.
+    fn add_target(&mut self, path: &Path) -> Result<(), Met> {
+        let roots = &self.cage.writable;
+        let is_inside = roots.iter().any(|root| path.starts_with(root));
+        let is_around = roots.iter().any(|root| root.starts_with(path));
+        if is_inside && !is_around && path.join("HEAD").exists() {
+            return self.add(path);
+        }
+        Ok(())
+    }
+
+    /// Those directly in a root are, and what was asked for by name is not to be protected.
+    fn is_known(&self, path: &Path) -> bool {
+        let known = [
+            &self.cage.protected,
+            &self.cage.writable,
+            &self.found.mountable,
+            &self.found.links,
+        ];
+        known.into_iter().flatten().any(|it| it == path)
+    }
+
+    /// Other workspaces have a search of their own.
+    fn is_left_out(&self, path: &Path) -> bool {
+        let left_out = [
+            &self.cage.hidden,
+            &self.cage.protected,
+            &self.cage.workspaces,
+        ];
+        left_out.into_iter().flatten().any(|it| it == path)
+    }
+
+    fn make_room(&mut self) -> Result<(), Met> {
+        if self.found.count() < NESTED_PATHS_MAX {
+            return Ok(());
+        }
+        self.stop(format!("stopped at {NESTED_PATHS_MAX} of them"));
+        Err(Met)
+    }
+
+    /// The first reason is told.
+    fn stop(&mut self, why: String) {
+        let workspace = self.workspace.to_path_buf();
+        self.found.stopped.get_or_insert(Stopped { workspace, why });
+    }
+}
+
+fn is_protected(entry: &DirEntry) -> bool {
+    let name = entry.file_name();
+    PROTECTED_NAMES.iter().any(|it| name == *it)
+}
+
+#[cfg(test)]
+mod tests;

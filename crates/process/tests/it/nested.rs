@@ -1,0 +1,144 @@
+//! Repositories inside a workspace: which of them a policy protects, and for how long.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use troupe_process::{BackendChoice, EnforcementState, Launcher};
+use troupe_protocol::policy::SandboxPolicy;
+
+use crate::support::{confined, launcher_with, run_with, scratch, workspace_only, write};
+
+async fn succeeds(launcher: &Launcher, script: &str, work: &Path) -> bool {
+    let spec = confined(script, workspace_only(), work);
+    run_with(launcher, spec).await.exit.is_success()
+}
+
+fn namespaces() -> Launcher {
+    launcher_with(BackendChoice::Namespaces)
+}
+
+#[tokio::test]
+async fn the_work_tree_of_a_repository_inside_stays_writable() {
+    let (place, launcher) = (scratch(), namespaces());
+    let work = place.path();
+    write(work.join("a/sub/.git/config"), "");
+    write(work.join("a/sub/file"), "");
+    let script = "echo x > a/sub/file && mkdir a/sub/d && mv a/sub/file a/sub/d/ && mv a/sub/d . && \
+                  rm -r d && touch a/sub/.gitignore a/new && cat a/sub/.git/config";
+    assert!(succeeds(&launcher, script, work).await);
+}
+
+#[tokio::test]
+async fn what_is_refused_there_is_told() {
+    let place = scratch();
+    let work = place.path().canonicalize().unwrap();
+    write(work.join("sub/.git/config"), "");
+    let spec = confined("echo x > sub/.git/config", workspace_only(), &work);
+    let denial = run_with(&namespaces(), spec).await.exit.denial.unwrap();
+    let expected = format!("write to {}", work.join("sub/.git/config").display());
+    assert_eq!(denial.what, expected);
+}
+
+#[tokio::test]
+async fn a_repository_that_a_command_makes_is_its_own_until_the_policy_is_set_up_again() {
+    let (place, launcher) = (scratch(), namespaces());
+    let work = place.path();
+    let make = "git init -q new && git -C new config core.editor vi && touch new/../x";
+    let spec = confined(make, workspace_only(), work);
+    let done = run_with(&launcher, spec).await;
+    assert!(
+        done.exit.is_success() && done.exit.denial.is_none(),
+        "{done:?}"
+    );
+    let change = "git -C new config core.editor ed";
+    assert!(succeeds(&launcher, change, work).await);
+    assert!(!succeeds(&namespaces(), change, work).await);
+}
+
+#[tokio::test]
+async fn one_that_was_replaced_from_outside_is_protected_again() {
+    let (place, launcher) = (scratch(), namespaces());
+    let work = place.path();
+    let change = "echo x > sub/.git/config";
+    for round in 0..3 {
+        write(work.join("sub/.git/config"), "");
+        assert!(!succeeds(&launcher, change, work).await, "{round}");
+        match round {
+            0 => fs::remove_dir_all(work.join("sub/.git")).unwrap(),
+            _ => fs::rename(work.join("sub"), work.join("old")).unwrap(),
+        }
+        // Nothing is there now, and commands run.
+        assert!(succeeds(&launcher, "true", work).await);
+        let _ = fs::remove_dir_all(work.join("old"));
+    }
+}
+
+#[tokio::test]
+async fn a_symlink_to_a_repository_stays_what_it_is() {
+    let (place, launcher) = (scratch(), namespaces());
+    let work = place.path();
+    write(work.join("store/HEAD"), "");
+    fs::create_dir(work.join("sub")).unwrap();
+    std::os::unix::fs::symlink("../store", work.join("sub/.git")).unwrap();
+    assert!(!succeeds(&launcher, "echo x > sub/.git/config", work).await);
+    succeeds(&launcher, "rm sub/.git; mkdir sub/.git", work).await;
+    let link = fs::read_link(work.join("sub/.git")).unwrap();
+    assert_eq!(link, Path::new("../store"));
+}
+
+#[tokio::test]
+async fn repositories_that_come_and_go_keep_no_command_from_running() {
+    const NAMES: usize = 20;
+    let place = scratch();
+    let work = place.path().to_path_buf();
+    let is_over = Arc::new(AtomicBool::new(false));
+    let has_ended = Arc::clone(&is_over);
+    // Each is now a repository, now a file, now nothing.
+    let churn = std::thread::spawn(move || {
+        for name in (0..NAMES).cycle() {
+            if has_ended.load(Ordering::Relaxed) {
+                return;
+            }
+            let at = |name: usize| work.join((name % NAMES).to_string());
+            let _ = fs::create_dir_all(at(name).join("a/.git"));
+            let _ = fs::remove_dir_all(at(name + 7));
+            let _ = fs::write(at(name + 7), "");
+            let _ = fs::remove_file(at(name + 5));
+        }
+    });
+    let mut failures = Vec::new();
+    for _ in 0..30 {
+        let spec = confined("true", workspace_only(), place.path());
+        failures.extend(namespaces().spawn(spec).await.err());
+    }
+    is_over.store(true, Ordering::Relaxed);
+    churn.join().unwrap();
+    assert!(failures.is_empty(), "{failures:?}");
+}
+
+#[tokio::test]
+async fn what_the_search_left_out_is_in_the_report() {
+    let place = scratch();
+    for number in 0..=troupe_process::limits::NESTED_PATHS_MAX {
+        fs::create_dir_all(place.path().join(format!("{number}/.git"))).unwrap();
+    }
+    let launcher = namespaces();
+    let is_told = |report: &troupe_process::EnforcementReport| {
+        let mut rows = report.rows().iter();
+        rows.any(|row| {
+            let missing = matches!(&row.state, EnforcementState::NotEnforced { why }
+                if why.contains("stopped at 256 of them"));
+            row.feature.contains("deeper") && missing
+        })
+    };
+    assert!(!is_told(&launcher.report()));
+    let none = std::collections::BTreeMap::new();
+    let policy = workspace_only();
+    assert!(is_told(&launcher.report_on(&policy, place.path(), &none)));
+    let policy = SandboxPolicy::read_only();
+    assert!(!is_told(&launcher.report_on(&policy, place.path(), &none)));
+    assert!(succeeds(&launcher, "true", place.path()).await);
+    assert!(is_told(&launcher.report()));
+}
