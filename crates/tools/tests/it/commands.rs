@@ -272,7 +272,7 @@ async fn a_question_ends_with_its_call() {
     bench.channel.until(|_, asks| !asks.is_empty()).await;
     let output = waiting.cancelled().await;
     assert!(output.text().unwrap().starts_with("aborted after "));
-    assert_eq!(bench.channel.command().status, WorkStatus::Declined);
+    assert_eq!(bench.channel.command().status, WorkStatus::Failed);
 }
 
 #[tokio::test]
