@@ -42,6 +42,10 @@ pub const HOLDERS_MAX: usize = 16;
 /// Files and directories that the search for nested repositories looks at, for one policy.
 pub const NESTED_ENTRIES_MAX: usize = 200_000;
 
+/// What is read of an index to learn where a repository has others; one that is longer is not
+/// understood.
+pub const INDEX_BYTES_MAX: u64 = 64 << 20;
+
 /// How deep below a writable root it looks.
 pub const NESTED_DEPTH_MAX: usize = 32;
 

@@ -8,6 +8,8 @@
 //! Not searched: temporary directories, what is protected or hidden anyway, and what symlinks lead
 //! to, except that where a `.git` leads to is protected like the `.git` itself.
 
+mod gitlinks;
+
 use std::collections::VecDeque;
 use std::fmt;
 use std::fs::{DirEntry, FileType, Metadata};
@@ -28,7 +30,8 @@ use crate::roots::{PROTECTED_NAMES, git_directories, resolve};
 pub(crate) struct Nested {
     /// Directories and files.
     pub mountable: Vec<PathBuf>,
-    /// Nothing can be mounted over a symlink; whoever replaces one is found out afterwards.
+    /// Nothing can be mounted over a symlink or over nothing; whoever replaces one is found out
+    /// afterwards.
     pub links: Vec<PathBuf>,
     /// None if everything was seen.
     pub stopped: Option<Stopped>,
@@ -87,6 +90,18 @@ pub(crate) fn search(cage: &Cage) -> Nested {
         entries: 0,
         until: Instant::now() + Duration::from_millis(NESTED_SEARCH_MS_MAX),
     };
+    // First what git will look into, so that no number of other repositories takes its place.
+    for workspace in &cage.workspaces {
+        search.workspace = workspace;
+        let places = gitlinks::below(workspace);
+        if places
+            .iter()
+            .try_for_each(|it| search.expect_at(it))
+            .is_err()
+        {
+            break;
+        }
+    }
     for workspace in &cage.workspaces {
         search.workspace = workspace;
         search.run();
@@ -131,6 +146,19 @@ impl Search<'_> {
             } else if !inside.is_empty() {
                 self.stop(format!("went no deeper than {NESTED_DEPTH_MAX}"));
             }
+        }
+    }
+
+    /// Protects a place where a repository belongs. One that is not there yet must not come: what
+    /// a command would make there is moved aside, and an empty directory is kept as it is.
+    fn expect_at(&mut self, place: &Path) -> Result<(), Met> {
+        let git = place.join(".git");
+        let kind = |path: &Path| Some(path.symlink_metadata().ok()?.file_type());
+        match (kind(&git), kind(place)) {
+            (Some(kind), _) => self.note(&git, kind),
+            (None, Some(kind)) if kind.is_dir() && is_empty(place) => self.add(place),
+            (None, Some(kind)) if kind.is_dir() => self.add_link(&git),
+            (None, _) => self.add_link(place),
         }
     }
 
@@ -256,6 +284,12 @@ impl Search<'_> {
         let workspace = self.workspace.to_path_buf();
         self.found.stopped.get_or_insert(Stopped { workspace, why });
     }
+}
+
+fn is_empty(directory: &Path) -> bool {
+    directory
+        .read_dir()
+        .is_ok_and(|mut entries| entries.next().is_none())
 }
 
 fn is_protected(entry: &DirEntry) -> bool {

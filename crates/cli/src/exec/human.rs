@@ -124,6 +124,15 @@ impl Human {
         }
     }
 
+    /// Returns a text of ours without what would act on a terminal, but for the styles that it
+    /// was made with.
+    pub fn made_safe(&self, text: &str) -> String {
+        match self.style {
+            Style::Ansi => terminal::styled(text),
+            Style::Plain => terminal::harmless(text),
+        }
+    }
+
     /// Returns the message that the run came to.
     pub fn take_final_message(&mut self) -> Option<String> {
         self.final_message.take()

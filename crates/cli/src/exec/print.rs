@@ -97,7 +97,10 @@ impl Printer {
 
     async fn write_progress(&mut self, text: &str) {
         if !self.is_unwatched {
-            let text = terminal::styled(text);
+            let text = match &self.projection {
+                Projection::Human(human) => human.made_safe(text),
+                Projection::Jsonl(_) => terminal::harmless(text),
+            };
             self.is_unwatched = write(&mut self.stderr, text.as_bytes()).await.is_err();
         }
     }

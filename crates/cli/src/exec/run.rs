@@ -454,10 +454,13 @@ impl Run {
         if let Some(agents) = self.configurator.agents().filter(Agents::is_planted) {
             let working = self.roster.at_work();
             if !working.is_empty() {
-                let text = format!(
-                    "stopping {} too; once more ends the program at once",
-                    working.join(", ")
-                );
+                let how_to_hurry = match why {
+                    Stopping::Interrupted | Stopping::Terminated => {
+                        "; once more ends the program at once"
+                    }
+                    Stopping::No | Stopping::Escalated => "",
+                };
+                let text = format!("stopping {} too{how_to_hurry}", working.join(", "));
                 self.printer.tell_people(&text).await;
             }
             if let Err(trouble) = cancel_all(&agents, why.note()).await {

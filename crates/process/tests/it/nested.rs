@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -116,6 +117,61 @@ async fn repositories_that_come_and_go_keep_no_command_from_running() {
     is_over.store(true, Ordering::Relaxed);
     churn.join().unwrap();
     assert!(failures.is_empty(), "{failures:?}");
+}
+
+/// Makes a repository that expects others at these places.
+fn repository_with_links(work: &Path, index_version: &str, places: &[&str]) {
+    let git = |arguments: &[&str]| {
+        let mut git = Command::new("git");
+        git.arg("-C").arg(work).args(arguments);
+        assert!(git.status().unwrap().success(), "{arguments:?}");
+    };
+    git(&["init", "-q"]);
+    write(work.join("a/plain"), "");
+    write(work.join("zz"), "");
+    git(&["add", "a/plain", "zz"]);
+    for place in places {
+        let link = format!("160000,{},{place}", "1".repeat(40));
+        git(&["update-index", "--add", "--cacheinfo", &link]);
+    }
+    git(&["update-index", "--index-version", index_version]);
+}
+
+#[tokio::test]
+async fn a_repository_that_is_expected_cannot_be_planted() {
+    for version in ["2", "4"] {
+        let place = scratch();
+        let work = place.path();
+        repository_with_links(work, version, &["a/empty", "a/filled", "missing"]);
+        fs::create_dir(work.join("a/empty")).unwrap();
+        write(work.join("a/filled/file"), "");
+        for script in [
+            "git init -q a/empty",
+            "rmdir a/empty; git init -q a/empty",
+            "mv a b; mkdir -p a/empty/.git",
+            "mkdir a/filled/.git",
+            "git init -q missing",
+        ] {
+            succeeds(&namespaces(), script, work).await;
+        }
+        for planted in ["a/empty/.git", "a/filled/.git", "missing/.git"] {
+            assert!(!work.join(planted).exists(), "{planted} {version}");
+        }
+        assert!(succeeds(&namespaces(), "echo x > a/filled/file", work).await);
+    }
+}
+
+#[tokio::test]
+async fn no_number_of_repositories_takes_the_place_of_one_that_is_expected() {
+    let place = scratch();
+    let work = place.path();
+    for number in 0..=troupe_process::limits::NESTED_PATHS_MAX {
+        fs::create_dir_all(work.join(format!("{number}/.git"))).unwrap();
+    }
+    write(work.join("z/deep/sub/.git/config"), "");
+    repository_with_links(work, "3", &["z/deep/sub"]);
+    let change = "echo x > z/deep/sub/.git/config";
+    assert!(!succeeds(&namespaces(), change, work).await);
 }
 
 #[tokio::test]
