@@ -19,6 +19,7 @@
 //! environment.
 
 mod cage;
+mod git;
 mod hardening;
 mod holder;
 mod holders;
@@ -36,6 +37,7 @@ mod spec;
 mod sweep;
 mod worker;
 
+pub use git::{GitError, GitOutput, GitReader};
 pub use hardening::harden_engine;
 pub use intersection::intersect;
 pub use launcher::{BackendChoice, Launcher, LauncherOptions, SpawnError};

@@ -15,6 +15,8 @@ mod denial;
 mod escape;
 #[path = "it/fallback.rs"]
 mod fallback;
+#[path = "it/git.rs"]
+mod git;
 #[path = "it/home.rs"]
 mod home;
 #[path = "it/nested.rs"]

@@ -1,8 +1,9 @@
 //! Finds out whether there is something to review, before a model is asked.
 
+use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
+use troupe_process::{GitError, GitOutput, GitReader, Launcher, LauncherOptions};
 use troupe_protocol::event::ReviewOutput;
 use troupe_protocol::op::ReviewTarget;
 
@@ -16,11 +17,12 @@ pub enum Changes {
 }
 
 /// Looks for what is to be reviewed. What git does not know cannot be.
-pub fn look(cwd: &Path, target: &ReviewTarget) -> Result<Changes, Failure> {
+pub async fn look(home: &Path, cwd: &Path, target: &ReviewTarget) -> Result<Changes, Failure> {
+    let git = RepositoryLook { home, cwd };
     match target {
-        ReviewTarget::BaseBranch { branch } => must_exist(cwd, "--base", branch),
-        ReviewTarget::Commit { sha, .. } => must_exist(cwd, "--commit", sha),
-        ReviewTarget::UncommittedChanges => Ok(uncommitted(cwd)),
+        ReviewTarget::BaseBranch { branch } => git.must_exist("--base", branch).await,
+        ReviewTarget::Commit { sha, .. } => git.must_exist("--commit", sha).await,
+        ReviewTarget::UncommittedChanges => Ok(git.uncommitted().await),
         ReviewTarget::Custom { .. } => Ok(Changes::Likely),
     }
 }
@@ -36,97 +38,164 @@ pub fn no_changes() -> ReviewOutput {
     }
 }
 
-fn must_exist(cwd: &Path, option: &str, name: &str) -> Result<Changes, Failure> {
-    let commit = format!("{name}^{{commit}}");
-    let mut git = git(cwd);
-    git.args(["rev-parse", "--verify", "--quiet", "--end-of-options"])
-        .arg(commit);
-    match git.output() {
-        Ok(found) if !found.status.success() => Err(Failure::usage(format!(
-            "{option} {name}: git knows no such branch or commit in {}",
-            cwd.display()
-        ))),
-        // Without git, the reviewer will say what it cannot see.
-        Ok(_) | Err(_) => Ok(Changes::Likely),
-    }
+struct RepositoryLook<'a> {
+    home: &'a Path,
+    cwd: &'a Path,
 }
 
-fn uncommitted(cwd: &Path) -> Changes {
-    let mut git = git(cwd);
-    git.args(["status", "--porcelain", "--untracked-files=normal"]);
-    match git.output() {
-        Ok(listed) if listed.status.success() && listed.stdout.is_empty() => Changes::None,
-        Ok(_) | Err(_) => Changes::Likely,
+impl RepositoryLook<'_> {
+    async fn must_exist(&self, option: &str, name: &str) -> Result<Changes, Failure> {
+        let commit = format!("{name}^{{commit}}");
+        let verify = ["rev-parse", "--verify", "--quiet", "--end-of-options"];
+        let asked = self.ask(&[&verify[..], &[&commit]].concat()).await;
+        match asked {
+            Ok(found) if found.code != Some(0) => Err(Failure::usage(format!(
+                "{option} {name}: git knows no such branch or commit in {}",
+                self.cwd.display()
+            ))),
+            // Without git, the reviewer will say what it cannot see.
+            Ok(_) | Err(_) => Ok(Changes::Likely),
+        }
     }
-}
 
-/// A git that only looks, and starts no program that the repository names to watch its files.
-fn git(cwd: &Path) -> Command {
-    let mut git = Command::new("git");
-    git.current_dir(cwd)
-        .args(["--no-optional-locks", "-c", "core.fsmonitor=false"])
-        .stdin(Stdio::null());
-    git
+    /// Repositories inside this one have drivers of their own, so they are not looked into: where
+    /// there are some, nobody can tell.
+    async fn uncommitted(&self) -> Changes {
+        let changed = [
+            "status",
+            "--porcelain",
+            "--untracked-files=normal",
+            "--ignore-submodules=dirty",
+        ];
+        let nested = ["ls-files", "--", ":/.gitmodules"];
+        let says_nothing = |said: Result<GitOutput, GitError>| {
+            said.is_ok_and(|it| it.code == Some(0) && it.stdout.is_empty())
+        };
+        if says_nothing(self.ask(&changed).await) && says_nothing(self.ask(&nested).await) {
+            Changes::None
+        } else {
+            Changes::Likely
+        }
+    }
+
+    async fn ask(&self, arguments: &[&str]) -> Result<GitOutput, GitError> {
+        let launcher = Launcher::new(LauncherOptions {
+            troupe_home: Some(self.home.to_path_buf()),
+            ..LauncherOptions::default()
+        });
+        let inherited: BTreeMap<String, String> = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .collect();
+        let git = GitReader::open(launcher, self.cwd, &inherited).await?;
+        git.run(arguments).await
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
     use std::path::Path;
+    use std::process::Command;
 
     use troupe_protocol::op::ReviewTarget;
 
-    use super::{Changes, git, look};
+    use super::{Changes, look};
+    use crate::failure::Failure;
 
     fn run(cwd: &Path, arguments: &[&str]) {
         let identity = ["-c", "user.name=T", "-c", "user.email=t@localhost"];
-        let done = git(cwd).args(identity).args(arguments).output().unwrap();
+        let mut git = Command::new("git");
+        git.current_dir(cwd).args(identity).args(arguments);
+        let done = git.output().unwrap();
         assert!(done.status.success(), "{done:?}");
     }
 
-    fn repository() -> tempfile::TempDir {
-        let directory = tempfile::tempdir().unwrap();
-        let cwd = directory.path();
-        run(cwd, &["init", "-q", "-b", "main"]);
-        fs::write(cwd.join("a"), "1").unwrap();
-        run(cwd, &["add", "a"]);
-        run(cwd, &["commit", "-q", "-m", "one"]);
-        directory
+    struct Scene {
+        home: tempfile::TempDir,
+        directory: tempfile::TempDir,
     }
 
-    #[test]
-    fn a_clean_tree_has_nothing_to_review() {
-        let directory = repository();
-        let uncommitted = || look(directory.path(), &ReviewTarget::UncommittedChanges).unwrap();
-        assert_eq!(uncommitted(), Changes::None);
-        fs::write(directory.path().join("new"), "").unwrap();
-        assert_eq!(uncommitted(), Changes::Likely);
+    impl Scene {
+        fn bare() -> Self {
+            Self {
+                home: tempfile::tempdir().unwrap(),
+                directory: tempfile::tempdir().unwrap(),
+            }
+        }
+
+        fn with_a_commit() -> Self {
+            let scene = Self::bare();
+            let cwd = scene.directory.path();
+            run(cwd, &["init", "-q", "-b", "main"]);
+            fs::write(cwd.join("a"), "1").unwrap();
+            run(cwd, &["add", "a"]);
+            run(cwd, &["commit", "-q", "-m", "one"]);
+            scene
+        }
+
+        async fn look(&self, target: &ReviewTarget) -> Result<Changes, Failure> {
+            look(self.home.path(), self.directory.path(), target).await
+        }
     }
 
-    #[test]
-    fn outside_a_repository_nobody_can_tell() {
-        let directory = tempfile::tempdir().unwrap();
-        let found = look(directory.path(), &ReviewTarget::UncommittedChanges);
+    #[tokio::test]
+    async fn a_clean_tree_has_nothing_to_review() {
+        let scene = Scene::with_a_commit();
+        let uncommitted = ReviewTarget::UncommittedChanges;
+        assert_eq!(scene.look(&uncommitted).await.unwrap(), Changes::None);
+        fs::write(scene.directory.path().join("new"), "").unwrap();
+        assert_eq!(scene.look(&uncommitted).await.unwrap(), Changes::Likely);
+    }
+
+    #[tokio::test]
+    async fn outside_a_repository_nobody_can_tell() {
+        let found = Scene::bare().look(&ReviewTarget::UncommittedChanges).await;
         assert_eq!(found.unwrap(), Changes::Likely);
     }
 
-    #[test]
-    fn branches_and_commits_must_exist() {
-        let directory = repository();
-        let base = |branch: &str| {
+    #[tokio::test]
+    async fn branches_and_commits_must_exist() {
+        let scene = Scene::with_a_commit();
+        let base = async |branch: &str| {
             let branch = branch.to_owned();
-            look(directory.path(), &ReviewTarget::BaseBranch { branch })
+            scene.look(&ReviewTarget::BaseBranch { branch }).await
         };
-        assert_eq!(base("main").unwrap(), Changes::Likely);
-        let refused = base("mian").unwrap_err().to_string();
+        assert_eq!(base("main").await.unwrap(), Changes::Likely);
+        let refused = base("mian").await.unwrap_err().to_string();
         let told = "--base mian: git knows no such branch or commit in ";
         assert!(refused.starts_with(told), "{refused}");
-        assert!(base("--help").is_err());
-        let commit = |sha: &str| {
+        assert!(base("--help").await.is_err());
+        let commit = async |sha: &str| {
             let sha = sha.to_owned();
-            look(directory.path(), &ReviewTarget::Commit { sha, title: None })
+            scene.look(&ReviewTarget::Commit { sha, title: None }).await
         };
-        assert_eq!(commit("HEAD").unwrap(), Changes::Likely);
-        assert!(commit("HEAD~1").is_err());
+        assert_eq!(commit("HEAD").await.unwrap(), Changes::Likely);
+        assert!(commit("HEAD~1").await.is_err());
+    }
+
+    #[tokio::test]
+    async fn looking_for_changes_runs_nothing_that_the_repository_names() {
+        let scene = Scene::with_a_commit();
+        let cwd = scene.directory.path();
+        let outside = tempfile::tempdir().unwrap();
+        let mark = outside.path().join("mark");
+        let program = format!("touch {}; cat", mark.display());
+        run(cwd, &["config", "filter.mine.clean", &program]);
+        run(cwd, &["config", "core.fsmonitor", &program]);
+        run(cwd, &["config", "core.sshCommand", &program]);
+        run(cwd, &["config", "core.repositoryFormatVersion", "1"]);
+        run(cwd, &["config", "extensions.partialClone", "origin"]);
+        run(cwd, &["config", "remote.origin.promisor", "true"]);
+        run(cwd, &["config", "remote.origin.url", "ssh://nobody/x"]);
+        fs::write(cwd.join(".gitattributes"), "* filter=mine\n").unwrap();
+        fs::write(cwd.join("a"), "2").unwrap();
+        let uncommitted = scene.look(&ReviewTarget::UncommittedChanges).await;
+        assert_eq!(uncommitted.unwrap(), Changes::Likely);
+        let missing = ReviewTarget::Commit {
+            sha: "1234567890123456789012345678901234567890".to_owned(),
+            title: None,
+        };
+        assert!(scene.look(&missing).await.is_err());
+        assert!(!mark.exists());
     }
 }

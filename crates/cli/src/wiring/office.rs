@@ -204,7 +204,7 @@ pub(super) fn setting(key: &KeyPath, entry: &Entry) -> Setting {
     };
     Setting {
         key: key.parts().to_vec(),
-        value: if is_secret(key) {
+        value: if is_secret(key, entry) {
             json!(HIDDEN)
         } else {
             json!(entry.value)

@@ -26,10 +26,10 @@ use super::wire::command::{
     CommandExecWriteParams,
 };
 use crate::rpc::RpcError;
-pub(super) use outputs::Outputs;
+use outputs::Outputs;
 use roll::Order;
 pub(super) use roll::Roll;
-pub(super) use run::Run;
+use run::Run;
 use wish::Wish;
 
 pub(super) fn exec(call: Call) -> Handling {

@@ -1,31 +1,26 @@
 //! `gitDiffToRemote`: what a working tree has that its remote does not.
 //!
-//! Git runs in the sandbox and only reads, so that what a repository configures (filters,
-//! monitors, pagers) can do no harm.
+//! Git runs in the sandbox, only reads, and starts nothing that the repository names.
 
 use std::path::Path;
-use std::time::Duration;
 
-use troupe_process::{CommandSpec, Confinement, StdinMode};
+use troupe_process::GitReader;
 use troupe_protocol::policy::SandboxPolicy;
 
 use super::call::{Call, Handling};
-use super::commands::{Outputs, Run};
 use super::connection::Connection;
 use super::office::Office;
 use super::wire::git::{GitDiffToRemoteParams, GitDiffToRemoteResponse};
-use crate::limits::{COMMAND_OUTPUT_COLLECTED_BYTES_MAX, DIFF_NEW_FILES_MAX, GIT_TIME_MS_MAX};
+use crate::limits::DIFF_NEW_FILES_MAX;
 use crate::rpc::RpcError;
 
 pub(super) fn diff_to_remote(call: Call) -> Handling {
     call.answer(
         |client: Connection, params: GitDiffToRemoteParams| async move {
-            let git = Git {
-                office: client.app().office(),
-                cwd: &params.cwd,
-            };
+            let git = Git::open(client.app().office(), &params.cwd).await?;
             let sha = git.newest_shared().await?;
-            let known = git.run(&["diff", "--no-ext-diff", &sha, "--"]).await?;
+            let known = ["diff", "--no-ext-diff", "--no-textconv", &sha, "--"];
+            let known = git.run(&known).await?;
             let mut diff = known.success()?;
             for path in git.new_files().await? {
                 diff += &git.whole(&path).await?;
@@ -36,7 +31,7 @@ pub(super) fn diff_to_remote(call: Call) -> Handling {
 }
 
 struct Git<'a> {
-    office: &'a dyn Office,
+    reader: GitReader,
     cwd: &'a Path,
 }
 
@@ -57,7 +52,16 @@ impl Said {
     }
 }
 
-impl Git<'_> {
+impl<'a> Git<'a> {
+    async fn open(office: &dyn Office, cwd: &'a Path) -> Result<Self, RpcError> {
+        let workplace = office
+            .workplace(Some(cwd), Some(SandboxPolicy::read_only()))
+            .map_err(RpcError::invalid_request)?;
+        let reader = GitReader::open(workplace.launcher, &workplace.cwd, &workplace.env).await;
+        let reader = reader.map_err(|error| RpcError::invalid_request(error.to_string()))?;
+        Ok(Self { reader, cwd })
+    }
+
     /// Finds the newest commit of the branch that a remote has too.
     async fn newest_shared(&self) -> Result<String, RpcError> {
         let head = self.run(&["rev-parse", "--verify", "HEAD"]).await?;
@@ -101,6 +105,7 @@ impl Git<'_> {
         let compare = [
             "diff",
             "--no-ext-diff",
+            "--no-textconv",
             "--no-index",
             "--",
             "/dev/null",
@@ -115,31 +120,11 @@ impl Git<'_> {
     }
 
     async fn run(&self, arguments: &[&str]) -> Result<Said, RpcError> {
-        let workplace = self
-            .office
-            .workplace(Some(self.cwd), Some(SandboxPolicy::read_only()))
-            .map_err(RpcError::invalid_request)?;
-        let argv = ["git", "--no-pager", "--no-optional-locks"];
-        let argv = argv.iter().chain(arguments);
-        let spec = CommandSpec {
-            argv: argv.map(|word| (*word).to_owned()).collect(),
-            env: workplace.env,
-            confinement: Confinement::Policy {
-                policy: workplace.sandbox_policy,
-                cwd: workplace.cwd.clone(),
-            },
-            cwd: workplace.cwd,
-            terminal: None,
-            stdin: StdinMode::Null,
-        };
-        let started = workplace.launcher.spawn(spec).await;
-        let process = started.map_err(|error| RpcError::invalid_request(error.to_string()))?;
-        let outputs = Outputs::collected(COMMAND_OUTPUT_COLLECTED_BYTES_MAX);
-        let time = Duration::from_millis(GIT_TIME_MS_MAX);
-        let done = Run::new(process, outputs, Some(time)).finish(None).await;
+        let done = self.reader.run(arguments).await;
+        let done = done.map_err(|error| RpcError::invalid_request(error.to_string()))?;
         Ok(Said {
-            exit_code: done.exit_code,
-            stdout: done.stdout,
+            exit_code: done.code.unwrap_or(-1),
+            stdout: String::from_utf8_lossy(&done.stdout).into_owned(),
             stderr: done.stderr,
         })
     }

@@ -9,7 +9,7 @@ use crate::app::wire::command::{CommandExecOutputDeltaNotification, CommandExecO
 use crate::app::wire::notification::ServerNotification;
 
 #[derive(Debug)]
-pub(in crate::app) struct Outputs {
+pub(super) struct Outputs {
     kind: Kind,
     stdout: Stream,
     stderr: Stream,
@@ -38,7 +38,7 @@ impl Outputs {
         Self::new(Kind::Streamed { client, process_id }, bytes_max)
     }
 
-    pub(in crate::app) fn collected(bytes_max: u64) -> Self {
+    pub(super) fn collected(bytes_max: u64) -> Self {
         Self::new(Kind::Collected, bytes_max)
     }
 
