@@ -59,6 +59,9 @@ pub const NESTED_SEARCH_MS_MAX: u64 = 1_000;
 /// How often a mount is tried whose place changes meanwhile.
 pub const MOUNT_ATTEMPTS_MAX: usize = 8;
 
+/// Names that are tried for what is moved aside; all but the first have the time in them.
+pub const ASIDE_NAMES_MAX: usize = 64;
+
 /// Refused attempts of one command that are remembered; more of them add no evidence.
 pub const DENIALS_MAX: usize = 8;
 
@@ -71,3 +74,15 @@ pub const CHILD_STACK_BYTES: usize = 256 * 1024;
 /// Keepers of one holder that wait for another command. More than that are let go when their
 /// command has ended.
 pub const KEEPERS_IDLE_MAX: usize = 8;
+
+/// What a git of the engine's own may print.
+pub const GIT_OUTPUT_BYTES_MAX: usize = 16 << 20;
+
+/// What is kept of its complaints.
+pub const GIT_COMPLAINT_BYTES_MAX: usize = 4 * 1024;
+
+/// How long it may take.
+pub const GIT_TIME_MS_MAX: u64 = 30_000;
+
+/// Filters of a repository that are switched off, four variables each. With more nothing is run.
+pub const GIT_FILTERS_MAX: usize = 256;

@@ -86,6 +86,7 @@ enum Orders {
 struct Ready {
     ended: bool,
     attempted: bool,
+    planted: bool,
     ordered: bool,
 }
 
@@ -126,6 +127,11 @@ impl<'a> Keeper<'a> {
             {
                 witness.hear();
             }
+            if ready.planted
+                && let Some(witness) = &mut self.witness
+            {
+                witness.put_back();
+            }
             if ready.ended {
                 while self.children.read_signal()?.is_some() {}
                 if let (Tree::Empty, Leader::Reported(rest)) = (self.reap()?, &self.leader) {
@@ -148,6 +154,8 @@ impl<'a> Keeper<'a> {
         let listener = self.witness.as_ref().and_then(Witness::listener);
         let mut ready = vec![watch(self.children.as_fd())];
         ready.extend(listener.map(watch));
+        let alarm = self.witness.as_ref().and_then(Witness::alarm);
+        ready.extend(alarm.map(watch));
         if self.orders == Orders::Listening {
             ready.push(watch(self.control.as_fd()));
         }
@@ -159,6 +167,7 @@ impl<'a> Keeper<'a> {
         Ok(Ready {
             ended: ready.next().unwrap_or(false),
             attempted: listener.is_some() && ready.next().unwrap_or(false),
+            planted: alarm.is_some() && ready.next().unwrap_or(false),
             ordered: ready.next().unwrap_or(false),
         })
     }

@@ -4,8 +4,11 @@
 //! The kernel stops the caller of certain calls and reports it here. Refused calls are answered
 //! with an error. Calls that write files go on, and mounts and Landlock decide about them: what
 //! is read here may change before the kernel reads it again, so it is evidence and no defence.
+//! Where nothing can be mounted over, `loose` is the defence behind it.
 
-use std::ffi::{OsStr, OsString};
+mod loose;
+
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -13,11 +16,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Component, Path, PathBuf};
 
-use nix::fcntl::{AtFlags, OFlag, open, readlinkat, renameat};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::stat::{Mode, fstatat};
-use nix::unistd::symlinkat;
 
+use self::loose::LoosePaths;
 use crate::cage::{Cage, PathArgument, REFUSED_AND_TOLD, WRITES};
 use crate::limits::{DENIAL_BYTES_MAX, DENIALS_MAX};
 use crate::roots::WritableRoots;
@@ -30,7 +31,9 @@ pub(super) struct Witness {
     roots: WritableRoots,
     /// What Landlock hides, around which it lets nothing new be made.
     hidden: Vec<PathBuf>,
-    loose: Vec<Loose>,
+    loose: LoosePaths,
+    /// Something that the command had made was moved aside.
+    moved_aside: bool,
     denials: Vec<String>,
 }
 
@@ -42,11 +45,8 @@ impl Witness {
         }
         Self {
             listener,
-            loose: cage
-                .protected
-                .iter()
-                .filter_map(|it| Loose::find(it))
-                .collect(),
+            loose: LoosePaths::find(&cage.protected),
+            moved_aside: false,
             hidden: cage.hidden.clone(),
             roots: cage.into(),
             denials: Vec::new(),
@@ -72,7 +72,7 @@ impl Witness {
             return;
         };
         let (answer, denial) = match call.kind() {
-            Kind::Write(paths) => (Answer::GoOn, self.refused_path(&call, paths)),
+            Kind::Write(paths) => self.judge(&call, paths),
             Kind::Refused(what) => (Answer::Refuse, Some(what)),
         };
         call.answer(listener, answer);
@@ -81,20 +81,19 @@ impl Witness {
         }
     }
 
+    /// Readable when something was made where [`Witness::put_back`] has to look.
+    pub fn alarm(&self) -> Option<BorrowedFd<'_>> {
+        self.loose.alarm()
+    }
+
     /// Moves protected paths that have come or changed aside, where nothing looks for hooks or
-    /// configuration. Tells whether there were any.
+    /// configuration. Tells whether there were any, now or before.
     pub fn put_back(&mut self) -> bool {
-        let mut any = false;
-        for loose in std::mem::take(&mut self.loose) {
-            if loose.has_changed() && loose.put_back().is_ok() {
-                any = true;
-                self.note(&format!(
-                    "creation of {} (moved aside)",
-                    loose.path.display()
-                ));
-            }
+        for told in self.loose.put_back() {
+            self.moved_aside = true;
+            self.note(&told);
         }
-        any
+        self.moved_aside
     }
 
     /// What was seen.
@@ -127,9 +126,18 @@ impl Witness {
         }
     }
 
-    fn refused_path(&self, call: &Call, paths: &[PathArgument]) -> Option<String> {
+    /// What mounts and Landlock decide about goes on; what they cannot refuse is refused here.
+    fn judge(&self, call: &Call, paths: &[PathArgument]) -> (Answer, Option<String>) {
         let paths = paths.iter().filter_map(|argument| call.path(*argument));
-        let refused = paths.into_iter().find(|path| {
+        let paths: Vec<PathBuf> = paths.collect();
+        if let Some(path) = paths.iter().find(|path| self.loose.contain(path)) {
+            return (Answer::Refuse, Some(format!("write to {}", path.display())));
+        }
+        (Answer::GoOn, self.refused_path(&paths))
+    }
+
+    fn refused_path(&self, paths: &[PathBuf]) -> Option<String> {
+        let refused = paths.iter().find(|path| {
             let is_file = !NO_FILES.iter().any(|directory| path.starts_with(directory));
             let is_permitted = self.is_plainly_writable(path) || self.roots.permits(path);
             is_file && (!is_permitted || self.is_new_around_hidden(path))
@@ -155,64 +163,6 @@ fn has_hung_up(listener: &OwnedFd) -> bool {
             .is_some_and(|it| it.contains(PollFlags::POLLHUP))
     };
     polled.is_err() || ready.iter().any(hung_up)
-}
-
-/// A protected path that nothing can be mounted over, because it does not exist or is a symlink.
-/// Its directory is held open: a command that could put another in its place could make us rename
-/// what is not its own.
-struct Loose {
-    path: PathBuf,
-    directory: OwnedFd,
-    name: OsString,
-    /// Where the symlink leads, if it is one.
-    target: Option<OsString>,
-}
-
-impl Loose {
-    /// None if the path can be mounted over, or could not come to exist.
-    fn find(path: &Path) -> Option<Self> {
-        let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-        let mut loose = Self {
-            directory: open(path.parent()?, flags, Mode::empty()).ok()?,
-            name: path.file_name()?.to_owned(),
-            path: path.to_path_buf(),
-            target: None,
-        };
-        loose.target = loose.link();
-        let is_loose = loose.target.is_some() || !loose.exists(&loose.name);
-        is_loose.then_some(loose)
-    }
-
-    fn has_changed(&self) -> bool {
-        match &self.target {
-            Some(target) => self.link().as_ref() != Some(target),
-            None => self.exists(&self.name),
-        }
-    }
-
-    /// Renames what is there now to a free name beside it, and makes the symlink again.
-    fn put_back(&self) -> nix::Result<()> {
-        let name = self.name.as_os_str();
-        if self.exists(name) {
-            let aside = (1..=DENIALS_MAX)
-                .map(|number| format!("{}.refused-{number}", name.display()))
-                .find(|aside| !self.exists(OsStr::new(aside)));
-            let aside = aside.ok_or(nix::Error::EEXIST)?;
-            renameat(&self.directory, name, &self.directory, aside.as_str())?;
-        }
-        match &self.target {
-            Some(target) => symlinkat(target.as_os_str(), &self.directory, name),
-            None => Ok(()),
-        }
-    }
-
-    fn link(&self) -> Option<OsString> {
-        readlinkat(&self.directory, self.name.as_os_str()).ok()
-    }
-
-    fn exists(&self, name: &OsStr) -> bool {
-        fstatat(&self.directory, name, AtFlags::AT_SYMLINK_NOFOLLOW).is_ok()
-    }
 }
 
 /// A call that waits for an answer.
