@@ -52,10 +52,6 @@ pub const INPUT_CHARS_MAX: usize = 1_048_576;
 /// Pictures of one message. Providers take a few hundred; a message with more is refused.
 pub const INPUT_IMAGES_MAX: usize = 100;
 
-/// Pictures that are decoded at the same time, in all sessions together; others wait. Each may
-/// take as much memory as a picture is allowed to.
-pub const PICTURES_AT_ONCE_MAX: usize = 2;
-
 /// The name of a mention; a longer one is refused.
 pub const MENTION_NAME_CHARS_MAX: usize = 256;
 

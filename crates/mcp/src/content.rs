@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use troupe_protocol::history::{ContentItem, ToolOutputBody};
-use troupe_tools::truncate;
+use troupe_tools::{Picture, Scale, truncate};
 
 use crate::limits::{ANSWER_TOKENS_MAX, IMAGE_BASE64_BYTES_MAX, IMAGES_MAX, RESULT_BYTES_MAX};
 
@@ -13,6 +13,30 @@ pub(crate) struct Answer {
     /// What people and the log get.
     pub kept: Value,
     pub is_error: bool,
+}
+
+impl Answer {
+    /// Decodes the pictures, beside whoever waits. One that is none is told as text: a provider
+    /// that cannot read it would refuse every later request of the conversation.
+    pub(crate) async fn decoded(mut self) -> Self {
+        let ToolOutputBody::Parts(parts) = &mut self.body else {
+            return self;
+        };
+        for part in parts {
+            let ContentItem::InputImage { image_url, .. } = part else {
+                continue;
+            };
+            let url = std::mem::take(image_url);
+            match Picture::decoded(move || Picture::from_url(&url, Scale::Fitting)).await {
+                Ok(url) => *image_url = url,
+                Err(problem) => {
+                    let text = format!("[image: left out, {problem}]");
+                    *part = ContentItem::InputText { text };
+                }
+            }
+        }
+        self
+    }
 }
 
 /// Reads the result of a tool.

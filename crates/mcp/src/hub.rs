@@ -60,6 +60,13 @@ impl Hub {
             .collect()
     }
 
+    /// Returns the names of the servers that some session could use.
+    pub fn server_names(&self) -> Vec<String> {
+        let servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        let name = |server: &Server| server.name.to_string();
+        servers.iter().map(name).collect()
+    }
+
     /// Ends the servers that no configuration has any more.
     pub(crate) fn end_unused(&self) {
         let rosters: Vec<Arc<Roster>> = {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use sha2::{Digest as _, Sha256};
+use troupe_tools::{callable, server_prefix};
 
 use crate::limits::NAME_BYTES_MAX;
 
@@ -17,7 +18,7 @@ const MARK_DIGITS: usize = 8;
 pub(crate) fn names(tools: &[(&str, &str)]) -> Vec<String> {
     let plain: Vec<String> = tools
         .iter()
-        .map(|(server, tool)| format!("mcp__{}__{}", clean(server), clean(tool)))
+        .map(|(server, tool)| format!("{}{}", server_prefix(server), callable(tool)))
         .collect();
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for name in &plain {
@@ -34,14 +35,6 @@ pub(crate) fn names(tools: &[(&str, &str)]) -> Vec<String> {
             }
         })
         .collect()
-}
-
-fn clean(text: &str) -> String {
-    let clean = |character: char| match character {
-        'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' => character,
-        _ => '_',
-    };
-    text.chars().map(clean).collect()
 }
 
 fn marked(name: &str, (server, tool): &(&str, &str)) -> String {

@@ -152,8 +152,11 @@ impl Tool for ReadTool {
                 let server = find(&self.servers, &server)?;
                 ask(server, &call, Request::Read(&uri)).await
             };
-            let read = read.await.map(content::of_resource);
-            answer(read.map(|answer| ToolOutput::success(answer.body)))
+            let body = match read.await {
+                Ok(result) => Ok(content::of_resource(result).decoded().await.body),
+                Err(problem) => Err(problem),
+            };
+            answer(body.map(ToolOutput::success))
         })
         .await
     }

@@ -73,7 +73,7 @@ impl ServerTool {
             .call(&self.tool.name, arguments, call, time_max)
             .await;
         let result = answered.map_err(|trouble| self.failed(&trouble))?;
-        Ok(content::of_call(result))
+        Ok(content::of_call(result).decoded().await)
     }
 
     fn failed(&self, trouble: &Trouble) -> Failure {

@@ -15,9 +15,15 @@ use image::imageops::FilterType;
 use image::{
     DynamicImage, ImageDecoder as _, ImageError, ImageFormat, ImageReader, ImageResult, Limits,
 };
+use tokio::sync::Semaphore;
 
 use crate::file::{self, Hidden};
-use crate::limits::{IMAGE_DECODE_BYTES_MAX, IMAGE_FILE_BYTES_MAX, IMAGE_SIDE_MAX_PX};
+use crate::limits::{
+    IMAGE_DECODE_BYTES_MAX, IMAGE_FILE_BYTES_MAX, IMAGE_PIXELS_MAX, IMAGE_SIDE_MAX_PX,
+    IMAGES_AT_ONCE_MAX,
+};
+
+static DECODERS: Semaphore = Semaphore::const_new(IMAGES_AT_ONCE_MAX);
 
 /// A picture that a model can be shown.
 #[derive(Debug)]
@@ -86,6 +92,23 @@ impl Picture {
         Self::check(bytes, scale, "the picture of the data URL")
     }
 
+    /// Reads a picture on a thread that may block, when it is its turn, and returns it as a
+    /// `data:` address.
+    pub async fn decoded(
+        read: impl FnOnce() -> Result<Self, String> + Send + 'static,
+    ) -> Result<String, String> {
+        let turn = DECODERS.acquire().await;
+        let turn = turn.expect("nobody closes a semaphore that lives as long as the program");
+        let read = tokio::task::spawn_blocking(move || {
+            // Who asked may be gone before the decoder is: its memory counts until then.
+            let _turn = turn;
+            read().map(Self::into_url)
+        });
+        // A decoder that panics has met a picture that is none.
+        read.await
+            .unwrap_or_else(|error| Err(format!("a picture could not be decoded: {error}")))
+    }
+
     pub fn into_url(self) -> String {
         let mut url = format!("data:{};base64,", self.format.to_mime_type());
         STANDARD.encode_string(&self.bytes, &mut url);
@@ -99,6 +122,7 @@ impl Picture {
             ));
         };
         let picture = Self { format, bytes };
+        picture.check_pixels(shown)?;
         let scaled = picture.decode().and_then(|image| match scale {
             Scale::Fitting if image.width().max(image.height()) > IMAGE_SIDE_MAX_PX => {
                 picture.scaled_down(&image).map(Some)
@@ -113,6 +137,22 @@ impl Picture {
             )),
             Err(error) => Err(format!("{shown} cannot be decoded: {error}")),
         }
+    }
+
+    /// Refuses by the size that the header claims: a small file can hold a huge picture, which
+    /// takes seconds to decode.
+    fn check_pixels(&self, shown: &str) -> Result<(), String> {
+        let reader = ImageReader::with_format(Cursor::new(self.bytes.as_slice()), self.format);
+        let (width, height) = reader
+            .into_dimensions()
+            .map_err(|error| format!("{shown} cannot be decoded: {error}"))?;
+        if u64::from(width) * u64::from(height) > IMAGE_PIXELS_MAX {
+            return Err(format!(
+                "{shown} has {width}×{height} pixels; the limit is {IMAGE_PIXELS_MAX} in all: \
+                 make a smaller copy and use that"
+            ));
+        }
+        Ok(())
     }
 
     /// Decodes the picture, of a moving one the first frame.

@@ -46,9 +46,31 @@ pub(super) fn either(
         (Some(message), None) if message.trim().is_empty() => "message must not be empty",
         (None, Some(items)) if items.is_empty() => "items must not be empty",
         (Some(message), None) => return Ok(vec![UserInput::text(message)]),
-        (None, Some(items)) => return Ok(items.into_iter().map(UserInput::from).collect()),
+        (None, Some(items)) => {
+            check_pictures(&items)?;
+            return Ok(items.into_iter().map(UserInput::from).collect());
+        }
     };
     Err(Trouble::Invalid(problem.to_owned()))
+}
+
+/// Refuses pictures that somebody would have to fetch. The provider fetches an address, whatever
+/// network the agent has: a path or a query in it would carry anything out, unasked. Only a
+/// user's own input has addresses.
+fn check_pictures(items: &[Item]) -> Result<(), Trouble> {
+    let is_elsewhere = |item: &Item| match item {
+        Item::Image { image_url } => !image_url.starts_with("data:"),
+        Item::Text { .. } | Item::LocalImage { .. } | Item::Skill { .. } | Item::Mention { .. } => {
+            false
+        }
+    };
+    match items.iter().position(is_elsewhere) {
+        None => Ok(()),
+        Some(index) => Err(Trouble::Invalid(format!(
+            "items[{index}].image_url is not a data: URL; the provider would fetch the address, \
+             and only the user may give it one: save the picture and send it as local_image"
+        ))),
+    }
 }
 
 /// Returns the input as people read it, one line per part.
@@ -103,6 +125,23 @@ mod tests {
             json!({"message": "go", "items": [{"type": "text", "text": "go"}]}),
             expect!["give either message or items, not both"],
         );
+    }
+
+    #[test]
+    fn a_picture_of_a_model_has_no_address_that_somebody_fetches() {
+        for url in [
+            "https://x.org/?secret",
+            "HTTP://x.org/a.png",
+            " https://x.org",
+            "file:///a",
+        ] {
+            check(
+                json!({"items": [{"type": "text", "text": "see"}, {"type": "image", "image_url": url}]}),
+                expect![
+                    "items[1].image_url is not a data: URL; the provider would fetch the address, and only the user may give it one: save the picture and send it as local_image"
+                ],
+            );
+        }
     }
 
     #[test]

@@ -70,6 +70,19 @@ fn pictures_are_shown_and_sounds_are_not() {
     );
 }
 
+#[tokio::test]
+async fn a_picture_that_cannot_be_decoded_is_told_as_text() {
+    const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    let image = |data: &str| json!({"type": "image", "data": data, "mimeType": "image/png"});
+    let result = json!({"content": [image("AAAA"), image(PNG), image(&PNG[..60]), image("%")]});
+    let shown = shown(&of_call(result).decoded().await);
+    expect![[r#"
+        [image: left out, the picture of the data URL is not a PNG, JPEG, GIF or WebP image, by its first bytes]
+        <data:image/png;base64,PNG>
+        [image: left out, the picture of the data URL cannot be decoded: unexpected end of file]
+        [image: left out, the data URL is not base64: Invalid symbol 37, offset 0.]"#]].assert_eq(&shown.replace(PNG, "PNG"));
+}
+
 #[test]
 fn resources_say_where_they_are_from() {
     check(

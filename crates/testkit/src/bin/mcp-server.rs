@@ -88,6 +88,7 @@ impl Server {
             "work",
             "ask",
             "grow",
+            "picture",
         ];
         let plain = plain.iter().map(|name| tool(name, json!({})));
         let hinted = [
@@ -105,6 +106,12 @@ impl Server {
                 exit(7);
             }
             "hang" => Ok(()),
+            // The beginning of a PNG, and no more of it.
+            "picture" => {
+                let half = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ";
+                let image = json!({"type": "image", "data": half, "mimeType": "image/png"});
+                answer(id, &json!({"content": [text("see"), image]}))
+            }
             "fail" => answer(id, &json!({"content": [text("no ore")], "isError": true})),
             "garble" => {
                 writeln!(io::stdout().lock(), "not JSON at all")?;

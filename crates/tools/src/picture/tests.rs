@@ -83,6 +83,18 @@ fn the_content_counts_and_not_what_it_is_called() {
 }
 
 #[test]
+fn a_picture_of_too_many_pixels_is_refused_before_it_is_decoded() {
+    // What it claims is not there: decoding would find the file too short.
+    check(
+        &url("image/png", &claiming(9_000, 9_000)),
+        Scale::Fitting,
+        expect![
+            "the picture of the data URL has 9000×9000 pixels; the limit is 50000000 in all: make a smaller copy and use that"
+        ],
+    );
+}
+
+#[test]
 fn a_hostile_picture_is_an_error() {
     let half = png(64, 64);
     check(
@@ -94,7 +106,7 @@ fn a_hostile_picture_is_an_error() {
         &url("image/png", &claiming(60_000, 60_000)),
         Scale::Fitting,
         expect![
-            "the picture of the data URL is too large a picture: decoding it takes more than 536870912 bytes"
+            "the picture of the data URL has 60000×60000 pixels; the limit is 50000000 in all: make a smaller copy and use that"
         ],
     );
     check(

@@ -1,5 +1,6 @@
 //! The life of a server, and what its calls come to.
 
+use expect_test::expect;
 use serde_json::{Value, json};
 use troupe_protocol::EventMsg;
 use troupe_protocol::command::WorkStatus;
@@ -58,6 +59,15 @@ async fn a_resumed_session_has_the_call_in_its_history() {
     actor.turn("again").await;
     assert_eq!(told(&works.stage)["echo"], "gold");
     assert_eq!(works.starts(), 1, "one configuration is one process");
+}
+
+#[tokio::test]
+async fn a_broken_picture_of_a_server_never_reaches_the_provider() {
+    let works = works(&one_call("picture"), json!({})).await;
+    let msgs = works.stage.start().await.turn("go").await;
+    expect![[r#"[{"type":"input_text","text":"see"},{"type":"input_text","text":"[image: left out, the picture of the data URL cannot be decoded: unexpected end of file]"}]"#]]
+        .assert_eq(&told(&works.stage)["picture"]);
+    assert_eq!(status(&msgs), WorkStatus::Completed);
 }
 
 #[tokio::test]
