@@ -7,11 +7,15 @@
 //! The settings are the `shell_environment_policy` table of the configuration. The functions
 //! here are pure; who reads the real environment is not this crate's business.
 
+mod secrets;
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use troupe_protocol::policy::{SandboxMode, SandboxPolicy};
+
+pub use secrets::holds_credentials;
 
 pub(crate) type Variables = BTreeMap<String, String>;
 
@@ -21,8 +25,8 @@ pub(crate) type Variables = BTreeMap<String, String>;
 pub struct EnvironmentPolicy {
     /// Where to begin.
     pub inherit: Inherit,
-    /// Keep variables whose names look like secrets. The model provider's keys are dropped
-    /// all the same.
+    /// Keep variables whose names look like secrets, or whose values are addresses with a
+    /// password in them. The model provider's keys are dropped all the same.
     pub ignore_default_excludes: bool,
     /// Drop variables with these names.
     pub exclude: Vec<String>,
@@ -47,18 +51,6 @@ const CORE: [&str; 11] = [
     "HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TEMP", "TMP", "TMPDIR", "TZ", "USER", "USERNAME",
 ];
 
-/// A name that contains one of these words most likely holds a secret.
-const SECRET_WORDS: [&str; 8] = [
-    "*KEY*",
-    "*SECRET*",
-    "*TOKEN*",
-    "*PASSWORD*",
-    "*PASSWD*",
-    "*PASSPHRASE*",
-    "*_PAT",
-    "*CREDENTIAL*",
-];
-
 /// Output is read by a model: no colours, no pagers, one known encoding.
 const FIXED: [(&str, &str); 9] = [
     ("NO_COLOR", "1"),
@@ -81,14 +73,15 @@ impl EnvironmentPolicy {
             Inherit::Core => CORE.contains(&name),
             Inherit::None => false,
         };
-        let is_secret = |name: &str| {
-            let looks_so = || SECRET_WORDS.iter().any(|word| matches(word, name));
+        let is_secret = |name: &str, value: &str| {
             secrets.iter().any(|secret| secret == name)
-                || (!self.ignore_default_excludes && looks_so())
+                || (!self.ignore_default_excludes && secrets::is_secret(name, value))
         };
         let mut variables: Variables = inherited
             .iter()
-            .filter(|(name, _)| begins(name) && !is_secret(name) && !any(&self.exclude, name))
+            .filter(|(name, value)| {
+                begins(name) && !is_secret(name, value) && !any(&self.exclude, name)
+            })
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
         variables.extend(self.set.clone());

@@ -2,7 +2,8 @@
 
 use clap::Args;
 use serde_json::json;
-use troupe_config::{Entry, KeyPath, Place, check_key};
+use troupe_config::{Entry, KeyPath, Place, Value, check_key};
+use troupe_tools::holds_credentials;
 
 use crate::arguments::{Layers, Overrides};
 use crate::commands::{print, tell};
@@ -105,7 +106,7 @@ fn as_json(settings: &[(KeyPath, &Entry)]) -> String {
         };
         let object = json!({
             "key": key.to_string(),
-            "value": if is_secret(key) { json!(HIDDEN) } else { json!(entry.value) },
+            "value": if is_secret(key, entry) { json!(HIDDEN) } else { json!(entry.value) },
             "layer": entry.origin.layer.as_str(),
             "file": file,
             "line": line,
@@ -119,7 +120,7 @@ fn as_json(settings: &[(KeyPath, &Entry)]) -> String {
 pub const HIDDEN: &str = "…";
 
 fn value(key: &KeyPath, entry: &Entry) -> String {
-    if is_secret(key) {
+    if is_secret(key, entry) {
         return format!("{HIDDEN:?}");
     }
     entry.value.to_string()
@@ -128,14 +129,19 @@ fn value(key: &KeyPath, entry: &Entry) -> String {
 fn origin(key: &KeyPath, entry: &Entry) -> String {
     match &entry.origin.place {
         // The argument holds the value.
-        Place::CommandLine(_) if is_secret(key) => "command line".to_owned(),
+        Place::CommandLine(_) if is_secret(key, entry) => "command line".to_owned(),
         _ => entry.origin.to_string(),
     }
 }
 
-/// Headers and environments are where people put tokens.
-pub fn is_secret(key: &KeyPath) -> bool {
+/// Headers, query parameters and environments are where people put tokens, and addresses are
+/// where they put passwords.
+pub fn is_secret(key: &KeyPath, entry: &Entry) -> bool {
     let parts = key.parts();
     let named = |name: &str| parts.iter().any(|part| part == name);
-    named("http_headers") || named("env") || (named("shell_environment_policy") && named("set"))
+    named("http_headers")
+        || named("query_params")
+        || named("env")
+        || (named("shell_environment_policy") && named("set"))
+        || matches!(&entry.value, Value::String(text) if holds_credentials(text))
 }

@@ -42,6 +42,47 @@ fn secrets_are_dropped_unless_kept_on_purpose() {
     );
 }
 
+/// Shows which of these variables reach a command.
+fn kept(variables: &[(&str, &str)]) -> Vec<String> {
+    let all = EnvironmentPolicy::default().apply(&owned(variables), &[]);
+    let is_ours = |name: &str| FIXED.iter().any(|(fixed, _)| *fixed == name);
+    all.into_keys().filter(|name| !is_ours(name)).collect()
+}
+
+#[test]
+fn passwords_of_databases_agents_and_webhooks_are_dropped() {
+    let secret = [
+        ("DATABASE_URL", "postgres:///db"),
+        ("GPG_AGENT_INFO", "/run/gpg:1"),
+        ("MYSQL_PWD", "p"),
+        ("REDISCLI_AUTH", "p"),
+        ("SENTRY_DSN", "x"),
+        ("SLACK_WEBHOOK", "x"),
+        ("SSH_AUTH_SOCK", "/run/agent"),
+        ("SMTP_PASS", "p"),
+    ];
+    assert_eq!(kept(&secret), [""; 0]);
+    let harmless = [("BYPASS_CACHE", "1"), ("OLDPWD", "/a"), ("PWD", "/b")];
+    assert_eq!(kept(&harmless), ["BYPASS_CACHE", "OLDPWD", "PWD"]);
+}
+
+#[test]
+fn addresses_with_credentials_are_dropped_whatever_their_name() {
+    let secret = [
+        ("HTTPS_PROXY", "http://user:pass@proxy:3128"),
+        ("NOTIFY", "https://hooks.example/services/T0/B0/x"),
+        ("PIP_INDEX_URL", "https://u:p@index/simple"),
+        ("UPLOAD", "https://h/container?sv=1&sig=abc"),
+    ];
+    assert_eq!(kept(&secret), [""; 0]);
+    let harmless = [
+        ("HTTP_PROXY", "http://proxy:3128"),
+        ("MAIL", "somebody@example"),
+        ("PAGE", "https://h/a@b?page=2"),
+    ];
+    assert_eq!(kept(&harmless), ["HTTP_PROXY", "MAIL", "PAGE"]);
+}
+
 #[test]
 fn inheritance_has_three_sizes() {
     check(r#"{"inherit": "core"}"#, expect!["HOME=/home/u PATH=/bin"]);
