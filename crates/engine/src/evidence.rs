@@ -6,6 +6,7 @@ use troupe_protocol::ResponseItem;
 use troupe_protocol::command::{CommandSource, WorkStatus};
 use troupe_protocol::item::{CommandExecutionItem, TurnItem};
 use troupe_protocol::result::{CommandEvidence, Evidence, FileEvidence};
+use troupe_protocol::tool::BACKEND_TOOL;
 use troupe_protocol::undo::{ChangedFile, FileFact, FileState};
 use troupe_protocol::usage::TokenUsage;
 use troupe_tools::digest::{self, Digested};
@@ -44,10 +45,9 @@ impl Seen {
     pub(crate) fn responded(&mut self, items: &[ResponseItem]) {
         for item in items {
             match item {
+                ResponseItem::FunctionCall { name, .. } if name == BACKEND_TOOL => {}
                 ResponseItem::FunctionCall { name, .. }
-                | ResponseItem::CustomToolCall { name, .. } => {
-                    *self.evidence.tool_calls.entry(name.clone()).or_default() += 1;
-                }
+                | ResponseItem::CustomToolCall { name, .. } => self.called(name),
                 item if item.assistant_message().is_some() => self.evidence.messages += 1,
                 _ => (),
             }
@@ -59,8 +59,14 @@ impl Seen {
         match item {
             TurnItem::CommandExecution(item) => self.command(item),
             TurnItem::FileChange(item) => self.patched(item.status),
+            // A program that is a child makes its calls within one of ours.
+            TurnItem::ToolCall(item) if item.id.0.contains('/') => self.called(&item.tool),
             _ => (),
         }
+    }
+
+    fn called(&mut self, tool: &str) {
+        *self.evidence.tool_calls.entry(tool.to_owned()).or_default() += 1;
     }
 
     /// A patch that failed has touched nothing.
@@ -197,7 +203,7 @@ fn compare(files: Vec<Digested>) -> Vec<FileEvidence> {
 fn sha256(state: &FileState) -> Option<String> {
     match state {
         FileState::File { sha256, .. } => Some(sha256.clone()),
-        FileState::Absent | FileState::Other { .. } => None,
+        FileState::Absent | FileState::Link { .. } | FileState::Other { .. } => None,
     }
 }
 

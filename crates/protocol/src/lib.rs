@@ -26,6 +26,7 @@ pub mod json;
 pub mod link;
 pub mod mcp;
 pub mod op;
+pub mod path;
 pub mod policy;
 pub mod project;
 pub mod result;

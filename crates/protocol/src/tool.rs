@@ -5,6 +5,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+/// The tool by which a program that is a child is let work. It is no deed of the program's: what
+/// it does in such a call is.
+pub const BACKEND_TOOL: &str = "external_agent";
+
 /// What the model is told about one tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]

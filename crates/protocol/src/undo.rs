@@ -16,6 +16,10 @@ pub struct UndoRequest {
     /// Only tell what would happen.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dry_run: bool,
+    /// Take back what can be, and leave the files that are not as the turns left them. Else
+    /// one such file is enough for nothing to be touched.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub partly: bool,
     /// Take back the last undo instead.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub redo: bool,
@@ -35,10 +39,20 @@ pub struct UndoCompleted {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub turns: Vec<SubmissionId>,
     /// Files that have their earlier contents again.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        with = "crate::path::list"
+    )]
+    #[cfg_attr(test, schemars(with = "Vec<String>"), ts(as = "Vec<String>"))]
     pub restored: Vec<PathBuf>,
     /// Files that are gone again.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        with = "crate::path::list"
+    )]
+    #[cfg_attr(test, schemars(with = "Vec<String>"), ts(as = "Vec<String>"))]
     pub removed: Vec<PathBuf>,
     /// Files that were left as they are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -51,6 +65,8 @@ pub struct UndoCompleted {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct UndoConflict {
+    #[serde(with = "crate::path")]
+    #[cfg_attr(test, schemars(with = "String"), ts(as = "String"))]
     pub path: PathBuf,
     pub reason: String,
 }
@@ -66,7 +82,13 @@ pub enum FileState {
         sha256: String,
         mode: u32,
     },
-    /// Something that is not kept, in words: a link, a directory, a file that is too large.
+    /// A symbolic link, with where it leads.
+    Link {
+        #[serde(with = "crate::path")]
+        #[cfg_attr(test, schemars(with = "String"), ts(as = "String"))]
+        target: PathBuf,
+    },
+    /// Something that is not kept, in words: a device, a file that is too large.
     Other {
         what: String,
     },
@@ -92,6 +114,8 @@ impl FileState {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct FileBefore {
+    #[serde(with = "crate::path")]
+    #[cfg_attr(test, schemars(with = "String"), ts(as = "String"))]
     pub path: PathBuf,
     pub before: FileState,
 }
@@ -99,6 +123,8 @@ pub struct FileBefore {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct ChangedFile {
+    #[serde(with = "crate::path")]
+    #[cfg_attr(test, schemars(with = "String"), ts(as = "String"))]
     pub path: PathBuf,
     pub before: FileState,
     pub after: FileState,
@@ -109,9 +135,16 @@ pub struct ChangedFile {
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct FileTree {
     /// The top of the work tree.
+    #[serde(with = "crate::path")]
+    #[cfg_attr(test, schemars(with = "String"), ts(as = "String"))]
     pub root: PathBuf,
     /// What of it was looked at, relative to the top; all of it if empty.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        with = "crate::path::list"
+    )]
+    #[cfg_attr(test, schemars(with = "Vec<String>"), ts(as = "Vec<String>"))]
     pub parts: Vec<PathBuf>,
     /// Its name in the store of snapshots.
     pub tree: String,

@@ -14,15 +14,16 @@
 //! back is in its line of the log and in [`Blobs`]; git is asked again only for a turn that a
 //! crash cut off.
 //!
-//! Nothing is lost: a file that is not as the turn left it is not touched, and what an undo
+//! Nothing is lost: if a file is not as the turn left it, none is touched, and what an undo
 //! overwrites is kept first, so that it can be taken back too.
 //!
 //! Deliberately absent: the user's own repository (its index, refs and objects are never
-//! written; the kernel sees to it), files that git ignores unless a patch touched them, links,
-//! empty directories, and what servers of other programs write.
+//! written; the kernel sees to it), files that git ignores unless a patch touched them, empty
+//! directories, and what servers of other programs write.
 
 mod blobs;
 mod git;
+mod ground;
 mod keeper;
 mod ledger;
 mod look;
@@ -34,4 +35,4 @@ pub use keeper::Keeper;
 pub(crate) use keeper::Snapshots;
 pub use ledger::{Entry, Ledger, NothingToUndo, Way};
 pub(crate) use look::look;
-pub use plan::Plan;
+pub use plan::{Extent, Plan};

@@ -3,7 +3,6 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use troupe_protocol::history::ResponseItem;
 use troupe_protocol::input::UserInput;
@@ -53,15 +52,12 @@ pub fn forest(dir: &Path) -> io::Result<PathBuf> {
             fs::write(directory.join(format!("f{file}.txt")), text)?;
         }
     }
-    let made = Command::new("git")
-        .args(["init", "--quiet"])
-        .current_dir(&root)
-        .status()?;
-    if made.success() {
-        Ok(root)
-    } else {
-        Err(io::Error::other("git init failed"))
+    // All that makes a directory a repository without commits.
+    for directory in ["objects", "refs"] {
+        fs::create_dir_all(root.join(".git").join(directory))?;
     }
+    fs::write(root.join(".git/HEAD"), "ref: refs/heads/main\n")?;
+    Ok(root)
 }
 
 /// Writes a session whose last compaction lies 50 turns before its end.

@@ -20,7 +20,8 @@ use crate::wiring::Wiring;
 #[derive(Debug, Args)]
 #[command(
     after_help = "What patches changed is known exactly; what commands changed is seen in git repositories, except
-for files that git ignores. A file that is not as the session left it is named and not touched.
+for files that git ignores. All of it or nothing: files that are not as the session left them are
+named, and nothing is touched (--partly: the others are taken back).
 What is overwritten is kept: --redo takes the last undo back. The conversation stays as it is.
 
 Exit codes: 0 something was taken back, or nothing had to be; 1 nothing could be.
@@ -46,6 +47,9 @@ pub struct UndoArguments {
     /// Only tell what would happen.
     #[arg(long)]
     dry_run: bool,
+    /// Take back what can be, and leave the files that are not as the session left them.
+    #[arg(long)]
+    partly: bool,
     /// Take the last undo back.
     #[arg(long)]
     redo: bool,
@@ -72,6 +76,7 @@ pub fn run(arguments: UndoArguments, overrides: Overrides, layers: Layers) -> Ou
         let request = UndoRequest {
             num_turns: Some(arguments.turns).filter(|_| !arguments.redo),
             dry_run: arguments.dry_run,
+            partly: arguments.partly,
             redo: arguments.redo,
         };
         let is_answer = |msg: &EventMsg| match msg {

@@ -52,11 +52,13 @@ fn the_last_turn_is_taken_back_and_that_too_without_a_model() {
         "{run:?}"
     );
     machine.write("project/a", "mine\n");
-    let run = undo(&["--redo", "--json"]).succeeded();
+    let run = undo(&["--redo", "--json"]).failed_with(1);
     assert_eq!(
         run.lines()[0]["conflicts"][0]["reason"],
         "it was changed since"
     );
+    assert_eq!(read(&machine, "b"), None, "it is all or nothing");
+    undo(&["--redo", "--partly"]).succeeded();
     assert_eq!(read(&machine, "a").as_deref(), Some("mine\n"));
     assert_eq!(read(&machine, "b").as_deref(), Some("new\n"));
 }

@@ -13,7 +13,7 @@ use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::undo::{FileFact, UndoCompleted, UndoRequest};
 use troupe_protocol::{SessionId, SubmissionId};
 use troupe_store::{Error, Position, Store};
-use troupe_tools::undo::{Entry, Keeper, Ledger, NothingToUndo, Plan};
+use troupe_tools::undo::{Entry, Extent, Keeper, Ledger, NothingToUndo, Plan};
 
 use super::Conversation;
 use crate::emit::{Emitter, Line};
@@ -118,10 +118,15 @@ async fn intent(
     cwd: &Path,
     request: &UndoRequest,
 ) -> Result<Intent, NothingToUndo> {
+    let extent = if request.partly {
+        Extent::Partly
+    } else {
+        Extent::AllOrNothing
+    };
     if request.redo {
         let (files, turns) = ledger.last_undo()?;
         return Ok(Intent {
-            plan: keeper.plan_redo(cwd, files).await,
+            plan: keeper.plan_redo(cwd, files, extent).await,
             fact: FileFact::Redone,
             turns,
             notes: Vec::new(),
@@ -129,7 +134,7 @@ async fn intent(
     }
     let chosen = ledger.last(request.num_turns.unwrap_or(1))?;
     let entries: Vec<&Entry> = chosen.iter().map(|(_, entry)| *entry).collect();
-    let (plan, notes) = keeper.plan_undo(cwd, &entries).await;
+    let (plan, notes) = keeper.plan_undo(cwd, &entries, extent).await;
     let turns = entries.iter().map(|entry| entry.turn_id.clone());
     Ok(Intent {
         turns: turns.collect(),
@@ -166,10 +171,14 @@ fn told(plan: &Plan, turns: Vec<SubmissionId>, notes: Vec<String>) -> UndoComple
     let message = match (plan.files.is_empty(), plan.conflicts.is_empty()) {
         (false, _) => None,
         (true, true) => Some("the files are as they were already".to_owned()),
-        (true, false) => Some("nothing was changed: see the conflicts".to_owned()),
+        (true, false) => Some(
+            "nothing was changed, because not all of it can be taken back: see what is in the \
+             way (partly: take back the rest)"
+                .to_owned(),
+        ),
     };
     UndoCompleted {
-        success: !plan.files.is_empty() || plan.conflicts.is_empty(),
+        success: plan.is_success(),
         message,
         dry_run: false,
         turns,

@@ -192,12 +192,142 @@ async fn what_a_person_changed_since_is_not_overwritten() {
         &stage,
         &completed,
         expect![[r#"
+        success false
+        nothing was changed, because not all of it can be taken back: see what is in the way (partly: take back the rest)
+        conflict b: it was changed since
+    "#]],
+    );
+    assert_eq!(files(&stage.cwd()), "a=two b=mine");
+    let partly = UndoRequest {
+        partly: true,
+        ..last()
+    };
+    let completed = undo(&mut actor, partly).await;
+    check(
+        &stage,
+        &completed,
+        expect![[r#"
         success true
         restored a
         conflict b: it was changed since
     "#]],
     );
     assert_eq!(files(&stage.cwd()), "a=one b=mine");
+}
+
+/// A repository with a directory of its own, in which a turn runs a script; then that is undone.
+async fn undone(script: &str) -> (Stage, Actor, UndoCompleted) {
+    let stage = Stage::new(&screenplay(&[&command(script)])).await;
+    commit(&stage);
+    std::fs::create_dir(stage.cwd().join("d")).unwrap();
+    stage.write("d/a", "mine\n");
+    stage.write("d/hook", "#!/bin/sh\n");
+    let mut actor = stage.start().await;
+    actor.turn("go").await;
+    let completed = undo(&mut actor, last()).await;
+    (stage, actor, completed)
+}
+
+const AS_IT_WAS: &str = ".gitignore=ignored d/(a=mine hook=#!/bin/sh) edited=one kept=kept";
+
+#[tokio::test]
+async fn a_link_in_the_place_of_a_directory_is_taken_back_and_no_file_is_lost() {
+    let (stage, mut actor, completed) = undone("mv d dold && ln -s dold d").await;
+    check(
+        &stage,
+        &completed,
+        expect![[r#"
+            success true
+            restored d/a
+            restored d/hook
+            removed d
+            removed dold/a
+            removed dold/hook
+        "#]],
+    );
+    assert_eq!(
+        files(&stage.cwd()),
+        AS_IT_WAS.replace("edited", "dold/() edited")
+    );
+    // The link comes back with the files that it leads to.
+    let completed = undo(&mut actor, redo()).await;
+    assert!(completed.success, "{completed:?}");
+    let link = std::fs::read_link(stage.cwd().join("d")).unwrap();
+    assert_eq!(link, Path::new("dold"));
+    assert_eq!(stage.read("dold/a"), "mine\n");
+}
+
+#[tokio::test]
+async fn nothing_is_restored_through_a_link_that_leads_into_git() {
+    let script = "chmod +x d/hook; rm -r d; ln -s .git/hooks d";
+    let (stage, mut actor, completed) = undone(script).await;
+    assert!(completed.success, "{completed:?}");
+    assert_eq!(files(&stage.cwd()), AS_IT_WAS);
+    assert!(!stage.cwd().join(".git/hooks/hook").exists());
+
+    // Nor through one that was put there after the turn.
+    undo(&mut actor, redo()).await;
+    std::fs::remove_file(stage.cwd().join("d")).unwrap();
+    std::os::unix::fs::symlink("../outside", stage.cwd().join("d")).unwrap();
+    let outside = stage.cwd().with_file_name("outside");
+    std::fs::create_dir(&outside).unwrap();
+    let completed = undo(&mut actor, last()).await;
+    assert!(!completed.success, "{completed:?}");
+    assert_eq!(files(&outside), "");
+}
+
+#[tokio::test]
+async fn files_and_directories_that_changed_places_are_taken_back() {
+    let script = "rm -r d; echo file > d; rm kept; mkdir -p kept/deep; echo x > kept/deep/x; ln -s kept link";
+    let (stage, mut actor, completed) = undone(script).await;
+    assert!(completed.success, "{completed:?}");
+    assert_eq!(files(&stage.cwd()), AS_IT_WAS);
+    let completed = undo(&mut actor, redo()).await;
+    assert!(completed.success, "{completed:?}");
+    assert_eq!(stage.read("d"), "file\n");
+    assert_eq!(stage.read("link/deep/x"), "x\n");
+}
+
+#[tokio::test]
+async fn a_link_that_a_turn_removed_or_turned_comes_back() {
+    let stage = Stage::new(&screenplay(&[&command("rm one; ln -sf edited two")])).await;
+    commit(&stage);
+    for name in ["one", "two"] {
+        std::os::unix::fs::symlink("kept", stage.cwd().join(name)).unwrap();
+    }
+    let mut actor = stage.start().await;
+    actor.turn("go").await;
+    let completed = undo(&mut actor, last()).await;
+    assert!(completed.success, "{completed:?}");
+    for name in ["one", "two"] {
+        let link = std::fs::read_link(stage.cwd().join(name)).unwrap();
+        assert_eq!(link, Path::new("kept"));
+    }
+}
+
+/// Names are bytes on disk. The log has them without loss, so the turn ends well and comes back.
+#[tokio::test]
+async fn a_file_name_that_is_not_utf8_is_recorded_and_taken_back() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let name = |bytes: &[u8]| PathBuf::from(std::ffi::OsStr::from_bytes(bytes));
+    let script = "rm caf*; echo new > $(printf 'm\\\\374sli'); echo two > edited";
+    let stage = Stage::new(&screenplay(&[&command(script)])).await;
+    commit(&stage);
+    let (kept, made) = (name(b"caf\xe9"), name(b"m\xfcsli"));
+    std::fs::write(stage.cwd().join(&kept), "mine\n").unwrap();
+    let mut actor = stage.start().await;
+    let session = actor.session_id();
+    actor.turn("go").await;
+    assert!(stage.cwd().join(&made).exists());
+    actor.shut_down().await;
+    let mut actor = stage.resume(session).await;
+    let completed = undo(&mut actor, last()).await;
+    assert!(completed.success, "{completed:?}");
+    assert_eq!(completed.removed, [stage.cwd().join(&made)]);
+    assert!(!stage.cwd().join(&made).exists());
+    let text = std::fs::read_to_string(stage.cwd().join(&kept)).unwrap();
+    assert_eq!(text, "mine\n");
+    assert_eq!(stage.read("edited"), "one\n");
 }
 
 #[tokio::test]
@@ -298,7 +428,7 @@ async fn several_turns_are_taken_back_at_once_after_a_look() {
     let request = UndoRequest {
         num_turns: Some(2),
         dry_run: true,
-        redo: false,
+        ..last()
     };
     let completed = undo(&mut actor, request.clone()).await;
     assert!(completed.dry_run);

@@ -10,12 +10,13 @@ mod spot;
 use std::fmt;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::{Mode, fchmod, mkdirat};
-use nix::unistd::{UnlinkatFlags, unlinkat};
+use nix::unistd::{UnlinkatFlags, symlinkat, unlinkat};
 
 use super::note::Note;
 use super::place::{Attributes, Entry, Place, Stamp};
@@ -78,6 +79,16 @@ pub enum ApplyError {
     },
 }
 
+impl ApplyError {
+    /// Returns the file that is to blame.
+    pub fn path(&self) -> &str {
+        match self {
+            Self::Changed { path } | Self::Failed { path, .. } => path,
+            Self::NotPutBack { cause, .. } => cause.path(),
+        }
+    }
+}
+
 /// One file to be written or removed.
 #[derive(Debug)]
 pub enum Step {
@@ -89,6 +100,12 @@ pub enum Step {
         /// The file that is expected in this place.
         replaces: Option<Stamp>,
     },
+    /// A symbolic link is made.
+    Link {
+        place: Place,
+        target: PathBuf,
+        replaces: Option<Stamp>,
+    },
     Remove {
         place: Place,
         stamp: Stamp,
@@ -98,7 +115,9 @@ pub enum Step {
 impl Step {
     pub fn place(&self) -> &Place {
         match self {
-            Self::Write { place, .. } | Self::Remove { place, .. } => place,
+            Self::Write { place, .. } | Self::Link { place, .. } | Self::Remove { place, .. } => {
+                place
+            }
         }
     }
 }
@@ -157,8 +176,15 @@ impl Work<'_> {
         }
         for (step, (target, staged)) in steps.iter().zip(staged) {
             match step {
-                Step::Write { replaces: None, .. } => self.create(target, staged)?,
+                Step::Write { replaces: None, .. } | Step::Link { replaces: None, .. } => {
+                    self.create(target, staged)?;
+                }
                 Step::Write {
+                    place,
+                    replaces: Some(stamp),
+                    ..
+                }
+                | Step::Link {
                     place,
                     replaces: Some(stamp),
                     ..
@@ -190,6 +216,9 @@ impl Work<'_> {
                 attributes,
                 ..
             } => self.stage(&target, content, *attributes)?,
+            Step::Link {
+                target: leads_to, ..
+            } => self.stage_link(&target, leads_to)?,
             Step::Remove { .. } => target.staged(),
         };
         Ok((target, staged))
@@ -239,6 +268,15 @@ impl Work<'_> {
             // After the owner, whose change clears some bits of the mode.
             fchmod(&file, attributes.mode).map_err(|errno| failed(errno.into()))?;
         }
+        Ok(staged)
+    }
+
+    fn stage_link(&mut self, target: &Spot, leads_to: &Path) -> Result<Spot, ApplyError> {
+        (self.watch)("stage").map_err(|error| watched(&target.path, error))?;
+        let staged = target.staged();
+        symlinkat(leads_to, &*staged.dir, staged.name.as_os_str())
+            .map_err(|errno| failure("write", &target.path, errno))?;
+        self.undo.push(Done::Staged(staged.clone()));
         Ok(staged)
     }
 

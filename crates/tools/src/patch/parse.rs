@@ -14,6 +14,8 @@ const DELETE: &str = "*** Delete File:";
 const UPDATE: &str = "*** Update File:";
 const MOVE: &str = "*** Move to:";
 const TAIL: &str = "*** End of File";
+/// Names the machine that a client of several works on. There is one here, so it chooses nothing.
+const ENVIRONMENT: &str = "*** Environment ID:";
 
 /// A parsed patch. It says nothing yet about the files that exist.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -223,7 +225,9 @@ impl Parser {
     }
 
     fn take_between(&mut self, line: &str) -> Result<(), ParseError> {
-        if line.trim().is_empty() || self.take_header(line.trim())? {
+        let text = line.trim();
+        let names_environment = self.operations.is_empty() && text.starts_with(ENVIRONMENT);
+        if text.is_empty() || names_environment || self.take_header(text)? {
             return Ok(());
         }
         Err(ParseError::UnknownHeader {

@@ -3,10 +3,10 @@
 //! A [`Place`] is an open directory and a name in it. Everything later happens relative to
 //! that directory, so what is swapped on the way to it afterwards does not matter.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,6 +14,7 @@ use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, OpenHow, ResolveFlag, openat, openat2, readlinkat};
 use nix::libc;
 use nix::sys::stat::{FileStat, Mode, SFlag, fstat, fstatat};
+use nix::unistd::{UnlinkatFlags, unlinkat};
 use serde::{Deserialize, Serialize};
 use troupe_process::bears_name;
 
@@ -140,8 +141,25 @@ impl Resolver {
         })
     }
 
+    /// For files below one directory that are reached without any symbolic link.
+    pub fn without_links(root: &Path) -> Result<Self, PlanError> {
+        let roots = Roots::Within {
+            writable: vec![root.to_owned()],
+            protected: Vec::new(),
+            protected_names: Vec::new(),
+        };
+        let mut resolver = Self::new(root, &roots)?;
+        resolver.resolve |= ResolveFlag::RESOLVE_NO_SYMLINKS;
+        Ok(resolver)
+    }
+
     pub fn resolve(&self, spelled: &str) -> Result<Place, PlanError> {
-        let path = plain(&self.cwd.join(spelled));
+        self.resolve_path(Path::new(spelled), spelled)
+    }
+
+    /// The same for a name that need not be text; `spelled` is for people.
+    pub fn resolve_path(&self, path: &Path, spelled: &str) -> Result<Place, PlanError> {
+        let path = plain(&self.cwd.join(path));
         let Some(name) = path.file_name().filter(|_| !spelled.ends_with('/')) else {
             return Err(PlanError::Directory {
                 path: spelled.to_owned(),
@@ -194,6 +212,12 @@ impl Resolver {
                 Err(Errno::EXDEV) => {
                     let path = spelled.to_owned();
                     return Err(PlanError::LeadsOutside { path });
+                }
+                Err(Errno::ELOOP) if self.resolve.contains(ResolveFlag::RESOLVE_NO_SYMLINKS) => {
+                    return Err(PlanError::Symlink {
+                        path: spelled.to_owned(),
+                        target: PathBuf::from("elsewhere"),
+                    });
                 }
                 Err(Errno::ENOTDIR) => {
                     let path = spelled.to_owned();
@@ -333,6 +357,11 @@ impl Place {
         Ok(content)
     }
 
+    /// Removes the directory that stands here, if there is nothing but directories in it.
+    pub fn remove_empty_directories(&self) -> io::Result<()> {
+        remove_empty(&self.dir, &self.name)
+    }
+
     /// Whether both name the same file, however they are spelled.
     pub fn is(&self, other: &Self) -> io::Result<bool> {
         if (&self.name, &self.missing) != (&other.name, &other.missing) {
@@ -344,7 +373,6 @@ impl Place {
 
     /// Where the open directory lies, without symbolic links.
     pub fn real_directory(&self) -> io::Result<PathBuf> {
-        use std::os::fd::AsRawFd;
         std::fs::read_link(format!("/proc/self/fd/{}", self.dir.as_raw_fd()))
     }
 
@@ -380,6 +408,19 @@ impl Attributes {
 
 fn kind(stat: &FileStat) -> SFlag {
     SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT
+}
+
+fn remove_empty(dir: &OwnedFd, name: &OsStr) -> io::Result<()> {
+    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let inner = openat(dir, name, flags, Mode::empty())?;
+    let entries = std::fs::read_dir(format!("/proc/self/fd/{}", inner.as_raw_fd()))?;
+    for entry in entries {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            remove_empty(&inner, &entry.file_name())?;
+        }
+    }
+    Ok(unlinkat(dir, name, UnlinkatFlags::RemoveDir)?)
 }
 
 /// The path without `.` and `..`, by its letters alone.

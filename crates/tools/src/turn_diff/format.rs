@@ -23,7 +23,9 @@ pub(super) fn file(path: &Path, before: &Side, after: &Side) -> String {
     text.push_str(&header);
     let shown = |side: &Side, name: &str| match side.state {
         FileState::Absent => "/dev/null".to_owned(),
-        FileState::File { .. } | FileState::Other { .. } => name.to_owned(),
+        FileState::File { .. } | FileState::Link { .. } | FileState::Other { .. } => {
+            name.to_owned()
+        }
     };
     let (from, to) = (shown(before, &old), shown(after, &new));
     match (content(before), content(after)) {
@@ -50,7 +52,9 @@ pub(super) fn left_out(count: usize) -> String {
 fn content(side: &Side) -> Option<&str> {
     match side.state {
         FileState::Absent => Some(""),
-        FileState::File { .. } | FileState::Other { .. } => side.text.as_deref(),
+        FileState::File { .. } | FileState::Link { .. } | FileState::Other { .. } => {
+            side.text.as_deref()
+        }
     }
 }
 
@@ -58,7 +62,7 @@ fn mode(state: &FileState) -> Option<&'static str> {
     match state {
         FileState::Absent => None,
         FileState::File { mode, .. } if mode & 0o111 != 0 => Some("100755"),
-        FileState::File { .. } | FileState::Other { .. } => Some("100644"),
+        FileState::File { .. } | FileState::Link { .. } | FileState::Other { .. } => Some("100644"),
     }
 }
 

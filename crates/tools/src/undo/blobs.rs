@@ -8,9 +8,7 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
-use troupe_protocol::undo::FileState;
-
-use super::look::{look, sha256};
+use super::look::sha256;
 use crate::limits::UNDO_BLOBS_BYTES_MAX;
 
 /// A directory of contents. When it has grown too large, those that were not kept again for
@@ -27,15 +25,6 @@ impl Blobs {
             directory,
             pruned: Once::new(),
         }
-    }
-
-    /// Keeps what stands in a place and returns what that is. Blocks on the file system.
-    pub(super) fn keep_file(&self, path: &Path) -> io::Result<FileState> {
-        let (state, content) = look(path);
-        if let Some(content) = content {
-            self.keep(&content)?;
-        }
-        Ok(state)
     }
 
     /// Keeps a content and returns its name.

@@ -11,7 +11,7 @@ use troupe_protocol::undo::{ChangedFile, FileFact, FileTree};
 
 use super::blobs::Blobs;
 use super::ledger::{Entry, Known, Way, ways};
-use super::plan::Plan;
+use super::plan::{Extent, Plan};
 use super::trees::Trees;
 use super::turn::{Turn, Watched, settle};
 use crate::blocking;
@@ -83,7 +83,7 @@ impl Keeper {
     /// To be called before a command runs. The first one of a turn that may write waits for
     /// a look at the work tree.
     pub(crate) async fn before_command(&self, call: &Call, argv: &[String], sandbox: Sandbox) {
-        let turn = self.turn(&call.context.turn_id);
+        let turn = self.turn(&call.context);
         if turn.is_watched() || !may_write(&call.context, argv, sandbox) {
             return;
         }
@@ -108,7 +108,7 @@ impl Keeper {
 
     /// To be called before a patch is applied, with the files that it touches.
     pub(crate) async fn before_patch(&self, call: &Call, files: &[Digested]) {
-        let turn = self.turn(&call.context.turn_id);
+        let turn = self.turn(&call.context);
         let files = turn.touch(&self.snapshots, files).await;
         if files.is_empty() {
             return;
@@ -129,7 +129,12 @@ impl Keeper {
     }
 
     /// Finds out what taking these turns back would do. They come newest first.
-    pub async fn plan_undo(&self, cwd: &Path, turns: &[&Entry]) -> (Plan, Vec<String>) {
+    pub async fn plan_undo(
+        &self,
+        cwd: &Path,
+        turns: &[&Entry],
+        extent: Extent,
+    ) -> (Plan, Vec<String>) {
         let mut notes = Vec::new();
         let mut changes: Vec<Vec<ChangedFile>> = Vec::new();
         for turn in turns {
@@ -144,7 +149,9 @@ impl Keeper {
                         turn.turn_id
                     ));
                     let tree = cut.tree.as_ref();
-                    let mut files = settle(&self.snapshots, tree, &cut.touched, &mut notes).await;
+                    let root = work_root(cwd);
+                    let settled = settle(&self.snapshots, &root, tree, &cut.touched, &mut notes);
+                    let mut files = settled.await;
                     // It was compared with what is there now. What later turns changed, they
                     // found as it had left it.
                     for file in &mut files {
@@ -159,14 +166,14 @@ impl Keeper {
             });
         }
         let plan = self
-            .plan(cwd, ways(changes.iter().map(Vec::as_slice)))
+            .plan(cwd, ways(changes.iter().map(Vec::as_slice)), extent)
             .await;
         (plan, notes)
     }
 
     /// Finds out what taking an undo back would do.
-    pub async fn plan_redo(&self, cwd: &Path, files: &[ChangedFile]) -> Plan {
-        self.plan(cwd, ways([files])).await
+    pub async fn plan_redo(&self, cwd: &Path, files: &[ChangedFile], extent: Extent) -> Plan {
+        self.plan(cwd, ways([files]), extent).await
     }
 
     /// Does what was planned. What could not be done is among the conflicts of what is
@@ -178,19 +185,23 @@ impl Keeper {
         done.unwrap_or_default()
     }
 
-    async fn plan(&self, cwd: &Path, ways: Vec<Way>) -> Plan {
+    async fn plan(&self, cwd: &Path, ways: Vec<Way>, extent: Extent) -> Plan {
         let blobs = self.snapshots.blobs();
         let root = work_root(cwd);
-        let made = blocking::finish(move || Plan::make(ways, &root, &blobs)).await;
+        let made = blocking::finish(move || Plan::make(ways, &root, extent, &blobs)).await;
         made.unwrap_or_default()
     }
 
-    fn turn(&self, id: &SubmissionId) -> Arc<Turn> {
+    fn turn(&self, context: &CallContext) -> Arc<Turn> {
+        let id = &context.turn_id;
         let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         match &*turn {
             Some(turn) if turn.id == *id => Arc::clone(turn),
             // An earlier one was not ended, because its end could not be written down.
-            Some(_) | None => Arc::clone(turn.insert(Arc::new(Turn::new(id.clone())))),
+            Some(_) | None => {
+                let new = Turn::new(id.clone(), work_root(&context.cwd));
+                Arc::clone(turn.insert(Arc::new(new)))
+            }
         }
     }
 

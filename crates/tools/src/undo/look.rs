@@ -19,11 +19,6 @@ pub(crate) fn look(path: &Path) -> (FileState, Option<Vec<u8>>) {
     }
 }
 
-/// Returns what is there. Blocks on the file system.
-pub(super) fn state(path: &Path) -> FileState {
-    look(path).0
-}
-
 pub(super) fn sha256(content: &[u8]) -> String {
     format!("{:x}", Sha256::digest(content))
 }

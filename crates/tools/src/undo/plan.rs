@@ -1,5 +1,11 @@
 //! Going the ways back: what can be done about each file as it is now, and doing it.
+//!
+//! All of it or nothing: one file that is not as the turn left it is enough for none to be
+//! touched, unless whoever asks wants what can be had. Removing comes before writing, because a
+//! link or a file of the turn may stand where a directory is to be again. If a later group of
+//! files fails, the earlier ones get back what was kept of them.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use nix::sys::stat::Mode;
@@ -7,12 +13,11 @@ use nix::unistd::{getegid, geteuid};
 use troupe_protocol::undo::{ChangedFile, FileState, UndoConflict};
 
 use super::blobs::Blobs;
+use super::ground::{Ground, Sight};
 use super::ledger::Way;
-use super::look::{other, sha256};
 use crate::limits::UNDO_STEPS_MAX;
-use crate::patch::Roots;
 use crate::patch::apply::{self, Step};
-use crate::patch::place::{Attributes, Entry, Place, Resolver};
+use crate::patch::place::{Attributes, Entry};
 
 /// What an undo will do. Everything that it overwrites is kept.
 #[derive(Debug, Default)]
@@ -20,16 +25,33 @@ pub struct Plan {
     /// Each file that is written or removed, as it is and as it will be.
     pub files: Vec<ChangedFile>,
     pub conflicts: Vec<UndoConflict>,
+    extent: Extent,
     root: PathBuf,
+}
+
+/// What becomes of an undo that meets a file which is not as the turn left it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Extent {
+    /// Nothing is touched.
+    #[default]
+    AllOrNothing,
+    /// The others are taken back.
+    Partly,
 }
 
 impl Plan {
     pub fn restored(&self) -> Vec<PathBuf> {
-        self.paths(|after| matches!(after, FileState::File { .. }))
+        self.paths(|after| *after != FileState::Absent)
     }
 
     pub fn removed(&self) -> Vec<PathBuf> {
         self.paths(|after| *after == FileState::Absent)
+    }
+
+    /// Tells whether all that was wanted is, or can be, done.
+    pub fn is_success(&self) -> bool {
+        let is_some = self.extent == Extent::Partly && !self.files.is_empty();
+        self.conflicts.is_empty() || is_some
     }
 
     fn paths(&self, becomes: impl Fn(&FileState) -> bool) -> Vec<PathBuf> {
@@ -44,67 +66,74 @@ impl Plan {
         });
     }
 
-    /// Looks at each file and keeps what would be overwritten. `root` is where the session
-    /// works. Blocks on the file system.
-    pub(super) fn make(ways: Vec<Way>, root: &Path, blobs: &Blobs) -> Self {
+    /// Looks at each file; writes nothing. `root` is where the session works. Blocks on the
+    /// file system.
+    pub(super) fn make(ways: Vec<Way>, root: &Path, extent: Extent, blobs: &Blobs) -> Self {
         let mut plan = Self {
             root: root.to_owned(),
+            extent,
             ..Self::default()
         };
+        let ground = match Ground::open(root) {
+            Ok(ground) => ground,
+            Err(reason) => {
+                plan.leave(root, reason);
+                return plan;
+            }
+        };
+        let mut intended = Vec::new();
         for way in ways {
-            match plan.decide(&way, blobs) {
-                Ok(Some(file)) => plan.files.push(file),
+            let sight = ground.look(&way.path);
+            match decide(&way, &sight, blobs) {
+                Ok(Some(file)) => intended.push((file, sight)),
                 Ok(None) => {}
                 Err(reason) => plan.leave(&way.path, reason),
             }
         }
+        let removed = intended.iter().map(|(file, _)| file);
+        let removed = removed.filter(|file| file.after == FileState::Absent);
+        let removed: BTreeSet<PathBuf> = removed.map(|file| file.path.clone()).collect();
+        for (file, sight) in intended {
+            match check_way(&file, &sight, &removed) {
+                Ok(()) => plan.files.push(file),
+                Err(reason) => plan.leave(&file.path, reason),
+            }
+        }
+        if extent == Extent::AllOrNothing && !plan.conflicts.is_empty() {
+            plan.files.clear();
+        }
         plan
     }
 
-    /// `None` if the file is already what it shall be.
-    fn decide(&self, way: &Way, blobs: &Blobs) -> Result<Option<ChangedFile>, String> {
-        let place = resolve(&self.root, &way.path)?;
-        let (now, content) = look(&place);
-        if now.is_same(&way.to) {
-            return Ok(None);
-        }
-        if way.is_broken {
-            return Err("somebody else changed it between the turns".to_owned());
-        }
-        if !now.is_same(&way.from) {
-            return Err("it was changed since".to_owned());
-        }
-        match &way.to {
-            FileState::Absent => {}
-            FileState::Other { what } => return Err(format!("it was not kept: {what}")),
-            FileState::File { sha256, .. } => {
-                let is_kept = blobs.get(sha256).is_some();
-                is_kept.then_some(()).ok_or_else(not_kept)?;
-            }
-        }
-        if let Some(content) = content {
-            let kept = blobs.keep(&content);
-            kept.map_err(|error| format!("what is in it cannot be kept: {error}"))?;
-        }
-        Ok(Some(ChangedFile {
-            path: way.path.clone(),
-            before: now,
-            after: way.to.clone(),
-        }))
-    }
-
-    /// Writes and removes the files, as many at once as can be put back together. What could
-    /// not be done is a conflict afterwards. Blocks on the file system.
+    /// Writes and removes all files, or none, and looks at them again. What could not be done
+    /// is a conflict afterwards. Blocks on the file system.
     pub(super) fn perform(mut self, blobs: &Blobs) -> Self {
-        let mut files = std::mem::take(&mut self.files).into_iter().peekable();
-        while files.peek().is_some() {
-            let group: Vec<ChangedFile> = files.by_ref().take(UNDO_STEPS_MAX).collect();
-            match write(&self.root, &group, blobs) {
-                Ok(()) => self.files.extend(group),
-                Err(problem) => {
-                    for file in group {
-                        self.leave(&file.path, problem.clone());
+        let files = std::mem::take(&mut self.files);
+        let ground = match Ground::open(&self.root) {
+            Ok(ground) => ground,
+            Err(reason) => {
+                let root = self.root.clone();
+                self.leave(&root, reason);
+                return self;
+            }
+        };
+        let mut done = Vec::new();
+        match write_all(&ground, &files, blobs, &mut done) {
+            Ok(()) => {
+                for file in &files {
+                    if !ground.look(&file.path).state.is_same(&file.after) {
+                        self.leave(&file.path, "it was changed again just now");
                     }
+                }
+                self.files = files;
+            }
+            Err(problem) => {
+                self.leave(&problem.path, problem.reason);
+                let back: Vec<ChangedFile> = done.iter().map(inverse).collect();
+                if let Err(problem) = write_all(&ground, &back, blobs, &mut Vec::new()) {
+                    let reason = format!("it could not be put back: {}", problem.reason);
+                    self.leave(&problem.path, reason);
+                    self.files = done;
                 }
             }
         }
@@ -112,34 +141,152 @@ impl Plan {
     }
 }
 
-fn write(root: &Path, files: &[ChangedFile], blobs: &Blobs) -> Result<(), String> {
-    let steps: Result<Vec<Step>, String> =
-        files.iter().map(|file| step(root, file, blobs)).collect();
-    let written = apply::run(steps?, &mut |_| Ok(()));
-    written.map(drop).map_err(|error| error.to_string())
+/// `None` if the file is already what it shall be.
+fn decide(way: &Way, sight: &Sight, blobs: &Blobs) -> Result<Option<ChangedFile>, String> {
+    let now = &sight.state;
+    if let (FileState::Other { what }, _) | (_, FileState::Other { what }) = (&way.to, now) {
+        return Err(format!("it cannot be kept: {what}"));
+    }
+    if now.is_same(&way.to) {
+        return Ok(None);
+    }
+    if way.is_broken {
+        return Err("somebody else changed it between the turns".to_owned());
+    }
+    if !now.is_same(&way.from) {
+        return Err("it was changed since".to_owned());
+    }
+    if let FileState::File { sha256, .. } = &way.to {
+        let is_kept = blobs.get(sha256).is_some();
+        is_kept.then_some(()).ok_or_else(not_kept)?;
+    }
+    Ok(Some(ChangedFile {
+        path: way.path.clone(),
+        before: now.clone(),
+        after: way.to.clone(),
+    }))
 }
 
-fn step(root: &Path, file: &ChangedFile, blobs: &Blobs) -> Result<Step, String> {
-    let place = resolve(root, &file.path)?;
+/// Tells whether a file can be written once what the turn made is gone.
+fn check_way(file: &ChangedFile, sight: &Sight, removed: &BTreeSet<PathBuf>) -> Result<(), String> {
+    if file.after == FileState::Absent {
+        return Ok(());
+    }
+    match &sight.blocker {
+        Some(blocker) if !removed.contains(blocker) => {
+            return Err(format!(
+                "{} is in its way: a link or a file, where a directory was",
+                blocker.display()
+            ));
+        }
+        _ => {}
+    }
+    if sight.is_directory && !is_emptied(&file.path, removed) {
+        return Err("a directory with other files is in its place".to_owned());
+    }
+    Ok(())
+}
+
+/// Tells whether a directory holds nothing but directories once these files are gone.
+fn is_emptied(directory: &Path, removed: &BTreeSet<PathBuf>) -> bool {
+    let Ok(entries) = directory.read_dir() else {
+        return false;
+    };
+    entries.into_iter().all(|entry| {
+        entry.is_ok_and(|entry| {
+            let path = entry.path();
+            let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            removed.contains(&path) || (is_directory && is_emptied(&path, removed))
+        })
+    })
+}
+
+fn inverse(file: &ChangedFile) -> ChangedFile {
+    ChangedFile {
+        path: file.path.clone(),
+        before: file.after.clone(),
+        after: file.before.clone(),
+    }
+}
+
+/// Why a file could not be written or removed.
+struct Problem {
+    path: PathBuf,
+    reason: String,
+}
+
+/// Goes through the files in groups that are written together or not at all. `done` is what
+/// stays done if a later group fails.
+fn write_all(
+    ground: &Ground,
+    files: &[ChangedFile],
+    blobs: &Blobs,
+    done: &mut Vec<ChangedFile>,
+) -> Result<(), Problem> {
+    let is_removal = |file: &&ChangedFile| file.after == FileState::Absent;
+    let (removals, writes): (Vec<_>, Vec<_>) = files.iter().partition(is_removal);
+    for group in removals
+        .chunks(UNDO_STEPS_MAX)
+        .chain(writes.chunks(UNDO_STEPS_MAX))
+    {
+        let mut steps = Vec::with_capacity(group.len());
+        for file in group {
+            let step = step(ground, file, blobs).map_err(|reason| Problem {
+                path: file.path.clone(),
+                reason,
+            });
+            steps.push(step?);
+        }
+        let written = apply::run(steps, &mut |_| Ok(()));
+        written.map_err(|error| Problem {
+            path: error.path().into(),
+            reason: error.to_string(),
+        })?;
+        done.extend(group.iter().map(|file| (*file).clone()));
+    }
+    Ok(())
+}
+
+/// Makes a step of a file that is still as it was planned, and keeps what is in it.
+fn step(ground: &Ground, file: &ChangedFile, blobs: &Blobs) -> Result<Step, String> {
+    let changed = || "it was changed just now".to_owned();
+    let sight = ground.look(&file.path);
+    if !sight.state.is_same(&file.before) {
+        return Err(changed());
+    }
+    if let Some(content) = &sight.content {
+        let kept = blobs.keep(content);
+        kept.map_err(|error| format!("what is in it cannot be kept: {error}"))?;
+    }
+    let place = ground.place(&file.path);
+    let place = place.map_err(|error| error.to_string())?;
     let entry = place.look().map_err(|error| error.to_string())?;
-    let (stamp, attributes) = match entry {
+    let (replaces, attributes) = match entry {
         Entry::Absent => (None, None),
         Entry::File { stamp, attributes } => (Some(stamp), Some(attributes)),
         Entry::Symlink { stamp, .. } => (Some(stamp), None),
-        Entry::Directory | Entry::Special => return Err("it was changed just now".to_owned()),
+        Entry::Directory => {
+            let cleared = place.remove_empty_directories();
+            cleared.map_err(|error| format!("a directory is in its place: {error}"))?;
+            (None, None)
+        }
+        Entry::Special => return Err(changed()),
     };
-    match (&file.after, stamp) {
-        (FileState::File { sha256, mode }, stamp) => Ok(Step::Write {
+    Ok(match (&file.after, replaces) {
+        (FileState::File { sha256, mode }, replaces) => Step::Write {
             content: blobs.get(sha256).ok_or_else(not_kept)?,
             attributes: Some(with_mode(attributes, *mode)),
-            replaces: stamp,
+            replaces,
             place,
-        }),
-        (FileState::Absent, Some(stamp)) => Ok(Step::Remove { place, stamp }),
-        (FileState::Absent, None) | (FileState::Other { .. }, _) => {
-            Err("it was changed just now".to_owned())
-        }
-    }
+        },
+        (FileState::Link { target }, replaces) => Step::Link {
+            target: target.clone(),
+            replaces,
+            place,
+        },
+        (FileState::Absent, Some(stamp)) => Step::Remove { place, stamp },
+        (FileState::Absent, None) | (FileState::Other { .. }, _) => return Err(changed()),
+    })
 }
 
 /// A file that is there keeps its rights, but for whether it can be executed.
@@ -155,50 +302,9 @@ fn with_mode(attributes: Option<Attributes>, mode: u32) -> Attributes {
     }
 }
 
-/// Finds the place of a file beneath the directory that the session works in. One elsewhere
-/// was written with a person's agreement, and is reached without links only.
-fn resolve(root: &Path, path: &Path) -> Result<Place, String> {
-    let beneath = if path.starts_with(root) {
-        root
-    } else {
-        let parent = path.parent().ok_or("it is not a file")?;
-        let real = parent.canonicalize();
-        let real = real.map_err(|error| format!("its directory is not there: {error}"))?;
-        if real != parent {
-            return Err("a symbolic link leads to it".to_owned());
-        }
-        parent
-    };
-    let roots = Roots::Within {
-        writable: vec![beneath.to_owned()],
-        protected: Vec::new(),
-        protected_names: Vec::new(),
-    };
-    let spelled = path.to_str().ok_or("its name is not UTF-8")?;
-    let resolver = Resolver::new(beneath, &roots).map_err(|error| error.to_string())?;
-    resolver.resolve(spelled).map_err(|error| error.to_string())
-}
-
-fn look(place: &Place) -> (FileState, Option<Vec<u8>>) {
-    match place.look() {
-        Ok(Entry::Absent) => (FileState::Absent, None),
-        Ok(Entry::File { attributes, .. }) => match place.read() {
-            Ok(content) => {
-                let state = FileState::File {
-                    sha256: sha256(&content),
-                    mode: attributes.mode.bits() & 0o7777,
-                };
-                (state, Some(content))
-            }
-            Err(error) => (other(error.to_string()), None),
-        },
-        Ok(Entry::Symlink { .. }) => (other("it is a symbolic link"), None),
-        Ok(Entry::Directory) => (other("it is a directory"), None),
-        Ok(Entry::Special) => (other("it is not a regular file"), None),
-        Err(error) => (other(error.to_string()), None),
-    }
-}
-
 fn not_kept() -> String {
     "its earlier contents are no longer kept".to_owned()
 }
+
+#[cfg(test)]
+mod tests;

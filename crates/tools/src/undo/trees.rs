@@ -83,7 +83,10 @@ pub(super) enum Side {
         id: String,
         executable: bool,
     },
-    /// A link, or another repository.
+    Link {
+        id: String,
+    },
+    /// Another repository.
     Other,
 }
 
@@ -337,7 +340,16 @@ impl Side {
                 id: id.to_owned(),
                 executable: mode == "100755",
             },
+            "120000" => Self::Link { id: id.to_owned() },
             _ => Self::Other,
+        }
+    }
+
+    /// Returns the name that git has for the contents; empty if there are none.
+    pub(super) fn id(&self) -> &str {
+        match self {
+            Self::File { id, .. } | Self::Link { id } => id,
+            Self::Absent | Self::Other => "",
         }
     }
 }
@@ -368,7 +380,7 @@ mod tests {
             ":100644 100755 aa bb M\0a b\0:000000 120000 00 cc A\0link\0:100644 000000 aa 00 D\0gone\0",
             expect![[r#"
                 /repo/a b File { id: "aa", executable: false } -> File { id: "bb", executable: true }
-                /repo/link Absent -> Other
+                /repo/link Absent -> Link { id: "cc" }
                 /repo/gone File { id: "aa", executable: false } -> Absent
             "#]],
         );

@@ -1,5 +1,7 @@
 //! One turn, while it runs: what its files were before it touched them.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -7,8 +9,10 @@ use tokio::sync::OnceCell;
 use troupe_protocol::SubmissionId;
 use troupe_protocol::undo::{ChangedFile, FileBefore, FileFact, FileState, FileTree};
 
+use super::blobs::Blobs;
+use super::ground::Ground;
 use super::keeper::Snapshots;
-use super::look::{other, state, too_large};
+use super::look::{other, too_large};
 use super::trees::{Difference, Place, Side};
 use crate::blocking;
 use crate::digest::Digested;
@@ -17,6 +21,8 @@ use crate::limits::{UNDO_TURN_BYTES_MAX, UNDO_TURN_FILES_MAX};
 #[derive(Debug)]
 pub(super) struct Turn {
     pub id: SubmissionId,
+    /// The top of the work tree.
+    root: PathBuf,
     /// Set before the first command that may write.
     watched: OnceCell<Watched>,
     touched: Mutex<Vec<Touched>>,
@@ -47,9 +53,10 @@ enum Before {
 }
 
 impl Turn {
-    pub(super) fn new(id: SubmissionId) -> Self {
+    pub(super) fn new(id: SubmissionId, root: PathBuf) -> Self {
         Self {
             id,
+            root,
             watched: OnceCell::new(),
             touched: Mutex::default(),
         }
@@ -67,15 +74,13 @@ impl Turn {
     /// Keeps files that a patch is about to touch. Returns those that are new to the turn.
     pub(super) async fn touch(&self, snapshots: &Snapshots, files: &[Digested]) -> Vec<FileBefore> {
         let is_first = !self.is_watched();
-        let new: Vec<PathBuf> = {
+        let known: Vec<PathBuf> = {
             let touched = self.touched.lock().unwrap_or_else(PoisonError::into_inner);
-            let is_known = |path: &&PathBuf| touched.iter().any(|it| it.file.path == **path);
-            let paths = files.iter().map(|file| &file.path);
-            paths.filter(|path| !is_known(path)).cloned().collect()
+            touched.iter().map(|it| it.file.path.clone()).collect()
         };
-        let blobs = snapshots.blobs();
-        let kept =
-            blocking::finish(move || new.into_iter().map(|path| keep(&blobs, path)).collect());
+        let paths: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
+        let (blobs, root) = (snapshots.blobs(), self.root.clone());
+        let kept = blocking::finish(move || keep_new(&blobs, &root, paths, &known));
         // It fails only while the engine shuts down.
         let kept: Vec<FileBefore> = kept.await.unwrap_or_default();
         let mut touched = self.touched.lock().unwrap_or_else(PoisonError::into_inner);
@@ -110,11 +115,18 @@ impl Turn {
             }
             None => patched(&touched),
         };
-        let blobs = snapshots.blobs();
-        let compared = blocking::finish(move || compare(&blobs, before)).await;
+        let (blobs, root) = (snapshots.blobs(), self.root.clone());
+        let compared = blocking::finish(move || compare(&blobs, &root, before)).await;
+        let files = match compared.and_then(|compared| compared) {
+            Ok(files) => files,
+            Err(why) => {
+                unseen.push(format!("what was changed is not known: {why}"));
+                Vec::new()
+            }
+        };
         Some(FileFact::Changed {
             turn_id: self.id.clone(),
-            files: compared.unwrap_or_default(),
+            files,
             unseen,
         })
     }
@@ -123,6 +135,7 @@ impl Turn {
 /// Returns what a turn that was cut off has changed, as far as its first looks tell.
 pub(super) async fn settle(
     snapshots: &Snapshots,
+    root: &Path,
     tree: Option<&FileTree>,
     touched: &[FileBefore],
     unseen: &mut Vec<String>,
@@ -144,8 +157,15 @@ pub(super) async fn settle(
         }
     }
     let blobs = snapshots.blobs();
-    let compared = blocking::finish(move || compare(&blobs, before)).await;
-    compared.unwrap_or_default()
+    let root = tree.map_or(root, |tree| &tree.root).to_owned();
+    let compared = blocking::finish(move || compare(&blobs, &root, before)).await;
+    match compared.and_then(|compared| compared) {
+        Ok(files) => files,
+        Err(why) => {
+            unseen.push(format!("what was changed is not known: {why}"));
+            Vec::new()
+        }
+    }
 }
 
 fn patched(touched: &[Touched]) -> Vec<(PathBuf, Before)> {
@@ -209,20 +229,25 @@ async fn contents(
     for difference in differences {
         let state = match difference.before {
             Side::Absent => Before::State(FileState::Absent),
-            Side::Other => Before::State(other("it is a link or another repository")),
-            Side::File { id, executable } => {
+            Side::Other => Before::State(other("it is another repository")),
+            Side::File { .. } | Side::Link { .. } => {
+                let id = difference.before.id();
                 let git = match &mut git {
                     Some(git) => git,
                     none => none.insert(trees.git(root).contents().await?),
                 };
-                let found = git.get(&id).await?;
-                match found.filter(|bytes| bytes.len() as u64 <= room) {
-                    None => Before::State(too_large()),
-                    Some(bytes) => {
-                        room -= bytes.len() as u64;
-                        let mode = if executable { 0o755 } else { 0o644 };
+                let found = git.get(id).await?;
+                let found = found.filter(|bytes| bytes.len() as u64 <= room);
+                room -= found.as_ref().map_or(0, |bytes| bytes.len() as u64);
+                match (found, &difference.before) {
+                    (None, _) => Before::State(too_large()),
+                    (Some(bytes), Side::File { executable, .. }) => {
+                        let mode = if *executable { 0o755 } else { 0o644 };
                         Before::Content { bytes, mode }
                     }
+                    (Some(bytes), _) => Before::State(FileState::Link {
+                        target: OsString::from_vec(bytes).into(),
+                    }),
                 }
             }
         };
@@ -232,7 +257,12 @@ async fn contents(
 }
 
 /// Looks at the files again and keeps what they held before, of those that are not the same.
-fn compare(blobs: &super::blobs::Blobs, before: Vec<(PathBuf, Before)>) -> Vec<ChangedFile> {
+fn compare(
+    blobs: &Blobs,
+    root: &Path,
+    before: Vec<(PathBuf, Before)>,
+) -> Result<Vec<ChangedFile>, String> {
+    let ground = Ground::open(root)?;
     let mut changed = Vec::new();
     for (path, before) in before {
         let before = match before {
@@ -242,7 +272,7 @@ fn compare(blobs: &super::blobs::Blobs, before: Vec<(PathBuf, Before)>) -> Vec<C
                 Err(error) => other(format!("it could not be kept ({error})")),
             },
         };
-        let after = state(&path);
+        let after = ground.look(&path).state;
         if !before.is_same(&after) {
             changed.push(ChangedFile {
                 path,
@@ -251,13 +281,34 @@ fn compare(blobs: &super::blobs::Blobs, before: Vec<(PathBuf, Before)>) -> Vec<C
             });
         }
     }
-    changed
+    Ok(changed)
 }
 
-fn keep(blobs: &super::blobs::Blobs, path: PathBuf) -> FileBefore {
-    let before = blobs.keep_file(&path);
-    FileBefore {
-        before: before.unwrap_or_else(|error| other(format!("it could not be kept ({error})"))),
-        path,
+/// Keeps files that the turn has not touched before, by the names that git has for them.
+fn keep_new(blobs: &Blobs, root: &Path, paths: Vec<PathBuf>, known: &[PathBuf]) -> Vec<FileBefore> {
+    let ground = match Ground::open(root) {
+        Ok(ground) => ground,
+        Err(why) => {
+            let before = other(format!("it could not be kept ({why})"));
+            let file = |path| FileBefore {
+                path,
+                before: before.clone(),
+            };
+            return paths.into_iter().map(file).collect();
+        }
+    };
+    let mut kept: Vec<FileBefore> = Vec::new();
+    for path in paths {
+        let path = ground.real_name(&path);
+        if known.contains(&path) || kept.iter().any(|it| it.path == path) {
+            continue;
+        }
+        let sight = ground.look(&path);
+        let before = match sight.content.map(|content| blobs.keep(&content)) {
+            Some(Err(error)) => other(format!("it could not be kept ({error})")),
+            Some(Ok(_)) | None => sight.state,
+        };
+        kept.push(FileBefore { path, before });
     }
+    kept
 }

@@ -56,6 +56,20 @@ fn operations() {
 }
 
 #[test]
+fn a_line_that_names_the_environment_stands_before_the_first_file() {
+    check_body(
+        "*** Environment ID: local\n*** Delete File: c\n",
+        expect!["delete c"],
+    );
+    check_body(
+        "*** Delete File: c\n*** Environment ID: local\n",
+        expect![
+            "error: line 3: `*** Environment ID: local` is not a file header; use `*** Add File: PATH`, `*** Delete File: PATH` or `*** Update File: PATH`"
+        ],
+    );
+}
+
+#[test]
 fn chunks() {
     check_body(
         "*** Update File: f\n first\n@@\n-a\n+b\n\n@@ fn x\n@@  y\n c\n*** End of File\n\n@@ z\n+d\n",

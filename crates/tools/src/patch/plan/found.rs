@@ -29,7 +29,7 @@ impl Found {
             path: place.path.clone(),
             directory: (directory.st_dev, directory.st_ino),
             stamp: match step {
-                Step::Write { replaces, .. } => *replaces,
+                Step::Write { replaces, .. } | Step::Link { replaces, .. } => *replaces,
                 Step::Remove { stamp, .. } => Some(*stamp),
             },
         })

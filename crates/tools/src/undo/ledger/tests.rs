@@ -166,7 +166,7 @@ fn check_ways(turns: &[&str], expected: Expect) {
     let turns: Vec<Vec<ChangedFile>> = turns.iter().map(|turn| files(turn)).collect();
     let letter = |state: &FileState| match state {
         FileState::File { sha256, .. } => sha256.clone(),
-        FileState::Absent | FileState::Other { .. } => "-".to_owned(),
+        FileState::Absent | FileState::Link { .. } | FileState::Other { .. } => "-".to_owned(),
     };
     let shown: Vec<String> = ways(turns.iter().map(Vec::as_slice))
         .iter()
