@@ -1,5 +1,9 @@
 //! Questions that only a person can answer, and their answers.
 
+mod in_full;
+
+pub use in_full::in_full;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use async_trait::async_trait;
 use troupe_protocol::rollout::{RolloutRecord, SessionMeta};
 use troupe_protocol::tree::AgentLine;
-use troupe_protocol::{ResponseId, SessionId};
+use troupe_protocol::{EventMsg, ResponseId, SessionId};
 
 use crate::error::Error;
 use crate::line::{self, Stamped, Unreadable};
@@ -77,6 +77,18 @@ pub trait Store: Send + Sync + Debug {
     /// Returns what any agent of a tree asks and nobody has answered, oldest first. The root
     /// may be a session that has no tree.
     async fn open_approvals(&self, root: SessionId) -> Result<Vec<ApprovalRow>, Error>;
+
+    /// Returns all of what is asked, as it stands in the log; `None` if that line cannot be
+    /// read, and hence nobody can know what an answer would allow.
+    async fn question(&self, row: &ApprovalRow) -> Result<Option<EventMsg>, Error> {
+        let batch = self.read_all(row.session, row.position).await?;
+        let line = batch.lines.first();
+        let record = line.and_then(|line| line.record().ok());
+        Ok(match record.map(|stamped| stamped.record) {
+            Some(RolloutRecord::EventMsg(event)) => Some(event.msg),
+            _ => None,
+        })
+    }
 
     /// Moves a session out of sight. Refused while somebody holds its lease.
     async fn archive(&self, id: SessionId) -> Result<(), Error>;

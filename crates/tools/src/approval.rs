@@ -14,6 +14,7 @@ use troupe_protocol::approval::ReviewDecision;
 use troupe_protocol::policy::SandboxMode;
 
 use crate::call::{Ask, Call};
+use crate::command::scripts::Scripts;
 use crate::policy::Sandbox;
 
 /// One thing a person has agreed to.
@@ -24,6 +25,8 @@ pub(crate) enum Agreed {
         argv: Vec<String>,
         cwd: PathBuf,
         sandbox: Sandbox,
+        /// What it would run of files that a confined command can rewrite.
+        scripts: Scripts,
     },
     /// Edits of this file, inside the writable roots or beyond them.
     Edit { path: PathBuf, sandbox: Sandbox },
@@ -195,6 +198,10 @@ fn note(agreed: &mut HashMap<Agreed, SandboxMode>, matter: &[Agreed], mode: Sand
 
 fn covers(agreed: &HashMap<Agreed, SandboxMode>, matter: &[Agreed], mode: SandboxMode) -> bool {
     let is_agreed = |one: &Agreed| {
+        let unknown = Scripts::Unknown;
+        if matches!(one, Agreed::Command { scripts, .. } if *scripts == unknown) {
+            return false;
+        }
         let (Agreed::Command { sandbox, .. } | Agreed::Edit { sandbox, .. }) = one;
         agreed.get(one).is_some_and(|given| match sandbox {
             Sandbox::Confined => true,

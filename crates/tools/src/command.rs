@@ -12,6 +12,7 @@ mod finish;
 mod gate;
 mod item;
 mod pending;
+pub(crate) mod scripts;
 mod table;
 mod terminal;
 mod text;

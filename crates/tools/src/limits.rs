@@ -78,6 +78,11 @@ pub(crate) const WORK_COMPLAINT_BYTES_MAX: usize = 2_000;
 // Images
 pub(crate) const IMAGE_FILE_BYTES_MAX: u64 = 20 * 1024 * 1024;
 pub(crate) const IMAGE_SIDE_MAX_PX: u32 = 2_048;
+/// Decoding takes seconds beyond that; the header of a picture tells its size.
+pub(crate) const IMAGE_PIXELS_MAX: u64 = 50_000_000;
+/// Pictures that are decoded at the same time, in all sessions together; others wait. Each may
+/// take as much memory as a picture is allowed to.
+pub(crate) const IMAGES_AT_ONCE_MAX: usize = 2;
 /// What decoding may allocate; a small file can claim a huge picture.
 pub(crate) const IMAGE_DECODE_BYTES_MAX: u64 = 512 * 1024 * 1024;
 
@@ -141,3 +146,6 @@ pub(crate) const UNDO_TREE_OBJECTS_MAX: usize = 50_000;
 pub(crate) const UNDO_LISTING_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// What is told of a git that failed.
 pub(crate) const UNDO_COMPLAINT_BYTES_MAX: usize = 500;
+
+/// Words of a command that a lasting yes is bound to; one with more is asked for each time.
+pub(crate) const COMMAND_WORDS_BOUND_MAX: usize = 256;

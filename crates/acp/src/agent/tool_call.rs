@@ -72,8 +72,10 @@ pub(super) fn of_command(
     cwd: PathBuf,
 ) -> ToolCall {
     let line = command_line(command);
+    // The title is cut, and clients need not show the raw input: who agrees sees all of it.
     ToolCall::new(id, one_line(&line))
         .kind(command_kind(parsed))
+        .content(vec![text(format!("$ {line}"))])
         .locations(command_locations(parsed, &cwd))
         .raw_input(json!({"command": command, "cwd": cwd}))
 }

@@ -204,6 +204,44 @@ fn somebody_else_answers_what_a_headless_run_is_asked() {
 }
 
 #[test]
+fn whoever_answers_sees_the_whole_command_and_its_reason() {
+    let tail = "echo the-last-word > ../out";
+    let long = format!("true {}; {tail}", "harmless ".repeat(200));
+    let play = WISH.replace("echo out > ../out", &long);
+    let machine = Machine::playing(&play);
+    let wait = [
+        "-c",
+        "headless_approvals=wait",
+        "exec",
+        "--json",
+        "delegate",
+    ];
+    let mut run = Watched::start(&machine, &wait);
+    let invited = run.until(|line| line["item"]["type"] == "error");
+    let invited = invited["item"]["message"].as_str().unwrap();
+    let words: Vec<&str> = invited.split('`').nth(1).unwrap().split(' ').collect();
+
+    let open = machine.run(&["agents", "answer"]).succeeded();
+    assert!(open.stdout.contains(&long), "{open:#?}");
+    assert!(open.stdout.contains("why: May I?"), "{open:#?}");
+    let open = machine.run(&["agents", "answer", "--json"]).succeeded();
+    let open: Value = serde_json::from_str(&open.stdout).unwrap();
+    let question = &open["questions"][0];
+    assert!(
+        question["what"].as_str().unwrap().contains(&long),
+        "{open:#}"
+    );
+    assert_eq!(question["request"]["command"][2], long, "{open:#}");
+    assert_eq!(question["request"]["reason"], "May I?", "{open:#}");
+
+    // Who was only told the id sees it too.
+    let given = machine.run(&words[1..]).succeeded();
+    assert!(given.stderr.contains(&long), "{given:#?}");
+    let (_, code) = run.rest();
+    assert_eq!(code, Some(0));
+}
+
+#[test]
 fn what_nobody_answers_in_time_is_refused() {
     let machine = Machine::playing(WISH);
     let run = machine

@@ -1,7 +1,5 @@
 //! What a session asks of people, as forms of the protocol and back.
 
-use std::fmt::Write as _;
-
 use serde_json::{Map, Value, json};
 use troupe_mcp::serve::{Form, Reply};
 use troupe_protocol::approval::{
@@ -209,32 +207,13 @@ fn who(agent: Option<&AgentLabel>) -> String {
 }
 
 fn exec_message(request: &ExecApprovalRequest) -> String {
-    let reason = request.reason.as_deref();
-    let reason = reason.map_or_else(String::new, |reason| format!("\nWhy: {reason}"));
-    format!(
-        "{}Run this command in {}?\n{}{reason}",
-        who(request.agent.as_ref()),
-        request.cwd.display(),
-        request.command.join(" "),
-    )
+    let who = who(request.agent.as_ref());
+    format!("{who}Run this command?\n{}", request.in_full())
 }
 
 fn patch_message(request: &PatchApprovalRequest) -> String {
-    let paths = request.changes.keys();
-    let paths: Vec<String> = paths.map(|path| path.display().to_string()).collect();
-    let mut message = format!(
-        "{}Change these files?\n{}",
-        who(request.agent.as_ref()),
-        paths.join("\n")
-    );
-    if let Some(root) = &request.grant_root {
-        write!(message, "\nThis makes {} writable.", root.display())
-            .expect("a String takes any text");
-    }
-    if let Some(reason) = &request.reason {
-        write!(message, "\nWhy: {reason}").expect("a String takes any text");
-    }
-    message
+    let who = who(request.agent.as_ref());
+    format!("{who}Change these files?\n{}", request.in_full())
 }
 
 fn decision_schema(decisions: &[ReviewDecision]) -> Value {
@@ -300,18 +279,15 @@ fn response(questions: &[Question], fields: &Map<String, Value>) -> UserInputRes
     for question in questions {
         let said = text(&question.id);
         let other = text(&format!("{}{OTHER}", question.id));
-        let answer = match (&question.options, other) {
-            (None, _) => Answer {
+        let answer = match &question.options {
+            None => Answer {
                 selected: Vec::new(),
                 other: said,
             },
-            (Some(_), Some(other)) => Answer {
-                selected: Vec::new(),
-                other: Some(other),
-            },
-            (Some(_), None) => Answer {
+            // A text may explain the option that was chosen.
+            Some(_) => Answer {
                 selected: said.into_iter().collect(),
-                other: None,
+                other,
             },
         };
         if answer.other.is_some() || !answer.selected.is_empty() {

@@ -5,6 +5,7 @@ fn command(sandbox: Sandbox) -> [Agreed; 1] {
         argv: vec!["make".to_owned()],
         cwd: "/srv".into(),
         sandbox,
+        scripts: Scripts::none(),
     }]
 }
 

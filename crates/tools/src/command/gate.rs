@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use troupe_process::writable_roots;
 use troupe_protocol::approval::{ExecApprovalRequest, ReviewDecision};
 use troupe_protocol::command::WorkStatus;
 use troupe_protocol::policy::SandboxMode;
 
 use super::Request;
+use super::scripts::Scripts;
 use crate::approval::{Agreed, Agreements, Answer, Lasting};
 use crate::blocking::{self, aborted_text};
 use crate::call::{Ask, Call, CallContext, ToolEvent};
@@ -96,12 +98,19 @@ impl Gate {
         reason: String,
         then: Sandbox,
     ) -> Answer {
+        let scripts = scripts(call, request, then).await;
+        let proposal = if scripts.has_files() {
+            None
+        } else {
+            self.proposal(rules, request, &call.context, then)
+        };
+        let is_bound = scripts != Scripts::Unknown;
         let matter = [Agreed::Command {
             argv: request.argv.clone(),
             cwd: request.cwd.clone(),
             sandbox: then,
+            scripts,
         }];
-        let proposal = self.proposal(rules, request, &call.context, then);
         let mut available_decisions = vec![
             ReviewDecision::Approved,
             ReviewDecision::ApprovedForSession,
@@ -111,6 +120,9 @@ impl Gate {
         ];
         if proposal.is_none() {
             available_decisions.retain(|decision| *decision != ReviewDecision::ApprovedAlways);
+        }
+        if !is_bound {
+            available_decisions.retain(|decision| *decision != ReviewDecision::ApprovedForSession);
         }
         let ask = Ask::Exec(ExecApprovalRequest {
             call_id: call.id.clone(),
@@ -192,4 +204,21 @@ fn verdict(
         &context.sandbox_policy,
     );
     policy::held(verdict, context.sandbox_held.as_deref())
+}
+
+/// Returns what a yes to this command is bound to. Inside the sandbox it is bound to nothing:
+/// whatever runs there is confined.
+async fn scripts(call: &Call, request: &Request, then: Sandbox) -> Scripts {
+    if then == Sandbox::Confined || mode(call) == SandboxMode::DangerFullAccess {
+        return Scripts::none();
+    }
+    let variables = std::env::vars().collect();
+    let table = writable_roots(&call.context.sandbox_policy, &call.context.cwd, &variables);
+    let (argv, cwd) = (request.argv.clone(), request.cwd.clone());
+    let looking = move || Scripts::look(&argv, &cwd, &table.writable);
+    blocking::finish(looking).await.unwrap_or(Scripts::Unknown)
+}
+
+fn mode(call: &Call) -> SandboxMode {
+    call.context.sandbox_policy.mode()
 }

@@ -266,6 +266,35 @@ async fn what_was_approved_for_the_session_is_not_asked_again() {
 }
 
 #[tokio::test]
+async fn a_script_that_was_rewritten_in_the_sandbox_is_asked_for_again_outside_of_it() {
+    let bench = Bench::new();
+    // Those since the last look.
+    let count = || bench.channel.asks().len();
+    let file = bench.outside.join("file");
+    std::fs::write(bench.cwd.join("build.sh"), "true\n").unwrap();
+    let build = json!({
+        "command": "bash ./build.sh",
+        "sandbox_permissions": "require_escalated",
+        "justification": "May I build?",
+    });
+    bench
+        .channel
+        .will_answer(ReviewDecision::ApprovedForSession);
+    for _ in 0..2 {
+        let text = bench.text("shell_command", build.clone()).await;
+        assert!(text.starts_with("Exit code: 0"), "{text}");
+    }
+    assert_eq!(count(), 1);
+    let rewrite = format!("echo 'echo out > {}' > build.sh", file.display());
+    assert!(bench.shell(&rewrite).await.starts_with("Exit code: 0"));
+    bench.channel.will_answer(ReviewDecision::Denied);
+    let text = bench.text("shell_command", build).await;
+    assert!(text.contains("not approved"), "{text}");
+    assert_eq!(count(), 1);
+    assert!(!file.exists());
+}
+
+#[tokio::test]
 async fn a_question_ends_with_its_call() {
     let bench = Bench::new().approval(ApprovalPolicy::Untrusted);
     let waiting = bench.start("shell_command", json!({"command": "touch new"}));

@@ -108,7 +108,7 @@ fn a_command_is_a_call_with_its_output() {
             item("item_completed", command("completed", outcome)),
         ],
         expect![[r#"
-            {"sessionUpdate":"tool_call","toolCallId":"c","title":"cat a.txt","kind":"read","status":"in_progress","locations":[{"path":"/w/a.txt"}],"rawInput":{"command":["bash","-lc","cat a.txt"],"cwd":"/w"}}
+            {"sessionUpdate":"tool_call","toolCallId":"c","title":"cat a.txt","kind":"read","status":"in_progress","content":[{"type":"content","content":{"type":"text","text":"$ cat a.txt"}}],"locations":[{"path":"/w/a.txt"}],"rawInput":{"command":["bash","-lc","cat a.txt"],"cwd":"/w"}}
             {"sessionUpdate":"tool_call_update","toolCallId":"c","content":[{"type":"content","content":{"type":"text","text":"```\nhi\n```"}}]}
             {"sessionUpdate":"tool_call_update","toolCallId":"c","kind":"read","status":"completed","title":"cat a.txt","content":[{"type":"content","content":{"type":"text","text":"```\nhi\n```"}}],"locations":[{"path":"/w/a.txt"}],"rawInput":{"command":["bash","-lc","cat a.txt"],"cwd":"/w"},"rawOutput":{"exit_code":0,"duration_ms":5}}"#]],
     );

@@ -2,8 +2,8 @@
 
 use anyhow::anyhow;
 use serde_json::json;
-use troupe_protocol::AgentId;
-use troupe_protocol::approval::ReviewDecision;
+use troupe_protocol::approval::{ReviewDecision, in_full};
+use troupe_protocol::{AgentId, EventMsg};
 use troupe_store::{ApprovalRow, Store};
 
 use super::address;
@@ -49,7 +49,10 @@ pub async fn list(site: &Site, shown: Shown) -> Outcome {
     let open = open(site, &target.tree).await?;
     let text = match shown {
         Shown::Programs => {
-            let questions: Vec<_> = open.iter().map(object).collect();
+            let mut questions = Vec::new();
+            for row in &open {
+                questions.push(object(row, asked(site, row).await?.as_ref()));
+            }
             format!(
                 "{}\n",
                 json!({"root": target.tree.root, "questions": questions})
@@ -57,11 +60,11 @@ pub async fn list(site: &Site, shown: Shown) -> Outcome {
         }
         Shown::People => {
             let root = target.tree.root.short();
-            let lines = open.iter().map(|row| {
-                let (id, kind) = (id(row), row.kind.as_str());
-                format!("{root}:{id}  {kind}  {}\n", row.what)
-            });
-            lines.collect()
+            let mut text = String::new();
+            for row in &open {
+                text += &page(&root, row, asked(site, row).await?.as_ref());
+            }
+            text
         }
     };
     if open.is_empty() {
@@ -101,6 +104,17 @@ pub async fn give(site: &Site, question: &str, word: Word, shown: Shown) -> Outc
             )));
         }
     };
+    let whole = asked(site, row).await?;
+    if let (Word::Approve | Word::ApproveForSession, None) = (word, &whole) {
+        return Err(Failure::failed(anyhow!(
+            "what {} asks cannot be read from its log, so nobody can agree to it; deny it",
+            id(row)
+        )));
+    }
+    // Also who was told the id by somebody else sees what the word is about, before it counts.
+    if shown == Shown::People {
+        tell(page(&root.short(), row, whole.as_ref()).trim_end());
+    }
     let request = Request::Answer {
         agent: row.agent,
         call_id: row.call_id.clone(),
@@ -146,13 +160,31 @@ fn is_meant(row: &ApprovalRow, text: &str) -> bool {
     names.iter().any(|known| known == text) || name == Some(text)
 }
 
-fn object(row: &ApprovalRow) -> serde_json::Value {
+/// Returns all of what is asked; `None` if it cannot be read.
+async fn asked(site: &Site, row: &ApprovalRow) -> Result<Option<EventMsg>, Failure> {
+    site.store.question(row).await.map_err(Failure::failed)
+}
+
+/// Returns a question with everything that an answer is about. Its lines are indented, so that
+/// none of them can be taken for another question.
+fn page(root: &str, row: &ApprovalRow, whole: Option<&EventMsg>) -> String {
+    let words = whole.and_then(in_full);
+    let words = words.unwrap_or_else(|| format!("cannot be read: {} …", row.what));
+    let mut text = format!("{root}:{}  {}\n", id(row), row.kind.as_str());
+    for line in words.lines() {
+        text.extend(["    ", line, "\n"]);
+    }
+    text
+}
+
+fn object(row: &ApprovalRow, whole: Option<&EventMsg>) -> serde_json::Value {
     json!({
         "id": id(row),
         "agent_id": row.agent,
         "path": row.path,
         "kind": row.kind.as_str(),
-        "what": row.what,
+        "what": whole.and_then(in_full),
+        "request": whole,
         "asked_ms": row.asked.0,
     })
 }

@@ -51,9 +51,10 @@ fn a_command_is_shown_with_who_wants_it_and_why() {
     check_form(
         &exec(),
         expect![[r#"
-            [/root/cleaner] Run this command in /work?
-            rm -r build
-            Why: the sandbox stopped it
+            [/root/cleaner] Run this command?
+            in /work
+            $ rm -r build
+            why: the sandbox stopped it
             {"type":"object","properties":{"decision":{"type":"string","title":"Decision","oneOf":[{"const":"approved","title":"Yes, this once"},{"const":"denied","title":"No, go on without it"}]}},"required":["decision"]}"#]],
     );
 }
@@ -113,6 +114,18 @@ fn questions_are_fields() {
         &questions(),
         Reply::Declined,
         expect![[r#"{"type":"user_input_answer","id":"call-2","response":{"answers":{}}}"#]],
+    );
+}
+
+#[test]
+fn an_option_is_kept_beside_free_text() {
+    let both = filled(json!({"colour": "red", "colour_other": "a dark one"}));
+    check_answer(
+        &questions(),
+        both,
+        expect![[
+            r#"{"type":"user_input_answer","id":"call-2","response":{"answers":{"colour":{"selected":["red"],"other":"a dark one"}}}}"#
+        ]],
     );
 }
 
