@@ -1,36 +1,22 @@
-//! Accepting connections, within a bound, and what they are made of.
+//! Accepting connections, and what they are made of.
 
 use std::io;
-use std::sync::Arc;
 use std::time::Duration;
 
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tokio_util::either::Either;
 use tokio_util::sync::CancellationToken;
 
-use crate::limits::{ACCEPT_PAUSE_MS, HELLO_MS_MAX, SIGNS_MISSED_MAX};
+use crate::limits::{
+    ACCEPT_PAUSE_MS, HELLO_MS_MAX, LINGER_MS_MAX, SIGNS_MISSED_MAX, USER_SILENT_MS_MAX,
+};
+use crate::lobby::{Entry, Peer, Places};
 use crate::unix_socket::{UnixSocket, is_own_user};
-
-/// The places for connections of one server.
-#[derive(Debug, Clone)]
-pub(crate) struct Places(Arc<Semaphore>);
-
-impl Places {
-    pub(crate) fn new(count: usize) -> Self {
-        Self(Arc::new(Semaphore::new(count)))
-    }
-
-    async fn take(&self) -> Option<OwnedSemaphorePermit> {
-        // The semaphore is never closed.
-        Arc::clone(&self.0).acquire_owned().await.ok()
-    }
-}
 
 /// A network connection, without TLS or with it.
 pub(crate) type NetStream = Either<TcpStream, Box<TlsStream<TcpStream>>>;
@@ -39,7 +25,10 @@ pub(crate) type NetStream = Either<TcpStream, Box<TlsStream<TcpStream>>>;
 trait Entrance: Send + Sync {
     type Stream: Send;
 
-    fn accept(&self) -> impl Future<Output = io::Result<Self::Stream>> + Send;
+    /// How long one who comes here may take to show who it is, and to hear that it did not.
+    const LOBBY_MS_MAX: u64;
+
+    fn accept(&self) -> impl Future<Output = io::Result<(Self::Stream, Peer)>> + Send;
 }
 
 /// A listener on the network, and how often its quiet clients are asked for a sign of life.
@@ -51,8 +40,10 @@ struct NetEntrance {
 impl Entrance for NetEntrance {
     type Stream = TcpStream;
 
-    async fn accept(&self) -> io::Result<TcpStream> {
-        let (stream, _) = self.listener.accept().await?;
+    const LOBBY_MS_MAX: u64 = HELLO_MS_MAX + LINGER_MS_MAX;
+
+    async fn accept(&self) -> io::Result<(TcpStream, Peer)> {
+        let (stream, address) = self.listener.accept().await?;
         // Events are small and each matters now; the writer already gathers them.
         stream.set_nodelay(true)?;
         // The kernel counts in seconds.
@@ -62,28 +53,31 @@ impl Entrance for NetEntrance {
             .with_interval(pause)
             .with_retries(SIGNS_MISSED_MAX);
         SockRef::from(&stream).set_tcp_keepalive(&probes)?;
-        Ok(stream)
+        Ok((stream, Peer::at(address.ip())))
     }
 }
 
 impl Entrance for UnixSocket {
     type Stream = UnixStream;
 
-    async fn accept(&self) -> io::Result<UnixStream> {
+    const LOBBY_MS_MAX: u64 = USER_SILENT_MS_MAX;
+
+    async fn accept(&self) -> io::Result<(UnixStream, Peer)> {
         let (stream, _) = self.listener.accept().await?;
-        Ok(stream)
+        Ok((stream, Peer::User))
     }
 }
 
 /// Serves each connection by a task of its own, until it is told to stop; then waits for
-/// those that are open.
+/// those that are open. Whoever serves admits it when it has shown who it is; until then it is
+/// cut off when its time is up, or when others need its place in the lobby.
 pub(crate) async fn accept_net<F>(
     listener: TcpListener,
     keepalive: Duration,
     tls: Option<TlsAcceptor>,
     places: Places,
     ending: CancellationToken,
-    serve: impl Fn(NetStream) -> F + Clone + Send + 'static,
+    serve: impl Fn(NetStream, Entry) -> F + Clone + Send + 'static,
 ) where
     F: Future<Output = ()> + Send + 'static,
 {
@@ -91,24 +85,24 @@ pub(crate) async fn accept_net<F>(
         listener,
         keepalive,
     };
-    accept_all(entrance, places, ending, move |stream| {
+    accept_all(entrance, places, ending, move |stream, entry| {
         let (tls, serve) = (tls.clone(), serve.clone());
         async move {
             if let Some(stream) = secure(stream, tls).await {
-                serve(stream).await;
+                serve(stream, entry).await;
             }
         }
     })
     .await;
 }
 
-/// Sets TLS up, if it is asked for. A client that cannot has nobody to be told by.
+/// Sets TLS up, if it is asked for. A client that cannot has nobody to be told by; one that
+/// does not is cut off with all who show nothing.
 async fn secure(stream: TcpStream, tls: Option<TlsAcceptor>) -> Option<NetStream> {
     let Some(tls) = tls else {
         return Some(Either::Left(stream));
     };
-    let time = Duration::from_millis(HELLO_MS_MAX);
-    let stream = timeout(time, tls.accept(stream)).await.ok()?.ok()?;
+    let stream = tls.accept(stream).await.ok()?;
     Some(Either::Right(Box::new(stream)))
 }
 
@@ -117,13 +111,13 @@ pub(crate) async fn accept_unix<F>(
     socket: UnixSocket,
     places: Places,
     ending: CancellationToken,
-    serve: impl Fn(UnixStream) -> F + Send,
+    serve: impl Fn(UnixStream, Entry) -> F + Send,
 ) where
     F: Future<Output = ()> + Send + 'static,
 {
-    accept_all(socket, places, ending, move |stream| {
+    accept_all(socket, places, ending, move |stream, entry| {
         let own = is_own_user(&stream);
-        let served = serve(stream);
+        let served = serve(stream, entry);
         async move {
             if own {
                 served.await;
@@ -137,22 +131,22 @@ async fn accept_all<E: Entrance, F>(
     entrance: E,
     places: Places,
     ending: CancellationToken,
-    serve: impl Fn(E::Stream) -> F + Send,
+    serve: impl Fn(E::Stream, Entry) -> F + Send,
 ) where
     F: Future<Output = ()> + Send + 'static,
 {
     let mut open = JoinSet::new();
-    while let Some(Some(place)) = ending.run_until_cancelled(places.take()).await {
-        let Some(accepted) = ending.run_until_cancelled(entrance.accept()).await else {
-            break;
-        };
+    while let Some(accepted) = ending.run_until_cancelled(entrance.accept()).await {
         while open.try_join_next().is_some() {}
         match accepted {
-            Ok(stream) => {
-                let served = serve(stream);
+            Ok((stream, peer)) => {
+                let entry = places.enter(peer, Duration::from_millis(E::LOBBY_MS_MAX));
+                let served = serve(stream, entry.clone());
                 open.spawn(async move {
-                    served.await;
-                    drop(place);
+                    tokio::select! {
+                        () = served => {}
+                        () = entry.over() => {}
+                    }
                 });
             }
             // One client's trouble, or too many open files: both pass.

@@ -7,7 +7,7 @@
 //! [`mcp`] offers them to outside agents as tools.
 //! Around it is what any listener needs: `listen` (addresses), [`token`] (who may come in),
 //! `guard` (which pages of a browser may), `tls`, `unix_socket` (a socket as a file),
-//! `connection` (accepting, with a bound), `web` (what is spoken over HTTP).
+//! `lobby` (how many may be there), `connection` (accepting), `web` (what is spoken over HTTP).
 //!
 //! Deliberately absent: what a submission means, configuration files, the environment, and
 //! state that is not about connections. A client that goes away changes nothing in a session.
@@ -26,6 +26,7 @@ pub mod token;
 mod connection;
 mod guard;
 mod listen;
+mod lobby;
 mod unix_socket;
 mod web;
 

@@ -1,10 +1,23 @@
 //! Every bound of this crate, and what happens when it is met.
 
-/// Connections of one server at the same time. Who comes later waits in the kernel's queue.
+/// Connections of one server at the same time that have shown who they are. Who comes later is
+/// told that there is no place.
 pub const CONNECTIONS_MAX: usize = 512;
 
-/// How long a client may take to show its token, and to set TLS up. Then it is cut off.
+/// Connections of one server at the same time that have not. Over it the oldest of the peer
+/// that has most of them is cut off.
+pub const STRANGERS_MAX: usize = 256;
+
+/// Those of one peer among them. Over it the oldest of them is cut off.
+pub const STRANGERS_PER_PEER_MAX: usize = 64;
+
+/// How long a client may take to set TLS up and to show its token, on every listener of the
+/// network. Then it is cut off.
 pub const HELLO_MS_MAX: u64 = 5_000;
+
+/// How long a process of the same user may say nothing at a Unix socket. Then it is cut off. A
+/// person may be typing.
+pub const USER_SILENT_MS_MAX: u64 = 60_000;
 
 /// The pause after a connection that could not be accepted.
 pub const ACCEPT_PAUSE_MS: u64 = 20;
@@ -184,9 +197,6 @@ pub const WATCH_GATHER_MS: u64 = 50;
 /// Files that git does not know and that a difference to the remote shows. Over it there is an
 /// error.
 pub const DIFF_NEW_FILES_MAX: usize = 200;
-
-/// How long one git may take.
-pub const GIT_TIME_MS_MAX: u64 = 30_000;
 
 /// Conversations that are read from the index at once to add up their tokens.
 pub const USAGE_PAGE_ROWS: usize = 100;

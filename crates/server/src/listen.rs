@@ -46,6 +46,12 @@ pub enum Error {
         "{address} can be reached from other machines; add --allow-remote if that is what you want"
     )]
     Remote { address: Address },
+    #[error(
+        "{address} can be reached from other machines, and without TLS they could read the token \
+         and everything else on the way; add --tls-cert and --tls-key, or listen on 127.0.0.1 \
+         and come through a tunnel (ssh -L)"
+    )]
+    Unencrypted { address: Address },
     #[error("{address} asks for a token, and there is none")]
     NoToken { address: Address },
     #[error("{address} cannot be served here; use {instead}")]
@@ -122,7 +128,9 @@ impl Bound {
                     if options.token.is_none() {
                         return Err(Error::NoToken { address });
                     }
-                    let (listener, local) = bind_net(&place, options.reach, &address).await?;
+                    let secured = options.tls.is_some();
+                    let (listener, local) =
+                        bind_net(&place, options.reach, secured, &address).await?;
                     guard.hosts.push(place.host.to_ascii_lowercase());
                     let place = HostPort {
                         port: local.port(),
@@ -163,6 +171,7 @@ pub(crate) fn offers(protocol: Protocol) -> &'static [&'static [u8]] {
 async fn bind_net(
     place: &HostPort,
     reach: Reach,
+    secured: bool,
     address: &Address,
 ) -> Result<(TcpListener, SocketAddr), Error> {
     let failed = |source| Error::Bind {
@@ -173,10 +182,13 @@ async fn bind_net(
         .await
         .map_err(failed)?;
     let local = listener.local_addr().map_err(failed)?;
-    if !local.ip().is_loopback() && reach == Reach::ThisMachine {
-        return Err(Error::Remote {
-            address: address.clone(),
-        });
+    if !local.ip().is_loopback() {
+        let address = address.clone();
+        match reach {
+            Reach::ThisMachine => return Err(Error::Remote { address }),
+            Reach::Network if !secured => return Err(Error::Unencrypted { address }),
+            Reach::Network => {}
+        }
     }
     Ok((listener, local))
 }

@@ -31,9 +31,10 @@ use tokio_util::sync::CancellationToken;
 use troupe_engine::{EventStream, SessionHandle};
 use troupe_transport::Address;
 
-use crate::connection::{Places, accept_net, accept_unix};
+use crate::connection::{accept_net, accept_unix};
 use crate::limits::{CONNECTIONS_MAX, ENDING_MS_MAX};
 use crate::listen::{Bound, Error, Listener, Options, Stop, offers};
+use crate::lobby::Places;
 use converse::Door;
 use hub::Hub;
 
@@ -103,28 +104,35 @@ impl Server {
                 Listener::Stdio => {
                     accepting.spawn(async move {
                         let (read, write) = (tokio::io::stdin(), tokio::io::stdout());
-                        lines::serve(&hub, &Door::Open, read, write).await;
+                        lines::serve(&hub, &Door::default(), read, write).await;
                     });
                 }
                 Listener::Unix(_, socket) => {
-                    accepting.spawn(accept_unix(socket, places, ending, move |stream| {
+                    accepting.spawn(accept_unix(socket, places, ending, move |stream, entry| {
                         let hub = hub.clone();
+                        let door = Door {
+                            token: None,
+                            entry: Some(entry),
+                        };
                         async move {
                             let (read, write) = stream.into_split();
-                            lines::serve(&hub, &Door::Open, read, write).await;
+                            lines::serve(&hub, &door, read, write).await;
                         }
                     }));
                 }
                 Listener::Net(_, protocol, listener) => {
-                    let door = bound.token.clone().map_or(Door::Open, Door::Locked);
                     let tls = bound.tls.as_ref().map(|tls| tls.acceptor(offers(protocol)));
                     let host = web::Host {
                         hub,
-                        door,
+                        door: Door {
+                            token: bound.token.clone(),
+                            entry: None,
+                        },
                         guard: Arc::clone(&guard),
                         ending: ending.clone(),
                     };
-                    let served = move |stream| web::serve(host.clone(), protocol, stream);
+                    let served =
+                        move |stream, entry| web::serve(host.clone(), protocol, stream, entry);
                     let keepalive = bound.keepalive;
                     accepting.spawn(accept_net(listener, keepalive, tls, places, ending, served));
                 }

@@ -1,5 +1,8 @@
 //! TLS for those who listen beyond this machine.
 
+use std::fs::File;
+use std::io::BufReader;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,6 +11,9 @@ use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
+
+/// What a key file may not allow those who are neither its owner nor in its group.
+const OTHERS_MODE: u32 = 0o007;
 
 /// A certificate with its key, read and checked.
 #[derive(Clone)]
@@ -27,6 +33,11 @@ pub enum TlsError {
     Certificate { path: String, problem: String },
     #[error("no private key in PEM form can be read from {path}: {problem}")]
     Key { path: String, problem: String },
+    #[error(
+        "the private key {path} can be read by others; make it yours alone with `chmod 600`, or \
+         readable by one group with `chmod 640`"
+    )]
+    KeyOpen { path: String },
     #[error("certificate and key do not go together: {0}")]
     Unusable(#[from] rustls::Error),
 }
@@ -44,10 +55,7 @@ impl Tls {
         if chain.is_empty() {
             return Err(unreadable("there is none".to_owned()));
         }
-        let key = PrivateKeyDer::from_pem_file(key).map_err(|error| TlsError::Key {
-            path: key.display().to_string(),
-            problem: error.to_string(),
-        })?;
+        let key = read_key(key)?;
         let provider = Arc::new(aws_lc_rs::default_provider());
         let config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()?
@@ -65,4 +73,22 @@ impl Tls {
         config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
         TlsAcceptor::from(Arc::new(config))
     }
+}
+
+/// Reads a key that not everybody can read. A group may, because system services are often
+/// given keys so.
+fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
+    let failed = |problem: String| TlsError::Key {
+        path: path.display().to_string(),
+        problem,
+    };
+    // The file that is looked at is the one that is read.
+    let file = File::open(path).map_err(|error| failed(error.to_string()))?;
+    let metadata = file.metadata().map_err(|error| failed(error.to_string()))?;
+    if metadata.mode() & OTHERS_MODE != 0 {
+        return Err(TlsError::KeyOpen {
+            path: path.display().to_string(),
+        });
+    }
+    PrivateKeyDer::from_pem_reader(BufReader::new(file)).map_err(|error| failed(error.to_string()))
 }

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Router};
 use http::{StatusCode, header};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
@@ -17,12 +17,15 @@ use tokio_util::sync::CancellationToken;
 
 use crate::guard::Guard;
 use crate::limits::SIGNS_MISSED_MAX;
+use crate::lobby::{Entry, Full};
 use crate::token::Token;
 
-/// Serves the requests of one connection, until it is closed, handed over, or told to end.
+/// Serves the requests of one connection, until it is closed, handed over, or told to end. Its
+/// requests have its entry among their extensions.
 pub(crate) async fn serve_http(
     router: Router,
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    entry: Entry,
     keepalive: Duration,
     ending: &CancellationToken,
 ) {
@@ -32,7 +35,7 @@ pub(crate) async fn serve_http(
         .timer(TokioTimer::new())
         .keep_alive_interval(keepalive)
         .keep_alive_timeout(keepalive * SIGNS_MISSED_MAX);
-    let service = TowerToHyperService::new(router);
+    let service = TowerToHyperService::new(router.layer(Extension(entry)));
     let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
     let mut connection = std::pin::pin!(connection);
     tokio::select! {
@@ -57,15 +60,38 @@ pub(crate) async fn check(
     }
 }
 
+/// Gives a connection its place that the kernel knows to be the user's, with its first request.
+pub(crate) async fn admit_user(
+    Extension(entry): Extension<Entry>,
+    request: Request,
+    next: Next,
+) -> Response {
+    match entry.admit() {
+        Ok(()) => next.run(request).await,
+        Err(full) => no_place(full),
+    }
+}
+
+/// Says that there is no place, however right the token is.
+pub(crate) fn no_place(full: Full) -> Response {
+    (StatusCode::SERVICE_UNAVAILABLE, format!("{full}\n")).into_response()
+}
+
 /// Refuses who does not show the token.
 pub(crate) async fn show_token(
     State(token): State<Arc<Token>>,
+    Extension(entry): Extension<Entry>,
     request: Request,
     next: Next,
 ) -> Response {
     let shown = request.headers().get(header::AUTHORIZATION);
     let message = match shown.map(|value| value.to_str()) {
-        Some(Ok(value)) if token.is_bearer(value) => return next.run(request).await,
+        Some(Ok(value)) if token.is_bearer(value) => {
+            return match entry.admit() {
+                Ok(()) => next.run(request).await,
+                Err(full) => no_place(full),
+            };
+        }
         Some(_) => "the token is wrong\n",
         None => "show the token: Authorization: Bearer TOKEN\n",
     };

@@ -26,12 +26,13 @@ use troupe_transport::{Address, Protocol};
 
 use super::App;
 use super::socket::converse;
-use crate::connection::{Places, accept_net, accept_unix};
+use crate::connection::{accept_net, accept_unix};
 use crate::guard::Guard;
 use crate::limits::{CONNECTIONS_MAX, ENDING_MS_MAX, MESSAGE_BYTES_MAX};
 use crate::listen::{Bound, Error, Listener, Options, offers};
+use crate::lobby::{Entry, Places};
 use crate::token::Token;
-use crate::web::{check, serve_http, show_token};
+use crate::web::{admit_user, check, serve_http, show_token};
 
 /// How much longer than it may be a message is read, so that it is answered.
 const MESSAGE_SLACK_BYTES: usize = 1024 * 1024;
@@ -45,6 +46,13 @@ pub struct AppListener(Bound);
 struct Door {
     guard: Arc<Guard>,
     token: Arc<Token>,
+}
+
+/// How one connection came.
+struct Way {
+    /// Without a door the other end is known to be the user.
+    door: Option<Door>,
+    entry: Entry,
 }
 
 /// What requests of one connection are served with.
@@ -97,19 +105,21 @@ impl AppListener {
             match listener {
                 Listener::Stdio => {}
                 Listener::Unix(_, socket) => {
-                    let served = move |stream| {
+                    let served = move |stream, entry| {
                         let (app, until) = (app.clone(), until.clone());
-                        async move { serve(&app, stream, None, keepalive, until).await }
+                        let way = Way { door: None, entry };
+                        async move { serve(&app, stream, way, keepalive, until).await }
                     };
                     accepting.spawn(accept_unix(socket, places, ending.clone(), served));
                 }
                 Listener::Net(_, protocol, listener) => {
                     let tls = bound.tls.as_ref().map(|tls| tls.acceptor(offers(protocol)));
                     let door = door.clone();
-                    let served = move |stream| {
+                    let served = move |stream, entry| {
                         let (app, until) = (app.clone(), until.clone());
                         let door = Some(door.clone());
-                        async move { serve(&app, stream, door, keepalive, until).await }
+                        let way = Way { door, entry };
+                        async move { serve(&app, stream, way, keepalive, until).await }
                     };
                     let ending = ending.clone();
                     accepting.spawn(accept_net(listener, keepalive, tls, places, ending, served));
@@ -125,11 +135,11 @@ impl AppListener {
     }
 }
 
-/// Serves one connection. Without a door the other end is known to be the user.
+/// Serves one connection.
 async fn serve(
     app: &App,
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    door: Option<Door>,
+    way: Way,
     keepalive: Duration,
     ending: CancellationToken,
 ) {
@@ -138,7 +148,8 @@ async fn serve(
         upgraded,
         ending: ending.clone(),
     };
-    serve_http(router(desk, door), stream, keepalive, &ending).await;
+    let router = router(desk, way.door);
+    serve_http(router, stream, way.entry, keepalive, &ending).await;
     // It stays with the task that accepted it, which holds its place.
     if let Some(socket) = sockets.recv().await {
         converse(app, socket, keepalive, &ending).await;
@@ -151,6 +162,7 @@ fn router(desk: Desk, door: Option<Door>) -> Router {
         .route("/healthz", get(async || "ok\n"))
         .route("/readyz", get(ready));
     let Some(Door { guard, token }) = door else {
+        let clients = clients.layer(middleware::from_fn(admit_user));
         return clients.merge(probes).with_state(desk);
     };
     clients

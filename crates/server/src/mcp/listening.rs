@@ -16,10 +16,11 @@ use tokio_util::sync::CancellationToken;
 use troupe_mcp::serve::{HttpServer, Offer};
 use troupe_transport::{Address, Protocol};
 
-use crate::connection::{Places, accept_net};
+use crate::connection::accept_net;
 use crate::guard::Guard;
 use crate::limits::{CONNECTIONS_MAX, ENDING_MS_MAX};
 use crate::listen::{Bound, Error, Listener, Options, Stop, offers};
+use crate::lobby::Places;
 use crate::token::Token;
 use crate::web::{check, serve_http, show_token};
 
@@ -73,9 +74,9 @@ impl McpListener {
                 tls,
                 places.clone(),
                 ending.clone(),
-                move |stream| {
+                move |stream, entry| {
                     let (router, until) = (router.clone(), until.clone());
-                    async move { serve_http(router, stream, keepalive, &until).await }
+                    async move { serve_http(router, stream, entry, keepalive, &until).await }
                 },
             );
             accepting.spawn(accepted);

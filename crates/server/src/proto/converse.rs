@@ -16,6 +16,7 @@ use super::pace::Turn;
 use crate::limits::{
     ANSWERS_QUEUED_MAX, DRIVER_FIRST_MS, HELLO_MS_MAX, LINGER_MS_MAX, STALLED_MS_MAX,
 };
+use crate::lobby::{Entry, Full};
 use crate::token::Token;
 
 /// What comes from a client.
@@ -54,11 +55,35 @@ pub(super) enum Outgoing<'a> {
 pub(super) struct Gone;
 
 /// What a client must show to come in.
-#[derive(Debug, Clone)]
-pub(super) enum Door {
-    /// It is known to be the user, or has shown the token; it may leave the hello out.
-    Open,
-    Locked(Token),
+#[derive(Debug, Clone, Default)]
+pub(super) struct Door {
+    /// Without one the client is known to be the user, or has shown the token; it may leave the
+    /// hello out.
+    pub token: Option<Token>,
+    /// Its place among the connections; standard input takes none.
+    pub entry: Option<Entry>,
+}
+
+impl Door {
+    /// Returns the door of a connection that has shown the token.
+    pub(super) fn opened(self) -> Self {
+        Self {
+            token: None,
+            ..self
+        }
+    }
+
+    pub(super) fn admit(&self) -> Result<(), Full> {
+        self.entry.as_ref().map_or(Ok(()), Entry::admit)
+    }
+
+    /// Returns when who stands there has to go.
+    async fn over(&self) {
+        match &self.entry {
+            Some(entry) => entry.over().await,
+            None => std::future::pending().await,
+        }
+    }
 }
 
 /// Serves a client until it goes or the session ends.
@@ -68,9 +93,17 @@ pub(super) async fn converse(
     mut inlet: impl Inlet,
     mut outlet: impl Outlet,
 ) {
-    let farewell = match greet(door, &mut inlet).await {
+    let greeting = tokio::select! {
+        greeting = greet(door, &mut inlet) => greeting,
+        () = door.over() => return,
+    };
+    let farewell = match greeting {
         Greeting::Gone => return,
         Greeting::Refused(goodbye) => goodbye,
+        Greeting::Welcome { .. } if door.admit().is_err() => ServerNotice::Goodbye {
+            reason: Goodbye::Full,
+            message: Full.to_string(),
+        },
         Greeting::Welcome { hello, first } => match hub.join(hello).await {
             Err(goodbye) => goodbye,
             Ok(member) => match attend(hub, member, first, &mut inlet, &mut outlet).await {
@@ -104,10 +137,7 @@ enum Greeting {
 }
 
 async fn greet(door: &Door, inlet: &mut impl Inlet) -> Greeting {
-    let token = match door {
-        Door::Open => None,
-        Door::Locked(token) => Some(token),
-    };
+    let token = door.token.as_ref();
     let first = match token {
         None => inlet.next().await,
         // Nobody holds a place for long without having shown the token.

@@ -15,7 +15,7 @@ use troupe_transport::grpc::{
 };
 use troupe_transport::limits::LINE_BYTES_MAX;
 
-use super::converse::{Door, Gone, Inlet, Outgoing, Outlet, converse};
+use super::converse::{Gone, Inlet, Outgoing, Outlet, converse};
 use super::web::{Host, Shown};
 use crate::limits::OUTGOING_QUEUED_MAX;
 
@@ -46,8 +46,9 @@ impl Troupe for Service {
         let host = self.0.clone();
         let (metadata, _, incoming) = request.into_parts();
         let door = match host.shown(&metadata.into_headers()) {
-            Shown::Right => Door::Open,
+            Shown::Right => host.door.clone().opened(),
             Shown::Nothing => host.door.clone(),
+            Shown::Full(full) => return Err(Status::unavailable(full.to_string())),
             Shown::Wrong => return Err(Status::unauthenticated("the token is wrong")),
         };
         let (sender, mut messages) = mpsc::channel(OUTGOING_QUEUED_MAX);

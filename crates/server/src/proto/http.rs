@@ -27,9 +27,10 @@ use troupe_protocol::link::{ClientRequest, ClientRole, Hello, ServerNotice};
 use troupe_transport::limits::{BATCH_BYTES_MAX, LINE_BYTES_MAX};
 use troupe_transport::{FromClient, sse};
 
-use super::converse::{Door, Gone, Inlet, Outgoing, Outlet, converse};
+use super::converse::{Gone, Inlet, Outgoing, Outlet, converse};
 use super::web::{Host, Shown};
 use crate::limits::OUTGOING_QUEUED_MAX;
+use crate::web::no_place;
 
 const CLIENT_HEADER: &str = "troupe-client";
 const LAST_EVENT_HEADER: &str = "last-event-id";
@@ -87,7 +88,7 @@ async fn events(
             batch: Vec::new(),
         };
         // Ends when the response is dropped, and `reading` with it.
-        converse(&host.hub, &Door::Open, inlet, outlet).await;
+        converse(&host.hub, &host.door.opened(), inlet, outlet).await;
     });
     let next = move |context: &mut Context<'_>| -> Poll<Option<Result<Bytes, Infallible>>> {
         let _reading = &reading;
@@ -202,6 +203,7 @@ fn status_of(notice: &ServerNotice) -> StatusCode {
 fn refuse_stranger(host: &Host, headers: &HeaderMap) -> Option<Response> {
     let message = match host.shown(headers) {
         Shown::Right => return None,
+        Shown::Full(full) => return Some(no_place(full)),
         Shown::Wrong => "the token is wrong",
         Shown::Nothing => "show the token: Authorization: Bearer TOKEN",
     };

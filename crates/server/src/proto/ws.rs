@@ -16,9 +16,10 @@ use troupe_protocol::Json;
 use troupe_transport::limits::{BATCH_BYTES_MAX, LINE_BYTES_MAX};
 use troupe_transport::{FromClient, event_json};
 
-use super::converse::{Door, Gone, Inlet, Outgoing, Outlet, converse};
+use super::converse::{Gone, Inlet, Outgoing, Outlet, converse};
 use super::web::{Host, Shown};
 use crate::limits::SIGNS_MISSED_MAX;
+use crate::web::no_place;
 
 pub(super) fn router() -> Router<Host> {
     Router::new().fallback(any(upgrade))
@@ -31,8 +32,9 @@ async fn upgrade(
     upgrade: WebSocketUpgrade,
 ) -> Response {
     let door = match host.shown(&headers) {
-        Shown::Right => Door::Open,
+        Shown::Right => host.door.opened(),
         Shown::Nothing => host.door,
+        Shown::Full(full) => return no_place(full),
         Shown::Wrong => return (StatusCode::UNAUTHORIZED, "the token is wrong\n").into_response(),
     };
     upgrade

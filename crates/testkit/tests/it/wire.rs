@@ -1,5 +1,6 @@
 //! A session that clients outside the process share, over every transport.
 
+mod crowds;
 mod encrypted;
 mod frames;
 mod hostile;

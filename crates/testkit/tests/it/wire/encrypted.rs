@@ -1,5 +1,7 @@
 //! TLS on every network transport.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -24,16 +26,26 @@ fn fixture(name: &str) -> PathBuf {
         .join(name)
 }
 
+/// The key as people keep it: what a checkout makes can be read by everybody.
+fn key_in(directory: &Path, mode: u32) -> PathBuf {
+    let key = directory.join("key.pem");
+    std::fs::copy(fixture("key.pem"), &key).unwrap();
+    std::fs::set_permissions(&key, Permissions::from_mode(mode)).unwrap();
+    key
+}
+
 /// Addresses of a server whose session ends with the test.
 async fn open(stage: &Stage, token: Token) -> Vec<Address> {
     let place = |kind: &str| format!("{kind}:0.0.0.0:0").parse().unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let key = key_in(directory.path(), 0o600);
     let server = Server::bind(troupe_server::Options {
         listen: KINDS.map(place).to_vec(),
         token: Some(token),
         reach: Reach::Network,
         hosts: Vec::new(),
         origins: Vec::new(),
-        tls: Some(Tls::read(&fixture("cert.pem"), &fixture("key.pem")).unwrap()),
+        tls: Some(Tls::read(&fixture("cert.pem"), &key).unwrap()),
         keepalive: KEEPALIVE,
     })
     .await
@@ -120,6 +132,22 @@ fn files_that_hold_no_certificate_are_named() {
         matches!(missing, Err(TlsError::Certificate { .. })),
         "{missing:?}"
     );
-    let missing = Tls::read(&fixture("cert.pem"), &fixture("ca.pem"));
+    let directory = tempfile::tempdir().unwrap();
+    let key = key_in(directory.path(), 0o600);
+    std::fs::write(&key, "no key").unwrap();
+    let missing = Tls::read(&fixture("cert.pem"), &key);
     assert!(matches!(missing, Err(TlsError::Key { .. })), "{missing:?}");
+}
+
+#[test]
+fn a_key_that_everybody_can_read_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    for mode in [0o644, 0o604, 0o602] {
+        let read = Tls::read(&fixture("cert.pem"), &key_in(directory.path(), mode));
+        let error = read.expect_err("others can read it, or change it");
+        assert!(error.to_string().contains("chmod 600"), "{error}");
+    }
+    for mode in [0o600, 0o640] {
+        Tls::read(&fixture("cert.pem"), &key_in(directory.path(), mode)).unwrap();
+    }
 }

@@ -99,7 +99,7 @@ async fn pages_and_names_of_others_are_refused() {
 }
 
 #[tokio::test]
-async fn other_machines_come_in_only_if_that_is_wanted() {
+async fn other_machines_come_in_only_if_that_is_wanted_and_encrypted() {
     let options = troupe_server::Options {
         listen: vec!["tcp:0.0.0.0:0".parse().unwrap()],
         token: Some(troupe_server::token::Token::random()),
@@ -111,8 +111,14 @@ async fn other_machines_come_in_only_if_that_is_wanted() {
     };
     let error = Server::bind(options.clone()).await.unwrap_err();
     assert!(error.to_string().contains("--allow-remote"), "{error}");
+    // The token would be readable on the way.
     let reach = Reach::Network;
-    Server::bind(troupe_server::Options { reach, ..options })
+    let open = troupe_server::Options { reach, ..options };
+    let error = Server::bind(open.clone()).await.unwrap_err();
+    assert!(error.to_string().contains("--tls-cert"), "{error}");
+    // Where nobody is on the way it need not be encrypted.
+    let listen = vec!["tcp:127.0.0.1:0".parse().unwrap()];
+    Server::bind(troupe_server::Options { listen, ..open })
         .await
         .unwrap();
 }
