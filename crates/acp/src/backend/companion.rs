@@ -190,6 +190,12 @@ impl Companion {
         self.answer.is_some()
     }
 
+    /// Tells whether there is something to hear: of a prompt that is being worked on, or of one
+    /// whose answer was heard and put back.
+    pub(super) fn has_more(&self) -> bool {
+        self.is_at_work() || !self.put_back.is_empty()
+    }
+
     /// Says something to the program, which then works until [`Said::Ended`].
     pub(super) async fn prompt(&mut self, prompt: Vec<ContentBlock>) -> Result<(), String> {
         let params = PromptRequest::new(self.session.clone(), prompt);
@@ -208,6 +214,9 @@ impl Companion {
         if self.is_at_work() {
             self.is_cancelled = true;
             self.cancel.send_replace(self.asked);
+        } else {
+            // An end that nobody heard is none of the next prompt.
+            self.put_back.clear();
         }
     }
 

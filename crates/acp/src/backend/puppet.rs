@@ -39,7 +39,7 @@ impl Model for Puppet {
         self.link.bury();
         self.link.note_news(&request);
         match self.link.take() {
-            Some(companion) if companion.is_at_work() && !companion.is_cancelled() => {
+            Some(companion) if companion.has_more() && !companion.is_cancelled() => {
                 ModelStream::new(stream::unfold(
                     Listening::new(Arc::clone(&self.link), companion),
                     Listening::next,
@@ -102,22 +102,13 @@ impl Listening {
         match said {
             Ok(Said::Text(words)) => self.say(Voice::Message, words, &mut events),
             Ok(Said::Thought(words)) => self.say(Voice::Thought, words, &mut events),
-            Ok(Said::Ended {
-                reason: StopReason::Refusal,
-                ..
-            }) => {
-                self.rest();
-                let why = format!("backend {}: it refused to go on", self.link.name());
-                events.push(failed(ModelErrorKind::Refused, why));
-            }
-            Ok(Said::Ended { usage, .. }) => {
+            Ok(Said::Ended { reason, usage }) => {
                 self.close(&mut events);
                 self.rest();
-                // Somebody spoke meanwhile.
-                let further = self.link.has_prompt().then(call);
-                events.extend(response(further.into_iter().collect(), usage));
+                events.extend(self.end(reason, usage));
             }
             Ok(Said::Failed(why)) => {
+                self.close(&mut events);
                 self.rest();
                 let why = format!("backend {}: {why}", self.link.name());
                 events.push(failed(ModelErrorKind::ServerError, why));
@@ -190,6 +181,17 @@ impl Listening {
         events.push(ModelEvent::ItemDone { item_id: id, item });
     }
 
+    /// Returns how the response ends with the end of a prompt.
+    fn end(&self, reason: StopReason, usage: TokenUsage) -> Vec<ModelEvent> {
+        if let Some((kind, why)) = fault(reason) {
+            let why = format!("backend {}: {why}", self.link.name());
+            return vec![failed(kind, why)];
+        }
+        // Somebody spoke meanwhile.
+        let further = self.link.has_prompt().then(call);
+        response(further.into_iter().collect(), usage)
+    }
+
     /// The response is over, and the program is somebody else's.
     fn rest(&mut self) {
         if let Some(companion) = self.companion.take() {
@@ -204,6 +206,22 @@ impl Drop for Listening {
             companion.cancel();
             self.link.give_back(companion);
         }
+    }
+}
+
+/// Returns what is wrong with an end that is no success.
+fn fault(reason: StopReason) -> Option<(ModelErrorKind, &'static str)> {
+    match reason {
+        StopReason::Refusal => Some((ModelErrorKind::Refused, "it refused to go on")),
+        StopReason::MaxTokens => Some((
+            ModelErrorKind::ServerError,
+            "it stopped at its limit of tokens (max_tokens)",
+        )),
+        StopReason::MaxTurnRequests => Some((
+            ModelErrorKind::ServerError,
+            "it stopped at its limit of requests (max_turn_requests)",
+        )),
+        _ => None,
     }
 }
 

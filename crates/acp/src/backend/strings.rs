@@ -5,14 +5,14 @@ use std::sync::{Arc, LazyLock};
 
 use async_trait::async_trait;
 use serde_json::json;
-use troupe_protocol::tool::ToolSpec;
+use troupe_protocol::tool::{BACKEND_TOOL, ToolSpec};
 use troupe_tools::{Call, Concurrency, Tool, ToolOutput};
 
 use super::companion::Companion;
 use super::link::Link;
 use super::work::Work;
 
-pub(super) const NAME: &str = "external_agent";
+pub(super) const NAME: &str = BACKEND_TOOL;
 
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| ToolSpec::Function {
     name: NAME.to_owned(),
@@ -41,9 +41,10 @@ impl Strings {
             self.link.forget();
             return Ok(None);
         }
-        if !companion.is_at_work()
-            && let Some(prompt) = self.link.take_prompt()
-        {
+        if !companion.has_more() {
+            // Without a prompt nothing would ever be heard.
+            let prompt = self.link.take_prompt();
+            let prompt = prompt.ok_or("there is nothing to tell it; send it a message")?;
             companion.prompt(prompt).await?;
         }
         Ok(Some(companion))

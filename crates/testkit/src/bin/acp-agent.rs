@@ -69,7 +69,13 @@ impl Agent {
             Some("session/new") => answer(id, &json!({"sessionId": "only"})),
             Some("session/prompt") => {
                 self.prompts += 1;
-                let reason = self.act(&said(&message["params"]["prompt"]))?;
+                let prompt = said(&message["params"]["prompt"]);
+                if let Some(text) = prompt.strip_prefix("object ") {
+                    tool_done()?;
+                    let error = json!({"code": -32000, "message": text});
+                    return send(&json!({"jsonrpc": "2.0", "id": id, "error": error}));
+                }
+                let reason = self.act(&prompt)?;
                 answer(id, &json!({"stopReason": reason, "usage": self.usage()}))
             }
             _ => Ok(()),
@@ -89,6 +95,17 @@ impl Agent {
             "ask" => return self.ask(rest),
             "wait" => return self.wait(),
             "gush" => return self.gush(),
+            "nothing" => {}
+            "toil" => tool_done()?,
+            "refuse" => {
+                tool_done()?;
+                return Ok("refusal");
+            }
+            "exhaust" => {
+                say("so far")?;
+                tool_done()?;
+                return Ok("max_tokens");
+            }
             "hold" => hold()?,
             "write" => say(&match fs::write(rest, "written") {
                 Ok(()) => "written".to_owned(),
@@ -210,6 +227,14 @@ fn work() -> io::Result<()> {
     fs::rename("worker.part", "worker")?;
     let call = json!({"toolCallId": "sleep", "title": "sleep", "status": "in_progress"});
     update("tool_call", call)
+}
+
+/// Makes a call that is over, and says nothing of it.
+fn tool_done() -> io::Result<()> {
+    let call = json!({"toolCallId": "dig", "title": "dig", "kind": "execute", "status": "pending"});
+    update("tool_call", call)?;
+    let done = json!({"toolCallId": "dig", "status": "completed"});
+    update("tool_call_update", done)
 }
 
 /// Returns the last line of a prompt.

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 use troupe_agents::Family;
 use troupe_agents::desk::StopRequest;
@@ -126,6 +127,42 @@ async fn one_process_answers_one_message_after_the_other() {
     assert_eq!(processes(&stage).len(), 1);
     end(actor).await;
     until_gone(&processes(&stage)[0]).await;
+}
+
+/// Plays a prompt, and shows how it stopped, its last words and its calls. The next prompt is
+/// answered as any other.
+async fn check_end(prompt: &str, expected: Expect) {
+    let stage = stage(&[spawn(prompt), wait()], json!({})).await;
+    let mut actor = play(&stage).await;
+    let result = result(&actor).await;
+    let stop = match result.stop {
+        StopReason::Errored { message, .. } => message,
+        other => format!("{other:?}"),
+    };
+    let calls = result.evidence.tool_use_count();
+    let words = result.last_message;
+    expected.assert_eq(&format!("{stop}; said {words:?}; {calls} calls"));
+    tell(&mut actor, "back again").await;
+    assert_eq!(said(&actor).await, "you said: back again");
+    assert_eq!(processes(&stage).len(), 1);
+    end(actor).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_end_without_closing_words_is_the_end_and_keeps_its_reason() {
+    check_end("nothing", expect!["Completed; said None; 0 calls"]).await;
+    check_end("toil", expect!["Completed; said None; 1 calls"]).await;
+    check_end(
+        "refuse",
+        expect!["backend other: it refused to go on; said None; 1 calls"],
+    )
+    .await;
+    check_end(
+        "object the quota is used up",
+        expect!["backend other: the quota is used up; said None; 1 calls"],
+    )
+    .await;
+    check_end("exhaust", expect![[r#"backend other: it stopped at its limit of tokens (max_tokens); said Some("so far"); 1 calls"#]]).await;
 }
 
 /// The program tells sums over its session: 110 tokens after the first prompt, 220 after the
