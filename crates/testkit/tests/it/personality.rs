@@ -109,7 +109,7 @@ async fn a_change_is_told_and_leaves_what_was_sent_as_it_was() {
 }
 
 #[tokio::test]
-async fn none_takes_a_manner_back() {
+async fn none_in_the_middle_of_a_session_empties_the_place_for_a_manner() {
     let stage = Stage::new(ANSWERS).await;
     let mut actor = start(&stage, Personality::Friendly).await;
     actor.turn("one").await;
@@ -121,10 +121,13 @@ async fn none_takes_a_manner_back() {
     actor
         .until(|msg| matches!(msg, EventMsg::TurnContextUpdated(_)))
         .await;
+    assert!(instructions(&stage, 0).contains("Be warm"));
     actor.turn("two").await;
-    let told = notes(&stage, 1);
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert!(told[0].contains("no particular manner"), "{told:?}");
+    let text = instructions(&stage, 1);
+    assert!(!text.contains("Be warm"), "{text}");
+    assert!(!text.contains("{{personality}}"), "{text}");
+    // Nothing is left that a note would have to take back.
+    assert_eq!(notes(&stage, 1), Vec::<String>::new());
 }
 
 #[tokio::test]

@@ -19,7 +19,7 @@ use troupe_testkit::{Actor, Stage};
 use troupe_tools::rules::RuleSource;
 use troupe_tools::{EnvironmentPolicy, ToolDeps, Toolbox};
 
-const NOBODY: &str = "nobody is there who could answer";
+const NOBODY: &str = r#"{"answers":{},"reason":"nobody is there who could answer"#;
 
 fn ask() -> String {
     let options = json!([
@@ -136,7 +136,10 @@ async fn an_answer_without_answers_is_told_as_such() {
     answer(&mut actor, "request_user_input", json!({})).await;
     actor.until_task_ends().await;
     let told = &told(&stage, "go")[0];
-    assert!(told.starts_with("no answer was given"), "{told}");
+    assert!(
+        told.starts_with(r#"{"answers":{},"reason":"no answer was given"#),
+        "{told}"
+    );
 }
 
 #[tokio::test]
@@ -288,7 +291,10 @@ async fn a_question_that_is_not_answered_in_time_is_withdrawn() {
     );
     assert!(matches!(msgs.last(), Some(EventMsg::TurnComplete(_))));
     let told = &told(&stage, "go")[0];
-    assert!(told.starts_with("no answer came within 1 s"), "{told}");
+    assert!(
+        told.starts_with(r#"{"answers":{},"reason":"no answer came within 1 s"#),
+        "{told}"
+    );
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::json;
 use troupe_protocol::approval::{Question, QuestionOption, UserInputRequest, UserInputResponse};
 use troupe_protocol::tool::ToolSpec;
 
@@ -31,6 +32,7 @@ const NOBODY: &str = "nobody is there who could answer; decide yourself, and say
 #[serde(deny_unknown_fields)]
 struct Arguments {
     /// 1 to 3 questions. Prefer one, unless several independent decisions hold you up.
+    #[schemars(length(min = 1, max = QUESTIONS_MAX))]
     questions: Vec<Asked>,
 }
 
@@ -41,13 +43,17 @@ struct Asked {
     /// Names the answer: `snake_case`, different for each question.
     id: String,
     /// A label of at most 12 characters.
+    #[schemars(length(min = 1, max = QUESTION_HEADER_CHARS_MAX))]
     header: String,
     /// One sentence.
     question: String,
-    /// 2 or 3 choices that exclude each other, the recommended one first. Leave them out for
-    /// a question that is answered in the user's own words.
+    /// 2 or 3 choices that exclude each other. Put the recommended one first, and end its label
+    /// with "(Recommended)". Leave them out for a question that is answered in the user's own
+    /// words; for an answer in their own words besides the choices, set `isOther` and add no
+    /// choice for it.
+    #[schemars(length(min = QUESTION_OPTIONS_MIN, max = QUESTION_OPTIONS_MAX))]
     options: Option<Vec<Choice>>,
-    /// Also lets the user answer in their own words instead of choosing an option.
+    /// Also lets the user answer in their own words, instead of choosing an option or besides it.
     #[serde(default, rename = "isOther")]
     is_other: bool,
 }
@@ -69,7 +75,7 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
         NAME,
         "Asks the user and waits for the answers. Ask only what you cannot find out yourself and \
          what changes what you do next. Returns {answers: {id: {selected: [value], other?: \
-         text}}}; a question that was not answered is left out.",
+         text}}}; a question that was not answered is left out, and if none was, reason says why.",
     )
 });
 
@@ -136,16 +142,21 @@ async fn expiry(time_max: Option<Duration>) -> Duration {
 }
 
 fn too_late(time_max: Duration) -> ToolOutput {
-    ToolOutput::failure(format!(
+    ToolOutput::failure(unanswered(&format!(
         "no answer came within {} s; decide yourself, and say in your answer what you assumed",
         time_max.as_secs()
-    ))
+    )))
+}
+
+/// Answers as they are always told, with why there are none.
+fn unanswered(reason: &str) -> String {
+    json!({"answers": {}, "reason": reason}).to_string()
 }
 
 fn told(response: Option<&UserInputResponse>) -> ToolOutput {
     match response {
-        None => ToolOutput::failure(NOBODY),
-        Some(response) if response.answers.is_empty() => ToolOutput::success(NO_ANSWER),
+        None => ToolOutput::failure(unanswered(NOBODY)),
+        Some(response) if response.answers.is_empty() => ToolOutput::success(unanswered(NO_ANSWER)),
         Some(response) => ToolOutput::of(
             serde_json::to_string(response)
                 .map_err(|error| format!("the answers cannot be told: {error}")),

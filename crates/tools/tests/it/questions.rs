@@ -24,11 +24,9 @@ async fn answers_are_told_as_they_were_given() {
 async fn without_an_answer_the_model_is_told_why() {
     let bench = Bench::new();
     bench.channel.will_respond(UserInputResponse::default());
-    expect!["no answer was given; decide yourself, and say in your answer what you assumed"]
+    expect![[r#"{"answers":{},"reason":"no answer was given; decide yourself, and say in your answer what you assumed"}"#]]
         .assert_eq(&bench.text(NAME, question()).await);
-    expect![
-        "nobody is there who could answer; decide yourself, and say in your answer what you assumed"
-    ]
+    expect![[r#"{"answers":{},"reason":"nobody is there who could answer; decide yourself, and say in your answer what you assumed"}"#]]
     .assert_eq(&bench.text(NAME, question()).await);
 }
 

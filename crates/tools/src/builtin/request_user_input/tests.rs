@@ -1,6 +1,7 @@
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 use troupe_protocol::approval::Question;
+use troupe_protocol::tool::ToolSpec;
 
 use super::{Arguments, check as problem_with};
 
@@ -27,6 +28,23 @@ fn choice(values: &[&str]) -> Value {
     let option = |value: &&str| json!({"value": value, "label": "L", "description": "d"});
     let options: Vec<Value> = values.iter().map(option).collect();
     json!({"id": "a", "header": "H", "question": "Which?", "options": options})
+}
+
+#[test]
+fn the_schema_that_a_model_reads_has_the_bounds() {
+    let ToolSpec::Function { parameters, .. } = &*super::SPEC else {
+        panic!("it takes a JSON object");
+    };
+    let bounds = |at: &str| {
+        let part = parameters.pointer(at).unwrap();
+        (part["minItems"].clone(), part["maxItems"].clone())
+    };
+    assert_eq!(bounds("/properties/questions"), (json!(1), json!(3)));
+    let question = "/properties/questions/items/properties";
+    assert_eq!(bounds(&format!("{question}/options")), (json!(2), json!(3)));
+    let header = parameters.pointer(&format!("{question}/header")).unwrap();
+    assert_eq!(header["maxLength"], 12);
+    assert!(parameters.to_string().contains("(Recommended)"));
 }
 
 #[test]
