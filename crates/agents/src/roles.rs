@@ -12,7 +12,7 @@
 //! ```
 //!
 //! A role file is a lock as much as a prompt. One that is not understood completely refuses
-//! its name: neither a part of it is used, nor an embedded role of the same name, nor one
+//! its name, and so does one that names a tool or a server which nobody knows: neither a part of it is used, nor an embedded role of the same name, nor one
 //! further up. Files are read at each use, so an edit counts for the next child.
 //!
 //! Deliberately absent: the intersection with the parent's rights, the list of models, and
@@ -24,6 +24,7 @@ mod embedded;
 mod error;
 mod file;
 mod front_matter;
+mod known_names;
 pub mod limits;
 mod name;
 mod parse;
@@ -37,11 +38,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub use error::{Error, Fault, Invalid, Problem, SchemaProblem};
+pub use error::{Error, Fault, Invalid, Problem, SchemaProblem, UnknownName};
+pub use known_names::ServerNames;
 pub use name::{BadName, Name};
 pub use places::project_directory;
 pub use precedence::{Choice, Precedence, Resolved, Source};
-pub use role::{Approvals, Budget, Isolation, Messages, Origin, Persona, Role};
+pub use role::{Approvals, Messages, Origin, Persona, Role};
 pub use template::create;
 pub use tool_policy::{BadPattern, Pattern, ToolPolicy};
 
@@ -53,6 +55,7 @@ use self::places::{Place, places};
 pub struct Roles {
     home: PathBuf,
     cache: Cache,
+    servers: Option<Arc<dyn ServerNames>>,
 }
 
 /// What there is, and what is there but cannot be used.
@@ -77,6 +80,16 @@ impl Roles {
         Self {
             home: home.into(),
             cache: Cache::default(),
+            servers: None,
+        }
+    }
+
+    /// Has roles be refused that name a server which is not one of these.
+    #[must_use]
+    pub fn with_servers(self, servers: Arc<dyn ServerNames>) -> Self {
+        Self {
+            servers: Some(servers),
+            ..self
         }
     }
 
@@ -184,7 +197,12 @@ impl Roles {
 
     fn load(&self, place: &Place, path: PathBuf) -> Result<Arc<Role>, Error> {
         match places::name_of(&path) {
-            Ok(name) => self.cache.load(name, place, path),
+            Ok(name) => {
+                let role = self.cache.load(name, place, path)?;
+                // Servers come and go while the file stays as it is.
+                known_names::check(&role, self.servers.as_ref())?;
+                Ok(role)
+            }
             Err(_) => Err(Error::FileName { path }),
         }
     }

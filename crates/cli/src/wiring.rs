@@ -7,6 +7,7 @@ mod ground;
 mod offers;
 mod office;
 mod prepared;
+mod role_servers;
 mod servers;
 mod surroundings;
 mod tree;
@@ -37,6 +38,7 @@ use troupe_tools::Registry;
 
 pub use prepared::Prepared;
 use prepared::Trace;
+pub use role_servers::ConfiguredNames;
 pub use troupe_agents::Grove;
 
 use crate::exec::request::Cassette;

@@ -33,6 +33,20 @@ pub trait ToolSource: Send + Sync + Debug {
     fn only(&self, servers: &[String]) -> Arc<dyn ToolSource>;
 }
 
+/// Returns how the names of all tools of a server begin.
+pub fn server_prefix(server: &str) -> String {
+    format!("mcp__{}__", callable(server))
+}
+
+/// Makes a name of letters that every provider takes in the name of a tool.
+pub fn callable(name: &str) -> String {
+    let clean = |character: char| match character {
+        'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' => character,
+        _ => '_',
+    };
+    name.chars().map(clean).collect()
+}
+
 /// Which state of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Revision(pub u64);

@@ -33,6 +33,21 @@ use crate::undo::{Keeper, Snapshots};
 use crate::user_shell::UserShell;
 use crate::worker::Workers;
 
+/// The names of all tools of this crate.
+pub const BUILT_IN_TOOLS: [&str; 11] = [
+    "shell_command",
+    "exec_command",
+    "write_stdin",
+    "apply_patch",
+    "read_file",
+    "list_dir",
+    "grep_files",
+    "find_files",
+    "view_image",
+    "update_plan",
+    "request_user_input",
+];
+
 /// What the tools need from the outside.
 #[derive(Debug, Clone)]
 pub struct ToolDeps {
@@ -182,7 +197,7 @@ impl Toolbox {
         let user_shell = UserShell::new(Arc::clone(&commands));
         let hidden = Hidden::new(self.troupe_home.clone(), self.launcher.shown_in_home());
         let workers = &self.workers;
-        let tools: [Arc<dyn Tool>; 11] = [
+        let tools: [Arc<dyn Tool>; BUILT_IN_TOOLS.len()] = [
             Arc::new(ShellCommand::new(
                 Arc::clone(&commands),
                 Arc::clone(&editor),

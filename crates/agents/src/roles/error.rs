@@ -9,6 +9,7 @@ use troupe_engine::schema::SchemaError;
 
 use super::limits::{FILE_BYTES_MAX, LIST_ENTRIES_MAX, PLACE_FILES_MAX};
 use super::name::{BadName, Name};
+use super::role::Origin;
 use super::tool_policy::BadPattern;
 
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +39,31 @@ pub enum Error {
     Read { path: PathBuf, source: io::Error },
     #[error(transparent)]
     Invalid(Box<Invalid>),
+    #[error(transparent)]
+    UnknownName(Box<UnknownName>),
+}
+
+/// An entry of a role's lists that means nothing here.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{origin}: {key}: there is no {what} `{name}`; {}", self.hint())]
+pub struct UnknownName {
+    pub origin: Origin,
+    /// The list.
+    pub key: &'static str,
+    pub what: &'static str,
+    pub name: String,
+    pub nearest: Option<String>,
+    pub known: Vec<String>,
+}
+
+impl UnknownName {
+    fn hint(&self) -> String {
+        match (&self.nearest, self.known.as_slice()) {
+            (Some(near), _) => format!("did you mean `{near}`?"),
+            (None, []) => "there are none".to_owned(),
+            (None, known) => format!("there are {}", joined(known)),
+        }
+    }
 }
 
 /// A role file that is not understood, and where.

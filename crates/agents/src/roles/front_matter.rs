@@ -14,7 +14,7 @@ use troupe_protocol::policy::ReasoningEffort;
 use super::document::FRONT_MATTER_OFFSET;
 use super::error::{Fault, Problem};
 use super::limits::{QUOTE_CHARS_MAX, YAML_DEPTH_MAX, YAML_NODES_MAX};
-use super::role::{Approvals, Isolation, Messages};
+use super::role::{Approvals, Messages};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -35,13 +35,9 @@ pub(super) struct FrontMatter {
     #[serde(default, deserialize_with = "given")]
     pub approvals: Option<Approvals>,
     #[serde(default, deserialize_with = "given")]
-    pub isolation: Option<Isolation>,
-    #[serde(default, deserialize_with = "given")]
     pub messages: Option<Messages>,
     #[serde(default, deserialize_with = "given")]
     pub output_schema: Option<Spanned<Value>>,
-    #[serde(default, deserialize_with = "given")]
-    pub budget: Option<BudgetEntry>,
     #[serde(default, deserialize_with = "given")]
     pub mcp_servers: Option<Vec<Spanned<String>>>,
     #[serde(default, deserialize_with = "given")]
@@ -59,19 +55,6 @@ pub(super) struct AgentName {
     pub model: Option<Spanned<String>>,
     #[serde(default, deserialize_with = "given")]
     pub reasoning_effort: Option<ReasoningEffort>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct BudgetEntry {
-    #[serde(default, deserialize_with = "given")]
-    pub tokens: Option<Spanned<u64>>,
-    #[serde(default, deserialize_with = "given")]
-    pub money_usd: Option<Spanned<f64>>,
-    #[serde(default, deserialize_with = "given")]
-    pub wall_time_s: Option<Spanned<u64>>,
-    #[serde(default, deserialize_with = "given")]
-    pub agents: Option<u32>,
 }
 
 /// Reads the value of a key that is there. Nothing is not one, though YAML would read it as

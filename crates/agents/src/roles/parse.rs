@@ -9,11 +9,11 @@ use troupe_engine::schema::Schema;
 
 use super::document::{Block, Document, split};
 use super::error::{Fault, Problem, SchemaProblem};
-use super::front_matter::{self, AgentName, BudgetEntry, FrontMatter, fault_at};
+use super::front_matter::{self, AgentName, FrontMatter, fault_at};
 use super::limits::LIST_ENTRIES_MAX;
 use super::name::Name;
 use super::precedence::Choice;
-use super::role::{Budget, Origin, Persona, Role};
+use super::role::{Origin, Persona, Role};
 use super::tool_policy::{Pattern, ToolPolicy};
 
 /// How the parser gets the text behind `output_schema: FILE`.
@@ -43,10 +43,8 @@ pub(super) fn parse(
         deny_list,
         agent_names,
         approvals,
-        isolation,
         messages,
         output_schema,
-        budget,
         mcp_servers,
         backend,
     } = front_matter;
@@ -67,12 +65,10 @@ pub(super) fn parse(
             deny: deny_list.map_or_else(|| Ok(Vec::new()), patterns)?,
         },
         approvals,
-        isolation,
         messages,
         output_schema: output_schema
             .map(|schema| schema_of(schema, read_schema))
             .transpose()?,
-        budget: budget.map_or_else(|| Ok(Budget::default()), budget_of)?,
         mcp_servers: mcp_servers
             .map(|servers| each(servers, filled))
             .transpose()?,
@@ -116,46 +112,6 @@ fn each<A, B>(
         return Err(fault_at(first_over.referenced, Problem::LongList));
     }
     list.into_iter().map(read).collect()
-}
-
-fn budget_of(entry: BudgetEntry) -> Result<Budget, Fault> {
-    let BudgetEntry {
-        tokens,
-        money_usd,
-        wall_time_s,
-        agents,
-    } = entry;
-    Ok(Budget {
-        tokens: tokens.map(some).transpose()?,
-        money_micro_usd: money_usd.map(micro_usd).transpose()?,
-        wall_time_s: wall_time_s.map(some).transpose()?,
-        agents,
-    })
-}
-
-/// Nothing can be done with no tokens or in no time.
-fn some(amount: Spanned<u64>) -> Result<u64, Fault> {
-    match amount.value {
-        0 => Err(expected(&amount, "a number above 0")),
-        amount => Ok(amount),
-    }
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the range is checked first"
-)]
-fn micro_usd(amount: Spanned<f64>) -> Result<u64, Fault> {
-    // Zero is a budget: that of a model which costs nothing. NaN is in no range.
-    if (0.0..=1e9).contains(&amount.value) {
-        Ok((amount.value * 1e6).round() as u64)
-    } else {
-        Err(expected(
-            &amount,
-            "an amount of dollars from 0 to a billion",
-        ))
-    }
 }
 
 fn schema_of(schema: Spanned<Value>, read: ReadSchema<'_>) -> Result<Value, Fault> {

@@ -26,12 +26,10 @@ pub struct Role {
     pub read_only: bool,
     pub tools: ToolPolicy,
     pub approvals: Option<Approvals>,
-    pub isolation: Option<Isolation>,
     /// Whom a child may write to besides its own children.
     pub messages: Option<Messages>,
     /// A JSON Schema that the result must fit; always an object.
     pub output_schema: Option<Value>,
-    pub budget: Budget,
     /// The MCP servers that a child may use, by name; `None` for all of its parent's.
     pub mcp_servers: Option<Vec<String>>,
     /// Another program that is the child, by its name in the configuration.
@@ -149,25 +147,4 @@ pub enum Messages {
     Parent,
     /// Its parent and its siblings too.
     Family,
-}
-
-/// Where a child works.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Isolation {
-    /// In its parent's directory.
-    Shared,
-    /// In a git worktree of its own.
-    Worktree,
-}
-
-/// What a child and its descendants may use at most; `None` for no limit of the role's own.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Budget {
-    pub tokens: Option<u64>,
-    /// Millionths of a dollar, so that sums are exact.
-    pub money_micro_usd: Option<u64>,
-    pub wall_time_s: Option<u64>,
-    /// How many descendants; 0 for none.
-    pub agents: Option<u32>,
 }

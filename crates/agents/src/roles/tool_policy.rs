@@ -83,6 +83,45 @@ impl Pattern {
     }
 }
 
+impl Pattern {
+    /// Tells whether it matches some name that begins so. What is left of a pattern can
+    /// always be matched by something.
+    pub(super) fn matches_some_beginning(&self, beginning: &str) -> bool {
+        let pattern: Vec<char> = self.0.chars().collect();
+        let mut places = vec![0];
+        for letter in beginning.chars() {
+            let mut next = Vec::new();
+            for place in with_stars_left_out(&pattern, places) {
+                match pattern.get(place) {
+                    Some('*') => next.push(place),
+                    Some(&expected) if expected == '?' || expected == letter => {
+                        next.push(place + 1);
+                    }
+                    _ => {}
+                }
+            }
+            next.dedup();
+            places = next;
+        }
+        !places.is_empty()
+    }
+}
+
+/// Adds the places behind each star that stands for nothing. Sorted, each once.
+fn with_stars_left_out(pattern: &[char], places: Vec<usize>) -> Vec<usize> {
+    let mut all = Vec::new();
+    for mut place in places {
+        all.push(place);
+        while pattern.get(place) == Some(&'*') {
+            place += 1;
+            all.push(place);
+        }
+    }
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
 impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -190,6 +229,22 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_beginning_is_matched_if_some_end_makes_it_a_match(
+            pattern in "[ab*?]{1,5}", beginning in "[ab]{0,4}"
+        ) {
+            let mut ends = vec![String::new()];
+            for length in 0..5 {
+                let longest = ends.iter().filter(|end| end.len() == length);
+                let longer: Vec<String> =
+                    longest.flat_map(|end| [format!("{end}a"), format!("{end}b")]).collect();
+                ends.extend(longer);
+            }
+            let pattern = Pattern::parse(&pattern).unwrap();
+            let expected = ends.iter().any(|end| pattern.matches(&format!("{beginning}{end}")));
+            prop_assert_eq!(pattern.matches_some_beginning(&beginning), expected);
+        }
+
         #[test]
         fn matching_is_what_it_is_defined_to_be(pattern in "[ab*?]{1,8}", name in "[ab]{0,8}") {
             let expected = by_definition(pattern.as_bytes(), name.as_bytes());

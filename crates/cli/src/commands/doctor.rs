@@ -24,6 +24,7 @@ use crate::limits::DOCTOR_CONNECT_MS_MAX;
 use crate::provider::{key_variable, provider};
 use crate::settings::{Deprecated, Settings};
 use crate::style::{ColorChoice, Style};
+use crate::wiring::ConfiguredNames;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Exit codes: 0 everything essential works, 1 something essential does not.")]
@@ -298,7 +299,9 @@ fn check_agents(settings: &Settings, home: &Home, cwd: &Path) -> Check {
         format!("tools {}", families.join(", "))
     };
     let limits = settings.agents.limits();
-    let Catalogue { roles, broken } = Roles::new(home.path()).catalogue(cwd);
+    let servers = ConfiguredNames::of(&settings.integrations.mcp_servers);
+    let known = Roles::new(home.path()).with_servers(servers);
+    let Catalogue { roles, broken } = known.catalogue(cwd);
     let first = format!(
         "{tools}; {} at once, {} in a tree, depth {}; {} roles",
         limits.max_threads,

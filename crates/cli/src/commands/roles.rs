@@ -7,16 +7,20 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use troupe_agents::roles::{Broken, Catalogue, Error, Name, Roles, create, project_directory};
 
+use crate::arguments::{Layers, Overrides};
 use crate::commands::{print, tell};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::home::{Home, here, repository_root};
+use crate::layers::ConfigSource;
+use crate::settings::Settings;
+use crate::wiring::ConfiguredNames;
 
 #[derive(Debug, Args)]
 #[command(
     after_help = "A role is a file NAME.md: YAML between two lines `---`, then a prompt. Looked for in
 .troupe/agents of this directory and those above it up to the repository's root, then in
 $TROUPE_HOME/agents, then among the built-in ones. The first one of a name counts; one that is
-not understood refuses its name.
+not understood, or that names a tool or an MCP server which nobody knows, refuses its name.
 
 Examples:
   troupe roles list
@@ -70,10 +74,18 @@ enum Action {
     },
 }
 
-pub fn run(arguments: RolesArguments) -> Outcome {
+pub fn run(arguments: RolesArguments, overrides: Overrides, layers: Layers) -> Outcome {
     let home = Home::find()?;
     let cwd = here()?;
-    let roles = Roles::new(home.path());
+    let source = ConfigSource {
+        home: home.clone(),
+        overrides,
+        layers,
+        flags: Vec::new(),
+    };
+    let settings = Settings::read(&source.load(&cwd)?.config)?;
+    let servers = ConfiguredNames::of(&settings.integrations.mcp_servers);
+    let roles = Roles::new(home.path()).with_servers(servers);
     match arguments.action {
         Action::List { json } => list(&roles.catalogue(&cwd), json),
         Action::Show { name, persona } => {
@@ -179,6 +191,7 @@ fn refused(error: Error) -> Failure {
         | Error::Place { .. }
         | Error::Crowded { .. }
         | Error::Read { .. }
+        | Error::UnknownName(_)
         | Error::Invalid(_) => Failure::failed(error),
     }
 }

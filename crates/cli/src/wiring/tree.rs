@@ -8,6 +8,7 @@ use troupe_engine::Deps;
 
 use crate::wiring::Wiring;
 use crate::wiring::offers::Offers;
+use crate::wiring::role_servers::SessionServers;
 
 impl Wiring {
     /// Goes over to a tree of sessions. `recovery` is what was asked for beside the
@@ -22,7 +23,12 @@ impl Wiring {
         Options {
             limits: settings.agents.limits(),
             families: settings.agents.families().to_vec(),
-            roles: Arc::new(Roles::new(self.source.home.path())),
+            roles: Arc::new(Roles::new(self.source.home.path()).with_servers(Arc::new(
+                SessionServers {
+                    here: Arc::clone(&self.here),
+                    hub: Arc::clone(self.hub()),
+                },
+            ))),
             catalogue: Arc::new(Offers::new(
                 Arc::clone(&self.here),
                 Arc::clone(&self.models),

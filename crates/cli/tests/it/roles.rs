@@ -11,7 +11,6 @@ reasoning_effort: high
 read_only: true
 allow_list: [read_file, 'mcp__ore__*']
 deny_list: [mcp__ore__sell]
-budget: { tokens: 1000, money_usd: 0.25 }
 mcp_servers: [ore]
 approvals: route
 messages: parent
@@ -30,7 +29,31 @@ Scratch.
 fn machine() -> Machine {
     let machine = Machine::bare();
     machine.write("project/.troupe/agents/miner.md", MINER);
+    machine.write("home/config.toml", "[mcp_servers.ore]\ncommand = 'ore'\n");
     machine
+}
+
+#[test]
+fn check_refuses_tools_and_servers_that_nobody_knows() {
+    let machine = machine();
+    let role = |lists: &str| format!("---\ndescription: d\n{lists}\n---\nDig.\n");
+    machine.write("project/deny.md", &role("deny_list: [shell_comand]"));
+    machine.write("project/server.md", &role("mcp_servers: [orre]"));
+    machine.write("project/pattern.md", &role("allow_list: ['mcp__orre__*']"));
+    machine.write("project/worktree.md", &role("isolation: worktree"));
+    let files = ["deny.md", "server.md", "pattern.md", "worktree.md"];
+    let run = machine
+        .run(&[&["roles", "check"], &files[..]].concat())
+        .failed_with(1);
+    for expected in [
+        "deny.md: deny_list: there is no tool `shell_comand`; did you mean `shell_command`?",
+        "server.md: mcp_servers: there is no configured MCP server `orre`; did you mean `ore`?",
+        "allow_list: there is no tool of a configured MCP server `mcp__orre__*`; did you mean `mcp__ore__*`?",
+        "worktree.md:3:1: unknown key `isolation`; expected one of",
+    ] {
+        assert!(run.stderr.contains(expected), "{}", run.stderr);
+    }
+    machine.run(&["roles", "check", "miner"]).succeeded();
 }
 
 #[test]
@@ -62,7 +85,6 @@ fn the_list_shows_what_can_be_used_and_what_cannot() {
     let line = |name: &str| lines.iter().find(|line| line["name"] == name).unwrap();
     assert_eq!(line("miner")["allow_list"][1], "mcp__ore__*");
     assert_eq!(line("miner")["agent_names"][0]["model"], "quick-1");
-    assert_eq!(line("miner")["budget"]["money_usd"], 0.25);
     assert_eq!(line("miner")["backend"], "drill");
     assert_eq!(line("miner")["messages"], "parent");
     assert_eq!(line("worker")["origin"], "embedded");
@@ -88,10 +110,8 @@ fn show_says_where_each_value_comes_from() {
         tools             only read_file, mcp__ore__*; not mcp__ore__sell  # DIR/project/.troupe/agents/miner.md
         mcp_servers       ore  # DIR/project/.troupe/agents/miner.md
         approvals         route  # DIR/project/.troupe/agents/miner.md
-        isolation         shared  # default
         messages          parent  # DIR/project/.troupe/agents/miner.md
         backend           drill  # DIR/project/.troupe/agents/miner.md
-        budget            1000 tokens, $0.25  # DIR/project/.troupe/agents/miner.md
         persona brief     digs a little  # DIR/project/.troupe/agents/miner.md
 
         Dig.
@@ -107,10 +127,8 @@ fn show_says_where_each_value_comes_from() {
         tools             only read_file, mcp__ore__*; not mcp__ore__sell  # DIR/project/.troupe/agents/miner.md
         mcp_servers       ore  # DIR/project/.troupe/agents/miner.md
         approvals         route  # DIR/project/.troupe/agents/miner.md
-        isolation         shared  # default
         messages          parent  # DIR/project/.troupe/agents/miner.md
         backend           drill  # DIR/project/.troupe/agents/miner.md
-        budget            1000 tokens, $0.25  # DIR/project/.troupe/agents/miner.md
         persona brief     digs a little  # DIR/project/.troupe/agents/miner.md
 
         Scratch.

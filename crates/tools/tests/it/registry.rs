@@ -7,7 +7,9 @@ use tokio_util::sync::CancellationToken;
 use troupe_protocol::command::WorkStatus;
 use troupe_protocol::item::{ImageViewItem, ToolCallItem, TurnItem};
 use troupe_protocol::tool::ToolSpec;
-use troupe_tools::{Call, Channel, Concurrency, Registry, Tool, ToolEvent, ToolInput, ToolOutput};
+use troupe_tools::{
+    BUILT_IN_TOOLS, Call, Channel, Concurrency, Registry, Tool, ToolEvent, ToolInput, ToolOutput,
+};
 
 use crate::support::{Bench, Recorder};
 
@@ -23,6 +25,16 @@ async fn a_tool_that_is_not_there_is_answered_with_those_that_are() {
         (&*item.tool, item.status),
         ("shell_comand", WorkStatus::Failed)
     );
+}
+
+#[test]
+fn the_list_of_built_in_tools_is_what_is_offered() {
+    let bench = Bench::new();
+    let mut offered: Vec<&str> = bench.registry.specs().map(ToolSpec::name).collect();
+    let mut known = BUILT_IN_TOOLS.to_vec();
+    offered.sort_unstable();
+    known.sort_unstable();
+    assert_eq!(offered, known);
 }
 
 #[test]

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use troupe_agents::roles::{
-    Broken, Budget, Choice, Pattern, Persona, Resolved, Role, Source, ToolPolicy,
-};
+use troupe_agents::roles::{Broken, Choice, Pattern, Persona, Resolved, Role, Source, ToolPolicy};
 
 /// Who has a say when the role has none.
 const PARENT: &str = "the parent's";
@@ -40,12 +38,6 @@ pub fn json_line(role: &Role) -> String {
             "reasoning_effort": persona.choice.reasoning_effort,
         })
     };
-    let Budget {
-        tokens,
-        money_micro_usd,
-        wall_time_s,
-        agents,
-    } = role.budget;
     let object = json!({
         "name": role.name,
         "origin": role.origin.as_str(),
@@ -58,14 +50,7 @@ pub fn json_line(role: &Role) -> String {
         "deny_list": role.tools.deny,
         "agent_names": role.personas.iter().map(persona).collect::<Vec<Value>>(),
         "approvals": role.approvals,
-        "isolation": role.isolation,
         "output_schema": role.output_schema,
-        "budget": {
-            "tokens": tokens,
-            "money_usd": money_micro_usd.map(usd),
-            "wall_time_s": wall_time_s,
-            "agents": agents,
-        },
         "mcp_servers": role.mcp_servers,
         "messages": role.messages,
         "backend": role.backend,
@@ -115,10 +100,6 @@ pub fn details(role: &Role, persona: Option<&Persona>) -> String {
         Some(approvals) => rows.add("approvals", &word(approvals), &own),
         None => rows.add("approvals", "not set", "the tool that spawns decides"),
     }
-    match role.isolation {
-        Some(isolation) => rows.add("isolation", &word(isolation), &own),
-        None => rows.add("isolation", "shared", "default"),
-    }
     match role.messages {
         Some(messages) => rows.add("messages", &word(messages), &own),
         None => rows.add("messages", "family", "default"),
@@ -126,7 +107,6 @@ pub fn details(role: &Role, persona: Option<&Persona>) -> String {
     if let Some(backend) = &role.backend {
         rows.add("backend", backend, &own);
     }
-    rows.add_pair("budget", or_parents(budget(role.budget)));
     if let Some(schema) = &role.output_schema {
         rows.add("output_schema", &schema.to_string(), &own);
     }
@@ -149,33 +129,6 @@ fn tools(policy: &ToolPolicy) -> Option<String> {
         (Some(allow), []) => Some(format!("only {}", names(allow))),
         (Some(allow), deny) => Some(format!("only {}; not {}", names(allow), names(deny))),
     }
-}
-
-fn budget(budget: Budget) -> Option<String> {
-    let Budget {
-        tokens,
-        money_micro_usd,
-        wall_time_s,
-        agents,
-    } = budget;
-    let parts: Vec<String> = [
-        tokens.map(|tokens| format!("{tokens} tokens")),
-        money_micro_usd.map(|money| format!("${}", usd(money))),
-        wall_time_s.map(|seconds| format!("{seconds} s")),
-        agents.map(|agents| format!("{agents} agents")),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    (!parts.is_empty()).then(|| parts.join(", "))
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "role files hold at most a billion dollars, which are exact to the millionth"
-)]
-fn usd(micro: u64) -> f64 {
-    micro as f64 / 1e6
 }
 
 fn listed(names: &[String]) -> String {

@@ -119,7 +119,7 @@ fn nesting_and_size_are_bounded() {
     check(
         with(&keys.concat()),
         expect![
-            "2:1: unknown key `k0`; expected one of description, model, reasoning_effort, read_only, allow_list, deny_list, agent_names, approvals, isolation, messages, output_schema, budget, mcp_servers, backend"
+            "2:1: unknown key `k0`; expected one of description, model, reasoning_effort, read_only, allow_list, deny_list, agent_names, approvals, messages, output_schema, mcp_servers, backend"
         ],
     );
 }
@@ -131,7 +131,7 @@ fn tabs_and_control_characters_are_refused() {
         expect!["2:14: not readable as YAML: while scanning a plain scalar, found a tab"],
     );
     check(
-        with("description: d\nbudget:\n\ttokens: 1"),
+        with("description: d\noutput_schema:\n\ttype: object"),
         expect![
             "4:2: not readable as YAML: tabs disallowed within this context (block indentation)"
         ],

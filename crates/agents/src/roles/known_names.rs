@@ -1,0 +1,125 @@
+//! The names that the lists of a role can mean.
+//!
+//! An entry of a deny list that means nothing looks like a lock and is none, and one of an
+//! allow list takes everything else away. So a role is refused for a tool or a server that
+//! nobody knows. The tools of a server are known only once it runs; until then its own name
+//! is what an entry is held to.
+
+use std::fmt;
+use std::sync::Arc;
+
+use troupe_config::nearest;
+use troupe_tools::{BUILT_IN_TOOLS, server_prefix};
+
+use super::error::{Error, UnknownName};
+use super::role::Role;
+use super::tool_policy::Pattern;
+use crate::rights::program::TREE_TOOLS;
+
+/// By which the names of all tools of all servers begin.
+const SERVER_TOOL_PREFIX: &str = "mcp__";
+
+/// The tools that come with any server. `mcp` says what they do.
+const RESOURCE_TOOLS: [&str; 3] = [
+    "list_mcp_resources",
+    "list_mcp_resource_templates",
+    "read_mcp_resource",
+];
+
+/// Who knows which servers of tools are configured now.
+pub trait ServerNames: Send + Sync + fmt::Debug {
+    fn servers(&self) -> Vec<String>;
+}
+
+/// Refuses a role that names a tool or a server which nobody knows. Without `servers` nothing
+/// is known about these, and no name of one is doubted.
+pub(super) fn check(role: &Role, servers: Option<&Arc<dyn ServerNames>>) -> Result<(), Error> {
+    let servers = servers.map(|servers| servers.servers());
+    let servers = servers.as_deref();
+    let allow = role.tools.allow.as_deref().unwrap_or_default();
+    let lists = [("allow_list", allow), ("deny_list", &role.tools.deny)];
+    for (key, patterns) in lists {
+        let unknown = patterns.iter().find(|entry| !is_known(entry, servers));
+        if let Some(entry) = unknown {
+            let what = if entry.as_str().starts_with(SERVER_TOOL_PREFIX) {
+                "tool of a configured MCP server"
+            } else {
+                "tool"
+            };
+            return Err(refused(role, key, what, entry.as_str(), &meant(servers)));
+        }
+    }
+    let Some(known) = servers else {
+        return Ok(());
+    };
+    let wanted = role.mcp_servers.as_deref().unwrap_or_default();
+    match wanted.iter().find(|server| !known.contains(server)) {
+        None => Ok(()),
+        Some(server) => {
+            let what = "configured MCP server";
+            Err(refused(role, "mcp_servers", what, server, known))
+        }
+    }
+}
+
+fn is_known(entry: &Pattern, servers: Option<&[String]>) -> bool {
+    if own_tools().any(|tool| entry.matches(tool)) {
+        return true;
+    }
+    let Some(servers) = servers else {
+        return entry.matches_some_beginning(SERVER_TOOL_PREFIX);
+    };
+    let of_some_server = servers
+        .iter()
+        .any(|server| entry.matches_some_beginning(&server_prefix(server)));
+    // `mcp__*` names no server: it means all, also where there are none.
+    let of_any_server = entry
+        .as_str()
+        .strip_prefix(SERVER_TOOL_PREFIX)
+        .is_some_and(|server| server.starts_with('*'));
+    of_some_server || of_any_server
+}
+
+fn own_tools() -> impl Iterator<Item = &'static str> {
+    let families = TREE_TOOLS.into_iter();
+    families.chain(BUILT_IN_TOOLS).chain(RESOURCE_TOOLS)
+}
+
+/// Everything that an entry could have meant. A server stands for its tools.
+fn meant(servers: Option<&[String]>) -> Vec<String> {
+    let servers = servers.unwrap_or_default().iter();
+    let of_servers = servers.map(|server| format!("{}*", server_prefix(server)));
+    own_tools().map(str::to_owned).chain(of_servers).collect()
+}
+
+fn refused(
+    role: &Role,
+    key: &'static str,
+    what: &'static str,
+    name: &str,
+    known: &[String],
+) -> Error {
+    Error::UnknownName(Box::new(UnknownName {
+        origin: role.origin.clone(),
+        key,
+        what,
+        name: name.to_owned(),
+        nearest: near(name, known),
+        known: known.to_vec(),
+    }))
+}
+
+/// A slip in the name of a server is looked for apart from the tool, which may be long.
+fn near(name: &str, known: &[String]) -> Option<String> {
+    let whole = nearest(name, known.iter().map(String::as_str));
+    let of_server = || {
+        let end = name.strip_prefix(SERVER_TOOL_PREFIX)?.find("__")?;
+        let prefix = &name[..SERVER_TOOL_PREFIX.len() + end + "__".len()];
+        let prefixes = known.iter().filter_map(|known| known.strip_suffix('*'));
+        nearest(prefix, prefixes).map(|near| format!("{near}{}", &name[prefix.len()..]))
+    };
+    whole.map(str::to_owned).or_else(of_server)
+}
+
+#[cfg(test)]
+mod tests;
