@@ -56,7 +56,7 @@ pub fn run(cli: Cli) -> Outcome {
         Some(Command::Sessions(arguments)) => sessions::run(arguments, overrides, layers),
         Some(Command::Undo(arguments)) => undo::run(arguments, overrides, layers),
         Some(Command::Agents(arguments)) => agents::run(arguments, overrides, layers),
-        Some(Command::Roles(arguments)) => roles::run(arguments),
+        Some(Command::Roles(arguments)) => roles::run(arguments, overrides, layers),
         Some(Command::Skills(arguments)) => skills::run(arguments, overrides, layers),
         Some(Command::Reindex) => sessions::reindex(),
         Some(Command::Demo(arguments)) => demo::run(arguments),

@@ -34,6 +34,7 @@ use crate::arguments::Cli;
 use crate::failure::{Exit, Outcome};
 
 fn main() -> ExitCode {
+    outlive_file_size_limits();
     let outcome = if asks_for_version_alone() {
         version()
     } else {
@@ -48,6 +49,14 @@ fn main() -> ExitCode {
             failure.exit().into()
         }
     }
+}
+
+/// Makes a write beyond `ulimit -f` an error like that of a full disk, where the signal would
+/// end the engine and everything that it had in hand. Commands get the default back.
+fn outlive_file_size_limits() {
+    // SAFETY: no handler of ours runs; the write then fails with EFBIG. The call cannot fail for
+    // a signal that exists and may be ignored.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }
 
 /// Scripts ask for it again and again. Without this, most of the answer's time would go into the

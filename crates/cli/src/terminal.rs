@@ -14,11 +14,31 @@ pub fn harmless(text: &str) -> String {
 
 /// Returns what is shown in place of one character of a line.
 pub fn shown(letter: char) -> char {
-    if letter.is_control() && letter != '\t' {
+    if letter.is_control() && letter != '\t' || is_direction(letter) {
         '\u{fffd}'
     } else {
         letter
     }
+}
+
+/// Returns JSON that means the same, with escapes in place of what a terminal acts on.
+pub fn harmless_json(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if letter == shown(letter) {
+            safe.push(letter);
+        } else {
+            let escape = format!("\\u{:04x}", u32::from(letter));
+            safe.push_str(&escape);
+        }
+    }
+    safe
+}
+
+/// Tells whether a character changes the order in which others are shown, so that a command
+/// reads otherwise than it runs.
+fn is_direction(letter: char) -> bool {
+    matches!(letter, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Returns a text as we made it for a terminal, in which nothing acts on it but our own styles,
@@ -49,7 +69,7 @@ const CODES: [&str; 7] = [
 
 #[cfg(test)]
 mod tests {
-    use super::{harmless, styled};
+    use super::{harmless, harmless_json, styled};
     use crate::style::Style;
 
     #[test]
@@ -69,6 +89,22 @@ mod tests {
         let hostile = style.bold("true # \u{1b}[1A\u{1b}[2K$ ls\u{1b}[8m\r");
         let shown = "\u{1b}[1mtrue # \u{fffd}[1A\u{fffd}[2K$ ls\u{fffd}[8m\u{fffd}\u{1b}[0m";
         assert_eq!(styled(&hostile), shown);
+    }
+
+    #[test]
+    fn what_turns_the_order_of_letters_around_is_shown_as_such() {
+        let turned = harmless("rm \u{202e}txt.sh\u{2066} \u{200f}a\u{61c}");
+        assert_eq!(turned, "rm \u{fffd}txt.sh\u{fffd} \u{fffd}a\u{fffd}");
+        assert_eq!(harmless("שלום"), "שלום");
+    }
+
+    #[test]
+    fn json_for_a_terminal_means_the_same() {
+        let text = "{\"a\":\"x\u{9b}2J\u{202e}y\u{7f}é\"}";
+        let safe = harmless_json(text);
+        assert_eq!(safe, r#"{"a":"x\u009b2J\u202ey\u007fé"}"#);
+        let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+        assert_eq!(value(&safe), value(text));
     }
 
     #[test]

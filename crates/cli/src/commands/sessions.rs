@@ -20,6 +20,7 @@ use crate::arguments::{Layers, Overrides};
 use crate::commands::{block_on, print, tell};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::home::{Home, here};
+use crate::terminal;
 
 #[derive(Debug, Args)]
 #[command(
@@ -238,6 +239,7 @@ async fn list(store: &dyn Store, arguments: ListArguments) -> Outcome {
 }
 
 async fn export(store: &dyn Store, id: SessionId, output: Option<PathBuf>) -> Outcome {
+    let is_for_eyes = output.is_none() && io::stdout().is_terminal();
     let mut sink: Box<dyn Write> = match output {
         Some(path) => {
             let file = std::fs::File::create(&path).map_err(|error| {
@@ -256,7 +258,12 @@ async fn export(store: &dyn Store, id: SessionId, output: Option<PathBuf>) -> Ou
             .await
             .map_err(Failure::failed)?;
         for line in &batch.lines {
-            sink.write_all(&line.bytes)?;
+            if is_for_eyes {
+                let line = String::from_utf8_lossy(&line.bytes);
+                sink.write_all(terminal::harmless_json(&line).as_bytes())?;
+            } else {
+                sink.write_all(&line.bytes)?;
+            }
             sink.write_all(b"\n")?;
         }
         if batch.at_end {

@@ -269,6 +269,44 @@ fn a_disk_that_fills_in_mid_task_loses_nothing_and_the_session_goes_on() {
     }
 }
 
+/// The same command, which may not write files beyond half a kilobyte.
+fn under_file_size_limit(command: &Command) -> Command {
+    let mut wrapped = Command::new("sh");
+    wrapped
+        .args(["-ec", "ulimit -f 1\nexec \"$@\"", "sh"])
+        .arg(command.get_program())
+        .args(command.get_args())
+        .env_clear()
+        .current_dir(command.get_current_dir().unwrap())
+        .stdin(Stdio::null());
+    wrapped.envs(
+        command
+            .get_envs()
+            .filter_map(|(name, value)| Some((name, value?))),
+    );
+    wrapped
+}
+
+#[test]
+fn a_file_size_limit_is_told_like_a_full_disk_and_the_session_goes_on() {
+    let machine = Machine::playing(ANSWERS);
+    machine.run(&["exec", "one"]).succeeded();
+    let resume = ["exec", "resume", "--last", "two"];
+
+    let limited = under_file_size_limit(&machine.troupe(&resume));
+    let output = { limited }.output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(
+        output.status.code(),
+        Some(3),
+        "{:?} {stderr}",
+        output.status
+    );
+    assert!(stderr.contains("File too large"), "{stderr}");
+
+    machine.run(&resume).succeeded();
+}
+
 /// A root that ends its turn, and a child that is at work when the disk fills.
 const CHILD_AT_WORK: &str = r#"
 [[scene]]

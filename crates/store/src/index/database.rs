@@ -26,6 +26,9 @@ pub(crate) struct Index {
     pub(super) warnings: Vec<String>,
 }
 
+/// What is done with the file of the index before SQLite has it.
+const OPEN: &str = "open the index";
+
 /// What a failure of SQLite means for the index as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
@@ -45,7 +48,7 @@ impl Index {
             .create(true)
             .mode(FILE_MODE)
             .open(path)
-            .map_err(|source| Error::io("open", path, source))?;
+            .map_err(|source| Error::io(OPEN, path, source))?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let open = || -> rusqlite::Result<Connection> {
             let db = Connection::open_with_flags(path, flags)?;
@@ -144,6 +147,8 @@ pub(super) fn verdict(error: &Error) -> Verdict {
             _ => Verdict::Other,
         },
         Error::Full { .. } | Error::NotWritable { .. } => Verdict::Unusable,
+        // Something that is no file lies in its place.
+        Error::Io { action, .. } if *action == OPEN => Verdict::Unusable,
         _ => Verdict::Other,
     }
 }

@@ -104,6 +104,26 @@ async fn reindex_makes_the_rows_that_projection_made() {
 }
 
 #[tokio::test]
+async fn a_directory_in_the_place_of_the_index_keeps_nobody_out() {
+    let home = busy_home().await;
+    for name in ["state.db", "state.db-wal", "state.db-shm"] {
+        fs::remove_file(home.path(name)).ok();
+    }
+    fs::create_dir(home.path("state.db")).unwrap();
+    let page = home.again().list(&ListQuery::default()).await.unwrap();
+    assert_eq!(page.sessions.len(), 5);
+    assert!(
+        page.warnings[0].contains("in memory"),
+        "{:?}",
+        page.warnings
+    );
+    let id = page.sessions[0].id;
+    assert_eq!(home.again().tree_of(id).await.unwrap(), None);
+    home.again().open(id).await.unwrap();
+    assert!(home.path("state.db").is_dir());
+}
+
+#[tokio::test]
 async fn a_damaged_index_is_put_aside_and_rebuilt() {
     type Damage = fn(&mut Vec<u8>);
     let home = busy_home().await;
