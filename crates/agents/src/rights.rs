@@ -7,6 +7,7 @@
 //! Deliberately absent: enforcement. The kernel holds a child to its sandbox, the registry
 //! to its tools.
 
+mod ceiling;
 mod model;
 pub(crate) mod program;
 mod sandbox;
@@ -20,11 +21,12 @@ use troupe_protocol::policy::{ApprovalPolicy, SandboxPolicy};
 use troupe_protocol::spawn::{
     ApprovalRoute, CallbackConfig, ChildInstructions, HistoryShare, SpawnSpec, ToolLists,
 };
-use troupe_protocol::tree::CallbackMode;
 
 use crate::callback::PROMPT_CHARS_MAX;
 use crate::desk::{Catalogue, SpawnRequest, Trouble};
 use crate::roles::{Approvals, Pattern, Persona, Role, ToolPolicy};
+
+pub(crate) use ceiling::Ceilings;
 
 /// What the one who asks can hand down.
 #[derive(Debug, Clone)]
@@ -89,7 +91,6 @@ pub(crate) fn settle(
         callback: callback(parent, request),
     };
     let enforced = enforced(&spec, offers, &mut why)?;
-    why.extend(told::not_kept(role));
     Ok(Settled {
         requested: told::requested(request),
         effective: told::effective(&spec, &enforced),
@@ -203,11 +204,10 @@ fn instructions(
 }
 
 fn callback(parent: &Parent, request: &SpawnRequest) -> CallbackConfig {
-    let config = request.callback.config.as_ref().unwrap_or(&parent.callback);
-    CallbackConfig {
-        enabled: config.enabled && request.callback.mode != CallbackMode::Off,
-        ..config.clone()
-    }
+    // Whether this caller is called is its own wish, kept in the bond between the two; those
+    // that the child makes inherit what holds for the session.
+    let config = request.callback.config.as_ref();
+    config.unwrap_or(&parent.callback).clone()
 }
 
 fn summary(items: &[UserInput]) -> String {

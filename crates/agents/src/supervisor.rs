@@ -28,9 +28,11 @@ mod host;
 pub(crate) mod input;
 mod lines;
 mod loading;
+mod lost;
 mod member;
 mod notices;
 mod plantings;
+mod reconfigured;
 mod reports;
 mod requests;
 mod restore;
@@ -217,6 +219,7 @@ impl Supervisor {
             Input::WaitOver { wait, why } => self.wait_over(wait, why),
             Input::WatchdogDue => self.ping(),
             Input::Sweep => self.sweep(),
+            Input::Reconfigured => self.reconfigured(),
             Input::Close { done } => self.close(Some(done)),
             Input::RootGone => self.close(None),
         }

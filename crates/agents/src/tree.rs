@@ -64,6 +64,7 @@ pub use refusal::Refusal;
 pub use status::Status;
 
 use address::TakenNumbers;
+use agent::Place;
 use effect::{AbortWhy, Answer, Notice, Stint, StintTask};
 use id::{MessageId, TimeMs, WaitId};
 use residents::{Presence, Residents};
@@ -176,6 +177,9 @@ impl Tree {
         let Some(node) = self.memory.get(agent) else {
             return Status::NotFound;
         };
+        if node.place == Place::Lost {
+            return Status::Lost;
+        }
         if let Some(run) = self.live.runs.get(&agent) {
             return run.status();
         }

@@ -230,9 +230,10 @@ impl Conversation {
     }
 
     /// Returns the instructions as they were when the session began: a provider finds them
-    /// again, and what changed since then is told in the history.
+    /// again, and what changed since then is told in the history. Only a manner that is not
+    /// wanted any more is taken out of them.
     fn instructions(&self) -> Arc<troupe_model::Instructions> {
-        let personality = self.meta.personality.unwrap_or(Personality::None);
+        let personality = self.filled_personality();
         let role = self.instructions.role.as_deref();
         sharing::instructions(context::instructions(
             self.base_instructions(),
@@ -241,8 +242,16 @@ impl Conversation {
         ))
     }
 
+    /// Returns the manner that stands in the place for it in the instructions.
+    fn filled_personality(&self) -> Personality {
+        match self.turn_context().personality {
+            Some(Personality::None) => Personality::None,
+            _ => self.meta.personality.unwrap_or(Personality::None),
+        }
+    }
+
     fn environment_text(&self) -> String {
-        context::environment(self.turn_context(), &self.instructions, &self.clock)
+        context::environment(&self.bounded_context(), &self.instructions, &self.clock)
     }
 
     /// Returns what the model must be told about its surroundings and does not know yet.
@@ -266,11 +275,11 @@ impl Conversation {
         if last.is_none_or(|last| **last != environment) {
             items.push(ResponseItem::user_text(environment));
         }
-        let filled = self
-            .meta
-            .personality
-            .filter(|_| context::has_place_for_personality(self.base_instructions()))
-            .unwrap_or(Personality::None);
+        let filled = if context::has_place_for_personality(self.base_instructions()) {
+            self.filled_personality()
+        } else {
+            Personality::None
+        };
         let wanted = context.personality.unwrap_or(Personality::None);
         items.extend(Standing::manner(wanted, filled).missing(told));
         items.extend(Standing::mode(context).missing(told));

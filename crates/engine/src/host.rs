@@ -15,6 +15,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 use troupe_protocol::event::{AbortReason, EventMsg};
 use troupe_protocol::op::ReviewRequest;
+use troupe_protocol::policy::SandboxPolicy;
 use troupe_protocol::result::TaskResult;
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::session::TurnContext;
@@ -77,6 +78,15 @@ pub trait Host: Send + Sync + fmt::Debug {
     /// The session was told by its tree to be called or annotated so, and could not record it.
     fn unrecorded(&self, _what: &'static str, _why: String) {}
 
+    /// The running task has these settings; without one, the next task has them.
+    fn settings(&self, _context: &TurnContext) {}
+
+    /// Returns what the agents above leave of the rights in these settings at this moment; none
+    /// if nobody is above.
+    fn rights(&self, _context: &TurnContext) -> Option<Rights> {
+        None
+    }
+
     /// Where the session shows what it is doing.
     fn vitals(&self) -> &Vitals;
 
@@ -100,6 +110,14 @@ pub trait Host: Send + Sync + fmt::Debug {
     fn closing(&self) -> Option<Later> {
         None
     }
+}
+
+/// What a member of a tree may do now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rights {
+    pub sandbox_policy: SandboxPolicy,
+    /// Why nothing leaves that sandbox, whoever agrees.
+    pub held: Option<Arc<str>>,
 }
 
 /// Something that will be over.

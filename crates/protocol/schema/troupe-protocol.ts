@@ -81,7 +81,7 @@ export type AgentOrigin = "spawn" | "fork" | "send_message";
 export type AgentStatus = "pending_init" | "ready"
   | { "queued": { position: number, } } | "running"
   | { "completed": string | null }
-  | { "errored": string } | "interrupted" | "cancelled" | "budget_exceeded" | "shutdown" | "not_found";
+  | { "errored": string } | "interrupted" | "cancelled" | "budget_exceeded" | "shutdown" | "lost" | "not_found";
 
 export type Answer = {
 /**
@@ -576,6 +576,7 @@ numbers: Array<number>, files: Array<ChangedFile>, }
  */
 export type FileState = { "kind": "absent" }
   | { "kind": "file", sha256: string, mode: number, }
+  | { "kind": "link", target: string, }
   | { "kind": "other", what: string, };
 
 export type ForkPoint = { session_id: SessionId,
@@ -1319,6 +1320,11 @@ num_turns?: number | null,
  * Only tell what would happen.
  */
 dry_run?: boolean,
+/**
+ * Take back what can be, and leave the files that are not as the turns left them. Else
+ * one such file is enough for nothing to be touched.
+ */
+partly?: boolean,
 /**
  * Take back the last undo instead.
  */

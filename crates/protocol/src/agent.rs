@@ -26,6 +26,8 @@ pub enum AgentStatus {
     Cancelled,
     BudgetExceeded,
     Shutdown,
+    /// Its log is gone: it ran once, and cannot run again.
+    Lost,
     NotFound,
 }
 
@@ -76,6 +78,7 @@ impl AgentStatus {
             Self::Cancelled => ("cancelled", "canceled", Final),
             Self::BudgetExceeded => ("budget_exceeded", "failed", Final),
             Self::Shutdown => ("shutdown", "canceled", Closed),
+            Self::Lost => ("lost", "failed", Final),
             Self::NotFound => ("not_found", "unknown", Closed),
         };
         StatusRow {

@@ -123,6 +123,8 @@ pub struct CommandEvidence {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct FileEvidence {
+    #[serde(with = "crate::path")]
+    #[cfg_attr(test, schemars(with = "String"), ts(as = "String"))]
     pub path: PathBuf,
     /// SHA-256 of the contents before the task touched it; absent if there was no file, or
     /// one that is too large to be looked at.

@@ -135,6 +135,7 @@ export type AgentStanding = { "type": "pendingInit" }
   | { "type": "cancelled" }
   | { "type": "budgetExceeded" }
   | { "type": "shutdown" }
+  | { "type": "lost" }
   | { "type": "notFound" };
 
 export type AgentState = { status: AgentStatus, message: string | null, };

@@ -110,9 +110,12 @@ pub struct ApprovalRow {
     pub call_id: CallId,
     pub task: SubmissionId,
     pub kind: ApprovalKind,
-    /// The command, the files or the question, in one line.
+    /// The beginning of the command, the files or the question, in one line. Not enough to
+    /// agree to anything: [`Store::question`](crate::Store::question) has the whole.
     pub what: String,
     pub asked: UnixMillis,
+    /// Where the line that asks begins in the log of the session.
+    pub position: Position,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

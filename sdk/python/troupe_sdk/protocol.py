@@ -186,11 +186,15 @@ class AgentStandingShutdown(TypedDict):
     type: Literal["shutdown"]
 
 
+class AgentStandingLost(TypedDict):
+    type: Literal["lost"]
+
+
 class AgentStandingNotFound(TypedDict):
     type: Literal["notFound"]
 
 
-AgentStanding = Union["AgentStandingPendingInit", "AgentStandingReady", "AgentStandingQueued", "AgentStandingRunning", "AgentStandingCompleted", "AgentStandingErrored", "AgentStandingInterrupted", "AgentStandingCancelled", "AgentStandingBudgetExceeded", "AgentStandingShutdown", "AgentStandingNotFound"]
+AgentStanding = Union["AgentStandingPendingInit", "AgentStandingReady", "AgentStandingQueued", "AgentStandingRunning", "AgentStandingCompleted", "AgentStandingErrored", "AgentStandingInterrupted", "AgentStandingCancelled", "AgentStandingBudgetExceeded", "AgentStandingShutdown", "AgentStandingLost", "AgentStandingNotFound"]
 
 
 class AgentState(TypedDict):

@@ -172,6 +172,9 @@ export type AgentStanding =
     type: "shutdown";
   }
   | {
+    type: "lost";
+  }
+  | {
     type: "notFound";
   };
 

@@ -79,6 +79,7 @@ fn waiting_on(status: Status, pulse: Option<&Pulse>) -> Option<WaitingOn> {
         | Status::Cancelled
         | Status::BudgetExceeded
         | Status::Shutdown
+        | Status::Lost
         | Status::NotFound => None,
     }
 }
@@ -157,6 +158,7 @@ fn dead(why: DeadWhy) -> &'static str {
     match why {
         DeadWhy::Closed => "the agent is closed; resume it and send again",
         DeadWhy::Pruned => "the agent was pruned; only its result is left",
+        DeadWhy::Lost => "the log of the agent is gone; give its work to a new agent",
         DeadWhy::Stopping => "the agent is being stopped; send again when it has ended",
     }
 }

@@ -1,4 +1,4 @@
-//! What the caller is told: its wish, what became of it, and what is not kept of a role.
+//! What the caller is told: its wish, and what became of it.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,6 @@ use troupe_protocol::policy::{ApprovalPolicy, ReasoningEffort, SandboxMode, Sand
 use troupe_protocol::spawn::{ApprovalRoute, SpawnSpec, ToolLists};
 
 use crate::desk::SpawnRequest;
-use crate::roles::{Budget, Isolation, Role};
 
 /// What the call named.
 #[derive(Serialize)]
@@ -93,24 +92,6 @@ pub(super) fn effective(spec: &SpawnSpec, policy: &SandboxPolicy) -> Value {
         approvals: spec.approvals,
         tools: &spec.tools,
     })
-}
-
-/// What a role asks for and a child does not get. Said, so that nobody relies on it.
-pub(super) fn not_kept(role: &Role) -> Vec<String> {
-    let mut sentences = Vec::new();
-    if role.isolation == Some(Isolation::Worktree) {
-        sentences.push(format!(
-            "no working tree of its own, which the role {} asks for: all agents share one",
-            role.name
-        ));
-    }
-    if role.budget != Budget::default() {
-        sentences.push(format!(
-            "no budget, which the role {} sets: spending is not limited",
-            role.name
-        ));
-    }
-    sentences
 }
 
 fn to_value(told: impl Serialize) -> Value {

@@ -24,6 +24,7 @@ use super::{Root, Supervisor, results};
 use crate::callback;
 use crate::desk::{Catalogue, Desk, Trouble};
 use crate::families::Family;
+use crate::rights::Ceilings;
 use crate::roles::Roles;
 use crate::tree::Limits;
 
@@ -69,6 +70,8 @@ pub(crate) struct Shared {
     config: OnceLock<Map<String, Value>>,
     /// How the root is told of its children; they inherit it.
     callback: OnceLock<CallbackConfig>,
+    /// Under which settings everybody works.
+    pub ceilings: Ceilings,
     ephemeral: AtomicBool,
     has_history: AtomicBool,
     mailbox: mpsc::UnboundedSender<Input>,
@@ -103,6 +106,7 @@ impl Agents {
             store: OnceLock::new(),
             config: OnceLock::new(),
             callback: OnceLock::new(),
+            ceilings: Ceilings::default(),
             ephemeral: AtomicBool::new(false),
             has_history: AtomicBool::new(false),
             mailbox,
@@ -112,6 +116,11 @@ impl Agents {
                 task: None,
             }),
         }))
+    }
+
+    /// Returns under which settings the agents of the tree work.
+    pub(crate) fn ceilings(&self) -> &Ceilings {
+        &self.0.ceilings
     }
 
     /// Returns what the agents of the tree need not ask again.
@@ -243,9 +252,14 @@ impl Agents {
     /// Gets to know the root's session.
     pub(crate) fn root_opened(&self, opened: Opened, vitals: Vitals) {
         let has_agents = opened.has_agents;
+        self.ceilings().set(AgentId::ROOT, &opened.context);
         {
             let mut seed = self.0.seed();
             if seed.root.is_some() {
+                // The same session with another configuration.
+                if seed.inputs.is_none() {
+                    self.post(Input::Reconfigured);
+                }
                 return;
             }
             seed.root = Some(Root {

@@ -2,9 +2,10 @@
 
 use async_trait::async_trait;
 use tokio::sync::oneshot;
-use troupe_engine::{Host, Inquiry, Later, Lines, NotNow, NotTaken, Opened, Vitals, Word};
+use troupe_engine::{Host, Inquiry, Later, Lines, NotNow, NotTaken, Opened, Rights, Vitals, Word};
 use troupe_protocol::op::ReviewRequest;
 use troupe_protocol::result::TaskResult;
+use troupe_protocol::session::TurnContext;
 use troupe_protocol::tree::MessageId;
 use troupe_protocol::{AgentId, CallId, SubmissionId};
 use troupe_tools::Claim;
@@ -52,6 +53,7 @@ impl Host for Membership {
             self.agents.root_opened(opened, self.vitals.clone());
         } else {
             let agent = self.agent;
+            self.agents.ceilings().set(agent, &opened.context);
             self.agents.post(Input::Opened { agent, opened });
         }
     }
@@ -190,6 +192,14 @@ impl Host for Membership {
                 header: header.to_owned(),
             });
         }
+    }
+
+    fn settings(&self, context: &TurnContext) {
+        self.agents.ceilings().set(self.agent, context);
+    }
+
+    fn rights(&self, context: &TurnContext) -> Option<Rights> {
+        self.agents.ceilings().left_to(self.agent, context)
     }
 
     fn vitals(&self) -> &Vitals {

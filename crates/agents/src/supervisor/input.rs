@@ -54,6 +54,8 @@ pub(crate) enum Input {
     },
     WatchdogDue,
     Sweep,
+    /// The root has another configuration.
+    Reconfigured,
     /// The tree is to end; the answer comes when every session has.
     Close {
         done: oneshot::Sender<()>,

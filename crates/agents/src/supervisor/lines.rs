@@ -15,6 +15,7 @@ use super::input::Input;
 use super::steps::Ticket;
 use super::{State, Supervisor};
 use crate::callback;
+use crate::tree::status::Status;
 
 /// How often lines are given to be written before the tree gives up: to the session they
 /// belong to, to the same one loaded anew, and to the root.
@@ -115,12 +116,12 @@ impl Supervisor {
                     member.stop_note.clone_from(note);
                 }
             }
+            Fact::Released { agent } => self.shared.ceilings.released(*agent),
             Fact::Rooted { .. }
             | Fact::Halted { .. }
             | Fact::Withdrawn { .. }
             | Fact::Shut { .. }
             | Fact::Reopened { .. }
-            | Fact::Released { .. }
             | Fact::Pruned { .. }
             | Fact::Kept(_) => {}
         }
@@ -237,6 +238,9 @@ impl Supervisor {
 
     /// Hands a line to the session in whose log it belongs.
     pub(super) fn write(&mut self, log: AgentId, line: RolloutRecord) {
+        // A lost agent gets no new log: that would look like all that it ever did.
+        let is_lost = self.tree.status(log) == Status::Lost;
+        let log = if is_lost { AgentId::ROOT } else { log };
         let ticket = self.steps.until_written();
         self.give_lines(
             ticket,

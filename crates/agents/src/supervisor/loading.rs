@@ -15,6 +15,7 @@ use super::input::Input;
 use super::member::{Loading, OpenSession, Presence, Present};
 use super::{Membership, Supervisor};
 use crate::configurator::ChildConfigurator;
+use crate::tree::status::Status;
 
 impl Supervisor {
     /// Brings a session into memory unless it is there or on its way.
@@ -44,6 +45,9 @@ impl Supervisor {
     }
 
     fn begin_loading(&mut self, agent: AgentId, mut orders: VecDeque<Order>) {
+        if self.tree.status(agent) == Status::Lost {
+            return;
+        }
         if !self.tree.is_resident(agent) {
             self.visitors.insert(agent);
         }

@@ -262,6 +262,7 @@ fn background_text(view: &AgentView, stint: Stint) -> Option<String> {
             | Status::Queued { .. }
             | Status::Running
             | Status::Waiting { .. }
+            | Status::Lost
             | Status::NotFound => None,
         };
     }
@@ -291,6 +292,7 @@ fn background_text(view: &AgentView, stint: Stint) -> Option<String> {
         Status::Interrupted { .. } => format!("{who} interrupted in {time}"),
         Status::Cancelled => format!("{who} cancelled in {time}"),
         Status::Shutdown => format!("{who} stopped in {time}"),
+        Status::Lost => format!("{who} lost: its log is gone"),
         Status::NotFound => return None,
     })
 }

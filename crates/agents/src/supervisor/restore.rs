@@ -15,7 +15,7 @@ use super::births::Births;
 use super::handle::Recovery;
 use super::lines::Contents;
 use super::member::Member;
-use super::{Supervisor, views};
+use super::{Supervisor, lost, views};
 use crate::tree::Tree;
 use crate::tree::command::{Form, Letter, Urgency, What};
 use crate::tree::lifecycle::{End, Interruption, Lifecycle};
@@ -64,6 +64,7 @@ impl Supervisor {
             self.watchdogs.fold(&record.fact, now);
         }
         let order = LastOrders::of(&story.records);
+        let unbegun = lost::without_a_task(&story.records);
         let limits = self.shared.options.limits.clone();
         let (tree, misfits) = Tree::restore(limits, std::mem::take(&mut story.records));
         self.tree = tree;
@@ -75,6 +76,7 @@ impl Supervisor {
             self.warn(AgentId::ROOT, message);
         }
         self.remember(story);
+        self.lose(unbegun).await;
         self.births = Births::of_running(self.tree.memory());
         self.salvage().await;
         self.drive(What::Recover);
@@ -118,6 +120,7 @@ impl Supervisor {
             let Some(spec) = story.specs.remove(&node.id) else {
                 continue;
             };
+            self.shared.ceilings.born(node.id, node.parent, &spec);
             let mut member = Member::new(Arc::new(spec));
             member.has_log = !story.unopened.contains(&node.session);
             member.note = story.notes.remove(&node.id).flatten();

@@ -77,6 +77,7 @@ impl Supervisor {
         });
         let effects = self.command(What::Spawn(birth))?;
         let agent = born(&effects).ok_or(Trouble::Ended)?;
+        self.shared.ceilings.born(agent, Some(parent), &spec);
         let mut member = Member::new(Arc::clone(&spec));
         member.note.clone_from(&note);
         self.members.insert(agent, Box::new(member));

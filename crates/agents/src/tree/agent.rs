@@ -49,6 +49,9 @@ pub struct Agent {
 pub enum Place {
     Live,
     Pruned,
+    /// Its log is gone, found so when the tree was restored. Not kept: a log that is put back
+    /// counts again.
+    Lost,
 }
 
 impl Agent {
@@ -60,7 +63,7 @@ impl Agent {
 
     /// Returns the message at the head of the inbox, whether or not a stop is on its way.
     pub fn first_mail(&self) -> Option<MessageId> {
-        if self.place == Place::Pruned || self.lifecycle.is_shutdown() {
+        if self.place != Place::Live || self.lifecycle.is_shutdown() {
             return None;
         }
         let callbacks = if self.lifecycle.takes_callbacks() {

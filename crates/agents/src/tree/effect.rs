@@ -152,6 +152,8 @@ pub enum DeadWhy {
     Closed,
     /// Only its result is left.
     Pruned,
+    /// Its log is gone.
+    Lost,
     Stopping,
 }
 

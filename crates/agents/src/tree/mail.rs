@@ -107,6 +107,8 @@ impl Tree {
         let node = self.known(agent)?;
         Ok(if node.place == Place::Pruned {
             Some(DeadWhy::Pruned)
+        } else if node.place == Place::Lost {
+            Some(DeadWhy::Lost)
         } else if node.lifecycle.is_shutdown() {
             Some(DeadWhy::Closed)
         } else if node.stop.is_some_and(StopOrder::ends_input) {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use troupe_protocol::{AgentId, SessionId};
 
-use super::agent::Agent;
+use super::agent::{Agent, Place};
 use super::id::TimeMs;
 use super::persist::Misfit;
 
@@ -80,6 +80,12 @@ impl Memory {
             .checked_sub(1)
             .and_then(|nth| self.iter().rev().nth(nth));
         oldest.is_none_or(|agent| agent.born_at > moment)
+    }
+
+    pub(super) fn set_place(&mut self, agent: AgentId, place: Place) {
+        if let Some(node) = self.agents.get_mut(&agent) {
+            node.place = place;
+        }
     }
 
     pub(super) fn insert(&mut self, agent: Agent) -> Result<(), Misfit> {

@@ -26,6 +26,18 @@ impl Tree {
         (tree, misfits)
     }
 
+    /// Takes agents out of the live tree whose logs are gone. What the tree knows of them was
+    /// written by others, and says nothing of what they have done: to start them would do it
+    /// again.
+    pub fn lose(&mut self, agents: &[AgentId]) {
+        for agent in agents {
+            let is_pruned = |node: &Agent| node.place == Place::Pruned;
+            if !self.memory.get(*agent).is_some_and(is_pruned) {
+                self.memory.set_place(*agent, Place::Lost);
+            }
+        }
+    }
+
     pub(super) fn suspend(&mut self, out: &mut Out) {
         self.live.suspended = true;
         let in_flight: Vec<AgentId> = self.live.runs.keys().copied().collect();
@@ -50,6 +62,9 @@ impl Tree {
         let Some(node) = self.memory.get(agent) else {
             return;
         };
+        if node.place == Place::Lost {
+            return;
+        }
         let stop = node.stop;
         if let Lifecycle::Running { task } = &node.lifecycle {
             let end = match stop {
@@ -84,6 +99,9 @@ impl Tree {
     ) -> Result<(), Refusal> {
         let node = self.known(agent)?;
         self.may_resume(by, agent)?;
+        if node.place == Place::Lost {
+            return Err(Refusal::Lost(agent));
+        }
         let gone = node.place == Place::Pruned || node.lifecycle.is_shutdown();
         if gone {
             self.may_be_reopened(node)?;

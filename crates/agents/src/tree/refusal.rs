@@ -55,6 +55,11 @@ pub enum Refusal {
     Unknown(AgentId),
     #[error("session {0} is a member of this tree already")]
     KnownSession(troupe_protocol::SessionId),
+    #[error(
+        "agent {0} is lost: its log is gone, so there is nothing to resume; give its work to a \
+         new agent"
+    )]
+    Lost(AgentId),
     #[error("agent {0} is closed; resume it first")]
     Closed(AgentId),
     #[error("agent {above} above agent {agent} is closed; resume agent {above} first")]

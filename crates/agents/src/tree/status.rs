@@ -28,6 +28,8 @@ pub enum Status {
     Cancelled,
     BudgetExceeded,
     Shutdown,
+    /// Its log is gone.
+    Lost,
     NotFound,
 }
 
@@ -81,6 +83,7 @@ impl Status {
             Self::Cancelled => AgentStatus::Cancelled,
             Self::BudgetExceeded => AgentStatus::BudgetExceeded,
             Self::Shutdown => AgentStatus::Shutdown,
+            Self::Lost => AgentStatus::Lost,
             Self::NotFound => AgentStatus::NotFound,
         }
     }

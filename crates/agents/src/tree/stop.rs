@@ -184,11 +184,8 @@ impl Tree {
             plan.skip(node.id, SkipWhy::Active);
         } else {
             for agent in subtree {
-                let live = self
-                    .memory
-                    .get(agent)
-                    .is_some_and(|below| below.place == Place::Live);
-                if live {
+                let is_listed = |below: &Agent| matches!(below.place, Place::Live | Place::Lost);
+                if self.memory.get(agent).is_some_and(is_listed) {
                     plan.touch(agent, Action::Prune, node.id);
                 }
             }

@@ -165,6 +165,7 @@ fn receipt(receipt: effect::Receipt) -> Receipt {
             why: match why {
                 DeadWhy::Closed => "it is closed; `troupe agents resume` brings it back",
                 DeadWhy::Pruned => "it was pruned; only its result is left",
+                DeadWhy::Lost => "its log is gone; spawn another agent for the work",
                 DeadWhy::Stopping => "it is being stopped; try again when it has ended",
             }
             .to_owned(),

@@ -150,6 +150,7 @@ pub fn detail(status: Status, doing: Option<&Doing>) -> Option<String> {
         | Status::Cancelled
         | Status::BudgetExceeded
         | Status::Shutdown
+        | Status::Lost
         | Status::NotFound => return None,
     };
     Some(text.to_owned())

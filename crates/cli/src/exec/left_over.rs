@@ -46,6 +46,7 @@ fn was_stopped(view: &AgentView) -> bool {
         | Status::Errored
         | Status::BudgetExceeded
         | Status::Shutdown
+        | Status::Lost
         | Status::NotFound => false,
     }
 }

@@ -65,7 +65,7 @@ pub async fn run(request: Request) -> Outcome {
         recovery,
     } = request;
     if let Task::Review { target, form } = &task
-        && changes::look(&cwd, target)? == Changes::None
+        && changes::look(source.home.path(), &cwd, target).await? == Changes::None
     {
         let report = Report {
             cwd,

@@ -138,8 +138,7 @@ impl Conversation {
         let Some(task) = &self.task else {
             return;
         };
-        let items = self.history.items().len();
-        let context = Arc::new(task.call_context(self.id(), items));
+        let context = Arc::new(self.call_context(task));
         let epoch = task.epoch;
         while let Some(Phase::Calling(calls)) = self.task.as_mut().map(|task| &mut task.phase) {
             let Some(startable) = calls.next_startable(&self.tools) else {

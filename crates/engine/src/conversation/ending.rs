@@ -49,6 +49,7 @@ impl Conversation {
         let Some(mut task) = self.task.take() else {
             return Ok(());
         };
+        self.tell_settings();
         let files = self.files_changed(&task.id).await;
         let ending = self
             .ending(&mut task, StopReason::Completed, files.as_ref())

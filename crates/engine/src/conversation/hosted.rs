@@ -3,14 +3,15 @@
 
 use troupe_protocol::op::ReviewRequest;
 use troupe_protocol::rollout::RolloutRecord;
+use troupe_protocol::session::TurnContext;
 use troupe_protocol::tree::MessageId;
 use troupe_protocol::{CallId, SubmissionId};
-use troupe_tools::Claim;
+use troupe_tools::{CallContext, Claim};
 
 use super::Conversation;
-use crate::host::{Doing, Later, Lines, NotNow, Opened, Pulse};
+use crate::host::{Doing, Later, Lines, NotNow, Opened, Pulse, Rights};
 use crate::inquiry::{NotTaken, Word};
-use crate::task::Phase;
+use crate::task::{Phase, Task};
 
 /// What a client is told who asks a lone session for a review.
 const NO_TREE: &str = "this session is not a member of an agent tree, which a review needs";
@@ -29,6 +30,37 @@ impl Conversation {
                 thread_note: self.thread_note.clone(),
             });
         }
+    }
+
+    /// Tells the tree under which settings the session works: those below may do no more.
+    pub(super) fn tell_settings(&self) {
+        if let Some(host) = &self.host {
+            host.settings(self.turn_context());
+        }
+    }
+
+    /// Returns the settings of the running task with the rights that the agents above leave of
+    /// them now; without a task, those of the next.
+    pub(super) fn bounded_context(&self) -> TurnContext {
+        let mut context = self.turn_context().clone();
+        if let Some(rights) = self.rights_under(&context) {
+            context.sandbox_policy = rights.sandbox_policy;
+        }
+        context
+    }
+
+    /// Returns what a call of the task that begins now is told.
+    pub(super) fn call_context(&self, task: &Task) -> CallContext {
+        let mut context = task.call_context(self.id(), self.history.items().len());
+        if let Some(rights) = self.rights_under(&task.context) {
+            context.sandbox_policy = rights.sandbox_policy;
+            context.sandbox_held = rights.held;
+        }
+        context
+    }
+
+    fn rights_under(&self, context: &TurnContext) -> Option<Rights> {
+        self.host.as_ref()?.rights(context)
     }
 
     /// Returns what is over when nothing runs in the tree below.

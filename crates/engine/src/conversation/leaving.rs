@@ -19,7 +19,7 @@ impl Conversation {
         let (Some(hooks), Some(task)) = (hooks.cloned(), &self.task) else {
             return self.complete_task(out).await;
         };
-        let context = task.call_context(self.id(), self.history.items().len());
+        let context = self.call_context(task);
         let last_message = task.last_message.clone();
         let channel = SessionChannel {
             mailbox: self.mailbox.clone(),

@@ -156,6 +156,7 @@ impl Conversation {
             vec![EventMsg::TurnContextUpdated(context.clone())],
         )?;
         self.context = context;
+        self.tell_settings();
         Ok(())
     }
 

@@ -119,6 +119,7 @@ impl Conversation {
         self.history.begin_turn(position);
         self.history.extend(items);
         self.task = Some(task);
+        self.tell_settings();
         Ok(())
     }
 

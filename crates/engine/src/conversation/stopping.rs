@@ -112,6 +112,7 @@ impl Conversation {
         let Some(mut task) = self.task.take_if(|task| task.is_stopping()) else {
             return Ok(());
         };
+        self.tell_settings();
         let receipts = match self.record_end(out, &mut task).await {
             Ok(receipts) => receipts,
             Err(error) => {
@@ -203,6 +204,7 @@ impl Conversation {
             drop(self.ending(&mut task, why, None).await);
             return None;
         };
+        self.tell_settings();
         let items = match std::mem::replace(&mut task.phase, Phase::Starting) {
             Phase::Sampling { response, .. } => response.abandon().items,
             Phase::Calling(mut calls) => {

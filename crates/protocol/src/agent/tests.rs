@@ -14,6 +14,7 @@ fn the_table_of_names() {
         AgentStatus::Cancelled,
         AgentStatus::BudgetExceeded,
         AgentStatus::Shutdown,
+        AgentStatus::Lost,
         AgentStatus::NotFound,
     ];
     let table: Vec<String> = all
@@ -36,6 +37,7 @@ fn the_table_of_names() {
             "cancelled       canceled  Final",
             "budget_exceeded failed    Final",
             "shutdown        canceled  Closed",
+            "lost            failed    Final",
             "not_found       unknown   Closed",
         ]
     );

@@ -39,6 +39,7 @@ pub(crate) fn dead(why: DeadWhy) -> &'static str {
     match why {
         DeadWhy::Closed => "the agent is closed; `troupe agents resume` brings it back",
         DeadWhy::Pruned => "the agent was pruned; only its result is left",
+        DeadWhy::Lost => "the log of the agent is gone; give its work to a new agent",
         DeadWhy::Stopping => "the agent is being stopped; try again when it has ended",
     }
 }

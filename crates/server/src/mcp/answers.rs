@@ -102,7 +102,7 @@ pub(super) struct OpenApproval {
     pub path: String,
     /// exec, patch or question.
     pub kind: String,
-    /// The command, the files or the question, in one line.
+    /// The whole command, patch or question, and why.
     pub what: String,
     pub asked_at: String,
 }

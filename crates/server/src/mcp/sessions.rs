@@ -8,6 +8,7 @@ use troupe_agents::tree::command::{StopMode, Verb};
 use troupe_agents::tree::effect::SkipWhy;
 use troupe_agents::tree::status::WaitingOn;
 use troupe_engine::Doing;
+use troupe_protocol::approval::in_full;
 use troupe_protocol::tree::End;
 use troupe_protocol::{AgentId, SessionId};
 use troupe_store::{AgentRow, ArchivedFilter, ListQuery, SourceKind, Standing, Store, UnixMillis};
@@ -79,15 +80,17 @@ impl Orchestra {
         let of_it = open
             .into_iter()
             .filter(|row| found.is_root() || row.session == found.session);
-        session.open_approvals = of_it
-            .map(|row| OpenApproval {
+        for row in of_it {
+            let whole = self.store()?.question(&row).await?;
+            let whole = whole.as_ref().and_then(in_full);
+            session.open_approvals.push(OpenApproval {
                 session_id: row.session,
                 path: row.path,
                 kind: row.kind.as_str().to_owned(),
-                what: row.what,
+                what: whole.unwrap_or_else(|| format!("cannot be read: {} …", row.what)),
                 asked_at: row.asked.to_string(),
-            })
-            .collect();
+            });
+        }
         let asks_itself = |open: &OpenApproval| open.session_id == found.session;
         let asked = session.open_approvals.iter().find(|open| asks_itself(open));
         if let (false, Some(open)) = (session.ready_for_prompt, asked) {
@@ -324,6 +327,7 @@ fn waiting_on(view: &AgentView) -> Option<String> {
         | Status::Cancelled
         | Status::BudgetExceeded
         | Status::Shutdown
+        | Status::Lost
         | Status::NotFound => None,
     };
     let name = match on? {

@@ -110,6 +110,7 @@ impl Index {
                 kind: ApprovalKind::named(&kind),
                 what: row.get(6)?,
                 asked: UnixMillis(row.get(7)?),
+                position: Position(unsigned(row, 8)?),
             })
         })
     }

@@ -19,6 +19,7 @@ mod inbox;
 mod lists;
 mod lives;
 mod logs;
+mod lost;
 mod nesting;
 mod notes;
 pub(super) mod play;

@@ -14,7 +14,7 @@ mod questions;
 mod reviews;
 mod search;
 mod slow;
-mod socket;
+pub mod socket;
 mod threads;
 mod trees;
 mod turns;

@@ -220,7 +220,8 @@ fn callback(
 ) -> CallbackChoice {
     let or = |said: Option<bool>, inherited| said.unwrap_or(inherited);
     let config = CallbackConfig {
-        enabled: mode.map_or(inherited.enabled, |mode| mode != CallbackMode::Off),
+        // One that is not to call this caller is called by its own children all the same.
+        enabled: inherited.enabled || mode.is_some_and(|mode| mode != CallbackMode::Off),
         include_last_message: or(
             arguments.include_last_message,
             inherited.include_last_message,

@@ -62,7 +62,7 @@ impl Wait {
     }
 
     async fn wait(&self, call: &Call, arguments: Arguments) -> Result<ToolOutput, Trouble> {
-        let patience = patience(arguments.timeout_ms)?;
+        let patience = patience(arguments.timeout_ms);
         let ids = checked(arguments.ids)?;
         let mut event = CollabWaiting {
             call_id: call.id.clone(),
@@ -126,24 +126,24 @@ impl Tool for Wait {
     }
 }
 
-fn patience(timeout_ms: Option<i64>) -> Result<Patience, Trouble> {
-    let asked = match timeout_ms.map(u64::try_from) {
-        None => WAIT_MS_DEFAULT,
-        Some(Ok(asked)) if asked > 0 => asked,
-        Some(_) => {
-            return Err(Trouble::Invalid(
-                "timeout_ms must be greater than zero".to_owned(),
-            ));
-        }
+fn patience(timeout_ms: Option<i64>) -> Patience {
+    let Some(asked) = timeout_ms else {
+        let time_ms = WAIT_MS_DEFAULT;
+        return Patience {
+            time_ms,
+            note: None,
+        };
     };
-    let time_ms = asked.clamp(WAIT_MS_MIN, WAIT_MS_MAX);
-    let note = (time_ms != asked).then(|| {
+    let time_ms = u64::try_from(asked)
+        .unwrap_or(0)
+        .clamp(WAIT_MS_MIN, WAIT_MS_MAX);
+    let note = (i64::try_from(time_ms) != Ok(asked)).then(|| {
         format!(
             "timeout_ms {asked} was changed to {time_ms}; it must lie between {WAIT_MS_MIN} and \
              {WAIT_MS_MAX}"
         )
     });
-    Ok(Patience { time_ms, note })
+    Patience { time_ms, note }
 }
 
 fn checked(ids: Vec<Address>) -> Result<Vec<String>, Trouble> {

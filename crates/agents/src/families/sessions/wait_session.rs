@@ -166,6 +166,7 @@ fn result(id: SessionId, finished: &Finished) -> Result<Option<String>, String> 
             None => Err(cancelled(id, last_message)),
         },
         Status::Ready => Err(format!("child session {id} was given nothing to do yet")),
+        Status::Lost => Err(format!("child session {id} is lost: its log is gone")),
         Status::NotFound => Err(format!("unknown session {id}")),
         Status::PendingInit | Status::Queued { .. } | Status::Running | Status::Waiting { .. } => {
             Err(not_yet(view, 0))

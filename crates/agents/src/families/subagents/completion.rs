@@ -51,6 +51,7 @@ impl Completion {
             | Status::Queued { .. }
             | Status::Running
             | Status::Waiting { .. }
+            | Status::Lost
             | Status::NotFound => return None,
         })
     }

@@ -46,7 +46,7 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
 struct Arguments {
     /// Wait for this one; any child if left out.
     agent_id: Option<Address>,
-    /// 300 to 1800; 1800 if left out or 0.
+    /// 300 to 1800; more counts as 1800, which it also is if left out or 0.
     timeout_s: Option<i64>,
 }
 
@@ -61,7 +61,7 @@ impl Await {
     }
 
     async fn wait(&self, call: &Call, arguments: Arguments) -> Result<ToolOutput, Trouble> {
-        let time = patience(arguments.timeout_s)?;
+        let AwaitTime { time, note } = await_time(arguments.timeout_s)?;
         let on = match &arguments.agent_id {
             None => Targets::AnyChild,
             Some(address) => {
@@ -80,7 +80,10 @@ impl Await {
             None => Whose::AnyChild,
             Some(_) => Whose::One,
         };
-        let object = described(&waited, whose, self.desk.caller().log());
+        let mut object = described(&waited, whose, self.desk.caller().log());
+        if let Some(note) = note {
+            object.insert("timeout_note".to_owned(), json!(note));
+        }
         let output = ToolOutput::success(Value::Object(object).to_string());
         Ok(match waited.claim {
             Some(claim) => output.with_claim(claim),
@@ -128,10 +131,17 @@ enum Whose {
     AnyChild,
 }
 
-fn patience(timeout_s: Option<i64>) -> Result<Duration, Trouble> {
-    let seconds = match timeout_s {
+/// How long to wait, and what the model is told of a time that was changed.
+#[derive(Debug)]
+struct AwaitTime {
+    time: Duration,
+    note: Option<String>,
+}
+
+fn await_time(timeout_s: Option<i64>) -> Result<AwaitTime, Trouble> {
+    let asked = match timeout_s {
         None | Some(0) => AWAIT_DEFAULT_S,
-        Some(seconds @ AWAIT_MIN_S..=AWAIT_MAX_S) => seconds,
+        Some(seconds @ AWAIT_MIN_S..) => seconds,
         Some(other) => {
             return Err(Trouble::Invalid(format!(
                 "timeout_s must be at least {AWAIT_MIN_S} and at most {AWAIT_MAX_S} seconds, or 0 \
@@ -139,7 +149,12 @@ fn patience(timeout_s: Option<i64>) -> Result<Duration, Trouble> {
             )));
         }
     };
-    Ok(Duration::from_secs(seconds.unsigned_abs()))
+    let seconds = asked.min(AWAIT_MAX_S);
+    let cut = || format!("timeout_s {asked} was changed to {seconds}, the longest wait");
+    Ok(AwaitTime {
+        time: Duration::from_secs(seconds.unsigned_abs()),
+        note: (seconds != asked).then(cut),
+    })
 }
 
 fn ended(children: &[AgentView]) -> String {

@@ -10,7 +10,7 @@ use troupe_protocol::tree::OnParentInterrupt;
 
 use crate::desk::{CallbackChoice, Catalogue, ModelChoice, SpawnRequest, Turn};
 use crate::rights::{Parent, Settled, settle};
-use crate::roles::{Budget, Choice, Name, Origin, Persona, Role, ToolPolicy};
+use crate::roles::{Choice, Name, Origin, Persona, Role, ToolPolicy};
 
 /// What there is: nothing, unless a test says otherwise.
 #[derive(Debug, Default)]
@@ -69,10 +69,8 @@ pub(super) fn role() -> Role {
         read_only: false,
         tools: ToolPolicy::default(),
         approvals: None,
-        isolation: None,
         messages: None,
         output_schema: None,
-        budget: Budget::default(),
         mcp_servers: None,
         backend: None,
         prompt: "Work.".into(),

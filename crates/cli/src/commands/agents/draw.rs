@@ -128,6 +128,7 @@ pub fn word(status: &AgentStatus) -> String {
         AgentStatus::Cancelled => "cancelled".to_owned(),
         AgentStatus::BudgetExceeded => "over budget".to_owned(),
         AgentStatus::Shutdown => "closed".to_owned(),
+        AgentStatus::Lost => "lost".to_owned(),
         AgentStatus::NotFound => "not found".to_owned(),
         other => format!("{other:?}"),
     }

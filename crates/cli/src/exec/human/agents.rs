@@ -10,6 +10,7 @@ use super::{Human, cut, seconds};
 use crate::exec::command_line;
 use crate::exec::event_kinds::is_collaboration;
 use crate::style::Style;
+use crate::terminal;
 
 /// Tells whether what a call did is told by the agent that it was done to.
 pub fn is_told(item: &ToolCallItem) -> bool {
@@ -139,7 +140,9 @@ impl Human {
     fn asked(&mut self, id: CallId, who: &AgentLabel, wish: &str) -> String {
         self.questions.insert(id, who.path.clone());
         let head = head(self.style, &who.path);
-        format!("{head}{} {}\n", self.style.yellow("asks to"), cut(wish))
+        // All of it: the line below may invite somebody to agree.
+        let wish = terminal::harmless(wish).replace('\n', "\n    ");
+        format!("{head}{} {wish}\n", self.style.yellow("asks to"))
     }
 }
 

@@ -88,7 +88,7 @@ fn deed(tool: CollabTool, it: &CollabInteraction) -> ThreadItem {
         tool,
         status: match &it.status {
             None => ToolStatus::InProgress,
-            Some(Status::NotFound | Status::Errored(_)) => ToolStatus::Failed,
+            Some(Status::Lost | Status::NotFound | Status::Errored(_)) => ToolStatus::Failed,
             Some(_) => ToolStatus::Completed,
         },
         sender_thread_id: it.sender_thread_id.to_string(),
@@ -143,6 +143,10 @@ fn state(status: &Status) -> AgentState {
             (AgentStatus::Errored, Some(message))
         }
         Status::Shutdown => (AgentStatus::Shutdown, None),
+        Status::Lost => (
+            AgentStatus::NotFound,
+            Some("lost: its log is gone".to_owned()),
+        ),
         Status::NotFound => (AgentStatus::NotFound, None),
         other => (AgentStatus::Running, Some(format!("{other:?}"))),
     };

@@ -87,6 +87,7 @@ fn standing(status: &AgentStatus) -> Option<(AgentStanding, Option<String>)> {
         AgentStatus::Cancelled => (AgentStanding::Cancelled, None),
         AgentStatus::BudgetExceeded => (AgentStanding::BudgetExceeded, None),
         AgentStatus::Shutdown => (AgentStanding::Shutdown, None),
+        AgentStatus::Lost => (AgentStanding::Lost, None),
         AgentStatus::NotFound => (AgentStanding::NotFound, None),
         _ => return None,
     };

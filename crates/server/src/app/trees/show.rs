@@ -53,6 +53,7 @@ fn standing(status: Status) -> AgentStanding {
         Status::Cancelled => AgentStanding::Cancelled,
         Status::BudgetExceeded => AgentStanding::BudgetExceeded,
         Status::Shutdown => AgentStanding::Shutdown,
+        Status::Lost => AgentStanding::Lost,
         Status::NotFound => AgentStanding::NotFound,
     }
 }

@@ -93,6 +93,8 @@ pub enum AgentStanding {
     Cancelled,
     BudgetExceeded,
     Shutdown,
+    /// Its log is gone: it ran once, and cannot run again.
+    Lost,
     NotFound,
 }
 

@@ -2,7 +2,10 @@
 
 use troupe_agents::Family;
 use troupe_agents::tree::Status;
-use troupe_protocol::policy::SandboxPolicy;
+use troupe_protocol::input::UserInput;
+use troupe_protocol::op::{ConfigureSession, Op};
+use troupe_protocol::policy::{CollaborationMode, SandboxPolicy};
+use troupe_protocol::session::TurnOverrides;
 use troupe_testkit::{Actor, Stage};
 
 use super::logs;
@@ -141,6 +144,104 @@ async fn a_resumed_child_is_as_read_only_as_it_was_born() {
         "{of_child:?}"
     );
     assert!(!stage.cwd().join("of-child").exists());
+    actor.shut_down().await;
+}
+
+/// A child that tries to write whenever it is written to, and a root that writes to it in each
+/// turn.
+fn tries(names: &[&str]) -> [String; 2] {
+    let mut child = vec![say("ready")];
+    let mut of_root = vec![
+        call("spawn_agent", r#"message = "child""#),
+        call("wait", "ids = [1]"),
+        say("done"),
+    ];
+    for name in names {
+        child.extend([write(name), say("tried")]);
+        of_root.extend([
+            call("send_input", r#"id = 1, message = "again""#),
+            call("wait", "ids = [1]"),
+            say("done"),
+        ]);
+    }
+    [scene("child", &child), root(&of_root)]
+}
+
+async fn turn_under(actor: &mut Actor, overrides: TurnOverrides) {
+    let op = Op::UserTurn {
+        items: vec![UserInput::text("once more")],
+        overrides,
+        final_output_json_schema: None,
+        last_response_id: None,
+    };
+    actor.submit(op).await;
+    let events = actor.until_task_ends().await;
+    assert_eq!(said(&events), Some("done"));
+}
+
+fn under(policy: SandboxPolicy) -> TurnOverrides {
+    TurnOverrides {
+        sandbox_policy: Some(policy),
+        ..TurnOverrides::default()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_turn_that_narrows_the_parent_binds_the_children_that_it_has() {
+    let outside = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("it can be made");
+    let escape = outside.path().join("escape");
+    let names = ["narrowed", "given-back", &escape.to_string_lossy()];
+    let stage = stage(&tries(&names)).await;
+    let mut actor = stage.start().await;
+    actor.turn("begin").await;
+    turn_under(&mut actor, under(SandboxPolicy::read_only())).await;
+    let of_child = told(&stage, &actor, "1").await;
+    assert!(of_child[0].contains("Read-only"), "{of_child:?}");
+    assert!(!stage.cwd().join("narrowed").exists());
+    // What the spawn gave comes back, and no more of what the parent gets.
+    turn_under(&mut actor, under(SandboxPolicy::DangerFullAccess)).await;
+    assert_eq!(stage.read("given-back"), "mine\n");
+    turn_under(&mut actor, TurnOverrides::default()).await;
+    assert!(!escape.exists());
+    actor.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tree_that_is_resumed_with_less_binds_the_children_that_it_has() {
+    let stage = stage(&tries(&["narrowed"]))
+        .await
+        .sandbox(SandboxPolicy::DangerFullAccess);
+    let mut actor = stage.start().await;
+    actor.turn("begin").await;
+    let session = actor.session_id();
+    actor.shut_down().await;
+    let mut actor = stage
+        .start_with(ConfigureSession {
+            resume: Some(session),
+            overrides: under(SandboxPolicy::read_only()),
+            ..ConfigureSession::default()
+        })
+        .await;
+    turn_under(&mut actor, TurnOverrides::default()).await;
+    let of_child = told(&stage, &actor, "1").await;
+    assert!(of_child[0].contains("Read-only"), "{of_child:?}");
+    assert!(!stage.cwd().join("narrowed").exists());
+    actor.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_parent_that_plans_binds_the_children_that_it_has() {
+    let stage = stage(&tries(&["planned"])).await;
+    let mut actor = stage.start().await;
+    actor.turn("begin").await;
+    let planning = TurnOverrides {
+        collaboration_mode: Some(CollaborationMode::Plan.into()),
+        ..TurnOverrides::default()
+    };
+    turn_under(&mut actor, planning).await;
+    let of_child = told(&stage, &actor, "1").await;
+    assert!(of_child[0].contains("Read-only"), "{of_child:?}");
+    assert!(!stage.cwd().join("planned").exists());
     actor.shut_down().await;
 }
 

@@ -59,6 +59,21 @@ async fn exactly_one_of_message_and_items_is_given_and_says_something() {
 }
 
 #[tokio::test]
+async fn a_model_gives_no_agent_an_address_that_the_provider_would_fetch() {
+    let image = |url: &str| json!({"items": [{"type": "image", "image_url": url}]});
+    check_refused(
+        &[
+            image("https://example.org/?secret=1"),
+            image("hTTp://example.org"),
+        ],
+        expect![[r#"
+            items[0].image_url is not a data: URL; the provider would fetch the address, and only the user may give it one: save the picture and send it as local_image
+            items[0].image_url is not a data: URL; the provider would fetch the address, and only the user may give it one: save the picture and send it as local_image"#]],
+    )
+    .await;
+}
+
+#[tokio::test]
 async fn unknown_arguments_are_refused_by_name() {
     check_refused(
         &[json!({"message": "work", "colour": "red"})],
@@ -472,5 +487,26 @@ async fn below_max_depth_nobody_spawns_and_is_told_to_do_the_work() {
             "agent depth limit of 1 reached ([agents] max_depth); do the work yourself instead of spawning"
         ]
     );
+    end(actor).await;
+}
+
+#[tokio::test]
+async fn a_spawn_without_a_callback_leaves_the_callbacks_of_the_subtree_alone() {
+    let leaf = call(&spawn(json!({"message": "leaf", "task_name": "leaf"})));
+    let children = scene("middle", &[&leaf, "{ say = 'sent' }", "{ say = 'heard' }"]);
+    let cues = [spawn(
+        json!({"message": "middle", "task_name": "middle", "enable_callback": false}),
+    )];
+    let stage = stage(&children, &cues).await;
+    let actor = play(&stage).await;
+    actor.agents().quiet().await;
+    let middle = agent(&actor, "/root/middle").await;
+    assert_eq!(
+        requests_of(&stage, middle.session).len(),
+        3,
+        "the middle one is called by its own child"
+    );
+    let root = requests_of(&stage, actor.session_id());
+    assert_eq!(root.len(), 2, "and the root by nobody");
     end(actor).await;
 }

@@ -10,7 +10,7 @@ use troupe_agents::tree::Status;
 use troupe_agents::tree::command::{StopMode, Verb};
 use troupe_protocol::AgentId;
 use troupe_protocol::agent::AgentStatus;
-use troupe_protocol::op::Op;
+use troupe_protocol::op::{ConfigureSession, Op};
 use troupe_protocol::result::StopReason;
 use troupe_protocol::tree::Interruption;
 use troupe_testkit::{Actor, Stage};
@@ -319,4 +319,20 @@ async fn a_stop_that_finds_nothing_to_stop_says_so() {
     let result = actor.agents().result(views[0].session, None).await.unwrap();
     assert_eq!(result.stop, StopReason::Completed);
     end(actor).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_new_configuration_interrupts_every_task_below_the_session() {
+    let stage = two_sleepers(&[&spawn("middle", json!({})), "{ say = 'later' }"]).await;
+    let mut actor = open_until(&stage, &["leaf.pid"]).await;
+    let configure = Op::ConfigureSession(ConfigureSession::default());
+    actor.submit(configure).await;
+    let why = Interruption::User;
+    for path in ["/root/middle", "/root/middle/leaf"] {
+        while agent(&actor, path).await.status != (Status::Interrupted { why }) {
+            tokio::task::yield_now().await;
+        }
+    }
+    assert!(!is_alive(&stage, "leaf.pid"), "its command is gone");
+    actor.shut_down().await;
 }

@@ -13,9 +13,13 @@ use crate::tree::status::Status;
 fn check(arguments: Value, expected: Expect) {
     let found = serde_json::from_value::<Arguments>(arguments)
         .map_err(|error| error.to_string())
-        .and_then(|arguments| patience(arguments.timeout_s).map_err(|trouble| trouble.to_string()));
+        .and_then(|arguments| await_time(arguments.timeout_s).map_err(|it| it.to_string()));
     expected.assert_eq(&match found {
-        Ok(time) => format!("{} s", time.as_secs()),
+        Ok(AwaitTime { time, note: None }) => format!("{} s", time.as_secs()),
+        Ok(AwaitTime {
+            time,
+            note: Some(note),
+        }) => format!("{} s: {note}", time.as_secs()),
         Err(problem) => problem,
     });
 }
@@ -37,9 +41,7 @@ fn a_wait_lasts_five_to_thirty_minutes() {
     );
     check(
         json!({"timeout_s": 1801}),
-        expect![
-            "timeout_s must be at least 300 and at most 1800 seconds, or 0 for the default of 1800; got 1801"
-        ],
+        expect!["1800 s: timeout_s 1801 was changed to 1800, the longest wait"],
     );
     check(
         json!({"timeout_s": -1}),

@@ -115,9 +115,11 @@ impl World {
             Status::Interrupted { .. } => member.stand == Stand::Interrupted,
             Status::Cancelled => member.stand == Stand::Cancelled,
             Status::BudgetExceeded => member.stand == Stand::Budget,
-            Status::Queued { .. } | Status::Running | Status::Waiting { .. } | Status::NotFound => {
-                false
-            }
+            Status::Queued { .. }
+            | Status::Running
+            | Status::Waiting { .. }
+            | Status::Lost
+            | Status::NotFound => false,
         }
     }
 
