@@ -151,6 +151,8 @@ impl ServerTool {
                 ReviewDecision::Denied,
                 ReviewDecision::Abort,
             ],
+            outside_sandbox: false,
+            proposed_rules: Vec::new(),
             agent: None,
         })
     }

@@ -485,6 +485,14 @@ call_id: CallId, turn_id: SubmissionId, command: Array<string>, cwd: string,
  */
 reason?: string | null, parsed_cmd: Array<ParsedCommand>, available_decisions: Array<ReviewDecision>,
 /**
+ * A yes runs it without the sandbox that the session's commands have.
+ */
+outside_sandbox?: boolean,
+/**
+ * What `approved_always` would add to the user's rules.
+ */
+proposed_rules?: Array<ProposedRule>,
+/**
  * Absent for the session's own.
  */
 agent?: AgentLabel | null, };
@@ -841,6 +849,15 @@ export type Personality = "friendly" | "pragmatic" | "none";
 export type PlanItem = { id: ItemId, text: string, };
 
 export type PlanStep = { step: string, status: StepStatus, };
+
+/**
+ * A rule that allows every command which begins with these words.
+ */
+export type ProposedRule = { prefix: Array<string>,
+/**
+ * They then run without the sandbox.
+ */
+outside_sandbox: boolean, };
 
 export type Question = {
 /**

@@ -52,9 +52,25 @@ pub struct ExecApprovalRequest {
     pub reason: Option<String>,
     pub parsed_cmd: Vec<ParsedCommand>,
     pub available_decisions: Vec<ReviewDecision>,
+    /// A yes runs it without the sandbox that the session's commands have.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub outside_sandbox: bool,
+    /// What `approved_always` would add to the user's rules.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub proposed_rules: Vec<ProposedRule>,
     /// Absent for the session's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentLabel>,
+}
+
+/// A rule that allows every command which begins with these words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+pub struct ProposedRule {
+    pub prefix: Vec<String>,
+    /// They then run without the sandbox.
+    #[serde(default)]
+    pub outside_sandbox: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

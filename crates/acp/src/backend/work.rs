@@ -188,6 +188,8 @@ impl<'a> Work<'a> {
             reason: Some(format!("{} asks: {title}", self.backend)),
             parsed_cmd: vec![ParsedCommand::Unknown { cmd: title }],
             available_decisions: available(&request.options),
+            outside_sandbox: false,
+            proposed_rules: Vec::new(),
             agent: None,
         }));
         chosen(decision.await, &request.options)

@@ -1,8 +1,8 @@
 //! Questions in words, with nothing left out: who agrees to something has read all of it.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
-use super::{ExecApprovalRequest, PatchApprovalRequest, UserInputRequest};
+use super::{ExecApprovalRequest, PatchApprovalRequest, ProposedRule, UserInputRequest};
 use crate::command::{FileChange, FileChanges};
 use crate::event::EventMsg;
 
@@ -18,10 +18,39 @@ pub fn in_full(msg: &EventMsg) -> Option<String> {
 
 impl ExecApprovalRequest {
     pub fn in_full(&self) -> String {
-        let words: Vec<String> = self.command.iter().map(|word| quoted(word)).collect();
-        let mut text = format!("in {}\n$ {}", self.cwd.display(), words.join(" "));
+        let mut text = format!("in {}\n$ {}", self.cwd.display(), typed(&self.command));
+        if self.outside_sandbox {
+            text.push_str("\noutside the sandbox");
+        }
         add_reason(&mut text, self.reason.as_deref());
+        for rule in &self.proposed_rules {
+            add(&mut text, format_args!("\nalways means: {rule}"));
+        }
         text
+    }
+}
+
+/// As `troupe rules` lists it.
+impl fmt::Display for ProposedRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let outside = if self.outside_sandbox {
+            " outside the sandbox"
+        } else {
+            ""
+        };
+        write!(f, "allow {}{outside}", typed(&self.prefix))
+    }
+}
+
+impl ProposedRule {
+    /// Returns the command line that adds it.
+    pub fn command_line(&self) -> String {
+        let outside = if self.outside_sandbox {
+            " --outside"
+        } else {
+            ""
+        };
+        format!("troupe rules add allow{outside} -- {}", typed(&self.prefix))
     }
 }
 
@@ -100,6 +129,12 @@ fn marked(mark: char, content: &str) -> String {
     lines.join("\n")
 }
 
+/// Returns words as one would type them.
+fn typed(words: &[String]) -> String {
+    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+    words.join(" ")
+}
+
 /// Returns a word as a shell takes it, so that it is seen where one ends.
 fn quoted(word: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=:,@%+".contains(letter);
@@ -136,6 +171,21 @@ mod tests {
         }));
         assert_eq!(text, format!("in /w\n$ bash -lc '{script}'\nwhy: a\nb"));
         assert_eq!(quoted("it's"), r"'it'\''s'");
+    }
+
+    #[test]
+    fn where_a_command_runs_and_what_always_means_is_shown() {
+        let text = said(json!({
+            "type": "exec_approval_request", "call_id": "c", "turn_id": "t", "cwd": "/w",
+            "command": ["git", "commit", "-m", "a b"], "parsed_cmd": [], "available_decisions": [],
+            "outside_sandbox": true,
+            "proposed_rules": [{"prefix": ["git", "commit"], "outside_sandbox": true}],
+        }));
+        assert_eq!(
+            text,
+            "in /w\n$ git commit -m 'a b'\noutside the sandbox\n\
+             always means: allow git commit outside the sandbox"
+        );
     }
 
     #[test]

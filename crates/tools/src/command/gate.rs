@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use troupe_process::writable_roots;
-use troupe_protocol::approval::{ExecApprovalRequest, ReviewDecision};
+use troupe_protocol::approval::{ExecApprovalRequest, ProposedRule, ReviewDecision};
 use troupe_protocol::command::WorkStatus;
 use troupe_protocol::policy::SandboxMode;
 
@@ -132,6 +132,8 @@ impl Gate {
             reason: Some(reason),
             parsed_cmd: safety::describe(&request.argv),
             available_decisions,
+            outside_sandbox: is_outside(call, then),
+            proposed_rules: proposal.iter().flatten().map(proposed).collect(),
             agent: None,
         });
         let (answer, lasting) = self.agreements.obtain_lasting(call, &matter, ask).await;
@@ -209,7 +211,7 @@ fn verdict(
 /// Returns what a yes to this command is bound to. Inside the sandbox it is bound to nothing:
 /// whatever runs there is confined.
 async fn scripts(call: &Call, request: &Request, then: Sandbox) -> Scripts {
-    if then == Sandbox::Confined || mode(call) == SandboxMode::DangerFullAccess {
+    if !is_outside(call, then) {
         return Scripts::none();
     }
     let variables = std::env::vars().collect();
@@ -219,6 +221,15 @@ async fn scripts(call: &Call, request: &Request, then: Sandbox) -> Scripts {
     blocking::finish(looking).await.unwrap_or(Scripts::Unknown)
 }
 
-fn mode(call: &Call) -> SandboxMode {
-    call.context.sandbox_policy.mode()
+/// Tells whether a command would leave a sandbox: where there is none, nothing is left.
+fn is_outside(call: &Call, then: Sandbox) -> bool {
+    let mode = call.context.sandbox_policy.mode();
+    then == Sandbox::Unconfined && mode != SandboxMode::DangerFullAccess
+}
+
+fn proposed(rule: &Rule) -> ProposedRule {
+    ProposedRule {
+        prefix: rule.prefix.clone(),
+        outside_sandbox: rule.sandbox == SandboxUse::Off,
+    }
 }

@@ -139,6 +139,8 @@ fn request(call: &Call, directory: &Path) -> ExecApprovalRequest {
             ReviewDecision::Denied,
             ReviewDecision::Abort,
         ],
+        outside_sandbox: false,
+        proposed_rules: Vec::new(),
         agent: None,
     }
 }

@@ -20,6 +20,9 @@ pub enum Word {
     Approve,
     /// The same again too, as long as the session lasts.
     ApproveForSession,
+    /// Commands that begin with the same words too, from now on: the rule is added that the
+    /// question shows.
+    ApproveAlways,
     /// The agent is told, and goes on.
     Deny,
     /// The agent's task ends.
@@ -31,6 +34,7 @@ impl From<Word> for ReviewDecision {
         match word {
             Word::Approve => Self::Approved,
             Word::ApproveForSession => Self::ApprovedForSession,
+            Word::ApproveAlways => Self::ApprovedAlways,
             Word::Deny => Self::Denied,
             Word::Abort => Self::Abort,
         }
@@ -105,7 +109,7 @@ pub async fn give(site: &Site, question: &str, word: Word, shown: Shown) -> Outc
         }
     };
     let whole = asked(site, row).await?;
-    if let (Word::Approve | Word::ApproveForSession, None) = (word, &whole) {
+    if let (Word::Approve | Word::ApproveForSession | Word::ApproveAlways, None) = (word, &whole) {
         return Err(Failure::failed(anyhow!(
             "what {} asks cannot be read from its log, so nobody can agree to it; deny it",
             id(row)
