@@ -1,10 +1,12 @@
 #!/bin/sh
 # Installs the clients and servers of other people that our tests run against, pinned, below
-# this folder: node_modules/ (npm) and .venv/ (PyPI). Does nothing when they are there.
+# this folder: node_modules/ (npm) and .venv/ (PyPI); and tmux, the terminal of our tests, from
+# the system's packages if root runs this. Does nothing when they are there.
 #
-#   setup.sh            both
+#   setup.sh            all of it
 #   setup.sh node       only what needs Node
 #   setup.sh python     only what needs Python
+#   setup.sh terminal   only tmux
 set -eu
 cd "$(dirname "$0")"
 
@@ -59,12 +61,22 @@ setup_python() {
     cp requirements.txt .venv/.installed-from
 }
 
+setup_terminal() {
+    command -v tmux >/dev/null && return
+    [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null ||
+        fail "tmux is missing: install it (Debian: apt-get install tmux)"
+    quietly "apt-get update" apt-get update
+    quietly "apt-get install tmux" apt-get install --yes --no-install-recommends tmux
+}
+
 case ${1:-all} in
 node) setup_node ;;
 python) setup_python ;;
+terminal) setup_terminal ;;
 all)
+    setup_terminal
     setup_node
     setup_python
     ;;
-*) fail "unknown part: $1 (node, python or nothing)" ;;
+*) fail "unknown part: $1 (node, python, terminal or nothing)" ;;
 esac

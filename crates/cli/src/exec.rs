@@ -5,6 +5,7 @@
 //!                                      └─ human ─► stderr; the final message ─► stdout
 //! ```
 
+mod asking;
 pub mod changes;
 pub mod children;
 pub mod command_line;
@@ -15,15 +16,19 @@ pub mod introduction;
 pub mod invitation;
 mod jsonl;
 mod left_over;
+mod live;
 mod no_model;
 pub mod print;
 pub mod prompt;
+mod refusal;
 mod report;
 pub mod request;
 mod review;
 pub mod roster;
 pub mod run;
+mod screen;
 pub mod shape;
 pub mod signals;
 mod stream;
 pub mod target;
+mod terminal_lines;

@@ -59,3 +59,21 @@ pub const ABSENT_LOOKS_MAX: u32 = 3;
 
 /// How long a provider that gave no list of its models is not asked for it again.
 pub const MODELS_ASKED_AGAIN_SEC: u64 = 60;
+
+/// Lines of growing text above the status line of a terminal.
+pub const LIVE_ROWS_MAX: usize = 5;
+
+/// What is kept of growing text to take those lines from.
+pub const LIVE_TAIL_BYTES_MAX: usize = 4096;
+
+/// How often the lines are drawn again at most while text comes in.
+pub const LIVE_REDRAW_MS_MIN: u64 = 80;
+
+/// Text that is kept back while a person types an answer. Beyond that it is shown all the same.
+pub const HELD_BACK_BYTES_MAX: usize = 256 * 1024;
+
+/// The width of a terminal that does not say its own.
+pub const TERMINAL_COLUMNS_ASSUMED: usize = 80;
+
+/// The longest line that is taken from a terminal; what is behind it is dropped.
+pub const TYPED_LINE_BYTES_MAX: usize = 64 * 1024;

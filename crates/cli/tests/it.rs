@@ -63,6 +63,8 @@ mod sessions;
 mod skills;
 #[path = "it/start.rs"]
 mod start;
+#[path = "it/terminal.rs"]
+mod terminal;
 #[path = "it/tree_runs.rs"]
 mod tree_runs;
 #[path = "it/undo.rs"]

@@ -31,9 +31,11 @@ use aim::{Aim, Prompt, aim};
     subcommand_negates_reqs = true,
     after_help = "Progress goes to stderr, the final message to stdout; with --json, events go to stdout.
 Ctrl-C stops the task and every agent of the tree, released ones too; a second one ends the
-program. Nobody can be asked for approval here: the key headless_approvals says what is answered,
-to children too: refuse, approve, wait, which refuses after headless_approval_timeout_sec (300)
-unless somebody says otherwise with `troupe agents answer`, or escalate, which ends the run.
+program. At a terminal you see what goes on, and are asked what the agents may not decide: yes,
+for this session, always, no. Without one it is refused, with the command that would allow it. The
+key headless_approvals changes that: ask (the default), refuse, approve, wait, which refuses after
+headless_approval_timeout_sec (300) unless somebody says otherwise with `troupe agents answer`, or
+escalate, which ends the run.
 
 An agent can have children that are still at work when its own task is over. By default the run
 waits for them; what they report is new work, and the final message is the last one. With

@@ -5,17 +5,19 @@
 //! another turn; so the newest one is held back until something of this agent follows it.
 
 mod agents;
+mod stopped;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use troupe_engine::Clock;
 use troupe_protocol::command::{FileChange, PlanStep, StepStatus, WorkStatus};
+use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{SessionConfigured, TurnAborted, TurnComplete};
 use troupe_protocol::item::{CommandExecutionItem, FileChangeItem, McpToolCallItem, ToolCallItem};
 use troupe_protocol::policy::{CollaborationMode, SandboxPolicy};
 use troupe_protocol::usage::TokenUsage;
-use troupe_protocol::{CallId, Event, EventMsg, TurnItem};
+use troupe_protocol::{CallId, Event, EventMsg, SessionId, TurnItem};
 
 use crate::exec::command_line;
 use crate::exec::event_kinds::{is_beside_the_task, is_older_name};
@@ -29,6 +31,8 @@ use crate::terminal;
 pub struct Human {
     style: Style,
     cwd: PathBuf,
+    /// The session, if it can be resumed.
+    kept: Option<SessionId>,
     /// What the model said last, as long as nothing follows it.
     held: Held,
     /// What the last completed turn came to.
@@ -64,6 +68,7 @@ impl Human {
         Self {
             style,
             cwd: PathBuf::new(),
+            kept: None,
             held: Held::default(),
             final_message: None,
             clock,
@@ -100,6 +105,10 @@ impl Human {
                 self.style.yellow("again:"),
                 error.message
             )),
+            // The end of the turn says it.
+            EventMsg::Error(error) if error.error_info == Some(ErrorInfo::Interrupted) => {
+                String::new()
+            }
             EventMsg::Error(error) => {
                 self.after_message(format!("{} {}\n", self.style.red("error:"), error.message))
             }
@@ -151,6 +160,7 @@ impl Human {
     fn opening(&mut self, session: &SessionConfigured) -> String {
         let context = &session.context;
         self.cwd.clone_from(&context.cwd);
+        self.kept = session.rollout_path.as_ref().map(|_| session.session_id);
         let effort = match context.effort {
             Some(effort) => format!(", effort {}", effort.as_str()),
             None => String::new(),
@@ -392,7 +402,7 @@ impl Human {
     }
 
     fn aborted(&self, aborted: &TurnAborted) -> String {
-        let line = format!("the turn ended early: {:?}", aborted.reason).to_lowercase();
+        let line = stopped::stopped(aborted.reason, self.kept);
         format!("{}\n", self.style.red(&line))
     }
 

@@ -12,6 +12,7 @@ use crate::exec::human::Human;
 use crate::exec::jsonl::{Jsonl, Line};
 use crate::exec::request::Output;
 use crate::exec::roster::Tally;
+use crate::exec::screen::LiveScreen;
 use crate::exec::stream::write;
 use crate::terminal;
 
@@ -28,6 +29,8 @@ pub struct Printer {
     is_unwatched: bool,
     /// Whoever read the lines has given the run up.
     is_given_up: bool,
+    /// What goes on right now, below what stays; only for a person at a terminal.
+    screen: Option<LiveScreen>,
 }
 
 #[derive(Debug)]
@@ -39,6 +42,10 @@ enum Projection {
 impl Printer {
     pub fn new(output: Output, clock: Clock) -> Self {
         Self {
+            screen: match output {
+                Output::Jsonl => None,
+                Output::Human(_) => LiveScreen::open(clock.clone()),
+            },
             projection: match output {
                 Output::Jsonl => Projection::Jsonl(Box::default()),
                 Output::Human(style) => Projection::Human(Box::new(Human::new(style, clock))),
@@ -55,6 +62,9 @@ impl Printer {
     /// Writes what an event becomes. Most events, all pieces of text among them, become
     /// nothing and cost nothing. After a failure nothing more is written.
     pub async fn show(&mut self, event: &Event) {
+        if let Some(screen) = &mut self.screen {
+            screen.hear(&event.msg);
+        }
         if event.msg.is_delta() || self.is_broken() || self.is_given_up {
             return;
         }
@@ -95,13 +105,57 @@ impl Printer {
         }
     }
 
+    /// Returns when the rows that tell of the present should be drawn again. Safe to cancel.
+    pub async fn redraw_due(&self) {
+        match &self.screen {
+            Some(screen) if !self.is_unwatched => tokio::time::sleep_until(screen.due()).await,
+            _ => std::future::pending().await,
+        }
+    }
+
+    pub async fn redraw(&mut self) {
+        if let Some(screen) = &mut self.screen {
+            let text = screen.compose("");
+            self.write_to_people(&text).await;
+        }
+    }
+
+    /// Puts a question to a person who will type the answer behind it.
+    pub async fn ask(&mut self, page: &str) {
+        let page = self.made_safe(page);
+        let room = self.screen.as_mut().map(LiveScreen::begin_typing);
+        let text = room.unwrap_or_default() + &page;
+        self.write_to_people(&text).await;
+    }
+
+    /// Goes on showing what happens, once nothing is asked any more.
+    pub async fn end_asking(&mut self) {
+        if let Some(screen) = &mut self.screen {
+            let text = screen.end_typing();
+            self.write_to_people(&text).await;
+        }
+    }
+
     async fn write_progress(&mut self, text: &str) {
+        let text = self.made_safe(text);
+        let text = match &mut self.screen {
+            Some(_) if text.is_empty() => return,
+            Some(screen) => screen.compose(&text),
+            None => text,
+        };
+        self.write_to_people(&text).await;
+    }
+
+    async fn write_to_people(&mut self, text: &str) {
         if !self.is_unwatched {
-            let text = match &self.projection {
-                Projection::Human(human) => human.made_safe(text),
-                Projection::Jsonl(_) => terminal::harmless(text),
-            };
             self.is_unwatched = write(&mut self.stderr, text.as_bytes()).await.is_err();
+        }
+    }
+
+    fn made_safe(&self, text: &str) -> String {
+        match &self.projection {
+            Projection::Human(human) => human.made_safe(text),
+            Projection::Jsonl(_) => terminal::harmless(text),
         }
     }
 
@@ -111,7 +165,10 @@ impl Printer {
             return;
         }
         let written = match &self.projection {
-            Projection::Human(_) => write(&mut self.stderr, format!("{tally}\n").as_bytes()).await,
+            Projection::Human(_) => {
+                self.screen = None;
+                write(&mut self.stderr, format!("{tally}\n").as_bytes()).await
+            }
             Projection::Jsonl(_) => match serde_json::to_vec(&Line::AgentsFinished(tally)) {
                 Ok(mut line) => {
                     line.push(b'\n');
@@ -128,6 +185,7 @@ impl Printer {
     /// Writes the final message where only that goes. Returns the first thing that went
     /// wrong.
     pub async fn finish(mut self) -> io::Result<()> {
+        self.screen = None;
         if let Some(failure) = self.failure {
             return Err(failure);
         }

@@ -7,10 +7,11 @@
 //!                    └ nothing runs in the tree any more ────┘
 //! ```
 
-use std::io;
+use std::io::{self, IsTerminal as _};
 use std::sync::Arc;
 
 use serde_json::Value;
+use troupe_agents::tree::command::Urgency;
 use troupe_agents::{Agents, AgentsConfigurator};
 use troupe_engine::{Clock, EventStream, Later, SessionHandle, spawn};
 use troupe_model::ConnectError;
@@ -21,12 +22,14 @@ use troupe_protocol::input::UserInput;
 use troupe_protocol::op::{ConfigureSession, ReviewRequest};
 use troupe_protocol::policy::SandboxMode;
 use troupe_protocol::session::{SessionSource, TurnOverrides};
+use troupe_protocol::tree::AgentMessage;
 use troupe_protocol::usage::TokenUsage;
 use troupe_protocol::{Event, EventMsg, Op, Submission, SubmissionId};
 use troupe_server::headless::{Heard, Standin};
 
 use crate::commands::tell;
 use crate::control::{self, act::GO_ON};
+use crate::exec::asking::{Asker, Explanation, LineOutcome};
 use crate::exec::changes::{self, Changes};
 use crate::exec::children::{Children, cancel_all};
 use crate::exec::escalation::plea;
@@ -35,18 +38,17 @@ use crate::exec::invitation::invite;
 use crate::exec::left_over::left_over;
 use crate::exec::no_model::HOW_TO_CONFIGURE;
 use crate::exec::print::Printer;
+use crate::exec::refusal::refused;
 use crate::exec::report::{Report, Stopping, TaskEnd};
-use crate::exec::request::{Request, ReviewForm, Task};
+use crate::exec::request::{Output, Request, ReviewForm, Task};
 use crate::exec::roster::Roster;
 use crate::exec::shape::Shape;
 use crate::exec::signals::{StopRequest, StopRequests};
 use crate::exec::target::configure_session;
+use crate::exec::terminal_lines::TerminalLines;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::provider::ModelTrouble;
 use crate::wiring::{Grove, Wiring};
-
-const NOBODY_TO_ASK: &str = "nobody can be asked here, so it is refused; `headless_approvals` can say \
-    otherwise (`troupe exec --help`)";
 
 /// Runs a request to its end.
 pub async fn run(request: Request) -> Outcome {
@@ -90,7 +92,9 @@ pub async fn run(request: Request) -> Outcome {
             "warning: --add-dir does nothing where commands may not write; add -s workspace-write",
         );
     }
-    let standin = Standin::new(wiring.here().settings.rights.headless());
+    let rights = &wiring.here().settings.rights;
+    let standin = Standin::new(rights.headless());
+    let person = Person::at_terminal(output).filter(|_| rights.asks_at_terminal());
 
     let mut stop = StopRequests::listen().map_err(Failure::not_started)?;
     let Grove { deps, configurator } = wiring.with_agents(recovery);
@@ -104,6 +108,7 @@ pub async fn run(request: Request) -> Outcome {
         printer: Printer::new(output, clock.clone()),
         clock,
         standin,
+        person,
         children,
         roster: Roster::default(),
         task: SubmissionId(uuid::Uuid::new_v4().to_string()),
@@ -115,7 +120,6 @@ pub async fn run(request: Request) -> Outcome {
         was_cut_off: false,
         has_worked: false,
         stopping: Stopping::No,
-        has_told_refusal: false,
         submissions: 0,
     };
     run.open(configure, &mut stop).await?;
@@ -150,6 +154,8 @@ struct Run {
     printer: Printer,
     clock: Clock,
     standin: Standin,
+    /// Who can be asked, instead of the stand-in.
+    person: Option<Person>,
     children: Children,
     roster: Roster,
     /// The submission that the run is about.
@@ -169,8 +175,6 @@ struct Run {
     /// Whether anybody in the tree did something.
     has_worked: bool,
     stopping: Stopping,
-    /// Whether it was said why what is asked is refused.
-    has_told_refusal: bool,
     submissions: u64,
 }
 
@@ -283,6 +287,8 @@ impl Run {
                     }
                 }
                 refusal = self.standin.due() => self.submit(refusal).await?,
+                line = typed(&mut self.person) => self.take_line(line).await?,
+                () = self.printer.redraw_due() => self.printer.redraw().await,
                 () = later(&mut rest) => {
                     self.tell_misfit().await;
                     self.tell_total().await;
@@ -472,13 +478,22 @@ impl Run {
         Ok(())
     }
 
-    /// Answers questions: nobody is there, so the configuration speaks.
+    /// Has questions answered: by the person at the terminal, or as the configuration says.
     async fn answer(&mut self, event: &Event) -> Result<(), Failure> {
+        if let Some(person) = &mut self.person {
+            let is_asked = person.asker.hear(&event.msg);
+            self.put_question().await;
+            if is_asked {
+                return Ok(());
+            }
+        }
         match self.standin.hear(&event.msg) {
             Heard::Nothing => Ok(()),
             Heard::Answer(op) => {
-                if is_refusal(&op) && !std::mem::replace(&mut self.has_told_refusal, true) {
-                    self.printer.tell_people(NOBODY_TO_ASK).await;
+                if is_refusal(&op)
+                    && let Some(text) = refused(&event.msg)
+                {
+                    self.printer.tell_people(&text).await;
                 }
                 self.submit(*op).await
             }
@@ -493,6 +508,64 @@ impl Run {
                 self.stop(Stopping::Escalated).await
             }
         }
+    }
+
+    /// Shows the next question, or goes on if there is none.
+    async fn put_question(&mut self) {
+        let Some(person) = &mut self.person else {
+            return;
+        };
+        if let Some(page) = person.asker.page() {
+            person.lines.forget();
+            self.printer.ask(&page).await;
+        } else if !person.asker.is_asking() {
+            self.printer.end_asking().await;
+        }
+    }
+
+    /// Takes in what the person typed.
+    async fn take_line(&mut self, line: io::Result<Option<String>>) -> Result<(), Failure> {
+        let Some(person) = &mut self.person else {
+            return Ok(());
+        };
+        // A terminal that is gone says nothing any more, which is a no.
+        let line = line.unwrap_or_default();
+        match person.asker.take(line.as_deref()) {
+            LineOutcome::Unasked => Ok(()),
+            LineOutcome::More(page) => {
+                self.printer.ask(&page).await;
+                Ok(())
+            }
+            LineOutcome::Answered { op, explanation } => {
+                self.submit(*op).await?;
+                if let Some(explanation) = explanation {
+                    self.explain(explanation).await?;
+                }
+                self.put_question().await;
+                Ok(())
+            }
+        }
+    }
+
+    /// Tells an agent why a person said no.
+    async fn explain(&mut self, Explanation { agent, text }: Explanation) -> Result<(), Failure> {
+        let Some(path) = agent else {
+            let items = vec![UserInput::text(text)];
+            return self.submit(Op::Steer { items }).await;
+        };
+        let Some(agents) = self.configurator.agents() else {
+            return Ok(());
+        };
+        let message = AgentMessage {
+            items: vec![UserInput::text(text)],
+            metadata: None,
+        };
+        let sent = agents.user().send(&path, message, Urgency::Regular).await;
+        if let Err(trouble) = sent {
+            let text = format!("warning: {path} was not told why: {trouble}");
+            self.printer.tell_people(&text).await;
+        }
+        Ok(())
     }
 
     /// Says something about an event, in its place.
@@ -562,6 +635,33 @@ fn is_refusal(op: &Op) -> bool {
             ..
         }
     )
+}
+
+/// A person at the terminal of the run.
+struct Person {
+    asker: Asker,
+    lines: TerminalLines,
+}
+
+impl Person {
+    /// None if a program reads the output, or nobody could type an answer.
+    fn at_terminal(output: Output) -> Option<Self> {
+        let is_for_people = matches!(output, Output::Human(_));
+        let is_there = io::stdin().is_terminal() && io::stderr().is_terminal();
+        let lines = (is_for_people && is_there).then(TerminalLines::open)?;
+        Some(Self {
+            asker: Asker::default(),
+            lines: lines.ok()?,
+        })
+    }
+}
+
+/// Waits for a line as long as one is asked for.
+async fn typed(person: &mut Option<Person>) -> io::Result<Option<String>> {
+    match person {
+        Some(person) if person.asker.is_asking() => person.lines.next().await,
+        _ => std::future::pending().await,
+    }
 }
 
 fn is_end_of_turn(msg: &EventMsg) -> bool {

@@ -32,6 +32,8 @@ pub struct RightsSettings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HeadlessApprovals {
+    /// `exec` asks whoever sits at its terminal; without one it is refused.
+    Ask,
     /// The model is told that it was refused, and goes on.
     Refuse,
     /// Everything that is asked for is allowed. For machines that are a sandbox themselves.
@@ -68,13 +70,18 @@ impl RightsSettings {
     /// Returns what is answered when nobody can be asked.
     pub fn headless(&self) -> Headless {
         match self.headless_approvals {
-            HeadlessApprovals::Refuse => Headless::Refuse,
+            HeadlessApprovals::Ask | HeadlessApprovals::Refuse => Headless::Refuse,
             HeadlessApprovals::Approve => Headless::Approve,
             HeadlessApprovals::Escalate => Headless::Escalate,
             HeadlessApprovals::Wait => {
                 Headless::Wait(Duration::from_secs(self.headless_approval_timeout_sec))
             }
         }
+    }
+
+    /// Tells whether a person who sits at the run's terminal is asked.
+    pub fn asks_at_terminal(&self) -> bool {
+        self.headless_approvals == HeadlessApprovals::Ask
     }
 
     /// Puts the policy together. `added` are directories named on the command line.

@@ -206,7 +206,8 @@ steps = [{ say = "ended" }]
 "#;
     let machine = Machine::playing(play);
     let run = machine.run(&["exec", "lead"]).succeeded();
-    let told = "agent /root/push asks to run echo out > ../out\nnobody can be asked here";
+    let told = "agent /root/push asks to run echo out > ../out\nrefused: /root/push asked to run \
+                this outside the sandbox, and nobody is at a terminal to be asked";
     assert!(run.stderr.contains(told), "{}", run.stderr);
     assert!(run.stderr.contains("\nagent /root/push refused\n"));
     assert!(!machine.path("out").exists());

@@ -200,7 +200,7 @@ fn tools_plans_and_troubles() {
             warning: careful
             half an answer
             error: the server is gone
-            the turn ended early: error
+            Stopped by this error; what was done before it is kept.
         "#]],
     );
 }

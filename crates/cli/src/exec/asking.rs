@@ -1,0 +1,394 @@
+//! Questions to the person at the terminal: commands and patches to approve, and what models
+//! want to know, of every agent of the tree. One is shown at a time, whole; the others wait.
+//!
+//! ```text
+//! event that asks ─► queue ─► page on the screen ─► a typed line ─► submission
+//!                      └ answered elsewhere, or its task ended: dropped
+//! ```
+
+use std::collections::VecDeque;
+
+use troupe_protocol::approval::{
+    AgentLabel, Answer, ExecApprovalRequest, PatchApprovalRequest, Question, ReviewDecision,
+    UserInputRequest, UserInputResponse,
+};
+use troupe_protocol::{CallId, EventMsg, Op};
+
+/// What is open, the oldest first.
+#[derive(Debug, Default)]
+pub struct Asker {
+    open: VecDeque<OpenQuestion>,
+    /// Which of them is on the screen.
+    on_screen: Option<CallId>,
+}
+
+#[derive(Debug)]
+struct OpenQuestion {
+    call_id: CallId,
+    agent: Option<AgentLabel>,
+    matter: Matter,
+}
+
+#[derive(Debug)]
+enum Matter {
+    Approval {
+        title: &'static str,
+        page: String,
+        choices: Vec<Choice>,
+        reply: ApprovalReply,
+        /// The person said no and types why.
+        is_explained: bool,
+    },
+    /// Questions of a model are asked one after the other.
+    Questions {
+        questions: Vec<Question>,
+        given: UserInputResponse,
+        next: usize,
+    },
+}
+
+#[derive(Debug, Clone, Copy)]
+enum ApprovalReply {
+    Command,
+    Patch,
+}
+
+/// What a person may type for an approval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Choice {
+    Yes,
+    ForSession,
+    Always,
+    No,
+    NoBecause,
+}
+
+impl Choice {
+    const ALL: [Self; 5] = [
+        Self::Yes,
+        Self::ForSession,
+        Self::Always,
+        Self::No,
+        Self::NoBecause,
+    ];
+
+    fn key(self) -> &'static str {
+        match self {
+            Self::Yes => "y",
+            Self::ForSession => "s",
+            Self::Always => "a",
+            Self::No => "n",
+            Self::NoBecause => "w",
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Yes => "yes",
+            Self::ForSession => "yes, for this session",
+            Self::Always => "always",
+            Self::No => "no",
+            Self::NoBecause => "no, and say why",
+        }
+    }
+
+    fn decision(self) -> ReviewDecision {
+        match self {
+            Self::Yes => ReviewDecision::Approved,
+            Self::ForSession => ReviewDecision::ApprovedForSession,
+            Self::Always => ReviewDecision::ApprovedAlways,
+            Self::No | Self::NoBecause => ReviewDecision::Denied,
+        }
+    }
+
+    /// Reads the key, or the word itself.
+    fn read(line: &str, choices: &[Self]) -> Option<Self> {
+        let line = line.trim().to_lowercase();
+        let is_meant = |choice: &&Self| line == choice.key() || line == choice.words();
+        choices.iter().find(is_meant).copied()
+    }
+}
+
+/// What a typed line comes to.
+#[derive(Debug, PartialEq)]
+pub enum LineOutcome {
+    /// Something more is to be typed; this is said before.
+    More(String),
+    /// The question is answered.
+    Answered {
+        op: Box<Op>,
+        /// What the agent is told besides.
+        explanation: Option<Explanation>,
+    },
+    /// Nothing is open that a line could be for.
+    Unasked,
+}
+
+/// Why a person said no.
+#[derive(Debug, PartialEq)]
+pub struct Explanation {
+    /// The path of the agent; absent for the root.
+    pub agent: Option<String>,
+    pub text: String,
+}
+
+impl Asker {
+    /// Takes in an event. Returns whether it is a question that will be put here.
+    pub fn hear(&mut self, msg: &EventMsg) -> bool {
+        match msg {
+            EventMsg::ExecApprovalRequest(request) => self.open.push_back(command(request)),
+            EventMsg::ApplyPatchApprovalRequest(request) => self.open.push_back(patch(request)),
+            EventMsg::RequestUserInput(request) => self.open.push_back(questions(request)),
+            EventMsg::ApprovalResolved { call_id, .. }
+            | EventMsg::UserInputResolved { call_id, .. } => {
+                self.drop_question(call_id);
+                return false;
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    pub fn is_asking(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    /// Returns what is to be put on the screen, once for each question.
+    pub fn page(&mut self) -> Option<String> {
+        let first = self.open.front()?;
+        if self.on_screen.as_ref() == Some(&first.call_id) {
+            return None;
+        }
+        self.on_screen = Some(first.call_id.clone());
+        Some(first.page())
+    }
+
+    /// Takes in a line for the question on the screen; `None` is the end of the input, which
+    /// refuses.
+    pub fn take(&mut self, line: Option<&str>) -> LineOutcome {
+        let Some(first) = self.open.front_mut() else {
+            return LineOutcome::Unasked;
+        };
+        let outcome = first.take(line);
+        if let LineOutcome::Answered { .. } = outcome {
+            self.open.pop_front();
+            self.on_screen = None;
+        }
+        outcome
+    }
+
+    fn drop_question(&mut self, call_id: &CallId) {
+        self.open.retain(|question| question.call_id != *call_id);
+        if self.on_screen.as_ref() == Some(call_id) {
+            self.on_screen = None;
+        }
+    }
+}
+
+fn command(request: &ExecApprovalRequest) -> OpenQuestion {
+    let is_offered = |choice: &Choice| request.available_decisions.contains(&choice.decision());
+    OpenQuestion {
+        call_id: request.call_id.clone(),
+        agent: request.agent.clone(),
+        matter: Matter::Approval {
+            title: "asks to run a command",
+            page: request.in_full(),
+            choices: Choice::ALL.into_iter().filter(is_offered).collect(),
+            reply: ApprovalReply::Command,
+            is_explained: false,
+        },
+    }
+}
+
+fn patch(request: &PatchApprovalRequest) -> OpenQuestion {
+    OpenQuestion {
+        call_id: request.call_id.clone(),
+        agent: request.agent.clone(),
+        matter: Matter::Approval {
+            title: "asks to change files",
+            page: request.in_full(),
+            choices: vec![
+                Choice::Yes,
+                Choice::ForSession,
+                Choice::No,
+                Choice::NoBecause,
+            ],
+            reply: ApprovalReply::Patch,
+            is_explained: false,
+        },
+    }
+}
+
+fn questions(request: &UserInputRequest) -> OpenQuestion {
+    OpenQuestion {
+        call_id: request.call_id.clone(),
+        agent: request.agent.clone(),
+        matter: Matter::Questions {
+            questions: request.questions.clone(),
+            given: UserInputResponse::default(),
+            next: 0,
+        },
+    }
+}
+
+impl OpenQuestion {
+    fn page(&self) -> String {
+        let who = self.agent.as_ref().map_or("the agent", |agent| &agent.path);
+        match &self.matter {
+            Matter::Approval {
+                title,
+                page,
+                choices,
+                ..
+            } => {
+                let page = indented(page);
+                format!("{who} {title}\n{page}{}", offer(choices))
+            }
+            Matter::Questions {
+                questions, next, ..
+            } => match questions.get(*next) {
+                Some(question) => format!("{who} asks\n{}", question_page(question)),
+                None => format!("{who} asks nothing; press Enter\n"),
+            },
+        }
+    }
+
+    fn take(&mut self, line: Option<&str>) -> LineOutcome {
+        let path = self.agent.as_ref().map(|agent| agent.path.clone());
+        match &mut self.matter {
+            Matter::Approval {
+                choices,
+                reply,
+                is_explained,
+                ..
+            } => {
+                if *is_explained {
+                    let text = line.unwrap_or_default().trim().to_owned();
+                    let explanation = Explanation { agent: path, text };
+                    let op = reply.op(&self.call_id, ReviewDecision::Denied);
+                    return answered(op, Some(explanation).filter(|it| !it.text.is_empty()));
+                }
+                let chosen = match line {
+                    Some(line) => Choice::read(line, choices),
+                    None => Some(Choice::No),
+                };
+                match chosen {
+                    None => LineOutcome::More(offer(choices)),
+                    Some(Choice::NoBecause) => {
+                        *is_explained = true;
+                        LineOutcome::More("why? the agent reads it: ".to_owned())
+                    }
+                    Some(choice) => answered(reply.op(&self.call_id, choice.decision()), None),
+                }
+            }
+            Matter::Questions {
+                questions,
+                given,
+                next,
+            } => {
+                if let Some(question) = questions.get(*next) {
+                    match read_answer(question, line.unwrap_or_default().trim()) {
+                        Ok(Some(answer)) => {
+                            given.answers.insert(question.id.clone(), answer);
+                        }
+                        Ok(None) => {}
+                        Err(again) => return LineOutcome::More(again),
+                    }
+                }
+                *next += 1;
+                match questions.get(*next) {
+                    Some(question) => LineOutcome::More(question_page(question)),
+                    None => answered(
+                        Op::UserInputAnswer {
+                            id: self.call_id.0.clone(),
+                            response: std::mem::take(given),
+                        },
+                        None,
+                    ),
+                }
+            }
+        }
+    }
+}
+
+impl ApprovalReply {
+    fn op(self, call_id: &CallId, decision: ReviewDecision) -> Op {
+        let id = call_id.0.clone();
+        match self {
+            Self::Command => Op::ExecApproval { id, decision },
+            Self::Patch => Op::PatchApproval { id, decision },
+        }
+    }
+}
+
+fn answered(op: Op, explanation: Option<Explanation>) -> LineOutcome {
+    LineOutcome::Answered {
+        op: Box::new(op),
+        explanation,
+    }
+}
+
+/// Returns the line that says what may be typed.
+fn offer(choices: &[Choice]) -> String {
+    let words = choices
+        .iter()
+        .map(|choice| format!("[{}] {}", choice.key(), choice.words()));
+    format!("  {} > ", words.collect::<Vec<_>>().join("  "))
+}
+
+fn question_page(question: &Question) -> String {
+    let mut page = format!("  {}\n", question.question);
+    let options = question.options.as_deref().unwrap_or_default();
+    for (option, number) in options.iter().zip(1..) {
+        page.push_str(&match option.description.as_str() {
+            "" => format!("  [{number}] {}\n", option.label),
+            description => format!("  [{number}] {}: {description}\n", option.label),
+        });
+    }
+    page.push_str(match (options.is_empty(), question.is_other) {
+        (true, _) => "  your answer (empty: none) > ",
+        (false, true) => "  a number or your own words (empty: none) > ",
+        (false, false) => "  a number (empty: none) > ",
+    });
+    page
+}
+
+/// Reads an answer; none if nothing was typed. What cannot be meant is asked for again.
+fn read_answer(question: &Question, line: &str) -> Result<Option<Answer>, String> {
+    if line.is_empty() {
+        return Ok(None);
+    }
+    let options = question.options.as_deref().unwrap_or_default();
+    let by_number = line
+        .parse::<usize>()
+        .ok()
+        .and_then(|number| options.get(number.checked_sub(1)?));
+    let is_named = |line: &str| {
+        let named = |it: &&_| is_option(it, line);
+        options.iter().find(named)
+    };
+    if let Some(option) = by_number.or_else(|| is_named(line)) {
+        return Ok(Some(Answer {
+            selected: vec![option.value.clone()],
+            other: None,
+        }));
+    }
+    if options.is_empty() || question.is_other {
+        return Ok(Some(Answer {
+            selected: Vec::new(),
+            other: Some(line.to_owned()),
+        }));
+    }
+    Err(format!("  a number from 1 to {} > ", options.len()))
+}
+
+fn is_option(option: &troupe_protocol::approval::QuestionOption, line: &str) -> bool {
+    line == option.value || line.eq_ignore_ascii_case(&option.label)
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("  {line}\n")).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,78 @@
+//! What a run says about a request for approval that it refuses because nobody can be asked.
+
+use troupe_protocol::EventMsg;
+use troupe_protocol::approval::{AgentLabel, ExecApprovalRequest, PatchApprovalRequest};
+
+use crate::exec::command_line;
+
+/// Returns who wanted what, and what would allow it.
+pub fn refused(request: &EventMsg) -> Option<String> {
+    let text = match request {
+        EventMsg::ExecApprovalRequest(request) => command(request),
+        EventMsg::ApplyPatchApprovalRequest(request) => patch(request),
+        _ => return None,
+    };
+    Some(text)
+}
+
+fn command(request: &ExecApprovalRequest) -> String {
+    let who = asker(request.agent.as_ref());
+    let outside = if request.outside_sandbox {
+        " outside the sandbox"
+    } else {
+        ""
+    };
+    let line = command_line::shown(&request.command);
+    let mut text = format!("refused: {who} asked to run this{outside}, and {NOBODY}: {line}");
+    for rule in &request.proposed_rules {
+        text.push_str("\n  allow it: ");
+        text.push_str(&rule.command_line());
+    }
+    text + ALLOW_ALL
+}
+
+fn patch(request: &PatchApprovalRequest) -> String {
+    let who = asker(request.agent.as_ref());
+    let files = request
+        .changes
+        .keys()
+        .map(|path| path.display().to_string());
+    let files = files.collect::<Vec<_>>().join(", ");
+    let mut text = format!("refused: {who} asked to change files, and {NOBODY}: {files}");
+    if let Some(root) = &request.grant_root {
+        text.push_str("\n  allow it: --add-dir ");
+        text.push_str(&root.display().to_string());
+    }
+    text + ALLOW_ALL
+}
+
+fn asker(agent: Option<&AgentLabel>) -> &str {
+    agent.map_or("the agent", |agent| &agent.path)
+}
+
+const NOBODY: &str = "nobody is at a terminal to be asked";
+
+const ALLOW_ALL: &str = "\n  allow everything that is asked for: -c headless_approvals=approve";
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::refused;
+
+    #[test]
+    fn a_refusal_says_what_was_refused_and_the_command_that_would_allow_it() {
+        let request = serde_json::from_value(json!({
+            "type": "exec_approval_request", "call_id": "c", "turn_id": "t", "cwd": "/w",
+            "command": ["bash", "-lc", "git commit -m x"], "parsed_cmd": [],
+            "available_decisions": [], "outside_sandbox": true,
+            "proposed_rules": [{"prefix": ["git", "commit"], "outside_sandbox": true}],
+        }));
+        assert_eq!(
+            refused(&request.unwrap()).unwrap(),
+            "refused: the agent asked to run this outside the sandbox, and nobody is at a terminal \
+             to be asked: git commit -m x\n  allow it: troupe rules add allow --outside -- git \
+             commit\n  allow everything that is asked for: -c headless_approvals=approve"
+        );
+    }
+}

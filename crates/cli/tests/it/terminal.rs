@@ -1,0 +1,220 @@
+//! `exec` at a real terminal (tmux): what a person sees while it works, and being asked.
+
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use super::machine::Machine;
+
+/// Far more than anything here takes, on a machine that is busy with other tests.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A terminal of its own server, which ends with the test.
+struct Terminal {
+    socket: String,
+}
+
+impl Terminal {
+    /// Runs the binary in it, with the machine's model.
+    fn running(machine: &Machine, arguments: &[&str]) -> Self {
+        let terminal = Self {
+            socket: machine.path("tmux.sock").display().to_string(),
+        };
+        let troupe = machine.troupe(arguments);
+        let mut command = terminal.tmux(&["-f", "/dev/null", "new-session", "-d"]);
+        command
+            .args(["-x", "100", "-y", "40", "-c"])
+            .arg(machine.path("project"));
+        for (name, value) in troupe.get_envs() {
+            let value = value.unwrap_or_default().to_string_lossy();
+            command.args(["-e", &format!("{}={value}", name.to_string_lossy())]);
+        }
+        let words = std::iter::once(troupe.get_program()).chain(troupe.get_args());
+        let words: Vec<_> = words.map(|word| word.to_string_lossy()).collect();
+        let line = shlex::try_join(words.iter().map(|word| &**word)).unwrap();
+        // The screen stays to be read after the run.
+        command.arg(format!("{line}; echo exit $?; cat"));
+        assert!(command.status().expect(INSTALL_TMUX).success());
+        terminal
+    }
+
+    fn tmux(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new("tmux");
+        command.args(["-S", &self.socket]).args(arguments);
+        command.env("TERM", "xterm-256color").stdin(Stdio::null());
+        command
+    }
+
+    fn screen(&self) -> String {
+        let output = self.tmux(&["capture-pane", "-p"]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Returns the screen as soon as it has all of these at once.
+    fn shows(&self, texts: &[&str]) -> String {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let screen = self.screen();
+            if texts.iter().all(|text| screen.contains(text)) {
+                return screen;
+            }
+            assert!(Instant::now() < deadline, "{texts:?} never came:\n{screen}");
+            // A terminal has no event that could be waited for.
+            sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn types(&self, keys: &[&str]) {
+        let sent = self.tmux(&["send-keys"]).args(keys).status().unwrap();
+        assert!(sent.success());
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // It is gone already if the run ended it.
+        let _ = self.tmux(&["kill-server"]).status();
+    }
+}
+
+const INSTALL_TMUX: &str = "tmux is needed for this test; `cargo xtask test` installs it as root";
+
+#[test]
+fn a_silent_model_is_seen_to_think_and_its_words_are_read_as_they_come() {
+    let words = "slowly ".repeat(2_000);
+    let machine = Machine::playing(&format!(
+        "[[scene]]\n[[scene.turn]]\nsteps = [{{ pause_ms = 4000 }}, {{ say = \"{words}\", pace_ms = 50 }}]\n"
+    ));
+    let terminal = Terminal::running(&machine, &["exec", "hello"]);
+    terminal.shows(&["thinking 2 s · Ctrl-C stops"]);
+    terminal.shows(&["slowly slowly", "tokens · Ctrl-C stops"]);
+    terminal.types(&["C-c"]);
+    let screen = terminal.shows(&["Stopped. Files stay as they are", "exit 1"]);
+    assert!(
+        screen.contains("Go on with: troupe exec resume"),
+        "{screen}"
+    );
+    assert!(
+        !screen.contains("Ctrl-C stops"),
+        "the rows are gone: {screen}"
+    );
+}
+
+#[test]
+fn a_running_command_shows_its_last_lines_and_how_long_it_runs() {
+    let machine = Machine::playing(
+        r#"
+[[scene]]
+[[scene.turn]]
+steps = [{ call = "shell_command", arguments = { command = "for i in 1 2 3 4 5 6 7 8; do echo line $i; done; until test -e go; do sleep 0.05; done" } }]
+[[scene.turn]]
+steps = [{ say = "Done." }]
+"#,
+    );
+    let terminal = Terminal::running(&machine, &["exec", "count"]);
+    let screen = terminal.shows(&["  line 8\nrunning for i in", "0:01 · Ctrl-C stops"]);
+    assert!(!screen.contains("line 1\n"), "only the end: {screen}");
+    machine.write("project/go", "");
+    let screen = terminal.shows(&["line 1\n", "ok in", "Done.\nexit 0"]);
+    assert!(!screen.contains("Ctrl-C stops"), "{screen}");
+}
+
+/// A grandchild that wants to leave the sandbox.
+const GRANDCHILD_ASKS: &str = r#"
+[[scene]]
+when = "lead it"
+[[scene.turn]]
+steps = [{ call = "spawn_agent", arguments = { message = "pass on", task_name = "middle" } }]
+[[scene.turn]]
+steps = [{ call = "wait", arguments = { ids = ["middle"], timeout_ms = 600000 } }]
+[[scene.turn]]
+steps = [{ say = "All is done." }]
+
+[[scene]]
+when = "pass on"
+[[scene.turn]]
+steps = [{ call = "spawn_agent", arguments = { message = "leave", task_name = "leaf" } }]
+[[scene.turn]]
+steps = [{ call = "wait", arguments = { ids = ["leaf"], timeout_ms = 600000 } }]
+[[scene.turn]]
+steps = [{ say = "Passed on." }]
+
+[[scene]]
+when = "leave"
+[[scene.turn]]
+steps = [{ call = "shell_command", arguments = { command = "echo out > ../out", sandbox_permissions = "require_escalated", justification = "May I write there?" } }]
+[[scene.turn]]
+steps = [{ say = "It said: {{last_output}}" }]
+[[scene.turn]]
+steps = [{ say = "I read your reason." }]
+"#;
+
+#[test]
+fn a_grandchild_asks_the_person_at_the_terminal_and_goes_on_with_the_answer() {
+    let machine = Machine::playing(GRANDCHILD_ASKS);
+    let terminal = Terminal::running(&machine, &["exec", "lead it"]);
+    let screen = terminal.shows(&["[n] no  [w] no, and say why >"]);
+    for part in [
+        "/root/middle/leaf asks to run a command",
+        "echo out > ../out",
+        "  outside the sandbox",
+        "  why: May I write there?",
+    ] {
+        assert!(screen.contains(part), "{part}: {screen}");
+    }
+    assert!(!machine.path("out").exists());
+    terminal.types(&["maybe", "Enter"]);
+    terminal.shows(&["> maybe\n  [y] yes"]);
+    terminal.types(&["y", "Enter"]);
+    terminal.shows(&["All is done.\nexit 0"]);
+    assert!(machine.path("out").exists());
+}
+
+#[test]
+fn a_no_with_a_reason_reaches_the_agent_that_asked() {
+    let machine = Machine::playing(GRANDCHILD_ASKS);
+    let terminal = Terminal::running(&machine, &["exec", "lead it"]);
+    terminal.shows(&["say why >"]);
+    terminal.types(&["w", "Enter"]);
+    terminal.shows(&["why? the agent reads it:"]);
+    terminal.types(&["not outside of the project", "Enter"]);
+    terminal.shows(&["All is done.\nexit 0"]);
+    assert!(!machine.path("out").exists());
+    let logs = machine.run(&["agents", "logs", "leaf"]).succeeded();
+    let told = logs.stdout.contains("not outside of the project");
+    assert!(told, "{}", logs.stdout);
+}
+
+#[test]
+fn where_nobody_can_be_asked_a_refusal_names_the_command_that_would_allow_it() {
+    let machine = Machine::playing(
+        r#"
+[[scene]]
+[[scene.turn]]
+steps = [{ call = "shell_command", arguments = { command = "touch ../out", sandbox_permissions = "require_escalated", justification = "May I?" } }]
+[[scene.turn]]
+steps = [{ say = "Well." }]
+"#,
+    );
+    let run = machine.run(&["exec", "leave"]).succeeded();
+    let told = "allow it: troupe rules add allow --outside -- touch ../out";
+    assert!(run.stderr.contains(told), "{}", run.stderr);
+    assert!(
+        !run.stderr.contains('\u{1b}'),
+        "no rows in a file: {}",
+        run.stderr
+    );
+    machine
+        .run(&[
+            "rules",
+            "add",
+            "allow",
+            "--outside",
+            "--",
+            "touch",
+            "../out",
+        ])
+        .succeeded();
+    machine.run(&["exec", "leave"]).succeeded();
+    assert!(machine.path("out").exists());
+}
