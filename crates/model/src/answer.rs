@@ -3,6 +3,7 @@
 use crate::error::ModelError;
 use crate::event::ModelEvent;
 use crate::provider::ProviderConfig;
+use crate::quota::ResponseQuota;
 use crate::request::ModelRequest;
 use crate::sse::{SseEvent, SseParser};
 use crate::wire::Decoder;
@@ -28,6 +29,9 @@ impl ProviderConfig {
 pub(crate) struct Answer {
     parser: SseParser,
     decoder: Decoder,
+    quota: ResponseQuota,
+    /// What was told so far, in bytes of its contents: whoever hears it keeps it.
+    told: usize,
 }
 
 impl Answer {
@@ -35,6 +39,8 @@ impl Answer {
         Self {
             parser: SseParser::new(),
             decoder,
+            quota: ResponseQuota::new(),
+            told: 0,
         }
     }
 
@@ -44,13 +50,30 @@ impl Answer {
         piece: &[u8],
         out: &mut Vec<ModelEvent>,
     ) -> Result<(), ModelError> {
-        let Self { parser, decoder } = self;
-        parser.feed(piece, &mut |event: SseEvent<'_>| take(decoder, event, out))
+        let before = out.len();
+        let Self {
+            parser, decoder, ..
+        } = self;
+        parser.feed(piece, &mut |event: SseEvent<'_>| take(decoder, event, out))?;
+        self.count(&out[before..])
+    }
+
+    /// Cuts an answer that holds too much. One that is complete holds it no longer.
+    fn count(&mut self, events: &[ModelEvent]) -> Result<(), ModelError> {
+        if events.last().is_some_and(ModelEvent::is_final) {
+            return Ok(());
+        }
+        let contents = events.iter().map(ModelEvent::content_bytes);
+        self.told += contents.sum::<usize>();
+        let untold = self.parser.held_bytes() + self.decoder.held_bytes();
+        self.quota.hold(self.told + untold)
     }
 
     /// Takes the end of the body.
     pub(crate) fn finish(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
-        let Self { parser, decoder } = self;
+        let Self {
+            parser, decoder, ..
+        } = self;
         parser.finish(&mut |event: SseEvent<'_>| take(decoder, event, out))?;
         if out.last().is_some_and(ModelEvent::is_final) {
             return Ok(());

@@ -1,5 +1,6 @@
 //! What is known about models by name. A model that is not here is not wrong: the caller
-//! chooses defaults for it (a context window of 128,000 tokens is a careful one).
+//! chooses defaults for it (a context window of 128,000 tokens is a careful one), and takes it
+//! to think as the others of its wire do.
 
 use std::sync::LazyLock;
 
@@ -14,9 +15,10 @@ const SCRIPTED: &str = "scripted";
 #[serde(deny_unknown_fields)]
 pub struct ModelInfo {
     pub slug: String,
-    /// Tokens of input that fit, the model's output left aside.
-    pub context_window: u64,
-    pub max_output: u64,
+    /// Tokens of input that fit, the model's output left aside; absent where its maker does
+    /// not tell.
+    pub context_window: Option<u64>,
+    pub max_output: Option<u64>,
     /// The efforts that it accepts; empty for a model that does not reason.
     #[serde(default)]
     pub efforts: Vec<ReasoningEffort>,
@@ -60,8 +62,8 @@ impl ModelInfo {
     /// Returns the model as clients are told of it.
     pub fn entry(&self) -> ModelEntry {
         ModelEntry {
-            context_window: Some(self.context_window),
-            max_output: Some(self.max_output),
+            context_window: self.context_window,
+            max_output: self.max_output,
             efforts: self.efforts.clone(),
             default_effort: self.default_effort,
             images: Some(self.images),
@@ -109,12 +111,34 @@ pub fn with_default(mut models: Vec<ModelEntry>, default: &str) -> Vec<ModelEntr
     models
 }
 
-/// Finds a model by its slug. Dated snapshots are found under their plain name.
+/// Finds a model by its slug. Dated snapshots are found under their plain name, and what was
+/// trained further under the name of what it was made of.
 pub fn lookup(slug: &str) -> Option<&'static ModelInfo> {
+    let slug = base_of_tuned(slug).unwrap_or(slug);
     let plain = without_date(slug);
     CATALOGUE
         .iter()
         .find(|info| info.slug == slug || info.slug == plain)
+}
+
+/// The families whose models do not reason, for those that are too old to be listed one by one.
+const UNREASONING_FAMILIES: [&str; 3] = ["gpt-3.5", "gpt-4", "chatgpt-4o"];
+
+/// Tells whether a model reasons. One that nobody knows is newer than this catalogue, and does.
+pub(crate) fn reasons(slug: &str) -> bool {
+    match lookup(slug) {
+        Some(info) => info.reasons(),
+        None => {
+            let slug = base_of_tuned(slug).unwrap_or(slug);
+            let mut families = UNREASONING_FAMILIES.iter();
+            !families.any(|family| slug.starts_with(family))
+        }
+    }
+}
+
+/// Reads `gpt-4.1` out of `ft:gpt-4.1:organisation:suffix:id`.
+fn base_of_tuned(slug: &str) -> Option<&str> {
+    slug.strip_prefix("ft:")?.split(':').next()
 }
 
 /// Cuts `-2026-11-16` or `-20261116` off the end.
@@ -147,7 +171,9 @@ mod tests {
         let slugs: HashSet<_> = models().iter().map(|info| &info.slug).collect();
         assert_eq!(slugs.len(), models().len());
         for info in models() {
-            assert!(info.max_output <= info.context_window, "{}", info.slug);
+            if let (Some(output), Some(window)) = (info.max_output, info.context_window) {
+                assert!(output <= window, "{}", info.slug);
+            }
             let default = info.default_effort;
             assert!(
                 default.is_none_or(|effort| info.efforts.contains(&effort)),
@@ -165,6 +191,44 @@ mod tests {
         assert!(haiku.is_some_and(|info| info.thinking == Thinking::Budget));
         assert!(lookup("gpt-5").is_some_and(ModelInfo::reasons));
         assert!(lookup("gpt-4.1").is_some_and(|info| !info.reasons() && info.images));
+    }
+
+    #[test]
+    fn what_was_trained_further_is_like_what_it_was_made_of() {
+        let tuned = lookup("ft:gpt-4.1-2025-04-14:acme::AbC123");
+        assert_eq!(tuned, lookup("gpt-4.1"));
+        assert!(tuned.is_some_and(|info| !info.reasons()));
+    }
+
+    #[test]
+    fn an_unknown_model_is_taken_to_reason() {
+        assert!(reasons("gpt-7-nova"));
+        assert!(reasons("my-finetune"));
+        assert!(!reasons("gpt-4-turbo"));
+        assert!(!reasons("ft:gpt-3.5-turbo:acme::1"));
+        assert!(!reasons("gpt-4.1"));
+    }
+
+    #[test]
+    fn the_models_of_today_are_known() {
+        use ReasoningEffort::{High, Low, Max, Medium, Ultra, Xhigh};
+        let sol = lookup("gpt-6.1-sol").unwrap();
+        assert_eq!(sol.context_window, Some(272_000));
+        assert_eq!(sol.efforts, [Low, Medium, High, Xhigh, Max, Ultra]);
+        assert_eq!(sol.default_effort, Some(Low));
+        let terra = lookup("gpt-6.1-terra").unwrap();
+        assert_eq!(terra.context_window, Some(500_000));
+        let luna = lookup("gpt-6-luna").unwrap();
+        assert_eq!(luna.efforts, [Low, Medium, High, Xhigh, Max]);
+        for name in ["claude-fable-5-2", "claude-mythos-5-2"] {
+            let info = lookup(name).unwrap();
+            assert_eq!((info.maker, info.context_window), (Maker::Anthropic, None));
+        }
+        assert_eq!(
+            models()[0].slug,
+            "gpt-6.1-sol",
+            "the newest is offered first"
+        );
     }
 
     #[test]

@@ -16,6 +16,19 @@ pub struct ModelError {
     /// How long the server asks to wait before the next request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
+    /// By how much a request was too long, where the server tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overflow: Option<ContextOverflow>,
+}
+
+/// A request that did not fit, in the server's own numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContextOverflow {
+    /// Tokens that the request has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent: Option<u64>,
+    /// Tokens that the server's context window has.
+    pub window: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,6 +49,11 @@ pub enum ModelErrorKind {
     Unauthorized,
     /// The server understood the request and refuses it.
     BadRequest,
+    /// The server does not have the response that the request continues from. The whole
+    /// history can be sent instead.
+    PreviousResponseUnknown,
+    /// The server could not use a picture of the request: not fetch, not read, not allow it.
+    PictureRefused,
     /// The answer ended before it was complete, for a reason that a repetition would meet
     /// again: the output limit, or a content filter.
     Incomplete,
@@ -54,6 +72,7 @@ impl ModelError {
             message: message.into(),
             http_status: None,
             retry_after_ms: None,
+            overflow: None,
         }
     }
 
@@ -69,6 +88,8 @@ impl ModelError {
             | ModelErrorKind::QuotaExceeded
             | ModelErrorKind::Unauthorized
             | ModelErrorKind::BadRequest
+            | ModelErrorKind::PreviousResponseUnknown
+            | ModelErrorKind::PictureRefused
             | ModelErrorKind::Incomplete
             | ModelErrorKind::Refused
             | ModelErrorKind::TooManyAttempts
@@ -101,7 +122,9 @@ impl From<&ModelError> for ErrorInfo {
             ModelErrorKind::ContextWindowExceeded => Self::ContextWindowExceeded,
             ModelErrorKind::QuotaExceeded => Self::UsageLimitExceeded,
             ModelErrorKind::Unauthorized => Self::Unauthorized,
-            ModelErrorKind::BadRequest => Self::BadRequest,
+            ModelErrorKind::BadRequest
+            | ModelErrorKind::PreviousResponseUnknown
+            | ModelErrorKind::PictureRefused => Self::BadRequest,
             ModelErrorKind::Incomplete | ModelErrorKind::Refused | ModelErrorKind::Cassette => {
                 Self::Other
             }

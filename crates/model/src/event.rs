@@ -5,6 +5,7 @@ use troupe_protocol::usage::{RateLimitSnapshot, TokenUsage};
 use troupe_protocol::{ResponseId, ResponseItem};
 
 use crate::error::ModelError;
+use crate::request::text_bytes;
 
 /// One step of a response. Item ids are unique within it; an item's deltas never follow
 /// its [`ModelEvent::ItemDone`].
@@ -65,6 +66,24 @@ impl ModelEvent {
     /// Tells whether nothing follows this event.
     pub fn is_final(&self) -> bool {
         matches!(self, Self::Completed { .. } | Self::Failed(_))
+    }
+
+    /// Returns how long the part of the answer is that this event brings.
+    pub(crate) fn content_bytes(&self) -> usize {
+        match self {
+            Self::TextDelta { delta, .. }
+            | Self::ReasoningSummaryDelta { delta, .. }
+            | Self::ReasoningTextDelta { delta, .. } => delta.len(),
+            Self::ItemDone { item, .. } => text_bytes(item),
+            Self::Created { .. }
+            | Self::ItemStarted { .. }
+            | Self::ReasoningSummaryPart { .. }
+            | Self::RateLimits(_)
+            | Self::Paused
+            | Self::Retrying { .. }
+            | Self::Completed { .. }
+            | Self::Failed(_) => 0,
+        }
     }
 }
 

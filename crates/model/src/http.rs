@@ -211,7 +211,9 @@ impl Exchange {
                             return Some(events);
                         }
                     }
-                    Err(error) => return Some(vec![self.judge(Stage::Request, error)]),
+                    Err(FailedAttempt { stage, error }) => {
+                        return Some(vec![self.judge(stage, error)]);
+                    }
                 },
                 Phase::Reading(reading) => {
                     let mut events = Vec::new();
@@ -242,7 +244,7 @@ impl Exchange {
     }
 
     /// Sends the request and checks what kind of answer begins.
-    async fn connect(&self) -> Result<(Reading, Vec<ModelEvent>), ModelError> {
+    async fn connect(&self) -> Result<(Reading, Vec<ModelEvent>), FailedAttempt> {
         let endpoint = &self.endpoint;
         let mut headers = endpoint.headers.clone();
         if let Some(value) = self.conversation() {
@@ -267,15 +269,26 @@ impl Exchange {
         };
         let response = match timeout(endpoint.idle_timeout, sending).await {
             Ok(Ok(response)) => response,
-            Ok(Err(error)) => return Err(self.unreachable(causes(error))),
+            Ok(Err(error)) if was_closed_unused(&error) => {
+                return Err(FailedAttempt {
+                    stage: Stage::Stream,
+                    error: broken(self.at_server(&format!(
+                        "the connection broke before the answer began: {}",
+                        causes(error)
+                    ))),
+                });
+            }
+            Ok(Err(error)) => return Err(self.unreachable(&causes(error)).into()),
             Err(_) => {
                 let waited = endpoint.idle_timeout.as_millis();
-                return Err(self.unreachable(format!("no answer within {waited} ms")));
+                return Err(self
+                    .unreachable(&format!("no answer within {waited} ms"))
+                    .into());
             }
         };
         endpoint.has_kept.store(true, Ordering::Relaxed);
         if !response.status().is_success() {
-            return Err(self.refused(response).await);
+            return Err(self.refused(response).await.into());
         }
         let events = rate_limits::from_headers(response.headers(), Timestamp::now())
             .map(ModelEvent::RateLimits)
@@ -304,11 +317,15 @@ impl Exchange {
         HeaderValue::from_str(name).ok()
     }
 
-    fn unreachable(&self, cause: String) -> ModelError {
-        let Endpoint { id, .. } = &*self.endpoint;
-        ModelError::new(
-            ModelErrorKind::ConnectionFailed,
-            format!("{id} at {}: {cause}", self.endpoint.server()),
+    fn unreachable(&self, cause: &str) -> ModelError {
+        ModelError::new(ModelErrorKind::ConnectionFailed, self.at_server(cause))
+    }
+
+    fn at_server(&self, cause: &str) -> String {
+        format!(
+            "{} at {}: {cause}",
+            self.endpoint.id,
+            self.endpoint.server()
         )
     }
 
@@ -385,6 +402,21 @@ impl Exchange {
             && reading.response.chunk().now_or_never().is_none()
         {
             self.phase = Phase::Draining(reading);
+        }
+    }
+}
+
+/// An attempt that came to no stream, and which counter it uses up.
+struct FailedAttempt {
+    stage: Stage,
+    error: ModelError,
+}
+
+impl From<ModelError> for FailedAttempt {
+    fn from(error: ModelError) -> Self {
+        Self {
+            stage: Stage::Request,
+            error,
         }
     }
 }

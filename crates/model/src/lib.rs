@@ -36,6 +36,7 @@ pub mod limits;
 mod listing;
 mod model;
 mod provider;
+mod quota;
 mod rate_limits;
 mod request;
 mod retry;
@@ -43,7 +44,7 @@ pub mod scripted;
 mod sse;
 mod wire;
 
-pub use error::{ModelError, ModelErrorKind};
+pub use error::{ContextOverflow, ModelError, ModelErrorKind};
 pub use event::{ItemKind, ModelEvent};
 pub use model::{Model, ModelStream};
 pub use provider::{BadSetting, ConnectError, ProviderConfig, is_web_address};

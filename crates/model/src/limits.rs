@@ -5,10 +5,21 @@ pub const IMAGE_APPROX_TOKENS: u64 = 1_200;
 
 /// One server-sent event. An inline image or a long tool argument fits; a server that
 /// never ends its line does not fill the memory.
-pub const EVENT_BYTES_MAX: usize = 32 << 20;
+pub const EVENT_BYTES_MAX: usize = 16 << 20;
 
-/// One whole response. Far above what a model writes, far below what a machine holds.
+/// The bytes of one whole response on the wire. They are counted, not kept: most of them are
+/// the frames around single words.
 pub const RESPONSE_BYTES_MAX: u64 = 256 << 20;
+/// What one response may make this process hold: its pieces of text and its whole items, each
+/// counted. Far above what a model writes, and in any escaping within one line of a log. Over
+/// it the response is cut, and what came is kept.
+pub const RESPONSE_HELD_BYTES_MAX: usize = 8 << 20;
+/// What all responses of the process that are being received may hold together. Over it the
+/// one that asks for more is cut.
+pub const RESPONSES_HELD_BYTES_MAX: usize = 64 << 20;
+/// What a response may hold without counting among those of the process, so that an ordinary
+/// answer is not cut because others never end.
+pub const RESPONSE_HELD_BYTES_FREE: usize = 256 << 10;
 /// Items in one response.
 pub const ITEMS_PER_RESPONSE_MAX: usize = 4_096;
 

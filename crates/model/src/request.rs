@@ -171,6 +171,11 @@ impl From<ResponseItem> for HistoryItem {
     }
 }
 
+/// Returns the bytes of an item's text.
+pub(crate) fn text_bytes(item: &ResponseItem) -> usize {
+    weigh(item).text_bytes
+}
+
 #[derive(Default)]
 struct Weight {
     text_bytes: usize,

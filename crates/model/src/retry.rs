@@ -20,9 +20,10 @@ pub enum Jitter {
 /// Which of the two counters an attempt uses up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// No response has begun.
+    /// The server could not be reached, or answered with something else than a response.
     Request,
-    /// A response has begun and broke.
+    /// A response broke. One that broke before its first byte is one, too: the server took
+    /// the request.
     Stream,
 }
 
@@ -125,6 +126,7 @@ fn exhausted(attempts: u32, last: &ModelError) -> ModelError {
         message: format!("gave up after {attempts} attempts; the last one failed: {last}"),
         http_status: last.http_status,
         retry_after_ms: last.retry_after_ms,
+        overflow: last.overflow,
     }
 }
 

@@ -87,6 +87,11 @@ impl SseParser {
         self.dispatch(sink)
     }
 
+    /// Returns how much is kept of an event that is not complete.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.line.len() + self.data.len()
+    }
+
     fn end_line<E: From<SseError>>(
         &mut self,
         tail: &[u8],

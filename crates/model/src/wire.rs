@@ -4,6 +4,7 @@ pub(crate) mod chat;
 pub(crate) mod fault;
 mod items;
 pub(crate) mod messages;
+mod overflow;
 pub(crate) mod pieces;
 pub(crate) mod responses;
 
@@ -113,6 +114,16 @@ impl Decoder {
             Self::Responses(decoder) => decoder.event(event, out),
             Self::Chat(decoder) => decoder.event(event, out),
             Self::Messages(decoder) => decoder.event(event, out),
+        }
+    }
+
+    /// Returns how much is kept of calls that nobody was told of yet.
+    pub(crate) fn held_bytes(&self) -> usize {
+        match self {
+            // Their arguments come whole.
+            Self::Responses(_) => 0,
+            Self::Chat(decoder) => decoder.held_bytes(),
+            Self::Messages(decoder) => decoder.held_bytes(),
         }
     }
 

@@ -52,7 +52,7 @@ impl Conversation {
             let entry = self.models.listed.iter().find(|entry| entry.model == model);
             entry.and_then(|entry| entry.context_window)
         };
-        let catalogued = || catalogue::lookup(model).map(|info| info.context_window);
+        let catalogued = || catalogue::lookup(model).and_then(|info| info.context_window);
         configured.or_else(listed).or_else(catalogued)
     }
 

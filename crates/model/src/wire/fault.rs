@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::error::{ModelError, ModelErrorKind};
+use super::overflow;
+use crate::error::{ContextOverflow, ModelError, ModelErrorKind};
 use crate::limits::ERROR_TEXT_BYTES_MAX;
 use crate::retry::parse_duration_ms;
 
@@ -15,6 +16,8 @@ pub(crate) struct Complaint {
     /// `code`, or `type` where there is no telling code.
     pub code: String,
     pub message: String,
+    /// By how much a request was too long.
+    pub overflow: Option<ContextOverflow>,
 }
 
 #[derive(Deserialize)]
@@ -25,6 +28,9 @@ struct ErrorFields<'a> {
     #[serde(borrow, rename = "type")]
     kind: Option<&'a RawValue>,
     message: Option<String>,
+    /// llama.cpp, beside a message without them.
+    n_prompt_tokens: Option<u64>,
+    n_ctx: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -43,8 +49,8 @@ impl Complaint {
             .map_or(body, RawValue::get);
         if let Ok(text) = serde_json::from_str::<String>(inner) {
             return Self {
-                code: String::new(),
                 message: text,
+                ..Self::default()
             };
         }
         match serde_json::from_str::<ErrorFields<'_>>(inner) {
@@ -53,12 +59,16 @@ impl Complaint {
                 let kind = fields.kind.and_then(telling_code);
                 Self {
                     code: code.or(kind).unwrap_or_default().into_owned(),
+                    overflow: fields.n_ctx.map(|window| ContextOverflow {
+                        sent: fields.n_prompt_tokens,
+                        window,
+                    }),
                     message: fields.message.unwrap_or_else(|| inner.to_owned()),
                 }
             }
             Err(_) => Self {
-                code: String::new(),
                 message: body.trim().to_owned(),
+                ..Self::default()
             },
         }
     }
@@ -90,14 +100,24 @@ impl Complaint {
             }
             _ => None,
         };
-        let message = match (self.code.as_str(), self.message.as_str()) {
+        let mut message = match (self.code.as_str(), self.message.as_str()) {
             ("", "") => "the server gave no reason".to_owned(),
             ("", message) => message.to_owned(),
             (code, "") => code.to_owned(),
             (code, message) => format!("{message} ({code})"),
         };
+        let overflow = match kind {
+            ModelErrorKind::ContextWindowExceeded => {
+                let told = self
+                    .overflow
+                    .inspect(|told| message.push_str(&numbers(*told)));
+                told.or_else(|| overflow::read(&self.message))
+            }
+            _ => None,
+        };
         ModelError {
             retry_after_ms,
+            overflow,
             ..ModelError::new(kind, capped(&message))
         }
     }
@@ -120,10 +140,14 @@ impl Complaint {
             "invalid_api_key" | "authentication_error" | "permission_error" => {
                 ModelErrorKind::Unauthorized
             }
+            "previous_response_not_found" => ModelErrorKind::PreviousResponseUnknown,
+            code if PICTURE_CODES.contains(&code) => ModelErrorKind::PictureRefused,
             "invalid_prompt" | "bio_policy" | "cyber_policy" | "misalignment_policy_violation" => {
                 ModelErrorKind::BadRequest
             }
             _ if speaks_of_context(&self.message) => ModelErrorKind::ContextWindowExceeded,
+            _ if speaks_of_previous(&self.message) => ModelErrorKind::PreviousResponseUnknown,
+            _ if speaks_of_picture(&self.message) => ModelErrorKind::PictureRefused,
             _ => return None,
         })
     }
@@ -211,6 +235,56 @@ fn speaks_of_context(message: &str) -> bool {
     ]
     .iter()
     .any(|words| message.contains(words))
+}
+
+/// Not every server that keeps responses has a code for one that it does not have.
+fn speaks_of_previous(message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    let names = ["previous response", "previous_response_id"];
+    names.iter().any(|name| message.contains(name)) && message.contains("not found")
+}
+
+/// How the Responses API names what is wrong with a picture.
+const PICTURE_CODES: [&str; 12] = [
+    "invalid_image",
+    "invalid_image_format",
+    "invalid_base64_image",
+    "invalid_image_url",
+    "image_too_large",
+    "image_too_small",
+    "image_parse_error",
+    "image_content_policy_violation",
+    "image_file_too_large",
+    "unsupported_image_media_type",
+    "failed_to_download_image",
+    "image_file_not_found",
+];
+
+/// Anthropic, and servers that fetch addresses themselves, say it only in words.
+fn speaks_of_picture(message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    [
+        "could not process image",
+        "unable to download the file",
+        "error while downloading",
+        "failed to download image",
+        "failed to fetch image",
+        "failed to load image",
+        "invalid image",
+        "invalid_image",
+        "image.source",
+    ]
+    .iter()
+    .any(|words| message.contains(words))
+}
+
+/// Writes the numbers that a server told beside its message.
+fn numbers(overflow: ContextOverflow) -> String {
+    let window = overflow.window;
+    match overflow.sent {
+        Some(sent) => format!("; the request has {sent} tokens, the window {window}"),
+        None => format!("; the window has {window} tokens"),
+    }
 }
 
 /// Reads "try again in 1.5s", "… in 20ms", "… in 3 seconds".
@@ -303,6 +377,49 @@ mod tests {
             429,
             r#"{"error":{"message":"try again in a while"}}"#,
             expect!["RateLimited: try again in a while"],
+        );
+    }
+
+    #[test]
+    fn the_numbers_of_an_overflow_are_told() {
+        check_http(
+            400,
+            r#"{"error":{"code":400,"message":"the request exceeds the available context size, try increasing it","type":"exceed_context_size_error","n_prompt_tokens":5120,"n_ctx":4096}}"#,
+            expect![
+                "ContextWindowExceeded: the request exceeds the available context size, try increasing it (exceed_context_size_error); the request has 5120 tokens, the window 4096"
+            ],
+        );
+    }
+
+    #[test]
+    fn a_response_that_the_server_does_not_have_is_a_kind_of_its_own() {
+        check_http(
+            400,
+            r#"{"error":{"code":"previous_response_not_found","message":"Previous response with id 'resp_1' not found.","param":"previous_response_id"}}"#,
+            expect![
+                "PreviousResponseUnknown: Previous response with id 'resp_1' not found. (previous_response_not_found)"
+            ],
+        );
+        check_http(
+            404,
+            r#"{"error":{"message":"Previous response resp_1 was not found"}}"#,
+            expect!["PreviousResponseUnknown: Previous response resp_1 was not found"],
+        );
+    }
+
+    #[test]
+    fn a_picture_that_the_server_cannot_use_is_a_kind_of_its_own() {
+        check_http(
+            400,
+            r#"{"error":{"code":"invalid_image_url","message":"Error while downloading https://x.test/a.png.","type":"invalid_request_error"}}"#,
+            expect![
+                "PictureRefused: Error while downloading https://x.test/a.png. (invalid_image_url)"
+            ],
+        );
+        check_http(
+            400,
+            r#"{"type":"error","error":{"type":"invalid_request_error","message":"Could not process image"}}"#,
+            expect!["PictureRefused: Could not process image (invalid_request_error)"],
         );
     }
 

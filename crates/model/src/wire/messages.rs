@@ -38,7 +38,7 @@ const CACHE_MARK: &str = ",\"cache_control\":{\"type\":\"ephemeral\"}}";
 
 pub(crate) fn body(request: &ModelRequest, output_tokens_max: Option<u64>) -> Pieces {
     let output_tokens_max = output_tokens_max
-        .or_else(|| catalogue::lookup(&request.model).map(|model| model.max_output))
+        .or_else(|| catalogue::lookup(&request.model).and_then(|model| model.max_output))
         .unwrap_or(MESSAGES_OUTPUT_TOKENS_DEFAULT);
     let (leading, rest) = split_leading(&request.input);
     let turns = turns::group(rest);

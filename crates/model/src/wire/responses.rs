@@ -118,11 +118,11 @@ fn settings(
     field("stream", json!(true));
 }
 
-/// A model that does not reason refuses every field about it, so they are sent only when
-/// asked for or when the model is known to.
+/// A model that does not reason refuses every field about it, so they are left out for those
+/// that are known not to. One that nobody knows is newer than the catalogue: on this wire it
+/// reasons, and without the fields it would forget its thoughts from one cycle to the next.
 fn reasons(request: &ModelRequest) -> bool {
-    request.effort.is_some()
-        || catalogue::lookup(&request.model).is_some_and(catalogue::ModelInfo::reasons)
+    request.effort.is_some() || catalogue::reasons(&request.model)
 }
 
 fn reasoning(request: &ModelRequest) -> Option<Value> {

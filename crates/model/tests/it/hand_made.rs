@@ -113,9 +113,91 @@ async fn a_request_that_a_fresh_connection_took_is_not_repeated_unseen() {
         ..ProviderConfig::default()
     });
     let told = show(&ask(&*model, "go").await);
-    assert!(told.contains("ConnectionFailed"), "{told}");
+    assert!(told.contains("failed StreamDisconnected"), "{told}");
     assert_eq!(taken.load(Ordering::SeqCst), 1);
     server.abort();
+}
+
+#[tokio::test]
+async fn a_connection_that_breaks_before_the_answer_is_a_broken_stream() {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let addr = listener.local_addr().unwrap();
+    let body = "data: {\"type\":\"response.completed\",\"response\":{\"id\":\"r\"}}\n\n";
+    let answer = format!("HTTP/1.1 {STREAM}\r\nconnection: close\r\n\r\n{body}");
+    tokio::spawn(async move {
+        let (mut broken, _) = listener.accept().await.unwrap();
+        assert!(read_request(&mut broken).await);
+        drop(broken);
+        let (mut socket, _) = listener.accept().await.unwrap();
+        assert!(read_request(&mut socket).await);
+        socket.write_all(answer.as_bytes()).await.unwrap();
+    });
+    let model = connect_to(ProviderConfig {
+        base_url: format!("http://{addr}/v1/"),
+        request_max_retries: Some(0),
+        stream_max_retries: Some(3),
+        ..ProviderConfig::default()
+    });
+    let told = show(&ask(&*model, "go").await);
+    assert!(told.starts_with("retrying 1/3 in "), "{told}");
+    assert!(
+        told.contains("the connection broke before the answer began"),
+        "{told}"
+    );
+    assert!(told.ends_with("completed 0+0\n"), "{told}");
+}
+
+/// Writes the same event until the reader has had enough, and tells how much was written.
+async fn serve_for_ever(event: String) -> (ProviderConfig, tokio::task::JoinHandle<usize>) {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let addr = listener.local_addr().unwrap();
+    let server = tokio::spawn(async move {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        assert!(read_request(&mut socket).await);
+        let head = format!("HTTP/1.1 {STREAM}\r\nconnection: close\r\n\r\n");
+        socket.write_all(head.as_bytes()).await.unwrap();
+        let mut written = 0;
+        while socket.write_all(event.as_bytes()).await.is_ok() {
+            written += event.len();
+        }
+        written
+    });
+    let config = ProviderConfig {
+        base_url: format!("http://{addr}/v1/"),
+        request_max_retries: Some(0),
+        stream_max_retries: Some(2),
+        ..ProviderConfig::default()
+    };
+    (config, server)
+}
+
+#[tokio::test]
+async fn an_answer_that_never_ends_is_cut_by_what_it_holds() {
+    let text = "x".repeat(4_096);
+    let argument = format!(
+        "data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":[{{\"index\":0,\"id\":\"c\",\"function\":{{\"name\":\"f\",\"arguments\":\"{text}\"}}}}]}}}}]}}\n\n"
+    );
+    let said = format!(
+        "data: {{\"type\":\"response.output_text.delta\",\"item_id\":\"m\",\"delta\":\"{text}\"}}\n\n"
+    );
+    let unended = format!("data: {text}");
+    for (wire_api, event) in [
+        (WireApi::Responses, said),
+        (WireApi::Chat, argument),
+        (WireApi::Responses, unended.replace("data: ", "")),
+    ] {
+        let (config, server) = serve_for_ever(event).await;
+        let model = connect_to(ProviderConfig { wire_api, ..config });
+        let events = ask(&*model, "go").await;
+        let last = show(&events[events.len() - 1..]);
+        assert!(
+            last.starts_with("failed Incomplete: the response holds more than 8388608 bytes"),
+            "{last}"
+        );
+        let written = server.await.unwrap();
+        // What the sockets of both ends hold comes on top.
+        assert!(written < 3 * limits::RESPONSE_HELD_BYTES_MAX, "{written}");
+    }
 }
 
 #[tokio::test]

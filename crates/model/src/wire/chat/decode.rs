@@ -158,6 +158,10 @@ impl Decoder {
         Ok(())
     }
 
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.calls.iter().map(|call| call.arguments.len()).sum()
+    }
+
     /// The stream is over. It is complete if its choice was finished.
     pub(crate) fn finish(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
         match self.state {

@@ -126,6 +126,12 @@ impl Decoder {
         Ok(())
     }
 
+    pub(crate) fn held_bytes(&self) -> usize {
+        let open = self.open.iter().map(|open| open.block.untold_bytes());
+        let done = self.call_done.as_ref().map_or(0, ModelEvent::content_bytes);
+        open.sum::<usize>() + done
+    }
+
     /// The stream is over. It is complete if the reason of its end was told.
     pub(crate) fn finish(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
         match self.state {

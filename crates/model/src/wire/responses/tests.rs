@@ -80,9 +80,7 @@ fn an_empty_request() {
         &request(vec![]),
         Freeform::Native,
         false,
-        expect![[
-            r#"{"model":"m","instructions":"Be \"brief\".","input":[],"store":false,"stream":true}"#
-        ]],
+        expect![[r#"{"model":"m","instructions":"Be \"brief\".","input":[],"reasoning":{"summary":"auto"},"include":["reasoning.encrypted_content"],"store":false,"stream":true}"#]],
     );
 }
 
@@ -99,7 +97,7 @@ fn a_conversation_without_the_servers_ids() {
             {"type":"function_call_output","call_id":"c1","output":"not JSON"},
             {"type":"custom_tool_call","name":"apply_patch","input":"*** Begin","call_id":"c2"},
             {"type":"custom_tool_call_output","call_id":"c2","output":[{"type":"input_text","text":"ok"}]},
-            {"type":"web_search_call","id":"ws_1"}],"store":false,"stream":true}"#]],
+            {"type":"web_search_call","id":"ws_1"}],"reasoning":{"summary":"auto"},"include":["reasoning.encrypted_content"],"store":false,"stream":true}"#]],
     );
 }
 
@@ -116,7 +114,7 @@ fn a_server_without_free_text_tools_sees_functions() {
             {"type":"function_call_output","call_id":"c1","output":"not JSON"},
             {"type":"function_call","name":"apply_patch","arguments":"{\"input\":\"*** Begin\"}","call_id":"c2"},
             {"type":"function_call_output","call_id":"c2","output":[{"type":"input_text","text":"ok"}]},
-            {"type":"web_search_call","id":"ws_1"}],"store":false,"stream":true}"#]],
+            {"type":"web_search_call","id":"ws_1"}],"reasoning":{"summary":"auto"},"include":["reasoning.encrypted_content"],"store":false,"stream":true}"#]],
     );
 }
 
@@ -131,9 +129,7 @@ fn only_a_stateful_server_is_spared_the_history() {
         &request,
         Freeform::Native,
         true,
-        expect![[
-            r#"{"model":"m","instructions":"Be \"brief\".","input":[{"type":"web_search_call","id":"ws_1"}],"previous_response_id":"resp_1","store":true,"stream":true}"#
-        ]],
+        expect![[r#"{"model":"m","instructions":"Be \"brief\".","input":[{"type":"web_search_call","id":"ws_1"}],"reasoning":{"summary":"auto"},"include":["reasoning.encrypted_content"],"previous_response_id":"resp_1","store":true,"stream":true}"#]],
     );
     let stateless = body(&request, Freeform::Native, false).to_text();
     assert!(stateless.contains("\"hi\"") && !stateless.contains("resp_1"));
@@ -145,9 +141,7 @@ fn only_a_stateful_server_is_spared_the_history() {
         &request,
         Freeform::Native,
         true,
-        expect![[
-            r#"{"model":"m","instructions":"Be \"brief\".","input":[],"previous_response_id":"resp_1","store":true,"stream":true}"#
-        ]],
+        expect![[r#"{"model":"m","instructions":"Be \"brief\".","input":[],"reasoning":{"summary":"auto"},"include":["reasoning.encrypted_content"],"previous_response_id":"resp_1","store":true,"stream":true}"#]],
     );
 }
 
@@ -193,6 +187,30 @@ fn a_model_known_to_reason_is_asked_for_its_summary() {
 }
 
 #[test]
+fn a_model_that_nobody_knows_gets_its_thoughts_back() {
+    let mut request = request(vec![]);
+    request.model = "gpt-7-nova".into();
+    request.summary = ReasoningSummary::None;
+    check(
+        &request,
+        Freeform::Native,
+        false,
+        expect![[
+            r#"{"model":"gpt-7-nova","instructions":"Be \"brief\".","input":[],"include":["reasoning.encrypted_content"],"store":false,"stream":true}"#
+        ]],
+    );
+    request.model = "gpt-4-turbo".into();
+    check(
+        &request,
+        Freeform::Native,
+        false,
+        expect![[
+            r#"{"model":"gpt-4-turbo","instructions":"Be \"brief\".","input":[],"store":false,"stream":true}"#
+        ]],
+    );
+}
+
+#[test]
 fn tools_of_both_kinds() {
     let mut request = request(vec![]);
     request.tools = Arc::new(ToolSet::new(vec![
@@ -213,7 +231,7 @@ fn tools_of_both_kinds() {
         false,
         expect![[r#"
             {"model":"m","instructions":"Be \"brief\".","input":[],"tools":[{"type":"function","name":"shell","description":"Runs.","parameters":{"type":"object"},"strict":false},
-            {"type":"custom","name":"apply_patch","description":"Edits.","format":{"type":"grammar","syntax":"lark","definition":"start: \"x\""}}],"tool_choice":"auto","parallel_tool_calls":true,"store":false,"stream":true}"#]],
+            {"type":"custom","name":"apply_patch","description":"Edits.","format":{"type":"grammar","syntax":"lark","definition":"start: \"x\""}}],"tool_choice":"auto","parallel_tool_calls":true,"reasoning":{"summary":"auto"},"include":["reasoning.encrypted_content"],"store":false,"stream":true}"#]],
     );
     check(
         &request,
@@ -221,7 +239,7 @@ fn tools_of_both_kinds() {
         false,
         expect![[r#"
             {"model":"m","instructions":"Be \"brief\".","input":[],"tools":[{"type":"function","name":"shell","description":"Runs.","parameters":{"type":"object"},"strict":false},
-            {"type":"function","name":"apply_patch","description":"Edits.","parameters":{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],"additionalProperties":false},"strict":false}],"tool_choice":"auto","parallel_tool_calls":true,"store":false,"stream":true}"#]],
+            {"type":"function","name":"apply_patch","description":"Edits.","parameters":{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],"additionalProperties":false},"strict":false}],"tool_choice":"auto","parallel_tool_calls":true,"reasoning":{"summary":"auto"},"include":["reasoning.encrypted_content"],"store":false,"stream":true}"#]],
     );
 }
 

@@ -94,6 +94,16 @@ impl Block {
         }
     }
 
+    /// Returns how much of the block nobody was told of.
+    pub(super) fn untold_bytes(&self) -> usize {
+        match self {
+            Self::Text(_) | Self::Other => 0,
+            Self::Thinking { signature, .. } => signature.len(),
+            Self::Redacted { data } => data.len(),
+            Self::Call { json, given, .. } => json.len() + given.len(),
+        }
+    }
+
     /// Returns what the block is announced as; text is when it says something.
     pub(super) fn kind(&self, tools: &ToolSet) -> Option<ItemKind> {
         match self {
