@@ -77,3 +77,6 @@ pub const TERMINAL_COLUMNS_ASSUMED: usize = 80;
 
 /// The longest line that is taken from a terminal; what is behind it is dropped.
 pub const TYPED_LINE_BYTES_MAX: usize = 64 * 1024;
+
+/// Models that are named when somebody has to choose one; the rest is counted.
+pub const MODELS_NAMED_MAX: usize = 20;

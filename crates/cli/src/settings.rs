@@ -65,10 +65,18 @@ impl Settings {
         Self::topics(config)
     }
 
+    /// Tells whether a model provider was named and no model of it.
+    pub fn lacks_model(&self, config: &Config) -> bool {
+        let is_program = |id| self.integrations.backends.contains_key(id);
+        !is_program(&self.model.model_provider) && self.model.lacks_model(config)
+    }
+
     fn topics(config: &Config) -> Result<Self, Error> {
         let root = KeyPath::root();
         let settings = Self {
-            model: config.get(&root)?,
+            model: config
+                .get::<ModelSettings>(&root)?
+                .with_fitting_provider(config),
             rights: config.get(&root)?,
             conversation: config.get(&root)?,
             agents: config.get::<AgentSettings>(&root)?.agents,

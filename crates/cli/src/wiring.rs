@@ -29,6 +29,7 @@ use troupe_engine::{
     WindowSettings,
 };
 use troupe_mcp::{Hub, HubDeps};
+use troupe_model::catalogue;
 use troupe_process::{Launcher, LauncherOptions};
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::op::ConfigureSession;
@@ -45,7 +46,7 @@ use crate::exec::request::Cassette;
 use crate::failure::Failure;
 use crate::home::SKILLS_DIRECTORY;
 use crate::layers::ConfigSource;
-use crate::limits::DIRECTORIES_KNOWN_MAX;
+use crate::limits::{DIRECTORIES_KNOWN_MAX, MODELS_NAMED_MAX};
 use crate::provider::{ModelTrouble, Models};
 use crate::settings::Settings;
 use surroundings::{Surroundings, take_over};
@@ -145,9 +146,12 @@ impl Wiring {
 
     /// Returns the provider that the person asked for in so many words.
     pub fn explicit_provider(&self) -> Option<String> {
-        self.here
-            .asks_for("model_provider")
-            .then(|| self.here.settings.model.model_provider.clone())
+        let model = &self.here.settings.model;
+        let is_named = self.here.asks_for("model_provider");
+        // A model that is named alone is asked where it is.
+        let is_by_model = self.here.asks_for("model")
+            && catalogue::provider_of(&model.model) == Some(model.model_provider.as_str());
+        (is_named || is_by_model).then(|| model.model_provider.clone())
     }
 
     /// Returns what the person asked for by profile, argument or flag: it holds in a
@@ -378,20 +382,91 @@ impl Wiring {
 #[async_trait]
 impl Configurator for Wiring {
     async fn configure(&self, request: &ConfigureSession) -> Result<Setup, ConfigureError> {
-        self.setup(request).map_err(|failure| ConfigureError {
+        let mut setup = self.setup(request).map_err(|failure| ConfigureError {
             info: if failure.is_missing_key() {
                 ErrorInfo::Unauthorized
             } else {
                 ErrorInfo::InvalidSubmission
             },
             ..ConfigureError::refused(failure.to_string())
+        })?;
+        if self.lacks_model(request) {
+            let model = served_model(&setup).await;
+            setup.context.model = model.map_err(ConfigureError::refused)?;
+        }
+        Ok(setup)
+    }
+}
+
+impl Wiring {
+    /// Tells whether a new session has no model: a provider was named, and none of its models.
+    fn lacks_model(&self, request: &ConfigureSession) -> bool {
+        let goes_on = request.resume.is_some() || request.fork.is_some();
+        if goes_on || request.overrides.model.is_some() || self.models.needs_no_name() {
+            return false;
+        }
+        let Ok(source) = self.source_for(request) else {
+            return false;
+        };
+        let cwd = request.overrides.cwd.as_deref();
+        let prepared = match &source {
+            Cow::Borrowed(_) => self.prepared(cwd),
+            Cow::Owned(source) => self.prepared_alone(source, cwd),
+        };
+        // What is wrong with it was told when the session was set up.
+        prepared.is_ok_and(|prepared| {
+            let settings = &prepared.settings;
+            let id = provider_id(settings, request);
+            match request.model_provider {
+                Some(_) if settings.integrations.backends.contains_key(id) => false,
+                Some(_) => catalogue::provider_of(&settings.model.model)
+                    .is_some_and(|fitting| fitting != id && prepared.model_is_built_in()),
+                None => prepared.lacks_model(),
+            }
         })
     }
 }
 
+/// Returns the model that a provider serves, if it is one.
+async fn served_model(setup: &Setup) -> Result<String, String> {
+    let id = &setup.provider_id;
+    let models = setup.model.models().await.map_err(|error| {
+        format!("no model is named, and the provider {id} does not tell which it has ({error}); name one: -m NAME, or the key model")
+    })?;
+    match &models[..] {
+        [only] => Ok(only.model.clone()),
+        [] => Err(format!(
+            "no model is named, and the provider {id} has none; name one: -m NAME, or the key model"
+        )),
+        several => {
+            let names: Vec<&str> = several
+                .iter()
+                .take(MODELS_NAMED_MAX)
+                .map(|entry| entry.model.as_str())
+                .collect();
+            let more = match several.len() - names.len() {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            Err(format!(
+                "no model is named, and the provider {id} has several: {}{more}; name one: -m \
+                 NAME, or the key model",
+                names.join(", ")
+            ))
+        }
+    }
+}
+
+/// Returns where a session's model is asked: where the client says, else where the catalogue has
+/// the model that it names, else as configured.
 fn provider_id<'a>(settings: &'a Settings, request: &'a ConfigureSession) -> &'a str {
+    let configured = settings.model.model_provider.as_str();
+    let by_model = || {
+        let model = request.overrides.model.as_deref()?;
+        settings.model.fitting_provider(model)
+    };
     let requested = request.model_provider.as_deref();
-    requested.unwrap_or(&settings.model.model_provider)
+    requested.or_else(by_model).unwrap_or(configured)
 }
 
 /// Writes a setting as an argument of the command line would.

@@ -142,6 +142,15 @@ pub(crate) fn text_of(item: &ResponseItem) -> Option<&str> {
     }
 }
 
+/// Returns the beginning of a text, and how much of it is left out.
+pub(crate) fn cut_text(text: &str, bytes_max: usize, what: &str) -> String {
+    let kept = cut_at(text, bytes_max);
+    match text.len() - kept.len() {
+        0 => text.to_owned(),
+        more => format!("{kept}\n[… {more} more bytes of this {what} were left out]"),
+    }
+}
+
 /// Returns how a personality speaks.
 fn manner(personality: Personality) -> &'static str {
     match personality {

@@ -6,7 +6,7 @@
 //! (one response and its calls), `equipping` (tools that come from elsewhere), `ending` (a
 //! task's result), `stopping` (ending a task early), `requests` (everything else a client may
 //! ask), `undoing` (files as they were), `compaction` (making the history smaller), `models`
-//! (what is known about the model), `hosted` (what the tree is told), `ordered` (what the tree
+//! (what is known about the model), `remedy` (requests that a provider refuses), `hosted` (what the tree is told), `ordered` (what the tree
 //! asks for), `user_shell` (commands of the user's own).
 
 mod compaction;
@@ -20,6 +20,7 @@ mod models;
 mod opening;
 mod ordered;
 mod preparing;
+mod remedy;
 mod requests;
 mod running;
 mod skilled;
@@ -51,7 +52,7 @@ use crate::limits::AUTO_COMPACT_PERCENT;
 use crate::mailbox::Mailbox;
 use crate::sharing;
 use crate::task::{Mail, Task};
-use crate::user_input::Author;
+use crate::user_input::{Author, DecodedPictures, PictureSource};
 use models::Models;
 
 pub(crate) use equipping::SourceNews;
@@ -83,6 +84,8 @@ pub(crate) struct Conversation {
     /// There are lines of an agent tree in the log.
     has_agents: bool,
     skills: skilled::Noted,
+    /// The pictures of the message that is about to be read.
+    pub pictures: Arc<DecodedPictures>,
     shells: user_shell::UserShells,
     host: Option<Arc<dyn Host>>,
     prompt_cache_key: String,
@@ -169,6 +172,19 @@ impl Conversation {
         }
     }
 
+    /// Returns the pictures that have to be decoded before this can be done.
+    pub(crate) fn undecoded_pictures(&self, op: &Op) -> Vec<PictureSource> {
+        let (items, cwd) = match op {
+            Op::UserTurn {
+                items, overrides, ..
+            } => (items, overrides.cwd.as_ref().unwrap_or(&self.context.cwd)),
+            Op::UserInput { items, .. } => (items, &self.context.cwd),
+            Op::Steer { items } => (items, &self.turn_context().cwd),
+            _ => return Vec::new(),
+        };
+        self.pictures.missing(items, cwd)
+    }
+
     pub(crate) fn id(&self) -> SessionId {
         self.meta.id
     }
@@ -187,9 +203,12 @@ impl Conversation {
 
     /// Returns how full the context may be before it is compacted.
     fn compact_limit(&self) -> u64 {
-        let by_window = self.context_window().saturating_mul(AUTO_COMPACT_PERCENT) / 100;
+        let window = self.known_window(&self.turn_context().model);
+        let by_window = window.map(|tokens| tokens.saturating_mul(AUTO_COMPACT_PERCENT) / 100);
         let configured = self.window.auto_compact_token_limit;
-        configured.map_or(by_window, |limit| limit.min(by_window))
+        // A window that is only assumed is the provider's to enforce.
+        let limits = by_window.into_iter().chain(configured);
+        limits.min().unwrap_or(u64::MAX)
     }
 
     /// Returns how full the context is: the provider's count, and an estimate of what was

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use troupe_model::{HistoryItem, Previous};
-use troupe_protocol::history::{ResponseItem, Role, ToolOutputBody};
+use troupe_protocol::history::{ResponseItem, ToolOutputBody};
 use troupe_protocol::{CallId, ResponseId};
 use troupe_store::Position;
 
@@ -22,6 +22,8 @@ pub(crate) struct History {
     fragments: Vec<usize>,
     /// All calls among so many first items are answered among them too.
     settled: usize,
+    /// So many first bookmarks are of responses that the provider does not have any more.
+    unheld: usize,
 }
 
 /// A finished model cycle.
@@ -96,6 +98,9 @@ impl History {
         let [earlier @ .., bookmark] = &self.bookmarks[..] else {
             return None;
         };
+        if earlier.len() < self.unheld {
+            return None;
+        }
         let sent = earlier.last().map_or(0, |bookmark| bookmark.len);
         let cycle = self.items.get(sent..bookmark.len).unwrap_or_default();
         let answers = cycle
@@ -107,6 +112,12 @@ impl History {
             response_id: bookmark.response_id.clone(),
             covers: bookmark.len - answers,
         })
+    }
+
+    /// Notes that the provider has none of the responses so far. What follows is sent with all
+    /// that came before it, until there is another one to go on from.
+    pub(crate) fn forget_held(&mut self) {
+        self.unheld = self.bookmarks.len();
     }
 
     /// Returns the beginning of the task `count` tasks ago, and how many can be gone back.
@@ -125,6 +136,7 @@ impl History {
             self.settled = 0;
         }
         self.bookmarks.retain(|bookmark| bookmark.len <= len);
+        self.unheld = self.unheld.min(self.bookmarks.len());
         self.turns.retain(|turn| turn.len < len);
         self.fragments.retain(|index| *index < len);
     }
@@ -134,6 +146,24 @@ impl History {
     pub(crate) fn replace(&mut self, items: Vec<ResponseItem>) {
         *self = Self::default();
         self.extend(items);
+    }
+
+    /// Returns what the model knew before the newest task began: so many first items.
+    pub(crate) fn before_turn(&self) -> usize {
+        let start = self.turns.last().map(|turn| turn.len);
+        start.unwrap_or(self.items.len())
+    }
+
+    /// Puts other items in the places of some.
+    pub(crate) fn change(
+        &mut self,
+        mut changed: impl FnMut(&ResponseItem) -> Option<ResponseItem>,
+    ) {
+        for item in &mut self.items {
+            if let Some(other) = changed(item.item()) {
+                *item = Arc::new(HistoryItem::new(other));
+            }
+        }
     }
 
     /// Estimates the tokens of the items from `len` on.
@@ -208,18 +238,6 @@ impl History {
     pub(crate) fn fragments(&self) -> impl DoubleEndedIterator<Item = &str> {
         let items = self.fragments.iter().filter_map(|at| self.items.get(*at));
         items.filter_map(|item| context::text_of(item.item()))
-    }
-
-    pub(crate) fn user_messages(&self) -> impl DoubleEndedIterator<Item = &ResponseItem> {
-        self.items.iter().map(|item| item.item()).filter(|item| {
-            matches!(
-                item,
-                ResponseItem::Message {
-                    role: Role::User,
-                    ..
-                }
-            )
-        })
     }
 }
 

@@ -46,6 +46,10 @@ pub const STOP_GRACE_MS: u64 = 5_000;
 /// Lists of what servers offer that are being made. Over it `list_mcp_tools` is refused.
 pub const LISTINGS_MAX: usize = 8;
 
+/// What is kept for the model of a message that was broken off; people have all of it. What
+/// goes on for ever would fill the window of every request that follows.
+pub const BROKEN_OFF_TEXT_BYTES_MAX: usize = 256 * 1024;
+
 /// Text of one submission, in characters.
 pub const INPUT_CHARS_MAX: usize = 1_048_576;
 
@@ -72,8 +76,13 @@ pub const COMPACTION_ATTEMPTS_MAX: u32 = 5;
 /// work fits between two of them is too small for it.
 pub const COMPACTIONS_MAX: u32 = 256;
 
-/// The context window of a model that nobody knows. The user is told that it is assumed.
+/// The context window of a model that nobody knows. The user is told that it is assumed, and
+/// nothing is refused or summarised because of it: the provider decides.
 pub const CONTEXT_WINDOW_ASSUMED_TOKENS: u64 = 128_000;
+
+/// How long a provider may take to tell the context window of a model that nobody knows. A task
+/// waits for it, once.
+pub const WINDOW_ASKED_MS_MAX: u64 = 2_000;
 
 /// Requests for the provider's list of models that may be open. Over it `list_models` is
 /// refused.

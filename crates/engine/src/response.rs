@@ -20,7 +20,9 @@ use troupe_protocol::item::TurnItem;
 use troupe_protocol::policy::CollaborationMode;
 use troupe_protocol::{SessionId, SubmissionId};
 
+use crate::context::cut_text;
 use crate::deps::Ids;
+use crate::limits::BROKEN_OFF_TEXT_BYTES_MAX;
 use headline::Headline;
 use plans::{Piece, Plans, without_tags};
 use shown::{Shown, ShownText, TextKind, part_at, raw_text, summary_text};
@@ -145,9 +147,8 @@ impl Response {
     /// Ends a complete response.
     pub(crate) fn finish(mut self) -> Finished {
         self.flush();
-        let items = self.items.iter().map(Shown::to_item).collect();
         Finished {
-            items,
+            items: self.completed_items(),
             history: self.done,
         }
     }
@@ -156,7 +157,10 @@ impl Response {
     /// because nobody will run them, and reasoning because nothing follows it.
     pub(crate) fn abandon(mut self) -> Finished {
         self.flush();
-        let kept = |text: &str| (!text.is_empty()).then(|| ResponseItem::assistant_text(text));
+        let kept = |text: &str| {
+            let text = cut_text(text, BROKEN_OFF_TEXT_BYTES_MAX, "message");
+            (!text.is_empty()).then(|| ResponseItem::assistant_text(text))
+        };
         let history = match &self.plans {
             Some(plans) => plans.raw().filter_map(kept).collect(),
             None => self
@@ -169,9 +173,20 @@ impl Response {
                 .collect(),
         };
         Finished {
-            items: self.items.iter().map(Shown::to_item).collect(),
+            items: self.completed_items(),
             history,
         }
+    }
+
+    /// Returns the items as they are completed. A plan of nothing is not: whoever asks whether
+    /// to go by a plan would ask about nothing.
+    fn completed_items(&self) -> Vec<TurnItem> {
+        let is_kept = |shown: &&Shown| match &shown.text {
+            ShownText::Plan(text) => !text.trim().is_empty(),
+            ShownText::Message(_) | ShownText::Reasoning { .. } => true,
+        };
+        let kept = self.items.iter().filter(is_kept);
+        kept.map(Shown::to_item).collect()
     }
 
     /// Returns the text of the last message: all of it, the plan in it included.
@@ -265,13 +280,14 @@ impl Response {
                     let index = self.message_item(model_id, said);
                     self.append(index, text, said);
                 }
-                Piece::PlanBegins => {
-                    self.open(None, ShownText::Plan(String::new()), said);
-                }
+                // A plan begins with its first word: an empty block is none.
+                Piece::PlanBegins => {}
+                Piece::Plan(text) if self.plan_item().is_none() && text.trim().is_empty() => {}
                 Piece::Plan(text) => {
-                    if let Some(index) = self.plan_item() {
-                        self.append(index, text, said);
-                    }
+                    let index = self
+                        .plan_item()
+                        .unwrap_or_else(|| self.open(None, ShownText::Plan(String::new()), said));
+                    self.append(index, text, said);
                 }
             }
         }
@@ -394,7 +410,8 @@ impl Response {
             self.settle(index, ShownText::Message(parts.message));
         }
         let shown = if had_plan { self.plan_item() } else { None };
-        match (parts.plan, shown) {
+        let plan = parts.plan.filter(|plan| !plan.trim().is_empty());
+        match (plan, shown) {
             (Some(plan), Some(index)) => self.settle(index, ShownText::Plan(plan)),
             (Some(plan), None) => {
                 let index = self.open(None, ShownText::Plan(String::new()), said);
@@ -404,6 +421,7 @@ impl Response {
             (None, Some(index)) => {
                 self.items[index].text = ShownText::Plan(String::new());
                 self.attempt.plans = 0;
+                said.push(self.delta(index, TextKind::Plan, String::new(), true));
             }
             (None, None) => (),
         }

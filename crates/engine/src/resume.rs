@@ -1,5 +1,7 @@
 //! A session's state, folded from its recorded lines.
 
+mod repeated;
+
 use std::collections::HashMap;
 
 use troupe_protocol::event::EventMsg;
@@ -31,6 +33,8 @@ pub(crate) struct Folded {
     pub reserved_until: u64,
     pub has_agents: bool,
     pub unfinished: Unfinished,
+    /// Lines that were there already, and do not count.
+    pub repeated: usize,
     /// Output of the user's commands that the model was not told.
     pub untold: Vec<ResponseItem>,
     open: OpenCalls,
@@ -60,6 +64,16 @@ pub(crate) struct Unfinished {
     pub questions: Vec<(SubmissionId, Inquiry)>,
 }
 
+impl Folded {
+    /// Tells what a person should know about the log.
+    pub(crate) fn warning(&self) -> Option<String> {
+        let repeated = self.repeated;
+        (repeated > 0).then(|| {
+            format!("the log has {repeated} lines twice, as if it had been copied into itself; the second ones do not count")
+        })
+    }
+}
+
 impl Unfinished {
     /// Tells whether a call had asked a person and waited for the answer.
     pub(crate) fn waits_for_word(&self, call: &CallId) -> bool {
@@ -85,8 +99,16 @@ fn ended_question(msg: &EventMsg) -> Option<&CallId> {
     }
 }
 
-pub(crate) fn fold(live: LiveHistory) -> Folded {
-    let mut folded = Folded::default();
+/// Takes out of a log what it has twice. Returns how many lines that were.
+pub(crate) fn leave_out_repeated(live: &mut LiveHistory) -> usize {
+    repeated::leave_out(&mut live.records)
+}
+
+pub(crate) fn fold(mut live: LiveHistory) -> Folded {
+    let mut folded = Folded {
+        repeated: leave_out_repeated(&mut live),
+        ..Folded::default()
+    };
     let mut before = live.start;
     for (after, line) in live.records {
         folded.apply(line.record, before, after);

@@ -3,6 +3,7 @@
 //! Everything that can happen is an [`Input`]. The loop takes one, changes the state, and
 //! only then tells readers. Nothing else writes the state of a session.
 
+mod decoding;
 mod leaving;
 mod orders;
 mod submissions;
@@ -28,6 +29,8 @@ use crate::emit::Emitter;
 use crate::events::{EventStream, Publisher};
 use crate::host::Order;
 use crate::mailbox::{Inputs, Mailbox, mailbox};
+use crate::user_input::DecodedPictures;
+use decoding::Decoding;
 use leaving::Below;
 
 /// Opens a queue pair. Its first submission must be `configure_session`.
@@ -45,6 +48,7 @@ pub fn spawn(deps: Deps) -> (SessionHandle, EventStream) {
         emitter: Emitter::new(publisher.clone()),
         conversation: None,
         deferred: VecDeque::new(),
+        decoding: None,
         audience: Audience::Present,
         below: Below::Running,
     };
@@ -119,6 +123,11 @@ pub(crate) enum Input {
         id: SubmissionId,
         error: Box<ErrorEvent>,
     },
+    /// The pictures of a submission are there.
+    PicturesDecoded {
+        submission: Box<Submission>,
+        pictures: Box<DecodedPictures>,
+    },
     /// No submission comes any more.
     LastWord,
     /// What the tree asks for.
@@ -162,6 +171,7 @@ struct Actor {
     conversation: Option<Conversation>,
     /// What waits for the running task to stop.
     deferred: VecDeque<Deferred>,
+    decoding: Option<Decoding>,
     audience: Audience,
     below: Below,
 }
@@ -233,7 +243,9 @@ impl Actor {
 
     async fn step(&mut self, input: Input) -> Flow {
         let asked = match &input {
-            Input::Submission(submission) => submission.id.clone(),
+            Input::Submission(submission) | Input::PicturesDecoded { submission, .. } => {
+                submission.id.clone()
+            }
             Input::Refused { id, .. }
             | Input::ModelsListed { id, .. }
             | Input::SkillsListed { id, .. } => id.clone(),
@@ -264,6 +276,10 @@ impl Actor {
             Input::Submission(submission) => {
                 return Box::pin(self.submission(*submission)).await;
             }
+            Input::PicturesDecoded {
+                submission,
+                pictures,
+            } => return Box::pin(self.pictures_decoded(*submission, *pictures)).await,
             Input::Abandoned => return Ok(Box::pin(self.abandoned()).await),
             Input::Order(order) => return Box::pin(self.order(*order)).await,
             Input::TreeQuiet => self.below = Below::Quiet,
@@ -317,7 +333,7 @@ impl Actor {
 
     /// Takes up what waited for a task to stop.
     async fn resume_deferred(&mut self) -> Flow {
-        while !self.is_stopping() {
+        while !self.is_stopping() && self.decoding.is_none() {
             let Some(deferred) = self.deferred.pop_front() else {
                 break;
             };

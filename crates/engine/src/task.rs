@@ -47,6 +47,9 @@ pub(crate) struct Task {
     pub last_response: Option<ResponseId>,
     pub cycles: u32,
     pub room: Room,
+    /// How many messages it was told: the one that it began with, and those that joined it. No
+    /// compaction cuts them.
+    pub said: usize,
     /// How often the history was compacted to make room.
     pub compactions: u32,
     pub seen: Seen,
@@ -239,6 +242,7 @@ impl Task {
             last_response: None,
             cycles: 0,
             room: Room::Unknown,
+            said: 0,
             compactions: 0,
             seen: Seen::since(started_at_ms),
             heard: HashSet::new(),

@@ -13,6 +13,8 @@ use troupe_protocol::event::ErrorEvent;
 use troupe_protocol::history::{ContentItem, Role};
 use troupe_protocol::input::{TextElement, UserInput};
 
+pub(crate) use picture::{DecodedPictures, PictureSource};
+
 use crate::limits::{INPUT_CHARS_MAX, INPUT_IMAGES_MAX, SKILLS_CHOSEN_MAX};
 use crate::skills::{self, Catalogue, Chosen, Skill};
 
@@ -48,6 +50,7 @@ pub(crate) struct Place {
     pub cwd: PathBuf,
     pub skills: Arc<Catalogue>,
     pub author: Author,
+    pub pictures: Arc<DecodedPictures>,
 }
 
 /// Who wrote a message.
@@ -154,9 +157,11 @@ async fn part(item: &UserInput, place: &Place) -> Result<Option<ContentItem>, St
     Ok(Some(match item {
         // Its elements are for people.
         UserInput::Text { text, .. } => ContentItem::InputText { text: text.clone() },
-        UserInput::Image { image_url, detail } => picture::linked(image_url, *detail).await?,
+        UserInput::Image { image_url, detail } => {
+            picture::linked(image_url, *detail, &place.pictures).await?
+        }
         UserInput::LocalImage { path, detail } => {
-            picture::local(place.cwd.join(path), *detail).await?
+            picture::local(place.cwd.join(path), *detail, &place.pictures).await?
         }
         UserInput::Mention { name, path } => mention::part(name, path, &place.cwd)?,
         UserInput::Skill { .. } => return Ok(None),

@@ -30,6 +30,9 @@ pub struct ModelInfo {
     pub thinking: Thinking,
     #[serde(default)]
     pub maker: Maker,
+    /// Anybody can serve it, with a window of their own: what a server says of it counts more.
+    #[serde(default)]
+    pub self_hosted: bool,
 }
 
 /// Whose model it is. A provider that serves one model of a maker serves the others.
@@ -52,6 +55,16 @@ pub enum Thinking {
     Adaptive,
     /// By a number of tokens.
     Budget,
+}
+
+impl Maker {
+    /// Returns the built-in provider that serves its models.
+    pub fn provider_id(self) -> &'static str {
+        match self {
+            Self::OpenAi => "openai",
+            Self::Anthropic => "anthropic",
+        }
+    }
 }
 
 impl ModelInfo {
@@ -109,6 +122,25 @@ pub fn with_default(mut models: Vec<ModelEntry>, default: &str) -> Vec<ModelEntr
         entry.is_default = entry.model == default;
     }
     models
+}
+
+/// Returns the built-in provider that serves a model; none for a model that nobody knows, or
+/// that anybody can serve.
+pub fn provider_of(slug: &str) -> Option<&'static str> {
+    let info = lookup(slug).filter(|info| !info.self_hosted && info.slug != SCRIPTED)?;
+    Some(info.maker.provider_id())
+}
+
+/// Returns why a provider hardly has a model, if it is another maker's own.
+pub fn misfit(provider_id: &str, slug: &str) -> Option<String> {
+    let makers = [Maker::OpenAi, Maker::Anthropic].map(Maker::provider_id);
+    let fitting = provider_of(slug)?;
+    (makers.contains(&provider_id) && provider_id != fitting).then(|| {
+        format!(
+            "the provider {provider_id} hardly has the model {slug}, which is one of {fitting}'s: \
+             set model_provider to {fitting:?}, or choose another model"
+        )
+    })
 }
 
 /// Finds a model by its slug. Dated snapshots are found under their plain name, and what was
@@ -207,6 +239,22 @@ mod tests {
         assert!(!reasons("gpt-4-turbo"));
         assert!(!reasons("ft:gpt-3.5-turbo:acme::1"));
         assert!(!reasons("gpt-4.1"));
+    }
+
+    #[test]
+    fn a_model_of_another_maker_does_not_fit() {
+        assert_eq!(provider_of("claude-opus-5-5"), Some("anthropic"));
+        assert_eq!(provider_of("gpt-6.1-sol"), Some("openai"));
+        assert_eq!(provider_of("gpt-oss-20b"), None);
+        assert_eq!(provider_of("scripted"), None);
+        let told = misfit("openai", "claude-opus-5-5").unwrap();
+        assert!(
+            told.contains("set model_provider to \"anthropic\""),
+            "{told}"
+        );
+        assert_eq!(misfit("anthropic", "claude-opus-5-5"), None);
+        // What a gateway has, nobody knows.
+        assert_eq!(misfit("gateway", "claude-opus-5-5"), None);
     }
 
     #[test]

@@ -13,7 +13,7 @@
 use std::error::Error as _;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
@@ -24,6 +24,7 @@ use tokio::time::timeout;
 use troupe_protocol::catalogue::ModelEntry;
 
 use crate::answer::Answer;
+use crate::catalogue;
 use crate::error::{ModelError, ModelErrorKind};
 use crate::event::ModelEvent;
 use crate::limits::{
@@ -31,6 +32,7 @@ use crate::limits::{
     RESPONSE_BYTES_MAX, SECRET_BYTES_MIN,
 };
 use crate::model::{Model, ModelStream};
+use crate::provider::ProviderConfig;
 use crate::rate_limits;
 use crate::request::ModelRequest;
 use crate::retry::{Jitter, Retries, Stage, Verdict, parse_retry_after_ms};
@@ -46,6 +48,8 @@ pub(crate) const CONVERSATION_HEADER: &str = "x-troupe-conversation-id";
 /// A configured provider.
 pub(crate) struct HttpModel {
     endpoint: Arc<Endpoint>,
+    /// What the server last said of its models: the agents of a tree ask it once.
+    listed: Mutex<Option<Vec<ModelEntry>>>,
 }
 
 /// What all responses of a provider share.
@@ -70,6 +74,7 @@ impl HttpModel {
     pub(crate) fn new(endpoint: Endpoint) -> Self {
         Self {
             endpoint: Arc::new(endpoint),
+            listed: Mutex::new(None),
         }
     }
 }
@@ -80,7 +85,25 @@ impl Model for HttpModel {
     }
 
     fn models(&self) -> BoxFuture<'_, Result<Vec<ModelEntry>, ModelError>> {
-        Box::pin(self.endpoint.models())
+        Box::pin(async {
+            let models = self.endpoint.models().await?;
+            let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+            *listed = Some(models.clone());
+            Ok(models)
+        })
+    }
+
+    fn misfit(&self, model: &str) -> Option<String> {
+        let Endpoint { id, .. } = &*self.endpoint;
+        let makers_own = ProviderConfig::built_in().get(id)?;
+        // Behind another address there may be a gateway to everybody.
+        let is_makers_own = makers_own.base_url.starts_with(&self.endpoint.server());
+        is_makers_own.then(|| catalogue::misfit(id, model))?
+    }
+
+    fn listed_models(&self) -> Option<Vec<ModelEntry>> {
+        let listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+        listed.clone()
     }
 
     fn open(&self, request: ModelRequest) -> ModelStream {

@@ -79,6 +79,8 @@ struct Listed {
     /// Gateways in front of many providers.
     context_length: Option<u64>,
     context_window: Option<u64>,
+    /// Anthropic.
+    max_input_tokens: Option<u64>,
     /// llama.cpp.
     meta: Option<Meta>,
 }
@@ -109,6 +111,7 @@ impl Listed {
             .max_model_len
             .or(self.context_length)
             .or(self.context_window)
+            .or(self.max_input_tokens)
             .or(meta.and_then(|meta| meta.n_ctx.or(meta.n_ctx_train)))
             .filter(|tokens| *tokens > 0);
         let known = match catalogue::lookup(&self.id) {

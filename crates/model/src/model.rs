@@ -27,6 +27,16 @@ pub trait Model: Send + Sync + fmt::Debug {
         Box::pin(async move { Err(error) })
     }
 
+    /// Returns which models it said that there are when it was asked last, if it ever was.
+    fn listed_models(&self) -> Option<Vec<ModelEntry>> {
+        None
+    }
+
+    /// Returns why it hardly has a model, if that is somebody else's own.
+    fn misfit(&self, _model: &str) -> Option<String> {
+        None
+    }
+
     /// Starts one response. Nothing happens before the first [`ModelStream::next_batch`].
     fn open(&self, request: ModelRequest) -> ModelStream;
 }

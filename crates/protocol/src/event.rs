@@ -115,6 +115,8 @@ pub enum EventMsg {
         completed_at_ms: i64,
     },
     AgentMessageContentDelta(TextDelta),
+    /// EXPERIMENTAL: a piece of a proposed plan. All pieces together may differ from the completed
+    /// plan item, whose text counts.
     PlanDelta(TextDelta),
     ReasoningContentDelta(TextDelta),
     ReasoningRawContentDelta(TextDelta),

@@ -17,7 +17,8 @@ use crate::tree::MessageMetadata;
 pub enum TurnItem {
     UserMessage(UserMessageItem),
     AgentMessage(AgentMessageItem),
-    /// A plan proposed in plan mode. The completed text is authoritative.
+    /// EXPERIMENTAL: a plan proposed in plan mode. The completed text is authoritative; the deltas
+    /// together may differ from it. A plan of nothing is not completed.
     Plan(PlanItem),
     Reasoning(ReasoningItem),
     CommandExecution(CommandExecutionItem),
@@ -66,6 +67,7 @@ pub struct AgentMessageItem {
     pub text: String,
 }
 
+/// EXPERIMENTAL: a proposed plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct PlanItem {

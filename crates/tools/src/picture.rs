@@ -33,7 +33,7 @@ pub struct Picture {
 }
 
 /// How large a picture may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scale {
     /// As large as providers look at.
     Fitting,

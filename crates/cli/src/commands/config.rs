@@ -76,7 +76,15 @@ pub fn run(arguments: ConfigArguments, overrides: Overrides, layers: Layers) -> 
     };
     print(&text)?;
     // Shown first, so that the line of a bad value can be found in the list.
-    Settings::read(&config)?;
+    let settings = Settings::read(&config)?;
+    let provider = &settings.model.model_provider;
+    let written = config.find(&KeyPath::from(["model_provider"]));
+    if written.and_then(Entry::as_str) != Some(provider) {
+        tell(&format!(
+            "model_provider is {provider:?} in effect: nobody set it, and that is where the \
+             catalogue has the model"
+        ));
+    }
     Ok(Exit::Success)
 }
 

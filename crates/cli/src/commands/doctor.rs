@@ -12,8 +12,10 @@ use clap::Args;
 use troupe_acp::backend::BackendConfig;
 use troupe_agents::Family;
 use troupe_agents::roles::{Catalogue, Roles};
+use troupe_model::catalogue;
 use troupe_process::{EnforcementState, Launcher, LauncherOptions};
 use troupe_protocol::policy::SandboxPolicy;
+use troupe_tools::holds_credentials;
 
 use crate::arguments::{Layers, Overrides};
 use crate::commands::print;
@@ -219,11 +221,18 @@ fn check_model(settings: &Settings, offline: bool) -> Vec<Check> {
         let text = format!("model_provider {id:?} is not configured");
         return vec![check("model", State::Bad, text)];
     };
-    let mut checks = vec![check(
-        "model",
-        State::Good,
-        format!("{} at {id} ({})", settings.model.model, provider.base_url),
-    )];
+    let model = &settings.model.model;
+    let address = without_credentials(&provider.base_url);
+    let is_elsewhere = catalogue::provider_of(model).is_some_and(|own| own != id);
+    let mut checks = vec![if is_elsewhere && id != "openai" {
+        let text = format!(
+            "the provider's own, asked for when a session begins, at {id} ({address}); {model} \
+             is not its: name another with -m or the key model"
+        );
+        check("model", State::Good, text)
+    } else {
+        check("model", State::Good, format!("{model} at {id} ({address})"))
+    }];
     let needs_key = provider.requires_key.unwrap_or(provider.env_key.is_some());
     checks.push(match key_variable(&provider, id) {
         Some(name) => check("key", State::Good, format!("{name} is set")),
@@ -240,14 +249,23 @@ fn check_model(settings: &Settings, offline: bool) -> Vec<Check> {
     if !offline {
         checks.push(match reach(&provider.base_url) {
             Ok(()) => check("server", State::Good, "accepts connections".to_owned()),
-            Err(why) => check(
-                "server",
-                State::Notice,
-                format!("{}: {why}", provider.base_url),
-            ),
+            Err(why) => check("server", State::Notice, format!("{address}: {why}")),
         });
     }
     checks
+}
+
+/// Returns an address as it may be shown: one that carries a password or a key is cut to its
+/// server.
+fn without_credentials(address: &str) -> String {
+    match address.split_once("://") {
+        Some((scheme, rest)) if holds_credentials(address) => {
+            let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
+            let server = authority.rsplit('@').next().unwrap_or(authority);
+            format!("{scheme}://{server}")
+        }
+        _ => address.to_owned(),
+    }
 }
 
 /// Opens a connection and closes it: no request, so nothing is spent.

@@ -6,8 +6,8 @@ use std::num::NonZeroU64;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use troupe_acp::backend::BackendConfig;
-use troupe_config::{Config, Error, KeyPath};
-use troupe_model::{ProviderConfig, is_web_address};
+use troupe_config::{Config, Error, KeyPath, Layer};
+use troupe_model::{ProviderConfig, catalogue, is_web_address};
 use troupe_protocol::policy::{ReasoningEffort, ReasoningSummary};
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -31,6 +31,35 @@ pub struct ModelSettings {
 }
 
 impl ModelSettings {
+    /// Returns where the model is asked if nobody names a provider: where the catalogue has it.
+    pub(super) fn with_fitting_provider(mut self, config: &Config) -> Self {
+        if !is_named(config, "model_provider")
+            && let Some(id) = self.fitting_provider(&self.model)
+        {
+            id.clone_into(&mut self.model_provider);
+        }
+        self
+    }
+
+    /// Returns the maker's own provider of a model, if the configured one hardly has it. Behind
+    /// another address than the maker's there may be a gateway to everybody.
+    pub fn fitting_provider(&self, model: &str) -> Option<&'static str> {
+        catalogue::misfit(&self.model_provider, model)?;
+        let own = ProviderConfig::built_in().get(&self.model_provider)?;
+        let configured = self.model_providers.get(&self.model_provider)?;
+        let is_moved = self.model_provider == "openai" && self.openai_base_url.is_some();
+        if is_moved || configured.base_url != own.base_url {
+            return None;
+        }
+        catalogue::provider_of(model).filter(|id| self.model_providers.contains_key(*id))
+    }
+
+    /// Tells whether a provider was named and no model: the built-in one is another provider's.
+    pub(super) fn lacks_model(&self, config: &Config) -> bool {
+        let fitting = catalogue::provider_of(&self.model);
+        !is_named(config, "model") && fitting != Some(self.model_provider.as_str())
+    }
+
     /// Refuses values that have the right type and cannot be meant. `backends` are programs that
     /// can be named where a provider is.
     pub(super) fn check(
@@ -71,4 +100,10 @@ impl ModelSettings {
         }
         Ok(())
     }
+}
+
+/// Tells whether anybody set a key.
+fn is_named(config: &Config, key: &str) -> bool {
+    let entry = config.find(&KeyPath::from([key]));
+    entry.is_some_and(|entry| entry.origin.layer > Layer::Defaults)
 }

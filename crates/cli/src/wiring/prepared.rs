@@ -8,7 +8,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use troupe_config::{Config, Layer};
+use troupe_config::{Config, KeyPath, Layer};
 use troupe_engine::Notice;
 use troupe_mcp::{Hub, Roster};
 use troupe_process::Launcher;
@@ -70,6 +70,17 @@ impl Prepared {
             path.parts().first().is_some_and(|first| first == key)
                 && entry.origin.layer >= Layer::Profile
         })
+    }
+
+    /// Tells whether nobody named a model.
+    pub(super) fn model_is_built_in(&self) -> bool {
+        let entry = self.config.find(&KeyPath::from(["model"]));
+        entry.is_none_or(|entry| entry.origin.layer == Layer::Defaults)
+    }
+
+    /// Tells whether the model has to be found out at the provider.
+    pub(super) fn lacks_model(&self) -> bool {
+        self.settings.lacks_model(&self.config)
     }
 
     /// Returns the settings that a session begins with. `add_dirs` are writable too.

@@ -207,3 +207,34 @@ fn query_parameters_and_passwords_in_addresses_are_not_printed() {
         assert!(!run.stdout.contains("abc"), "{}", run.stdout);
     }
 }
+
+#[test]
+fn the_doctor_prints_no_password_of_an_address() {
+    let machine = Machine::bare();
+    let run = machine.run(&[
+        "doctor",
+        "--offline",
+        "-c",
+        "openai_base_url='https://me:hunter2@gateway.test/v1?api-key=hunter3'",
+    ]);
+    assert!(
+        run.stdout.contains("https://gateway.test"),
+        "{}",
+        run.stdout
+    );
+    let all = format!("{}{}", run.stdout, run.stderr);
+    assert!(!all.contains("hunter"), "{all}");
+}
+
+#[test]
+fn the_provider_that_the_model_chose_is_told() {
+    let machine = Machine::bare();
+    let run = machine.run(&["config", "model", "-c", "model=claude-opus-5-5"]);
+    let run = run.succeeded();
+    assert!(
+        run.stderr
+            .contains("model_provider is \"anthropic\" in effect"),
+        "{}",
+        run.stderr
+    );
+}

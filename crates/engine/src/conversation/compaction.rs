@@ -5,10 +5,11 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use troupe_model::{HistoryItem, ModelEvent, ModelRequest, ToolChoice};
+use troupe_model::{HistoryItem, ModelError, ModelEvent, ModelRequest, ToolChoice};
 use troupe_protocol::command::WorkStatus;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::AbortReason;
+use troupe_protocol::history::Role;
 use troupe_protocol::item::{ContextCompactionItem, TurnItem};
 use troupe_protocol::rollout::{Compacted, RolloutRecord};
 use troupe_protocol::{CallId, ItemId, ResponseItem, SubmissionId};
@@ -108,22 +109,38 @@ impl Conversation {
         Ok(())
     }
 
+    /// Returns how much of the history a summary would take the place of: so many first items.
+    /// What a task was just told is not among them: only once it was answered are its words part
+    /// of what was said before.
+    pub(super) fn compactable(&self) -> usize {
+        match &self.task {
+            Some(task) if task.cycles == 0 => self.history.before_turn(),
+            _ => self.history.items().len(),
+        }
+    }
+
     /// Asks again with less, because even the request for a summary did not fit.
-    pub(super) async fn shrink_compaction(&mut self, out: &mut Emitter) -> Result<(), Error> {
+    pub(super) async fn shrink_compaction(
+        &mut self,
+        out: &mut Emitter,
+        error: &ModelError,
+    ) -> Result<(), Error> {
         let Some(compacting) = self.compacting() else {
             return Ok(());
         };
         compacting.attempt += 1;
         compacting.summary.clear();
         let attempt = compacting.attempt;
-        let all = self.history.items().len();
+        let all = self.compactable();
         let kept = all >> attempt;
         if attempt > COMPACTION_ATTEMPTS_MAX || kept == 0 {
             let stop = Stop::fatal(
                 AbortReason::Error,
-                "the conversation does not fit in the model's context window, and could not be \
-                 summarised; roll back some turns or choose a model with a larger window"
-                    .to_owned(),
+                format!(
+                    "the conversation does not fit in the model's context window, and could not \
+                     be summarised; roll back some turns or choose a model with a larger window: \
+                     {error}"
+                ),
                 ErrorInfo::ContextWindowExceeded,
             );
             return self.stop(out, stop).await;
@@ -143,6 +160,19 @@ impl Conversation {
         out.warn(&id, message)
     }
 
+    /// Asks for the summary again as before, because what the request had of the history was
+    /// changed.
+    pub(super) fn repeat_compaction(&mut self) {
+        let Some(attempt) = self.compacting().map(|compacting| compacting.attempt) else {
+            return;
+        };
+        let stream = self.model.open(self.compaction_request(attempt));
+        if let Some(compacting) = self.compacting() {
+            compacting.summary.clear();
+            compacting.stream = stream;
+        }
+    }
+
     pub(super) fn compacting(&mut self) -> Option<&mut Compacting> {
         match &mut self.task.as_mut()?.phase {
             Phase::Compacting(compacting) => Some(compacting),
@@ -158,7 +188,7 @@ impl Conversation {
 
     /// Each attempt leaves out half of what the one before sent, oldest first.
     fn compaction_request(&self, attempt: u32) -> ModelRequest {
-        let items = self.history.items();
+        let items = &self.history.items()[..self.compactable()];
         let kept = items.len() >> attempt;
         let mut input = without_orphans(&items[items.len() - kept..]);
         input.push(Arc::new(HistoryItem::new(ResponseItem::user_text(PROMPT))));
@@ -205,6 +235,8 @@ impl Conversation {
         replacement.extend(self.plan_kept());
         let standing = self.standing().await;
         replacement.extend(standing.map(|text| ResponseItem::user_text(context::agents(&text))));
+        let just_said = self.history.responses().skip(self.compactable());
+        replacement.extend(just_said.cloned());
         let record = Compacted {
             message: compacting.summary,
             replacement_history: replacement.clone(),
@@ -230,12 +262,23 @@ impl Conversation {
         self.complete_task(out).await
     }
 
-    /// Surroundings, the newest user messages that fit, then the summary.
+    /// Surroundings, the newest user messages that fit, then the summary. What the running task
+    /// was told is kept whole, whether it fits or not.
     fn replacement(&self, summary: &str, then: AfterCompaction) -> Vec<ResponseItem> {
+        let (past, just_said) = self.history.items().split_at(self.compactable());
+        let whole = match &self.task {
+            Some(task) if just_said.is_empty() => task.said,
+            _ => 0,
+        };
+        let told: Vec<&str> = just_said
+            .iter()
+            .filter_map(|item| context::text_of(item.item()))
+            .collect();
         // What could not be read of the surroundings was told when they were first read.
-        let mut items = self.context_beside(&[], &mut Vec::new());
-        let messages = self.history.user_messages();
-        items.extend(newest_user_messages(messages, self.kept_tokens_max(then)));
+        let mut items = self.context_beside(&told, &mut Vec::new());
+        let messages = past.iter().map(|item| item.item()).filter(is_user_message);
+        let tokens_max = self.kept_tokens_max(then);
+        items.extend(newest_user_messages(messages, tokens_max, whole));
         items.push(ResponseItem::user_text(format!(
             "{SUMMARY_PREFIX}{summary}"
         )));
@@ -269,7 +312,7 @@ impl Conversation {
                 return Some(item.clone());
             }
             let plan = plans::proposed_in(&item.assistant_message()?)?;
-            let plan = cut_text(&plan, self.kept_tokens_max(then), "plan");
+            let plan = context::cut_text(&plan, text_bytes(self.kept_tokens_max(then)), "plan");
             Some(ResponseItem::user_text(context::proposal(&plan)))
         })
     }
@@ -301,10 +344,12 @@ fn without_orphans(items: &[Arc<HistoryItem>]) -> Vec<Arc<HistoryItem>> {
     items.iter().filter(belongs).cloned().collect()
 }
 
-/// Returns the user's own messages, newest first until the budget is used, oldest first.
+/// Returns the user's own messages, newest first until the budget is used, oldest first. The
+/// newest `whole` of them are returned in any case.
 fn newest_user_messages<'a>(
     messages: impl DoubleEndedIterator<Item = &'a ResponseItem>,
     tokens_max: u64,
+    whole: usize,
 ) -> Vec<ResponseItem> {
     let mut left = tokens_max;
     let mut kept = Vec::new();
@@ -312,13 +357,16 @@ fn newest_user_messages<'a>(
         context::text_of(message)
             .is_none_or(|text| !context::is_fragment(text) && !text.starts_with(SUMMARY_PREFIX))
     });
-    for message in own {
+    for (nth, message) in own.enumerate() {
         let cost = HistoryItem::new(message.clone()).approx_tokens();
-        let Some(rest) = left.checked_sub(cost) else {
-            kept.extend(cut_to(message, left));
-            break;
-        };
-        left = rest;
+        match left.checked_sub(cost) {
+            Some(rest) => left = rest,
+            None if nth < whole => left = 0,
+            None => {
+                kept.extend(cut_to(message, left));
+                break;
+            }
+        }
         kept.push(message.clone());
     }
     kept.reverse();
@@ -328,15 +376,23 @@ fn newest_user_messages<'a>(
 /// Returns the beginning of a message that is too long to be kept whole.
 fn cut_to(message: &ResponseItem, tokens: u64) -> Option<ResponseItem> {
     let text = context::text_of(message)?;
-    (tokens > 0).then(|| ResponseItem::user_text(cut_text(text, tokens, "message")))
+    (tokens > 0).then(|| {
+        let text = context::cut_text(text, text_bytes(tokens), "message");
+        ResponseItem::user_text(text)
+    })
 }
 
-/// Returns the beginning of a text, and how much of it is left out.
-fn cut_text(text: &str, tokens: u64, what: &str) -> String {
-    let bytes = usize::try_from(tokens * 4).unwrap_or(usize::MAX);
-    let kept = &text[..text.floor_char_boundary(bytes)];
-    match text.len() - kept.len() {
-        0 => text.to_owned(),
-        more => format!("{kept}\n[… {more} more bytes of this {what} were left out]"),
-    }
+/// Returns how long a text of so many tokens is, about.
+fn text_bytes(tokens: u64) -> usize {
+    usize::try_from(tokens.saturating_mul(4)).unwrap_or(usize::MAX)
+}
+
+fn is_user_message(item: &&ResponseItem) -> bool {
+    matches!(
+        item,
+        ResponseItem::Message {
+            role: Role::User,
+            ..
+        }
+    )
 }

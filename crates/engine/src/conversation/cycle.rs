@@ -120,13 +120,25 @@ impl Conversation {
         let Some(task) = &self.task else {
             return Ok(());
         };
-        let too_long = error.kind == ModelErrorKind::ContextWindowExceeded;
-        match &task.phase {
-            Phase::Sampling { .. } if too_long && task.room == Room::Unknown => {
-                self.drop_response(out)?;
-                return self.make_room(out).await;
+        let is_sampling = matches!(task.phase, Phase::Sampling { .. });
+        let room = task.room;
+        match error.kind {
+            ModelErrorKind::ContextWindowExceeded => {
+                self.learn_window(&error);
+                if !is_sampling {
+                    return self.shrink_compaction(out, &error).await;
+                }
+                if room == Room::Unknown && self.compactable() > 0 {
+                    self.drop_response(out)?;
+                    return self.make_room(out).await;
+                }
+                return self.fail_to_fit(out, &error).await;
             }
-            Phase::Compacting(_) if too_long => return self.shrink_compaction(out).await,
+            ModelErrorKind::PreviousResponseUnknown | ModelErrorKind::PictureRefused
+                if self.remedy(out, &error)? =>
+            {
+                return self.ask_again(out).await;
+            }
             _ => (),
         }
         let info = ErrorInfo::from(&error);

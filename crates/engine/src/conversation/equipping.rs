@@ -9,6 +9,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tokio_util::task::AbortOnDropHandle;
 use troupe_protocol::SubmissionId;
+use troupe_protocol::catalogue::ModelEntry;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{AbortReason, ErrorEvent, EventMsg};
 use troupe_protocol::mcp::McpOffer;
@@ -30,6 +31,8 @@ pub(crate) enum SourceNews {
     Told { epoch: u64, event: EventMsg },
     /// What a task waited for.
     Gathered { epoch: u64, gathered: Gathered },
+    /// Which models there are, for a task that waits to know how large its window is.
+    Listed { epoch: u64, models: Vec<ModelEntry> },
     /// What a client asked for.
     Offered {
         listing: u64,
@@ -75,6 +78,10 @@ impl Conversation {
             },
             SourceNews::Gathered { epoch, gathered } => match self.equipping(epoch) {
                 Some(_) => self.equipped(out, gathered).await,
+                None => Ok(()),
+            },
+            SourceNews::Listed { epoch, models } => match self.equipping(epoch) {
+                Some(_) => self.window_told(out, models).await,
                 None => Ok(()),
             },
             SourceNews::Offered { listing, id, offer } => {

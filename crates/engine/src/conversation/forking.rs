@@ -15,7 +15,7 @@ use troupe_store::{Error, LiveHistory, Store};
 use super::opening::{OpenCalls, Opened, new_meta};
 use crate::deps::{Deps, Setup};
 use crate::inquiry::Inquiry;
-use crate::resume::{Folded, fold};
+use crate::resume::{self, Folded, fold};
 
 /// What a call is answered with that ran when the fork was made.
 const FORKED_ANSWER: &str = "not answered here: the conversation was forked while this call ran";
@@ -37,8 +37,9 @@ pub(super) async fn fork(
         .or(live.meta.base_instructions.clone());
     // What both have sent stays the same, and so does the provider's memory of it.
     meta.personality = live.meta.personality;
-    let warnings = live.warnings.clone();
-    let copied = copy(live, point.turns);
+    let mut warnings = live.warnings.clone();
+    let (copied, repeated) = copy(live, point.turns);
+    warnings.extend(repeated);
     let mut log = setup.store.create(&meta).await?;
     log.append(&copied)?;
     log.commit().await?;
@@ -88,24 +89,27 @@ fn is_birth(line: &AgentLine, child: SessionId) -> bool {
     matches!(&line.record.fact, Fact::Born(birth) if birth.session == child)
 }
 
-/// Returns the lines that the fork begins with.
-fn copy(live: LiveHistory, turns: Option<u32>) -> Vec<RolloutRecord> {
+/// Returns the lines that the fork begins with, and what a person should know of the others.
+fn copy(mut live: LiveHistory, turns: Option<u32>) -> (Vec<RolloutRecord>, Option<String>) {
+    let repeated = resume::leave_out_repeated(&mut live);
     let records: Vec<RolloutRecord> = live
         .records
         .iter()
         .map(|(_, line)| line.record.clone())
         .collect();
-    let whole = fold(live);
+    let mut whole = fold(live);
+    whole.repeated = repeated;
+    let warning = whole.warning();
     let mut copied = match turns {
         None => records,
-        Some(0) => return Vec::new(),
+        Some(0) => return (Vec::new(), warning),
         Some(turns) => last_turns(records, turns),
     };
     copied.retain(belongs_to_fork);
     unended::leave_out(&mut copied);
     copied.iter_mut().for_each(leave_behind);
     copied.extend(end_of_task(whole));
-    copied
+    (copied, warning)
 }
 
 /// Returns the lines of the last turns. Of what lies before, only the settings count.

@@ -1,10 +1,15 @@
 //! What is known about the session's model, and which others there are.
 //!
-//! A model that nobody knows is served like any other: a careful context window is assumed
-//! for it, and the user is told which one.
+//! A model that nobody knows is served like any other. Its provider is asked for its context
+//! window; if that does not tell either, one is assumed, of which the user is told and which
+//! nothing is refused for.
+
+use std::time::Duration;
 
 use tokio::task::JoinSet;
-use troupe_model::{ModelError, catalogue};
+use tokio::time::timeout;
+use tokio_util::task::AbortOnDropHandle;
+use troupe_model::{HistoryItem, ModelError, catalogue};
 use troupe_protocol::SubmissionId;
 use troupe_protocol::catalogue::{ModelEntry, ModelList, ModelListSource};
 use troupe_protocol::error::ErrorInfo;
@@ -13,10 +18,12 @@ use troupe_protocol::policy::ReasoningEffort;
 use troupe_protocol::session::{TurnContext, TurnOverrides};
 use troupe_store::Error;
 
-use super::Conversation;
+use super::{Conversation, SourceNews};
 use crate::emit::Emitter;
-use crate::limits::{CONTEXT_WINDOW_ASSUMED_TOKENS, MODEL_REFRESHES_MAX};
+use crate::limits::{CONTEXT_WINDOW_ASSUMED_TOKENS, MODEL_REFRESHES_MAX, WINDOW_ASKED_MS_MAX};
 use crate::session::Input;
+use crate::task::Phase;
+use crate::user_input::Message;
 
 /// What a conversation knows about models beside the catalogue.
 #[derive(Debug, Default)]
@@ -25,6 +32,10 @@ pub(super) struct Models {
     told: Option<(String, Option<ReasoningEffort>)>,
     /// What the provider last said.
     listed: Vec<ModelEntry>,
+    /// The model whose window the provider was asked for.
+    asked: Option<String>,
+    /// The window that the provider told when a request was too long for it.
+    overflowed: Option<(String, u64)>,
     /// Requests for that. They end with the conversation.
     refreshes: JoinSet<()>,
     /// How many of them have not been answered.
@@ -36,6 +47,8 @@ impl Models {
     pub(super) fn forget(&mut self) {
         self.told = None;
         self.listed.clear();
+        self.asked = None;
+        self.overflowed = None;
     }
 }
 
@@ -53,12 +66,117 @@ impl Conversation {
             entry.and_then(|entry| entry.context_window)
         };
         let catalogued = || catalogue::lookup(model).and_then(|info| info.context_window);
-        configured.or_else(listed).or_else(catalogued)
+        let overflowed = self.models.overflowed.as_ref();
+        let overflowed = overflowed.filter(|(name, _)| name == model);
+        let told = configured.or_else(listed).or_else(catalogued);
+        told.into_iter()
+            .chain(overflowed.map(|(_, tokens)| *tokens))
+            .min()
+    }
+
+    /// Takes notice of the window that a request was too long for.
+    pub(super) fn learn_window(&mut self, error: &ModelError) {
+        if let Some(overflow) = error.overflow {
+            let model = self.turn_context().model.clone();
+            self.models.overflowed = Some((model, overflow.window));
+        }
+    }
+
+    /// Refuses a message that does not fit in the window by itself. It is never cut, and where
+    /// the window is only assumed, the provider decides.
+    pub(super) fn check_fits(&self, message: &Message, model: &str) -> Result<(), ErrorEvent> {
+        let Some(window) = self.known_window(model) else {
+            return Ok(());
+        };
+        let items = message.history().map(HistoryItem::from);
+        let tokens: u64 = items.map(|item| item.approx_tokens()).sum();
+        if tokens <= window {
+            return Ok(());
+        }
+        Err(ErrorEvent {
+            message: format!(
+                "the message has about {tokens} tokens and does not fit in the context window of \
+                 {model}, which has {window}; put long material into a file and name it, or choose \
+                 a model with a larger window"
+            ),
+            fatal: false,
+            error_info: Some(ErrorInfo::ContextWindowExceeded),
+        })
+    }
+
+    /// Tells whether the provider has to be asked how large the model's window is. What it told
+    /// another session of this process is taken.
+    fn wants_window(&mut self) -> bool {
+        let model = self.turn_context().model.clone();
+        let is_known = self.window.context_window.is_some()
+            || catalogue::lookup(&model)
+                .is_some_and(|info| info.context_window.is_some() && !info.self_hosted);
+        if is_known || self.models.asked.as_ref() == Some(&model) {
+            return false;
+        }
+        match self.model.listed_models() {
+            Some(listed) => {
+                self.models.listed = listed;
+                self.models.asked = Some(model);
+                false
+            }
+            None => true,
+        }
+    }
+
+    /// Begins to ask the provider how large its window is, if nobody else knows. The task goes on
+    /// with the answer, or without one.
+    pub(super) fn ask_for_window(&mut self) -> bool {
+        if !self.wants_window() {
+            return false;
+        }
+        self.models.asked = Some(self.turn_context().model.clone());
+        let Some(task) = &mut self.task else {
+            return false;
+        };
+        let (model, mailbox, epoch) = (self.model.clone(), self.mailbox.clone(), task.epoch);
+        let asking = tokio::spawn(async move {
+            let patience = Duration::from_millis(WINDOW_ASKED_MS_MAX);
+            let models = match timeout(patience, model.models()).await {
+                Ok(Ok(models)) => models,
+                Ok(Err(_)) | Err(_) => Vec::new(),
+            };
+            let news = Box::new(SourceNews::Listed { epoch, models });
+            // A session that is gone has no task that would wait.
+            mailbox.post(Input::Source(news)).await.ok();
+        });
+        task.phase = Phase::Equipping {
+            _work: AbortOnDropHandle::new(asking),
+        };
+        true
+    }
+
+    /// Takes the provider's answer, and goes on with the task.
+    pub(super) async fn window_told(
+        &mut self,
+        out: &mut Emitter,
+        models: Vec<ModelEntry>,
+    ) -> Result<(), Error> {
+        if !models.is_empty() {
+            self.models.listed = models;
+        }
+        if let Some(task) = &mut self.task {
+            task.phase = Phase::Starting;
+            let id = task.id.clone();
+            for message in self.model_warnings() {
+                out.warn(&id, message)?;
+            }
+        }
+        Box::pin(self.sample(out)).await
     }
 
     /// Returns what the user should know about the model that tasks begin with now. Each
     /// choice is told of once.
     pub(super) fn model_warnings(&mut self) -> Vec<String> {
+        // What it answers is not known yet.
+        if self.wants_window() {
+            return Vec::new();
+        }
         let TurnContext { model, effort, .. } = &self.context;
         let choice = Some((model.clone(), *effort));
         if self.models.told == choice {
@@ -66,15 +184,16 @@ impl Conversation {
         }
         let assumed = self.known_window(model).is_none().then(|| {
             format!(
-                "the model {model:?} is not in the catalogue; a context window of \
-                 {CONTEXT_WINDOW_ASSUMED_TOKENS} tokens is assumed for it: set \
-                 model_context_window if it has another"
+                "nobody tells the context window of the model {model:?}; \
+                 {CONTEXT_WINDOW_ASSUMED_TOKENS} tokens are assumed, and the provider decides what \
+                 fits: set model_context_window, and the conversation is summarised in time"
             )
         });
         let unfit = unfit_effort(&self.context)
             .map(|unfit| format!("{unfit}; the effort that this session has is not sent"));
+        let misfit = self.model.misfit(model);
         self.models.told = choice;
-        assumed.into_iter().chain(unfit).collect()
+        assumed.into_iter().chain(unfit).chain(misfit).collect()
     }
 
     /// Answers with the models there are.

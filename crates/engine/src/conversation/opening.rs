@@ -188,6 +188,7 @@ impl Conversation {
             thread_note: folded.thread_note,
             has_agents: folded.has_agents,
             skills: super::skilled::Noted::default(),
+            pictures: Arc::default(),
             shells: super::user_shell::UserShells::default(),
             host: setup.host,
             prompt_cache_key: setup
@@ -301,8 +302,9 @@ async fn create(setup: &Setup, deps: &Deps, request: &ConfigureSession) -> Resul
 async fn resume(store: &dyn Store, session: troupe_protocol::SessionId) -> Result<Opened, Error> {
     let (log, live) = store.open(session).await?;
     let meta = live.meta.clone();
-    let warnings = live.warnings.clone();
+    let mut warnings = live.warnings.clone();
     let folded = fold(live);
+    warnings.extend(folded.warning());
     let others = match folded.unfinished.task {
         Some(_) => CRASH_ANSWER,
         None => MISSING_ANSWER,

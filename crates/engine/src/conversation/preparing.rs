@@ -72,6 +72,12 @@ impl Conversation {
             Ok(message) => message,
             Err(refusal) => return Ok(Err(refusal)),
         };
+        if let Asker::Client = task.asker {
+            let context = self.context.with(task.overrides.clone());
+            if let Err(refusal) = self.check_fits(&message, &context.model) {
+                return Ok(Err(refusal));
+            }
+        }
         let from = match &task.from {
             None => From::Here,
             Some(response_id) => match self.locate(response_id).await? {

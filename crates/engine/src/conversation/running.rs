@@ -53,6 +53,7 @@ impl Conversation {
             self.asked_shape = new.output_schema;
         }
         self.note_skills(prepared.skills);
+        self.pictures = Arc::default();
         let message = FirstMessage {
             content: new.items,
             message: prepared.message,
@@ -104,6 +105,7 @@ impl Conversation {
         let context = self.context.clone();
         let mut task = Task::new(id, self.epoch, context, started_at_ms, output);
         if let Some(first) = message {
+            task.said = first.ahead.len() + 1;
             for one in first.ahead {
                 task.heard.extend(one.message_id());
                 items.extend(one.message.history());
@@ -151,7 +153,7 @@ impl Conversation {
         let Some(task) = &self.task else {
             return Ok(());
         };
-        if full && task.room == Room::Unknown {
+        if full && task.room == Room::Unknown && self.compactable() > 0 {
             return self.make_room(out).await;
         }
         if task.cycles >= CYCLES_MAX {
@@ -159,7 +161,7 @@ impl Conversation {
             let stop = Stop::fatal(AbortReason::Error, message, ErrorInfo::Other);
             return self.stop(out, stop).await;
         }
-        if self.equip() {
+        if self.equip() || self.ask_for_window() {
             return Ok(());
         }
         let Some(task) = &self.task else {

@@ -30,6 +30,7 @@ impl Conversation {
             cwd,
             skills,
             author,
+            pictures: Arc::clone(&self.pictures),
         }
     }
 
@@ -43,6 +44,7 @@ impl Conversation {
             cwd,
             skills: Arc::default(),
             author,
+            pictures: Arc::clone(&self.pictures),
         }
     }
 

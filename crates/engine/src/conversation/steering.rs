@@ -28,6 +28,9 @@ impl Conversation {
             Ok(message) => message,
             Err(refusal) => return out.error(&id, refusal),
         };
+        if let Err(refusal) = self.check_fits(&message, &self.turn_context().model) {
+            return out.error(&id, refusal);
+        }
         let Some(task) = &mut self.task else {
             return out.error(
                 &id,
@@ -109,6 +112,7 @@ impl Conversation {
         Receipt::tell_written(taking.receipt);
         self.history.extend(items);
         if let Some(task) = &mut self.task {
+            task.said += task.steered.len();
             task.steered.clear();
         }
         Ok(true)

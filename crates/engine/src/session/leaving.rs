@@ -27,10 +27,8 @@ pub(super) enum Below {
 impl Actor {
     /// Ends a session that has nothing more to do and nobody to do it for.
     pub(super) async fn leave_if_done(&mut self) -> Flow {
-        let busy = self
-            .conversation
-            .as_ref()
-            .is_some_and(Conversation::is_busy);
+        let conversation = self.conversation.as_ref();
+        let busy = self.decoding.is_some() || conversation.is_some_and(Conversation::is_busy);
         if self.audience == Audience::Present {
             return Flow::Continue(());
         }
@@ -55,6 +53,9 @@ impl Actor {
     /// Ends the session, also when the disk fails meanwhile: that is told, and nobody is
     /// kept waiting.
     pub(super) async fn shutdown(&mut self, id: SubmissionId) -> Flow {
+        if let Err(error) = self.stop_decoding() {
+            self.storage_failed(&id, &error).await;
+        }
         if let Some(conversation) = &mut self.conversation {
             if conversation.task.is_some() {
                 let stopped = conversation

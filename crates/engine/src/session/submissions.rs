@@ -1,5 +1,7 @@
 //! What clients ask of the session.
 
+use std::sync::Arc;
+
 use troupe_protocol::CallId;
 use troupe_protocol::SubmissionId;
 use troupe_protocol::error::ErrorInfo;
@@ -19,11 +21,14 @@ use crate::task::Stop;
 
 impl Actor {
     pub(super) async fn submission(&mut self, submission: Submission) -> Result<Flow, Error> {
-        if self.is_stopping() {
+        if self.is_stopping() || self.waits_for_pictures(&submission.op) {
             return self.defer(submission);
         }
-        let Submission { id, op } = submission;
+        let Some(Submission { id, op }) = self.decode_pictures(submission) else {
+            return Ok(Flow::Continue(()));
+        };
         match op {
+            Op::Interrupt if self.stop_decoding()? && !self.has_task() => {}
             Op::ConfigureSession(request) => self.configure(id, request).await?,
             Op::Shutdown => return Ok(self.shutdown(id).await),
             op => match &self.conversation {
@@ -38,6 +43,11 @@ impl Actor {
         Ok(Flow::Continue(()))
     }
 
+    fn has_task(&self) -> bool {
+        let task = self.conversation.as_ref().and_then(|it| it.task.as_ref());
+        task.is_some()
+    }
+
     fn defer(&mut self, submission: Submission) -> Result<Flow, Error> {
         if self.deferred.len() < DEFERRED_MAX {
             self.deferred
@@ -46,7 +56,8 @@ impl Actor {
             self.refuse(
                 &submission.id,
                 ErrorInfo::InvalidSubmission,
-                "too many submissions while a task is being stopped; wait for turn_aborted",
+                "too many submissions while a task is being stopped, or a picture is being read; \
+                 wait for turn_aborted, or for the turn that has the picture",
             )?;
         }
         Ok(Flow::Continue(()))
@@ -146,7 +157,10 @@ impl Actor {
         };
         let prepared = match conversation.prepare(&task).await? {
             Ok(prepared) => prepared,
-            Err(refusal) => return out.error(&id, refusal),
+            Err(refusal) => {
+                conversation.pictures = Arc::default();
+                return out.error(&id, refusal);
+            }
         };
         if conversation.task.is_some() {
             conversation

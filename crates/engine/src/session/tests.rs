@@ -29,6 +29,7 @@ fn a_waiting_session_is_small() {
         emitter: Emitter::new(publisher),
         conversation: None,
         deferred: VecDeque::new(),
+        decoding: None,
         audience: Audience::Present,
         below: Below::Running,
     };

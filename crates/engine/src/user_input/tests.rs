@@ -12,6 +12,7 @@ async fn check(cwd: &Path, items: Value, expected: Expect) {
         cwd: cwd.to_owned(),
         skills: Arc::default(),
         author: Author::User,
+        pictures: Arc::default(),
     };
     let found = match read(&items, &place).await {
         Err(refusal) => format!("refused: {}", refusal.message),

@@ -31,6 +31,7 @@ fn servers_tell_the_context_window_in_their_own_words() {
             {"id":"vllm","max_model_len":32768},
             {"id":"gateway","context_length":200000,"pricing":{}},
             {"id":"other","context_window":1000},
+            {"id":"claude-new","max_input_tokens":900000},
             {"id":"llama","meta":{"n_ctx_train":131072,"n_ctx":4096}},
             {"id":"zero","max_model_len":0}
         ]}"#,
@@ -38,6 +39,7 @@ fn servers_tell_the_context_window_in_their_own_words() {
             {"model":"vllm","context_window":32768}
             {"model":"gateway","context_window":200000}
             {"model":"other","context_window":1000}
+            {"model":"claude-new","context_window":900000}
             {"model":"llama","context_window":4096}
             {"model":"zero"}
         "#]],

@@ -2,6 +2,21 @@ use expect_test::{Expect, expect};
 
 use super::*;
 
+#[test]
+fn a_maker_is_told_apart_from_a_gateway_under_its_name() {
+    let own = &ProviderConfig::built_in()["openai"];
+    let gateway = ProviderConfig {
+        base_url: "https://gateway.test/v1".to_owned(),
+        ..own.clone()
+    };
+    let misfit = |config: &ProviderConfig| {
+        let model = config.connect("openai", Some("key".to_owned())).unwrap();
+        model.misfit("claude-opus-5-5")
+    };
+    assert!(misfit(own).is_some());
+    assert_eq!(misfit(&gateway), None);
+}
+
 #[track_caller]
 fn check(section: &str, key: Option<&str>, expected: Expect) {
     let config: ProviderConfig = toml::from_str(section).unwrap();

@@ -12,6 +12,16 @@ use troupe_protocol::usage::TokenUsage;
 #[derive(Debug, Clone)]
 pub struct Screenplay {
     pub(super) scenes: Vec<Scene>,
+    /// What the list of models tells; without any, that there is one called `scripted`.
+    pub(super) models: Vec<ScriptedModel>,
+}
+
+/// A model of the list, as vLLM tells of it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ScriptedModel {
+    pub id: String,
+    pub context_window: Option<u64>,
 }
 
 #[derive(Debug, Clone)]
@@ -129,6 +139,8 @@ pub enum ScreenplayError {
 struct RawScreenplay {
     #[serde(default)]
     scene: Vec<RawScene>,
+    #[serde(default)]
+    model: Vec<ScriptedModel>,
 }
 
 #[derive(Deserialize)]
@@ -228,6 +240,7 @@ impl FromStr for Screenplay {
         let scenes = scenes.map(|(index, scene)| scene.check(index + 1));
         Ok(Self {
             scenes: scenes.collect::<Result<_, _>>()?,
+            models: raw.model,
         })
     }
 }

@@ -166,9 +166,17 @@ fn router(stage: Arc<Stage>) -> Router {
         .with_state(stage)
 }
 
-async fn models() -> Response {
-    let model = json!({ "id": SCRIPTED, "object": "model", "owned_by": "troupe" });
-    axum::Json(json!({ "object": "list", "data": [model] })).into_response()
+async fn models(State(stage): State<Arc<Stage>>) -> Response {
+    let entry = |id: &str, window: Option<u64>| json!({ "id": id, "object": "model", "owned_by": "troupe", "max_model_len": window });
+    let models = &stage.screenplay.models;
+    let data: Vec<_> = match &models[..] {
+        [] => vec![entry(SCRIPTED, None)],
+        listed => listed
+            .iter()
+            .map(|model| entry(&model.id, model.context_window))
+            .collect(),
+    };
+    axum::Json(json!({ "object": "list", "data": data })).into_response()
 }
 
 async fn play(

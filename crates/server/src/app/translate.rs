@@ -116,7 +116,7 @@ impl Translator {
                 ..
             } => self.item_completed(item, turn_id, *completed_at_ms),
             EventMsg::AgentMessageContentDelta(delta) => self.text(delta, N::AgentMessageDelta),
-            EventMsg::PlanDelta(delta) => self.text(delta, N::PlanDelta),
+            EventMsg::PlanDelta(delta) => self.text(delta, |delta| N::PlanDelta(delta.into())),
             EventMsg::ReasoningContentDelta(delta) => self.summary(delta),
             EventMsg::ReasoningRawContentDelta(delta) => self.reasoning(delta),
             EventMsg::AgentReasoningSectionBreak {

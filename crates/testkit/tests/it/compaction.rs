@@ -1,6 +1,6 @@
 //! Histories that no longer fit.
 
-use troupe_engine::WindowSettings;
+use troupe_engine::{Setup, WindowSettings};
 use troupe_model::WireApi;
 use troupe_protocol::EventMsg;
 use troupe_protocol::error::ErrorInfo;
@@ -77,6 +77,8 @@ async fn a_request_that_the_server_finds_too_long_is_compacted_and_sent_again() 
         r#"
 [[scene]]
 [[scene.turn]]
+steps = [{ say = "well" }]
+[[scene.turn]]
 steps = [{ status = 400, code = "context_length_exceeded", message = "too long" }]
 [[scene.turn]]
 steps = [{ say = "SUMMARY" }]
@@ -86,6 +88,7 @@ steps = [{ say = "fits now" }]
     )
     .await;
     let mut actor = stage.start().await;
+    actor.turn("how are you?").await;
     let msgs = actor.turn("hello").await;
     assert_eq!(compactions(&msgs), 1, "{msgs:?}");
     let Some(EventMsg::TurnComplete(done)) = msgs.last() else {
@@ -100,6 +103,8 @@ async fn a_context_that_never_fits_is_a_clear_error() {
         r#"
 [[scene]]
 [[scene.turn]]
+steps = [{ say = "well" }]
+[[scene.turn]]
 steps = [{ status = 400, code = "context_length_exceeded", message = "too long" }]
 [[scene.turn]]
 steps = [{ say = "SUMMARY" }]
@@ -109,11 +114,154 @@ steps = [{ status = 400, code = "context_length_exceeded", message = "too long" 
     )
     .await;
     let mut actor = stage.start().await;
+    actor.turn("how are you?").await;
     let msgs = actor.turn("hello").await;
     let [.., EventMsg::Error(error), EventMsg::TurnAborted(_)] = &msgs[..] else {
         panic!("the task ends with an error: {msgs:?}");
     };
     assert_eq!(error.error_info, Some(ErrorInfo::ContextWindowExceeded));
+}
+
+fn unknown_window(setup: &mut Setup) {
+    "my-own".clone_into(&mut setup.context.model);
+    setup.window = WindowSettings::default();
+}
+
+/// Returns a message of so many bytes that has a beginning and an end.
+fn long_message(bytes: usize) -> String {
+    format!("BEGIN {} END", "word ".repeat(bytes / 5))
+}
+
+#[tokio::test]
+async fn a_window_that_is_only_assumed_is_not_enforced() {
+    let stage = Stage::new(
+        r#"
+[[scene]]
+[[scene.turn]]
+steps = [{ say = "read" }]
+"#,
+    )
+    .await
+    .adjusting(unknown_window);
+    let message = long_message(900_000);
+    let msgs = stage.start().await.turn(&message).await;
+    assert_eq!(compactions(&msgs), 0, "{msgs:?}");
+    assert!(matches!(msgs.last(), Some(EventMsg::TurnComplete(_))));
+    assert_eq!(stage.requests().len(), 1);
+    assert!(last_request(&stage).contains(&message));
+}
+
+#[tokio::test]
+async fn a_first_message_that_does_not_fit_is_told_with_both_numbers_and_left_out() {
+    let stage = Stage::new(
+        r#"
+[[scene]]
+[[scene.turn]]
+steps = [{ status = 400, code = "context_length_exceeded", message = "This model's maximum context length is 4096 tokens. However, your messages resulted in 9001 tokens." }]
+[[scene.turn]]
+steps = [{ say = "short" }]
+[[scene.turn]]
+steps = [{ say = "again" }]
+"#,
+    )
+    .await
+    .adjusting(unknown_window);
+    let mut actor = stage.start().await;
+    let session = actor.session_id();
+    let msgs = actor.turn(&long_message(12_000)).await;
+    let [.., EventMsg::Error(error), EventMsg::TurnAborted(_)] = &msgs[..] else {
+        panic!("the task ends with an error: {msgs:?}");
+    };
+    assert_eq!(error.error_info, Some(ErrorInfo::ContextWindowExceeded));
+    let told = &error.message;
+    assert!(told.contains("it has 9001 tokens"), "{told}");
+    assert!(told.contains("of my-own has 4096 tokens"), "{told}");
+    assert_eq!(stage.requests().len(), 1, "nothing was summarised");
+
+    actor.turn("in short").await;
+    let request = last_request(&stage);
+    assert!(!request.contains("BEGIN") && request.contains("in short"));
+    actor.shut_down().await;
+    stage.resume(session).await.turn("and on").await;
+    let request = last_request(&stage);
+    assert!(!request.contains("BEGIN") && request.contains("in short"));
+}
+
+#[tokio::test]
+async fn a_message_larger_than_a_known_window_is_refused_before_anything_is_sent() {
+    let stage = Stage::new(
+        r#"
+[[scene]]
+[[scene.turn]]
+steps = [{ say = "short" }]
+"#,
+    )
+    .await
+    .window(small_window());
+    let mut actor = stage.start().await;
+    actor.say(&long_message(50_000)).await;
+    let msgs = actor.until(|msg| matches!(msg, EventMsg::Error(_))).await;
+    let Some(EventMsg::Error(error)) = msgs.last() else {
+        panic!("until returns what it waited for: {msgs:?}");
+    };
+    let told = &error.message;
+    assert!(told.contains("about 12503 tokens"), "{told}");
+    assert!(told.contains("which has 10000"), "{told}");
+    assert_eq!(error.error_info, Some(ErrorInfo::ContextWindowExceeded));
+    assert_eq!(stage.requests().len(), 0);
+    actor.turn("in short").await;
+    assert!(!last_request(&stage).contains("BEGIN"));
+}
+
+/// Once at the start of a task, and once in its middle.
+#[tokio::test]
+async fn what_the_user_just_said_is_neither_summarised_nor_cut() {
+    let stage = Stage::new(
+        r#"
+[[scene]]
+[[scene.turn]]
+usage = { input = 9500, output = 100 }
+steps = [{ say = "well" }]
+[[scene.turn]]
+expect = "hand-over"
+steps = [{ say = "SUMMARY one" }]
+[[scene.turn]]
+usage = { input = 9500, output = 100 }
+steps = [{ call = "update_plan", arguments = { plan = [{ step = "a", status = "pending" }] } }]
+[[scene.turn]]
+steps = [{ say = "done" }]
+[[scene.turn]]
+usage = { input = 9500, output = 100 }
+steps = [{ call = "update_plan", arguments = { plan = [{ step = "b", status = "pending" }] } }]
+[[scene.turn]]
+expect = "hand-over"
+steps = [{ say = "SUMMARY two" }]
+[[scene.turn]]
+steps = [{ say = "done" }]
+"#,
+    )
+    .await
+    .window(small_window());
+    let mut actor = stage.start().await;
+    actor.turn("how are you?").await;
+    let first = long_message(30_000);
+    assert_eq!(compactions(&actor.turn(&first).await), 1);
+    let sent = |n: usize| serde_json::to_string(&stage.input_of(n)).unwrap();
+    assert!(
+        !sent(1).contains("BEGIN"),
+        "only what was said before is summarised"
+    );
+    assert!(sent(2).contains(&first) && sent(2).contains("SUMMARY one"));
+    assert!(sent(2).find("SUMMARY one") < sent(2).find("BEGIN"));
+
+    let second = first.replace("BEGIN", "AGAIN");
+    assert_eq!(compactions(&actor.turn(&second).await), 1);
+    let last = last_request(&stage);
+    assert!(
+        last.contains("SUMMARY two") && last.contains(&second),
+        "{last}"
+    );
+    assert!(!last.contains(&first), "what was answered may be cut");
 }
 
 #[tokio::test]

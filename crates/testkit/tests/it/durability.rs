@@ -172,6 +172,55 @@ async fn a_log_without_any_one_line_gives_a_valid_request() {
     }
 }
 
+/// Repeats lines of a log, one, a few and all that follow, and resumes: nothing is sent twice.
+#[tokio::test]
+async fn a_log_that_has_lines_twice_gives_the_same_request() {
+    let stage = Stage::new(TWO_CALLS).await;
+    let mut actor = stage.start().await;
+    let session = actor.session_id();
+    actor.turn("one").await;
+    actor.turn("one").await;
+    let path = rollout_path(&actor);
+    actor.shut_down().await;
+    let whole = std::fs::read_to_string(&path).unwrap();
+    let lines: Vec<&str> = whole.lines().collect();
+    let mut undamaged = Vec::new();
+    let resumed = async |log: String| {
+        std::fs::write(&path, log).unwrap();
+        let before = stage.requests().len();
+        let mut actor = stage.resume(session).await;
+        actor.say("and now?").await;
+        actor
+            .until(|msg| matches!(msg, EventMsg::TurnComplete(_) | EventMsg::Error(_)))
+            .await;
+        let is_told = actor.seen().iter().any(|event| {
+            matches!(&event.msg, EventMsg::Warning { message } if message.contains("lines twice"))
+        });
+        actor.shut_down().await;
+        (stage.input_of(before), is_told)
+    };
+    let (input, is_told) = resumed(whole.clone()).await;
+    assert!(!is_told, "people may say the same thing twice");
+    assert_eq!(
+        input
+            .iter()
+            .filter(|item| item.to_string().contains("\"one\""))
+            .count(),
+        2
+    );
+    undamaged.extend(input);
+    for start in 1..lines.len() {
+        for count in [1, 3, lines.len()] {
+            let end = (start + count).min(lines.len());
+            let (before, after) = (&lines[..end], &lines[end..]);
+            let twice = [before, &lines[start..end], after].concat();
+            let (input, is_told) = resumed(twice.join("\n") + "\n").await;
+            assert_eq!(input, undamaged, "{start}..{end}: {}", lines[start]);
+            assert!(is_told || count == 1, "{start}..{end}: {}", lines[start]);
+        }
+    }
+}
+
 /// A request in which only answers follow calls until each has its own.
 fn assert_valid(input: &[serde_json::Value], lost: &str) {
     let mut open: Vec<String> = Vec::new();

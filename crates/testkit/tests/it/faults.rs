@@ -1,9 +1,13 @@
 //! Servers and models that misbehave, over a real socket.
 
-use troupe_engine::limits::PAUSES_MAX;
+use troupe_engine::limits::{BROKEN_OFF_TEXT_BYTES_MAX, PAUSES_MAX};
 use troupe_model::WireApi;
+use troupe_model::limits::RESPONSE_HELD_BYTES_MAX;
 use troupe_protocol::EventMsg;
 use troupe_protocol::error::ErrorInfo;
+use troupe_protocol::item::TurnItem;
+use troupe_protocol::rollout::RolloutRecord;
+use troupe_store::Position;
 use troupe_testkit::Stage;
 
 fn retries(msgs: &[EventMsg]) -> usize {
@@ -49,6 +53,158 @@ steps = [{{ say = "all is well" }}]
     .idle_timeout_ms(300);
     let mut actor = stage.start().await;
     actor.turn("hello").await
+}
+
+fn warnings(msgs: &[EventMsg]) -> Vec<&str> {
+    msgs.iter()
+        .filter_map(|msg| match msg {
+            EventMsg::Warning { message } => Some(message.as_str()),
+            _ => None,
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn an_answer_that_never_ends_is_cut_told_and_kept() {
+    let piece = "x".repeat(4_096);
+    let stage = Stage::new(&format!(
+        r#"
+[[scene]]
+[[scene.turn]]
+steps = [{{ say = "{piece}", deltas = 4096, unfinished = true }}]
+[[scene.turn]]
+steps = [{{ say = "all is well" }}]
+"#
+    ))
+    .await;
+    let mut actor = stage.start().await;
+    let session = actor.session_id();
+    let msgs = actor.turn("hello").await;
+    let [.., EventMsg::Error(error), EventMsg::TurnAborted(_)] = &msgs[..] else {
+        panic!("the task ends with an error: {:?}", msgs.last());
+    };
+    let told = &error.message;
+    assert!(told.contains("holds more than 8388608 bytes"), "{told}");
+    let said = messages(&msgs);
+    let [said] = &said[..] else {
+        panic!("one message was completed: {}", said.len());
+    };
+    let half = RESPONSE_HELD_BYTES_MAX / 2;
+    assert!(
+        (half..=RESPONSE_HELD_BYTES_MAX + 65_536).contains(&said.len()),
+        "{}",
+        said.len()
+    );
+    assert_eq!(stage.requests().len(), 1, "it is not tried again");
+
+    let msgs = actor.turn("and on").await;
+    assert_eq!(messages(&msgs), ["all is well"]);
+    let request = String::from_utf8_lossy(&stage.requests()[1].body).into_owned();
+    assert!(
+        request.len() < 2 * BROKEN_OFF_TEXT_BYTES_MAX,
+        "{}",
+        request.len()
+    );
+    assert!(request.contains("more bytes of this message were left out"));
+    actor.shut_down().await;
+    // The log has all of it.
+    let log = stage
+        .store()
+        .read_all(session, Position::default())
+        .await
+        .unwrap();
+    let lines = log.lines.iter().map(|line| line.record().unwrap().record);
+    let kept = lines.filter(|record| matches!(record, RolloutRecord::EventMsg(event) if matches!(&event.msg, EventMsg::ItemCompleted { item: TurnItem::AgentMessage(item), .. } if item.text == **said)));
+    assert_eq!(kept.count(), 1);
+}
+
+#[tokio::test]
+async fn a_response_that_the_provider_lost_is_made_up_for_by_the_whole_history() {
+    let stage = Stage::new(
+        r#"
+[[scene]]
+[[scene.turn]]
+response_id = "resp_1"
+steps = [{ say = "one" }]
+[[scene.turn]]
+steps = [{ status = 400, code = "previous_response_not_found", message = "Previous response with id 'resp_1' not found." }]
+[[scene.turn]]
+response_id = "resp_2"
+steps = [{ say = "two" }]
+[[scene.turn]]
+steps = [{ say = "three" }]
+"#,
+    )
+    .await
+    .stateful();
+    let mut actor = stage.start().await;
+    actor.turn("first").await;
+    let msgs = actor.turn("the middle turn").await;
+    assert_eq!(messages(&msgs), ["two"], "{msgs:?}");
+    let [warning] = &warnings(&msgs)[..] else {
+        panic!("one warning: {msgs:?}");
+    };
+    assert!(
+        warning.contains("the whole conversation is sent"),
+        "{warning}"
+    );
+    let sent = |n: usize| String::from_utf8_lossy(&stage.requests()[n].body).into_owned();
+    assert!(sent(1).contains("\"previous_response_id\":\"resp_1\""));
+    assert!(!sent(2).contains("previous_response_id") && sent(2).contains("first"));
+    // What the provider has again is gone on from.
+    let msgs = actor.turn("third").await;
+    assert_eq!(warnings(&msgs), Vec::<&str>::new());
+    assert!(
+        sent(3).contains("\"previous_response_id\":\"resp_2\""),
+        "{}",
+        sent(3)
+    );
+    assert!(!sent(3).contains("the middle turn"), "{}", sent(3));
+}
+
+#[tokio::test]
+async fn a_picture_that_the_provider_cannot_fetch_is_taken_out_with_a_warning() {
+    let stage = Stage::new(
+        r#"
+[[scene]]
+[[scene.turn]]
+steps = [{ status = 400, code = "invalid_image_url", message = "Error while downloading https://example.org/gone.png." }]
+[[scene.turn]]
+steps = [{ say = "I see one" }]
+[[scene.turn]]
+steps = [{ say = "still" }]
+"#,
+    )
+    .await;
+    let mut actor = stage.start().await;
+    actor
+        .submit_json(
+            r#"{"type":"user_input","items":[
+                {"type":"text","text":"what is this?"},
+                {"type":"image","image_url":"https://example.org/gone.png"},
+                {"type":"image","image_url":"https://example.org/there.png"}]}"#,
+        )
+        .await;
+    let msgs = actor.until_task_ends().await;
+    assert_eq!(messages(&msgs), ["I see one"], "{msgs:?}");
+    let [warning] = &warnings(&msgs)[..] else {
+        panic!("one warning: {msgs:?}");
+    };
+    assert!(
+        warning.contains("taken out of the conversation: https://example.org/gone.png"),
+        "{warning}"
+    );
+    actor.turn("and now?").await;
+    for n in [1, 2] {
+        let pictures: Vec<String> = stage
+            .input_of(n)
+            .iter()
+            .filter_map(|item| item["content"].as_array())
+            .flatten()
+            .filter_map(|part| Some(part["image_url"].as_str()?.to_owned()))
+            .collect();
+        assert_eq!(pictures, ["https://example.org/there.png"]);
+    }
 }
 
 #[tokio::test]

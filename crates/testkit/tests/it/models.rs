@@ -134,7 +134,7 @@ async fn a_model_that_nobody_knows_is_served_with_a_warning() {
     let msgs = actor.turn("hi").await;
     expect![[r#"
         [
-            "the model \"my-own\" is not in the catalogue; a context window of 128000 tokens is assumed for it: set model_context_window if it has another",
+            "nobody tells the context window of the model \"my-own\"; 128000 tokens are assumed, and the provider decides what fits: set model_context_window, and the conversation is summarised in time",
         ]
     "#]]
     .assert_debug_eq(&warnings(&msgs));
@@ -148,6 +148,43 @@ async fn a_model_that_nobody_knows_is_served_with_a_warning() {
     let mut actor = stage.resume(session).await;
     let msgs = actor.turn("and again").await;
     assert_eq!(window(&msgs), Some(128_000));
+}
+
+/// Returns the window that the last count of tokens names.
+fn counted_window(msgs: &[EventMsg]) -> Option<u64> {
+    msgs.iter().rev().find_map(|msg| match msg {
+        EventMsg::TokenCount {
+            info: Some(info), ..
+        } => info.model_context_window,
+        _ => None,
+    })
+}
+
+#[tokio::test]
+async fn the_window_of_a_server_is_the_one_that_its_list_tells() {
+    let listed = r#"
+[[model]]
+id = "my-own"
+context_window = 10000
+[[scene]]
+[[scene.turn]]
+usage = { input = 9500, output = 100 }
+steps = [{ say = "one" }]
+[[scene.turn]]
+expect = "hand-over"
+steps = [{ say = "SUMMARY" }]
+[[scene.turn]]
+steps = [{ say = "two" }]
+"#;
+    let stage = Stage::new(listed).await.adjusting(with_model("my-own"));
+    let mut actor = stage.start().await;
+    let msgs = actor.turn("hi").await;
+    assert_eq!(warnings(&msgs), Vec::<&str>::new());
+    assert_eq!(counted_window(&msgs), Some(10_000));
+    let msgs = actor.turn("and on").await;
+    assert_eq!(window(&msgs), Some(10_000));
+    let compacted = |msg: &EventMsg| matches!(msg, EventMsg::ContextCompacted);
+    assert!(msgs.iter().any(compacted), "it is used: {msgs:?}");
 }
 
 #[tokio::test]

@@ -62,6 +62,48 @@ fn user_messages(msgs: &[EventMsg]) -> Vec<Vec<UserInput>> {
     messages.collect()
 }
 
+/// What is asked meanwhile is answered before the message with the picture begins its task, and
+/// an interrupt ends the waiting.
+#[tokio::test]
+async fn a_large_picture_is_decoded_beside_the_session() {
+    let stage = Stage::new(TALK).await;
+    let large = image::GrayImage::new(4_000, 4_000);
+    large.save(stage.cwd().join("large.png")).unwrap();
+    let mut actor = stage.start().await;
+    let message = json!([{"type": "local_image", "path": "large.png"}]);
+    submit(&mut actor, message.clone()).await;
+    actor.submit(Op::ListModels { refresh: false }).await;
+    actor.say("and then?").await;
+    let msgs = actor
+        .until(|msg| matches!(msg, EventMsg::ListModelsResponse(_)))
+        .await;
+    let is_start = |msg: &EventMsg| matches!(msg, EventMsg::TurnStarted(_));
+    assert!(!msgs.iter().any(is_start), "{msgs:?}");
+    // The order of messages is kept: the second replaces the first.
+    let msgs = actor.until_task_ends().await;
+    assert!(
+        matches!(msgs.last(), Some(EventMsg::TurnAborted(_))),
+        "{msgs:?}"
+    );
+    actor.until_task_ends().await;
+    assert_eq!(
+        content(&stage, stage.requests().len() - 1)[0]["text"],
+        "and then?"
+    );
+
+    submit(&mut actor, message).await;
+    actor.submit(Op::Interrupt).await;
+    let msgs = actor.until(|msg| matches!(msg, EventMsg::Error(_))).await;
+    let Some(EventMsg::Error(error)) = msgs.last() else {
+        panic!("until returns what it waited for: {msgs:?}");
+    };
+    assert!(
+        error.message.contains("interrupted before its pictures"),
+        "{error:?}"
+    );
+    assert!(!msgs.iter().any(is_start), "{msgs:?}");
+}
+
 #[tokio::test]
 async fn a_picture_is_sent_and_resumed() {
     let stage = Stage::new(TALK).await;

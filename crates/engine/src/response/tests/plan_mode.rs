@@ -82,8 +82,37 @@ fn the_whole_message_has_the_last_word_on_the_plan() {
             started plan_1
             plan_1 + "- x\n"
             started msg_2
-            completed plan_1 ""
+            plan_1 = ""
             completed msg_2 "no plan after all"
+            1 items of history
+        "#]],
+    );
+}
+
+#[test]
+fn an_empty_plan_is_not_begun_and_not_completed() {
+    let whole = "Hm.\n<proposed_plan>\n\n</proposed_plan>\n";
+    check_plan(
+        vec![text("a", whole), done("a", whole)],
+        &expect![[r#"
+            started msg_1
+            msg_1 + "Hm.\n"
+            completed msg_1 "Hm.\n"
+            1 items of history
+        "#]],
+    );
+    check_plan(
+        vec![
+            text("a", "<proposed_plan>\n- x\n"),
+            retry(),
+            done("b", "No."),
+        ],
+        &expect![[r#"
+            started plan_1
+            plan_1 + "- x\n"
+            plan_1 = ""
+            started msg_2
+            completed msg_2 "No."
             1 items of history
         "#]],
     );

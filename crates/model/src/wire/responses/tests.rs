@@ -80,7 +80,9 @@ fn an_empty_request() {
         &request(vec![]),
         Freeform::Native,
         false,
-        expect![[r#"{"model":"m","instructions":"Be \"brief\".","input":[],"reasoning":{"summary":"auto"},"include":["reasoning.encrypted_content"],"store":false,"stream":true}"#]],
+        expect![[
+            r#"{"model":"m","instructions":"Be \"brief\".","input":[],"reasoning":{"summary":"auto"},"include":["reasoning.encrypted_content"],"store":false,"stream":true}"#
+        ]],
     );
 }
 
@@ -129,7 +131,9 @@ fn only_a_stateful_server_is_spared_the_history() {
         &request,
         Freeform::Native,
         true,
-        expect![[r#"{"model":"m","instructions":"Be \"brief\".","input":[{"type":"web_search_call","id":"ws_1"}],"reasoning":{"summary":"auto"},"include":["reasoning.encrypted_content"],"previous_response_id":"resp_1","store":true,"stream":true}"#]],
+        expect![[
+            r#"{"model":"m","instructions":"Be \"brief\".","input":[{"type":"web_search_call","id":"ws_1"}],"reasoning":{"summary":"auto"},"include":["reasoning.encrypted_content"],"previous_response_id":"resp_1","store":true,"stream":true}"#
+        ]],
     );
     let stateless = body(&request, Freeform::Native, false).to_text();
     assert!(stateless.contains("\"hi\"") && !stateless.contains("resp_1"));
@@ -141,7 +145,9 @@ fn only_a_stateful_server_is_spared_the_history() {
         &request,
         Freeform::Native,
         true,
-        expect![[r#"{"model":"m","instructions":"Be \"brief\".","input":[],"reasoning":{"summary":"auto"},"include":["reasoning.encrypted_content"],"previous_response_id":"resp_1","store":true,"stream":true}"#]],
+        expect![[
+            r#"{"model":"m","instructions":"Be \"brief\".","input":[],"reasoning":{"summary":"auto"},"include":["reasoning.encrypted_content"],"previous_response_id":"resp_1","store":true,"stream":true}"#
+        ]],
     );
 }
 

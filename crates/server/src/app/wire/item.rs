@@ -25,7 +25,8 @@ pub enum ThreadItem {
         id: String,
         text: String,
     },
-    /// The completed text counts; it may differ from the deltas.
+    /// EXPERIMENTAL: a plan proposed in plan mode. The completed text counts; the deltas together
+    /// may differ from it.
     Plan {
         id: String,
         text: String,

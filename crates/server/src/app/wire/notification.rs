@@ -54,7 +54,7 @@ notifications! {
     ItemStarted(ItemStartedNotification) = "item/started",
     ItemCompleted(ItemCompletedNotification) = "item/completed",
     AgentMessageDelta(TextDeltaNotification) = "item/agentMessage/delta",
-    PlanDelta(TextDeltaNotification) = "item/plan/delta",
+    PlanDelta(PlanDeltaNotification) = "item/plan/delta",
     ReasoningSummaryDelta(SummaryDeltaNotification) = "item/reasoning/summaryTextDelta",
     ReasoningSummaryPart(SummaryPartNotification) = "item/reasoning/summaryPartAdded",
     ReasoningDelta(ContentDeltaNotification) = "item/reasoning/textDelta",
@@ -239,6 +239,35 @@ pub struct TextDeltaNotification {
     pub turn_id: String,
     pub item_id: String,
     pub delta: String,
+}
+
+/// EXPERIMENTAL: a piece of a proposed plan. All pieces together may differ from the text of the
+/// completed plan item, which counts.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+pub struct PlanDeltaNotification {
+    pub thread_id: String,
+    pub turn_id: String,
+    pub item_id: String,
+    pub delta: String,
+}
+
+impl From<TextDeltaNotification> for PlanDeltaNotification {
+    fn from(delta: TextDeltaNotification) -> Self {
+        let TextDeltaNotification {
+            thread_id,
+            turn_id,
+            item_id,
+            delta,
+        } = delta;
+        Self {
+            thread_id,
+            turn_id,
+            item_id,
+            delta,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
