@@ -146,12 +146,9 @@ impl Wiring {
 
     /// Returns the provider that the person asked for in so many words.
     pub fn explicit_provider(&self) -> Option<String> {
-        let model = &self.here.settings.model;
-        let is_named = self.here.asks_for("model_provider");
-        // A model that is named alone is asked where it is.
-        let is_by_model = self.here.asks_for("model")
-            && catalogue::provider_of(&model.model) == Some(model.model_provider.as_str());
-        (is_named || is_by_model).then(|| model.model_provider.clone())
+        self.here
+            .asks_for("model_provider")
+            .then(|| self.here.settings.model.model_provider.clone())
     }
 
     /// Returns what the person asked for by profile, argument or flag: it holds in a

@@ -19,7 +19,7 @@ use crate::settings::Settings;
 provider that does not answer is no failure: the built-in list is printed, and why on stderr.
 A star marks the model that is used unless another is chosen (`-m`, or the key model), brackets
 the effort that a model has by itself. A model that is not listed can be used too; where nobody
-knows its context window, a careful one is assumed until model_context_window says better.
+knows its context window, its server is asked, and else it is the server that says what fits.
 
 Examples:
   troupe models

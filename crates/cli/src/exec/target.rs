@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use troupe_model::catalogue;
 use troupe_protocol::SessionId;
 use troupe_protocol::op::{ConfigureSession, ForkPoint};
 use troupe_protocol::rollout::RolloutRecord;
@@ -54,13 +55,23 @@ pub async fn configure_session(
             (session_id, None, Some(fork))
         }
     };
-    // The model's name is the session's, so it must be asked where the session asked it.
+    let overrides = wiring.explicit()?;
+    // The model's name is the session's, so it must be asked where the session asked it; one that
+    // is named anew and is not there, where the catalogue has it.
     let model_provider = match wiring.explicit_provider() {
         Some(id) => Some(id),
-        None => stored_provider(store, origin).await?,
+        None => {
+            let stored = stored_provider(store, origin).await?;
+            let model = overrides.model.as_deref();
+            let fitting = stored.as_deref().zip(model).and_then(|(stored, model)| {
+                catalogue::misfit(stored, model)?;
+                catalogue::provider_of(model)
+            });
+            fitting.map(str::to_owned).or(stored)
+        }
     };
     Ok(ConfigureSession {
-        overrides: wiring.explicit()?,
+        overrides,
         model_provider,
         resume,
         fork,
