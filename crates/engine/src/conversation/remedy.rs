@@ -82,7 +82,12 @@ impl Conversation {
              send less, put long material into a file and name it, or choose a model with a larger \
              window: {error}"
         );
-        let is_first = self.task.as_ref().is_some_and(|task| task.cycles == 0);
+        let is_unanswered = self.task.as_ref().is_some_and(|task| {
+            let Phase::Sampling { response, .. } = &task.phase else {
+                return false;
+            };
+            task.cycles == 0 && response.last_message().is_none()
+        });
         let turn = self.history.turn_start(1).ok().cloned();
         let stop = Stop::fatal(
             AbortReason::Error,
@@ -91,7 +96,7 @@ impl Conversation {
         );
         self.stop(out, stop).await?;
         match turn {
-            Some(turn) if is_first && self.task.is_none() => {
+            Some(turn) if is_unanswered && self.task.is_none() => {
                 let rewind = Rewind {
                     to: turn.position.0,
                     reason: RewindReason::Rollback { num_turns: 1 },

@@ -248,6 +248,8 @@ async fn a_response_that_grows_too_long_leaves_no_item_open() {
         r#"
 [[scene]]
 [[scene.turn]]
+steps = [{ say = "well" }]
+[[scene.turn]]
 steps = [
     { say = "half an", unfinished = true },
     { end = "failed", code = "context_length_exceeded", message = "too long" },
@@ -260,6 +262,7 @@ steps = [{ say = "whole" }]
     )
     .await;
     let mut actor = stage.start().await;
+    actor.turn("how are you?").await;
     let msgs = actor.turn("hello").await;
     assert!(
         matches!(msgs.last(), Some(EventMsg::TurnComplete(_))),
@@ -334,6 +337,9 @@ async fn what_a_compaction_keeps_leaves_room_in_a_small_window() {
         r#"
 [[scene]]
 [[scene.turn]]
+usage = { input = 9500, output = 100 }
+steps = [{ say = "read" }]
+[[scene.turn]]
 steps = [{ say = "SUMMARY" }]
 [[scene.turn]]
 steps = [{ say = "fits" }]
@@ -342,12 +348,13 @@ steps = [{ say = "fits" }]
     .await
     .window(small_window());
     let mut actor = stage.start().await;
-    let msgs = actor.turn(&"word ".repeat(12_000)).await;
+    actor.turn(&"word ".repeat(7_000)).await;
+    let msgs = actor.turn("go on").await;
     assert!(
         matches!(msgs.last(), Some(EventMsg::TurnComplete(_))),
         "{msgs:?}"
     );
-    let sent = serde_json::to_string(&stage.input_of(1)).unwrap();
+    let sent = serde_json::to_string(&stage.input_of(2)).unwrap();
     assert!(sent.len() / 4 < 9_000, "{} bytes", sent.len());
 }
 
