@@ -428,7 +428,10 @@ impl Wiring {
 async fn served_model(setup: &Setup) -> Result<String, String> {
     let id = &setup.provider_id;
     let models = setup.model.models().await.map_err(|error| {
-        format!("no model is named, and the provider {id} does not tell which it has ({error}); name one: -m NAME, or the key model")
+        format!(
+            "no model is named, and the provider {id} does not tell which it has ({error}); name \
+             one: -m NAME, or the key model"
+        )
     })?;
     match &models[..] {
         [only] => Ok(only.model.clone()),

@@ -69,7 +69,10 @@ impl Folded {
     pub(crate) fn warning(&self) -> Option<String> {
         let repeated = self.repeated;
         (repeated > 0).then(|| {
-            format!("the log has {repeated} lines twice, as if it had been copied into itself; the second ones do not count")
+            format!(
+                "the log has {repeated} lines twice, as if it had been copied into itself; the \
+                 second ones do not count"
+            )
         })
     }
 }

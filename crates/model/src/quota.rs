@@ -60,14 +60,14 @@ impl ResponseQuota {
     /// Notes how much the response holds now. A share that was taken is kept until the end.
     pub(crate) fn hold(&mut self, bytes: usize) -> Result<(), ModelError> {
         if bytes > RESPONSE_HELD_BYTES_MAX {
-            return Err(cut(format!(
+            return Err(cut(&format!(
                 "the response holds more than {RESPONSE_HELD_BYTES_MAX} bytes"
             )));
         }
         let shared = bytes.saturating_sub(RESPONSE_HELD_BYTES_FREE);
         let more = shared.saturating_sub(self.shared);
         if !self.budget.take(more) {
-            return Err(cut(format!(
+            return Err(cut(&format!(
                 "the responses that are being received hold more than {} bytes together",
                 self.budget.bytes_max
             )));
@@ -83,7 +83,7 @@ impl Drop for ResponseQuota {
     }
 }
 
-fn cut(why: String) -> ModelError {
+fn cut(why: &str) -> ModelError {
     let message = format!("{why}; it was cut, and what came before is kept");
     ModelError::new(ModelErrorKind::Incomplete, message)
 }

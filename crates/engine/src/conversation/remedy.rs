@@ -29,7 +29,8 @@ impl Conversation {
             ModelErrorKind::PreviousResponseUnknown if self.history.previous().is_some() => {
                 self.history.forget_held();
                 format!(
-                    "the provider no longer has the response to go on from ({error}); the whole conversation is sent instead"
+                    "the provider no longer has the response to go on from ({error}); the whole \
+                     conversation is sent instead"
                 )
             }
             ModelErrorKind::PictureRefused => {
@@ -41,7 +42,8 @@ impl Conversation {
                 let shown = shown.join(", ");
                 without_pictures(&mut self.history, &pictures);
                 format!(
-                    "the provider could not use a picture ({error}); taken out of the conversation: {shown}"
+                    "the provider could not use a picture ({error}); taken out of the conversation: \
+                     {shown}"
                 )
             }
             _ => return Ok(false),

@@ -12,10 +12,10 @@ use troupe_protocol::history::ResponseItem;
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_store::{Position, Stamped};
 
-type Line = (Position, Stamped<RolloutRecord>);
+type LoggedLine = (Position, Stamped<RolloutRecord>);
 
 /// Takes out what is there already. Returns how many lines that were.
-pub(crate) fn leave_out(lines: &mut Vec<Line>) -> usize {
+pub(crate) fn leave_out(lines: &mut Vec<LoggedLine>) -> usize {
     let known = known_repetitions(lines);
     if known.is_empty() && !has_twins(lines) {
         return 0;
@@ -30,7 +30,7 @@ pub(crate) fn leave_out(lines: &mut Vec<Line>) -> usize {
 }
 
 /// Finds the repeated lines that can be told by themselves.
-fn known_repetitions(lines: &[Line]) -> HashSet<usize> {
+fn known_repetitions(lines: &[LoggedLine]) -> HashSet<usize> {
     let mut events: HashMap<u64, usize> = HashMap::new();
     let mut calls: HashMap<&CallId, usize> = HashMap::new();
     let mut answers: HashMap<&CallId, usize> = HashMap::new();
@@ -53,7 +53,7 @@ fn known_repetitions(lines: &[Line]) -> HashSet<usize> {
 }
 
 /// Adds the messages that lie next to repeated lines, or directly behind themselves.
-fn with_messages(lines: &[Line], mut repeated: HashSet<usize>) -> HashSet<usize> {
+fn with_messages(lines: &[LoggedLine], mut repeated: HashSet<usize>) -> HashSet<usize> {
     let mut seen: HashMap<_, Vec<usize>> = HashMap::new();
     for (index, (_, line)) in lines.iter().enumerate() {
         if plain_item(line).is_none() {
@@ -75,7 +75,7 @@ fn with_messages(lines: &[Line], mut repeated: HashSet<usize>) -> HashSet<usize>
 }
 
 /// Returns the next line that can be told by itself.
-fn next_known(lines: &[Line], index: usize) -> Option<usize> {
+fn next_known(lines: &[LoggedLine], index: usize) -> Option<usize> {
     let mut after = lines.iter().enumerate().skip(index + 1);
     let is_known = |line: &Stamped<RolloutRecord>| match &line.record {
         RolloutRecord::EventMsg(_) => true,
@@ -85,7 +85,7 @@ fn next_known(lines: &[Line], index: usize) -> Option<usize> {
     after.find_map(|(at, (_, line))| is_known(line).then_some(at))
 }
 
-fn has_twins(lines: &[Line]) -> bool {
+fn has_twins(lines: &[LoggedLine]) -> bool {
     lines
         .windows(2)
         .any(|pair| plain_item(&pair[0].1).is_some() && pair[0].1 == pair[1].1)
