@@ -846,6 +846,9 @@ agent?: AgentLabel | null, };
  */
 export type Personality = "friendly" | "pragmatic" | "none";
 
+/**
+ * EXPERIMENTAL: a proposed plan.
+ */
 export type PlanItem = { id: ItemId, text: string, };
 
 export type PlanStep = { step: string, status: StepStatus, };

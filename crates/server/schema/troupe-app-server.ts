@@ -692,6 +692,12 @@ export type PatchChangeKind = { "type": "add" }
  */
 export type Personality = string;
 
+/**
+ * EXPERIMENTAL: a piece of a proposed plan. All pieces together may differ from the text of the
+ * completed plan item, which counts.
+ */
+export type PlanDeltaNotification = { threadId: string, turnId: string, itemId: string, delta: string, };
+
 export type ProgressNotification = { threadId: string, turnId: string, itemId: string, message: string, };
 
 export type Question = { id: string, header: string, question: string, isOther: boolean, isSecret: boolean, options: Array<QuestionOption> | null, };
@@ -783,7 +789,7 @@ export type ServerNotification = { "method": "error", "params": ErrorNotificatio
   | { "method": "item/started", "params": ItemStartedNotification }
   | { "method": "item/completed", "params": ItemCompletedNotification }
   | { "method": "item/agentMessage/delta", "params": TextDeltaNotification }
-  | { "method": "item/plan/delta", "params": TextDeltaNotification }
+  | { "method": "item/plan/delta", "params": PlanDeltaNotification }
   | { "method": "item/reasoning/summaryTextDelta", "params": SummaryDeltaNotification }
   | { "method": "item/reasoning/summaryPartAdded", "params": SummaryPartNotification }
   | { "method": "item/reasoning/textDelta", "params": ContentDeltaNotification }

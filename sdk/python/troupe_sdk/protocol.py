@@ -977,6 +977,16 @@ PatchChangeKind = Union["PatchChangeKindAdd", "PatchChangeKindDelete", "PatchCha
 Personality = str
 
 
+class PlanDeltaNotification(TypedDict):
+    """EXPERIMENTAL: a piece of a proposed plan. All pieces together may differ from the text of the
+    completed plan item, which counts."""
+
+    threadId: str
+    turnId: str
+    itemId: str
+    delta: str
+
+
 class ProgressNotification(TypedDict):
     threadId: str
     turnId: str
@@ -1216,7 +1226,7 @@ class ServerNotificationItemAgentMessageDelta(TypedDict):
 
 class ServerNotificationItemPlanDelta(TypedDict):
     method: Literal["item/plan/delta"]
-    params: "TextDeltaNotification"
+    params: "PlanDeltaNotification"
 
 
 class ServerNotificationItemReasoningSummaryTextDelta(TypedDict):

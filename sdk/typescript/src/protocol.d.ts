@@ -946,6 +946,15 @@ export type PatchChangeKind =
 /** `friendly`, `pragmatic` or `none`. */
 export type Personality = string;
 
+/** EXPERIMENTAL: a piece of a proposed plan. All pieces together may differ from the text of the
+ * completed plan item, which counts. */
+export type PlanDeltaNotification = {
+  threadId: string;
+  turnId: string;
+  itemId: string;
+  delta: string;
+};
+
 export type ProgressNotification = {
   threadId: string;
   turnId: string;
@@ -1152,7 +1161,7 @@ export type ServerNotification =
   }
   | {
     method: "item/plan/delta";
-    params: TextDeltaNotification;
+    params: PlanDeltaNotification;
   }
   | {
     method: "item/reasoning/summaryTextDelta";
