@@ -4,6 +4,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use troupe_engine::skills::SkillPlaces;
+use troupe_process::holds_repository;
 
 use crate::failure::Failure;
 
@@ -84,5 +85,5 @@ pub fn user_home() -> Option<PathBuf> {
 pub fn repository_root(directory: &Path) -> Option<&Path> {
     directory
         .ancestors()
-        .find(|ancestor| ancestor.join(".git").exists())
+        .find(|ancestor| holds_repository(ancestor))
 }

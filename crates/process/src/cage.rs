@@ -16,12 +16,20 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::calls::{PathArgument, REFUSED_AND_TOLD, WRITES};
+pub(crate) use self::calls::{MODE_SETTERS, PathArgument, REFUSED_AND_TOLD, WRITES};
 pub(crate) use self::landlock::abi as landlock_abi;
 use self::seccomp::Filter;
 pub(crate) use self::seccomp::is_available as seccomp_available;
 use crate::nested::Nested;
 use crate::roots::{NetworkAccess, WritableRoots};
+
+/// Who is in a cage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Who {
+    Command,
+    /// Work of this program, which opens files without following links.
+    Worker,
+}
 
 /// The rules of one policy as they travel from the engine to the command's side.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -89,10 +97,10 @@ impl Cage {
 
     /// Prepares what one command needs. Allocates and opens files, so it runs before fork;
     /// rules name inodes, so it runs for every command and never serves a stale directory.
-    pub fn lock(&self) -> io::Result<Lock> {
+    pub fn lock(&self, who: Who) -> io::Result<Lock> {
         Ok(Lock {
             ruleset: landlock::ruleset(self)?,
-            filter: Filter::of(self.network),
+            filter: Filter::of(self.network, who),
         })
     }
 }

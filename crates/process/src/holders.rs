@@ -13,6 +13,7 @@ use crate::cage::Cage;
 use crate::holder::{Holder, HolderError, Setup};
 use crate::limits::HOLDERS_MAX;
 use crate::nested::{self, Nested, Stopped};
+use crate::placeholder::is_placeholder;
 
 /// Started when first asked for. Those of policies not used for longest are let go when there
 /// are too many; they end once their last command has.
@@ -56,6 +57,9 @@ pub(crate) struct FileId {
 
 impl FileId {
     fn of(path: &Path) -> Option<Self> {
+        if is_placeholder(path) {
+            return None;
+        }
         Some(Self::new(&path.metadata().ok()?))
     }
 

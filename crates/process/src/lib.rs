@@ -14,6 +14,9 @@
 //! No process outlives its owner: a [`Process`] that is dropped, and an engine that dies, end the
 //! whole tree of every command they had, daemons included.
 //!
+//! Whoever listens on a Unix socket asks [`check_peer`] whether the other end may speak for the
+//! user: a confined command may not.
+//!
 //! Deliberately absent: approval and everything that decides which policy a command gets, the
 //! meaning of its output, time limits (callers have their own), reading of the engine's own
 //! environment.
@@ -29,6 +32,8 @@ pub mod limits;
 mod login;
 mod nested;
 mod output;
+mod peer;
+mod placeholder;
 mod pollable;
 mod process;
 mod report;
@@ -43,6 +48,8 @@ pub use intersection::intersect;
 pub use launcher::{BackendChoice, Launcher, LauncherOptions, SpawnError};
 pub use login::{LoginError, login_environment};
 pub use output::OutputBuffer;
+pub use peer::{PeerError, check_peer};
+pub use placeholder::{holds_repository, is_placeholder};
 pub use process::{Denial, Exit, KillOutcome, Killer, LeftBehind, Process, ProcessEvent};
 pub use report::{Backend, Enforcement, EnforcementReport, EnforcementState};
 pub use roots::{NetworkAccess, WritableRoots, bears_name, writable_roots};

@@ -59,6 +59,9 @@ pub const NESTED_SEARCH_MS_MAX: u64 = 1_000;
 /// How often a mount is tried whose place changes meanwhile.
 pub const MOUNT_ATTEMPTS_MAX: usize = 8;
 
+/// How often the name of a repository is taken that somebody else gives up at the same time.
+pub const PLACEHOLDER_ATTEMPTS_MAX: usize = 64;
+
 /// Names that are tried for what is moved aside; all but the first have the time in them.
 pub const ASIDE_NAMES_MAX: usize = 64;
 

@@ -23,6 +23,7 @@ use nix::unistd::geteuid;
 use crate::cage::Cage;
 use crate::holders::FileId;
 use crate::limits::{NESTED_DEPTH_MAX, NESTED_ENTRIES_MAX, NESTED_PATHS_MAX, NESTED_SEARCH_MS_MAX};
+use crate::placeholder::{self, is_empty, is_placeholder};
 use crate::roots::{PROTECTED_NAMES, git_directories, resolve};
 
 /// What a search found.
@@ -30,8 +31,8 @@ use crate::roots::{PROTECTED_NAMES, git_directories, resolve};
 pub(crate) struct Nested {
     /// Directories and files.
     pub mountable: Vec<PathBuf>,
-    /// Nothing can be mounted over a symlink or over nothing; whoever replaces one is found out
-    /// afterwards.
+    /// Symlinks, over which nothing can be mounted, and names where nothing is and nothing may
+    /// come.
     pub links: Vec<PathBuf>,
     /// None if everything was seen.
     pub stopped: Option<Stopped>,
@@ -78,7 +79,7 @@ impl Nested {
 }
 
 fn id(path: &Path) -> Option<FileId> {
-    path.symlink_metadata().ok().as_ref().map(FileId::new)
+    placeholder::metadata(path).ok().as_ref().map(FileId::new)
 }
 
 /// Searches the workspaces of a cage. Blocks: some milliseconds for some ten thousand files.
@@ -149,16 +150,26 @@ impl Search<'_> {
         }
     }
 
-    /// Protects a place where a repository belongs. One that is not there yet must not come: what
-    /// a command would make there is moved aside, and an empty directory is kept as it is.
+    /// Protects a place where a repository belongs. One that is not there yet must not come: its
+    /// name is kept free, or that of the first directory on the way that is missing, and an empty
+    /// directory is kept as it is.
     fn expect_at(&mut self, place: &Path) -> Result<(), Met> {
+        let kind = |path: &Path| Some(placeholder::metadata(path).ok()?.file_type());
+        let below = place.strip_prefix(self.workspace).unwrap_or(place);
+        let mut way = self.workspace.to_path_buf();
+        for part in below {
+            way.push(part);
+            match kind(&way) {
+                Some(kind) if kind.is_dir() => {}
+                Some(kind) if !kind.is_symlink() => return self.add(&way),
+                Some(_) | None => return self.add_link(&way),
+            }
+        }
         let git = place.join(".git");
-        let kind = |path: &Path| Some(path.symlink_metadata().ok()?.file_type());
-        match (kind(&git), kind(place)) {
-            (Some(kind), _) => self.note(&git, kind),
-            (None, Some(kind)) if kind.is_dir() && is_empty(place) => self.add(place),
-            (None, Some(kind)) if kind.is_dir() => self.add_link(&git),
-            (None, _) => self.add_link(place),
+        match kind(&git) {
+            Some(kind) => self.note(&git, kind),
+            None if is_empty(place) => self.add(place),
+            None => self.add_link(&git),
         }
     }
 
@@ -178,7 +189,10 @@ impl Search<'_> {
                 continue;
             };
             if is_protected(&entry) {
-                self.note(&entry.path(), kind)?;
+                let path = entry.path();
+                if !is_placeholder(&path) {
+                    self.note(&path, kind)?;
+                }
             } else if kind.is_dir() {
                 let path = entry.path();
                 if !self.is_left_out(&path) {
@@ -284,12 +298,6 @@ impl Search<'_> {
         let workspace = self.workspace.to_path_buf();
         self.found.stopped.get_or_insert(Stopped { workspace, why });
     }
-}
-
-fn is_empty(directory: &Path) -> bool {
-    directory
-        .read_dir()
-        .is_ok_and(|mut entries| entries.next().is_none())
 }
 
 fn is_protected(entry: &DirEntry) -> bool {

@@ -23,6 +23,10 @@ mod home;
 mod nested;
 #[path = "it/ownership.rs"]
 mod ownership;
+#[path = "it/peers.rs"]
+mod peers;
+#[path = "it/planting.rs"]
+mod planting;
 #[path = "it/process.rs"]
 mod process;
 #[path = "it/sandbox.rs"]

@@ -16,7 +16,7 @@ use crate::limits::{
     ACCEPT_PAUSE_MS, HELLO_MS_MAX, LINGER_MS_MAX, SIGNS_MISSED_MAX, USER_SILENT_MS_MAX,
 };
 use crate::lobby::{Entry, Peer, Places};
-use crate::unix_socket::{UnixSocket, is_own_user};
+use crate::unix_socket::{UnixSocket, speaks_for_user};
 
 /// A network connection, without TLS or with it.
 pub(crate) type NetStream = Either<TcpStream, Box<TlsStream<TcpStream>>>;
@@ -106,7 +106,7 @@ async fn secure(stream: TcpStream, tls: Option<TlsAcceptor>) -> Option<NetStream
     Some(Either::Right(Box::new(stream)))
 }
 
-/// As [`accept_net`], for processes of the same user.
+/// As [`accept_net`], for processes of the same user that no sandbox holds.
 pub(crate) async fn accept_unix<F>(
     socket: UnixSocket,
     places: Places,
@@ -116,10 +116,10 @@ pub(crate) async fn accept_unix<F>(
     F: Future<Output = ()> + Send + 'static,
 {
     accept_all(socket, places, ending, move |stream, entry| {
-        let own = is_own_user(&stream);
+        let is_heard = speaks_for_user(&stream);
         let served = serve(stream, entry);
         async move {
-            if own {
+            if is_heard {
                 served.await;
             }
         }

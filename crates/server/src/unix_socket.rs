@@ -87,11 +87,11 @@ fn identity(path: &Path) -> io::Result<(u64, u64)> {
     Ok((metadata.dev(), metadata.ino()))
 }
 
-/// Tells whether the other end belongs to the user of this process, as the kernel knows it.
-pub(crate) fn is_own_user(stream: &UnixStream) -> bool {
+/// Tells whether the other end may speak for the user of this process, as the kernel knows it.
+pub(crate) fn speaks_for_user(stream: &UnixStream) -> bool {
     // SAFETY: the call has no arguments and cannot fail.
     let own = unsafe { libc::geteuid() };
-    stream.peer_cred().is_ok_and(|peer| peer.uid() == own)
+    troupe_process::check_peer(stream, own).is_ok()
 }
 
 #[cfg(test)]

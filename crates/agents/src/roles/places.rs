@@ -5,6 +5,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use troupe_process::holds_repository;
+
 use super::error::Error;
 use super::limits::PLACE_FILES_MAX;
 use super::name::{BadName, Name};
@@ -31,9 +33,7 @@ pub(super) struct Found {
 /// anybody's.
 pub(super) fn places(cwd: &Path, home: &Path) -> Vec<Place> {
     let home = home.join("agents");
-    let in_repository = cwd
-        .ancestors()
-        .position(|ancestor| ancestor.join(".git").exists());
+    let in_repository = cwd.ancestors().position(holds_repository);
     let mut places: Vec<Place> = cwd
         .ancestors()
         .take(in_repository.unwrap_or(0) + 1)

@@ -12,6 +12,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 use troupe_agents::{Agents, AgentsConfigurator, Plantings};
+use troupe_process::check_peer;
 
 use super::act::act;
 use super::request::{Answer, Request, VERSION, Versioned};
@@ -92,21 +93,17 @@ where
     A: FnOnce(Request) -> F,
 {
     let (read, write) = stream.into_split();
-    let peer = socket::peer_user(read.as_ref())?;
-    let answer = if peer == user {
-        let request = timeout(
-            Duration::from_millis(CONTROL_REQUEST_MS_MAX),
-            line::read::<Versioned<Value>>(read, CONTROL_REQUEST_BYTES_MAX),
-        );
-        match request.await {
-            Err(_) => return Err(io::ErrorKind::TimedOut.into()),
-            Ok(Err(error)) => refused(format!("not understood: {error}")),
-            Ok(Ok(request)) => perform(request, act).await,
-        }
-    } else {
-        refused(format!(
-            "user {peer} may not act in the trees of user {user}"
-        ))
+    if let Err(error) = check_peer(read.as_ref(), user) {
+        return line::write(write, &refused(error.to_string())).await;
+    }
+    let request = timeout(
+        Duration::from_millis(CONTROL_REQUEST_MS_MAX),
+        line::read::<Versioned<Value>>(read, CONTROL_REQUEST_BYTES_MAX),
+    );
+    let answer = match request.await {
+        Err(_) => return Err(io::ErrorKind::TimedOut.into()),
+        Ok(Err(error)) => refused(format!("not understood: {error}")),
+        Ok(Ok(request)) => perform(request, act).await,
     };
     line::write(write, &answer).await
 }

@@ -103,7 +103,7 @@ async fn a_server_acts_for_its_user_alone_and_in_its_own_version() {
     };
     let look = "{\"version\":1,\"request\":\"look\"}\n";
     check(look, own, "done").await;
-    check(look, own + 1, "user 0 may not act in the trees of user").await;
+    check(look, own + 1, "user 0 may not speak for user").await;
     let newer = "{\"version\":2,\"request\":\"look\"}\n";
     check(newer, own, "the tree is run by troupe").await;
     let unknown = "{\"version\":1,\"request\":\"dance\"}\n";

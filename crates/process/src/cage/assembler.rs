@@ -6,7 +6,7 @@
 
 use libc::sock_filter;
 
-use super::seccomp::{Rules, When, errno};
+use super::seccomp::{Bits, Rules, When, errno};
 
 /// Calls per group. Jumps over a group must fit in 255 instructions, of which a call needs few.
 const GROUP_CALLS: usize = 10;
@@ -69,10 +69,23 @@ impl Program {
             When::Equals { argument, value } => (argument, IF_EQUAL, value, (0, 1)),
             When::Differs { argument, value } => (argument, IF_EQUAL, value, (1, 0)),
             When::HasAny { argument, bits } => (argument, IF_ANY_BIT, bits, (0, 1)),
+            When::HasAnyOfBoth(first, second) => {
+                return self.rule_of_both(call, first, second, answer);
+            }
         };
         self.branch(IF_EQUAL, call, 0, 4);
         self.load(ARGUMENTS + 8 * u32::from(argument));
         self.branch(test, value, then, otherwise);
+        self.answer(answer);
+        self.load(CALL_NUMBER);
+    }
+
+    fn rule_of_both(&mut self, call: u32, first: Bits, second: Bits, answer: u32) {
+        self.branch(IF_EQUAL, call, 0, 6);
+        self.load(ARGUMENTS + 8 * u32::from(first.argument));
+        self.branch(IF_ANY_BIT, first.bits, 0, 3);
+        self.load(ARGUMENTS + 8 * u32::from(second.argument));
+        self.branch(IF_ANY_BIT, second.bits, 0, 1);
         self.answer(answer);
         self.load(CALL_NUMBER);
     }

@@ -66,6 +66,61 @@ pub(crate) const REFUSED_AND_TOLD: &[(c_long, &str)] = &[
     (libc::SYS_setns, "setns"),
 ];
 
+/// A call that gives a file its mode.
+#[derive(Debug)]
+pub(crate) struct ModeSetter {
+    pub call: c_long,
+    pub mode: u8,
+    /// The argument with flags of `open`, which has a mode only if it creates.
+    pub flags: Option<u8>,
+}
+
+impl ModeSetter {
+    /// Says whether the call would make a file that is executed with the rights of its owner or
+    /// group. These are numbers in registers, which nobody changes meanwhile.
+    pub fn sets_id(&self, arguments: &[u64; 6]) -> bool {
+        let has = |argument: u8, bits: u32| arguments[usize::from(argument)] & u64::from(bits) != 0;
+        let creates = self.flags.is_none_or(|flags| has(flags, CREATING_FLAGS));
+        creates && has(self.mode, SET_ID_BITS)
+    }
+}
+
+pub(crate) const SET_ID_BITS: u32 = libc::S_ISUID | libc::S_ISGID;
+
+/// The second without the part that it has in common with `O_DIRECTORY`.
+pub(super) const CREATING_FLAGS: u32 =
+    (libc::O_CREAT | (libc::O_TMPFILE & !libc::O_DIRECTORY)).cast_unsigned();
+
+const fn mode(call: c_long, mode: u8) -> ModeSetter {
+    ModeSetter {
+        call,
+        mode,
+        flags: None,
+    }
+}
+
+pub(crate) const MODE_SETTERS: &[ModeSetter] = &[
+    mode(libc::SYS_fchmod, 1),
+    mode(libc::SYS_fchmodat, 2),
+    mode(libc::SYS_fchmodat2, 2),
+    mode(libc::SYS_mknodat, 2),
+    ModeSetter {
+        flags: Some(2),
+        ..mode(libc::SYS_openat, 3)
+    },
+    #[cfg(target_arch = "x86_64")]
+    mode(libc::SYS_chmod, 1),
+    #[cfg(target_arch = "x86_64")]
+    mode(libc::SYS_creat, 1),
+    #[cfg(target_arch = "x86_64")]
+    mode(libc::SYS_mknod, 1),
+    #[cfg(target_arch = "x86_64")]
+    ModeSetter {
+        flags: Some(1),
+        ..mode(libc::SYS_open, 2)
+    },
+];
+
 /// A call that writes to the file system. It goes on as if unseen, and mounts and Landlock decide;
 /// but a path that they must refuse is evidence.
 #[derive(Debug)]

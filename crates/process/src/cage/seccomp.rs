@@ -9,9 +9,10 @@ use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::sync::OnceLock;
 
 use libc::sock_filter;
+use nix::unistd::geteuid;
 
 use super::assembler::assemble;
-use super::calls;
+use super::{Who, calls};
 use crate::roots::NetworkAccess;
 
 /// Every kind of namespace that `clone` can make; a new user namespace would give capabilities.
@@ -44,9 +45,26 @@ impl Rules {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum When {
     Always,
-    Equals { argument: u8, value: u32 },
-    Differs { argument: u8, value: u32 },
-    HasAny { argument: u8, bits: u32 },
+    Equals {
+        argument: u8,
+        value: u32,
+    },
+    Differs {
+        argument: u8,
+        value: u32,
+    },
+    HasAny {
+        argument: u8,
+        bits: u32,
+    },
+    /// Some of the first and some of the second.
+    HasAnyOfBoth(Bits, Bits),
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bits {
+    pub argument: u8,
+    pub bits: u32,
 }
 
 /// Whether somebody listens for calls that are evidence.
@@ -65,16 +83,17 @@ pub(crate) struct Filter {
 
 impl Filter {
     /// The same for every command of a process, so it is compiled once in it.
-    pub fn of(network: NetworkAccess) -> &'static Self {
-        static DENIED: OnceLock<Filter> = OnceLock::new();
-        static ALLOWED: OnceLock<Filter> = OnceLock::new();
-        let filter = match network {
-            NetworkAccess::Denied => &DENIED,
-            NetworkAccess::Allowed => &ALLOWED,
+    pub fn of(network: NetworkAccess, who: Who) -> &'static Self {
+        static FILTERS: [OnceLock<Filter>; 4] = [const { OnceLock::new() }; 4];
+        let filter = match (network, who) {
+            (NetworkAccess::Denied, Who::Command) => &FILTERS[0],
+            (NetworkAccess::Allowed, Who::Command) => &FILTERS[1],
+            (NetworkAccess::Denied, Who::Worker) => &FILTERS[2],
+            (NetworkAccess::Allowed, Who::Worker) => &FILTERS[3],
         };
         filter.get_or_init(|| Self {
-            reporting: compile(network, Listening::Yes),
-            silent: compile(network, Listening::No),
+            reporting: compile(network, who, Listening::Yes),
+            silent: compile(network, who, Listening::No),
         })
     }
 
@@ -97,7 +116,7 @@ impl Filter {
     }
 }
 
-fn compile(network: NetworkAccess, listening: Listening) -> Vec<sock_filter> {
+fn compile(network: NetworkAccess, who: Who, listening: Listening) -> Vec<sock_filter> {
     let mut rules = Rules::default();
     for &call in calls::REFUSED {
         rules.add(call, When::Always, errno(libc::EPERM));
@@ -116,6 +135,13 @@ fn compile(network: NetworkAccess, listening: Listening) -> Vec<sock_filter> {
     rules.add(libc::SYS_clone, namespaces, told);
     // clone3 hides its flags behind a pointer. "Not implemented" sends libc back to clone.
     rules.add(libc::SYS_clone3, When::Always, errno(libc::ENOSYS));
+    // So does openat2, which would make files unseen; programs make do without it.
+    if who == Who::Command {
+        rules.add(libc::SYS_openat2, When::Always, errno(libc::ENOSYS));
+    }
+    if geteuid().is_root() {
+        refuse_set_id(&mut rules, told);
+    }
     for value in [TIOCSTI, TIOCLINUX] {
         let injection = When::Equals { argument: 1, value };
         rules.add(libc::SYS_ioctl, injection, errno(libc::EPERM));
@@ -136,6 +162,28 @@ fn compile(network: NetworkAccess, listening: Listening) -> Vec<sock_filter> {
         }
     }
     assemble(rules)
+}
+
+/// Refuses to make files that give whoever executes them the rights of root: they lie in a writable
+/// root, where others may reach them outside of the sandbox, in which they mean nothing.
+fn refuse_set_id(rules: &mut Rules, told: u32) {
+    for call in calls::MODE_SETTERS {
+        let mode = Bits {
+            argument: call.mode,
+            bits: calls::SET_ID_BITS,
+        };
+        let when = match call.flags {
+            Some(argument) => {
+                let bits = calls::CREATING_FLAGS;
+                When::HasAnyOfBoth(Bits { argument, bits }, mode)
+            }
+            None => When::HasAny {
+                argument: mode.argument,
+                bits: mode.bits,
+            },
+        };
+        rules.add(call.call, when, told);
+    }
 }
 
 /// Refuses every family but Unix. Netlink only asks about the network, which programs do that

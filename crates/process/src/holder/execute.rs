@@ -17,8 +17,8 @@ use super::program::Program;
 use super::wire::{
     self, Descriptors, Image, Received, Report, Stage, TerminalUse, Word, send_report,
 };
-use super::witness::Witness;
-use crate::cage::{Cage, Lock};
+use super::witness::{LoosePaths, Witness};
+use crate::cage::{Lock, Who};
 use crate::worker::{self, Work};
 
 /// Why a command could not be started.
@@ -55,7 +55,13 @@ pub(super) fn execute(
         descriptors,
     } = received;
     let execution = |error| Failure::new(Stage::Execute, &error);
-    let lock = request.cage.as_ref().map(Cage::lock).transpose();
+    let who = match request.image {
+        Image::Program => Who::Command,
+        Image::Worker => Who::Worker,
+    };
+    let lock = request.cage.as_ref().map(|cage| cage.lock(who)).transpose();
+    // Before the command can make any of them.
+    let loose = request.cage.as_ref().map(LoosePaths::find);
     let (words, to_keeper) = wire::socket_pair().map_err(Failure::sandbox)?;
     let cwd = request.cwd.into_os_string().into_encoded_bytes();
     let steps = Steps {
@@ -89,7 +95,8 @@ pub(super) fn execute(
     // The child's end closes with the last copy of it.
     drop(steps);
     let listener = heard_of(pid, &words)?;
-    let witness = request.cage.map(|cage| Witness::new(cage, listener));
+    let witness = request.cage.zip(loose);
+    let witness = witness.map(|(cage, loose)| Witness::new(cage, loose, listener));
     Ok(Started { pid, witness })
 }
 

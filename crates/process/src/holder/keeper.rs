@@ -14,6 +14,7 @@ use nix::unistd::Pid;
 
 use super::birth::Stack;
 use super::execute::{Failure, Started, execute};
+use super::namespaces::HeldNames;
 use super::server::{self, Surroundings};
 use super::tree;
 use super::wire::{
@@ -61,6 +62,7 @@ struct Keeper<'a> {
     leader: Leader,
     orders: Orders,
     witness: Option<Witness>,
+    names: HeldNames,
 }
 
 enum Leader {
@@ -106,6 +108,7 @@ impl<'a> Keeper<'a> {
     ) -> Result<Self, Failure> {
         let since = Instant::now();
         surroundings.tidy().map_err(Failure::sandbox)?;
+        let names = surroundings.hold_names(received.request.cage.as_ref());
         let Started { pid, witness } = execute(received, control, stack)?;
         // An engine that has gone meanwhile shows again as the end of the socket.
         let _ = send_report(control.as_fd(), &Report::Started);
@@ -115,6 +118,7 @@ impl<'a> Keeper<'a> {
             leader: Leader::Running { pid, since },
             orders: Orders::Listening,
             witness,
+            names,
         })
     }
 
@@ -206,6 +210,10 @@ impl<'a> Keeper<'a> {
                 (Child::Ended { .. }, _) => {}
             }
         };
+        if matches!(tree, Tree::Empty) {
+            // Before the engine hears of the end, so that it never finds one of them.
+            self.names = HeldNames::default();
+        }
         if let Some(mut exit) = exit {
             exit.left_behind = matches!(tree, Tree::Alive);
             self.leader = Leader::Reported(match tree {

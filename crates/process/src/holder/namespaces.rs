@@ -10,6 +10,7 @@
 
 mod identity;
 mod mounts;
+mod names;
 mod sockets;
 
 use std::io;
@@ -21,6 +22,7 @@ use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid};
 
 use self::identity::Identity;
+pub(super) use self::names::HeldNames;
 use self::sockets::Sockets;
 use crate::cage::Cage;
 use crate::roots::NetworkAccess;

@@ -14,9 +14,10 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork, setsid};
 
 use super::execute::Failure;
-use super::namespaces::{self, Namespaces, SetupError};
+use super::namespaces::{self, HeldNames, Namespaces, SetupError};
 use super::wire::{self, Report, Setup, SetupReply};
 use super::{keeper, tree};
+use crate::cage::Cage;
 
 /// Serves until the engine closes its end and every keeper has finished.
 pub(super) fn serve(socket: &OwnedFd) -> io::Result<()> {
@@ -124,6 +125,14 @@ impl Surroundings {
         match self {
             Self::Bare => Ok(()),
             Self::Namespaces(namespaces) => namespaces.cover_sockets(),
+        }
+    }
+
+    /// Keeps one command from taking the names of repositories that are not there.
+    pub fn hold_names(&self, cage: Option<&Cage>) -> HeldNames {
+        match (self, cage) {
+            (Self::Namespaces(_), Some(cage)) => HeldNames::hold(cage),
+            (Self::Bare, _) | (_, None) => HeldNames::default(),
         }
     }
 }

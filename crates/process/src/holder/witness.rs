@@ -17,9 +17,10 @@ use std::os::unix::fs::FileExt;
 use std::path::{Component, Path, PathBuf};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::unistd::geteuid;
 
-use self::loose::LoosePaths;
-use crate::cage::{Cage, PathArgument, REFUSED_AND_TOLD, WRITES};
+pub(super) use self::loose::LoosePaths;
+use crate::cage::{Cage, MODE_SETTERS, PathArgument, REFUSED_AND_TOLD, WRITES};
 use crate::limits::{DENIAL_BYTES_MAX, DENIALS_MAX};
 use crate::roots::WritableRoots;
 
@@ -39,13 +40,13 @@ pub(super) struct Witness {
 
 impl Witness {
     /// Without a listener, only what was made can be seen.
-    pub fn new(cage: Cage, listener: Option<OwnedFd>) -> Self {
+    pub fn new(cage: Cage, loose: LoosePaths, listener: Option<OwnedFd>) -> Self {
         if let Some(listener) = &listener {
             take_turns(listener);
         }
         Self {
             listener,
-            loose: LoosePaths::find(&cage.protected),
+            loose,
             moved_aside: false,
             hidden: cage.hidden.clone(),
             roots: cage.into(),
@@ -221,6 +222,10 @@ impl Call {
 
     fn kind(&self) -> Kind {
         let number = libc::c_long::from(self.0.data.nr);
+        let mut setters = MODE_SETTERS.iter().filter(|it| it.call == number);
+        if geteuid().is_root() && setters.any(|it| it.sets_id(&self.0.data.args)) {
+            return Kind::Refused("a file with a set-user-ID or set-group-ID bit".to_owned());
+        }
         if let Some(write) = WRITES.iter().find(|write| write.call == number) {
             return Kind::Write(write.paths);
         }

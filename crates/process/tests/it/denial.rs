@@ -92,24 +92,24 @@ async fn what_was_planted_past_the_watch_is_gone_while_the_command_runs_whatever
         let place = scratch();
         let work = place.path().canonicalize().unwrap();
         for number in 1..=20 {
-            std::fs::create_dir(work.join(format!(".git.refused-{number}"))).unwrap();
+            std::fs::create_dir(work.join(format!(".troupe.refused-{number}"))).unwrap();
         }
         let script = "touch ready; while [ ! -e planted ]; do :; done; \
-                      while [ -e .git ]; do :; done; touch seen";
+                      while [ -e .troupe ]; do :; done; touch seen";
         let running = confined(script, workspace_only(), &work);
         let launcher = launcher_with(backend);
         let plant = async {
             while !work.join("ready").exists() {
                 tokio::task::yield_now().await;
             }
-            std::fs::create_dir(work.join(".git")).unwrap();
+            std::fs::create_dir(work.join(".troupe")).unwrap();
             std::fs::write(work.join("planted"), "").unwrap();
         };
         let limit = std::time::Duration::from_secs(20);
         let both = async { tokio::join!(run_with(&launcher, running), plant) };
         tokio::time::timeout(limit, both).await.unwrap();
         assert!(work.join("seen").exists());
-        assert!(!work.join(".git").exists());
+        assert!(!work.join(".troupe").exists());
     }
 }
 

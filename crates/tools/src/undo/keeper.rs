@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use troupe_process::{Launcher, writable_roots};
+use troupe_process::{Launcher, holds_repository, writable_roots};
 use troupe_protocol::SubmissionId;
 use troupe_protocol::policy::SandboxMode;
 use troupe_protocol::undo::{ChangedFile, FileFact, FileTree};
@@ -243,7 +243,7 @@ impl Keeper {
 
 /// Returns the top of the repository, or the directory itself.
 fn work_root(cwd: &Path) -> PathBuf {
-    let is_root = |directory: &&Path| directory.join(".git").exists();
+    let is_root = |directory: &&Path| holds_repository(directory);
     cwd.ancestors().find(is_root).unwrap_or(cwd).to_owned()
 }
 

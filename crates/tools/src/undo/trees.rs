@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-use troupe_process::Launcher;
+use troupe_process::{Launcher, holds_repository};
 
 use super::git::Git;
 use super::look::sha256;
@@ -108,7 +108,7 @@ impl Trees {
     /// Returns the work tree that a directory lies in. `writable` is where commands may write;
     /// only that is looked at.
     pub(super) fn place(cwd: &Path, writable: &[PathBuf]) -> Option<Place> {
-        let is_root = |directory: &&Path| directory.join(".git").exists();
+        let is_root = |directory: &&Path| holds_repository(directory);
         let root = cwd.ancestors().find(is_root)?.to_owned();
         let real = root.canonicalize().ok()?;
         let mut parts = Vec::new();

@@ -11,10 +11,11 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use nix::mount::{MsFlags, mount};
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
 
 use crate::cage::Cage;
 use crate::limits::MOUNT_ATTEMPTS_MAX;
+use crate::placeholder::is_placeholder;
 
 /// Takes the calling process's mount namespace, which must be new, into the state of the cage.
 pub(super) fn confine(cage: &Cage) -> io::Result<()> {
@@ -56,7 +57,9 @@ impl Layer {
     fn of(cage: &Cage) -> io::Result<Vec<Self>> {
         let mut layers = Vec::new();
         let protected = || cage.protected.iter().chain(&cage.nested);
-        for path in protected().filter(|path| path.exists() && !path.is_symlink()) {
+        let is_real =
+            |path: &&PathBuf| path.exists() && !path.is_symlink() && !is_placeholder(path);
+        for path in protected().filter(is_real) {
             layers.push(Self::Protected(path.clone()));
         }
         let mut pinned = BTreeSet::new();
@@ -181,6 +184,17 @@ fn private_devices() -> io::Result<()> {
         )?;
     }
     Ok(())
+}
+
+/// Covers a directory with an empty one in which nothing can be made.
+pub(super) fn cover_directory(directory: &Path) -> io::Result<()> {
+    hide(directory, &[])
+}
+
+/// Takes a cover off again.
+pub(super) fn uncover(path: &Path) -> io::Result<()> {
+    let flags = MntFlags::MNT_DETACH | MntFlags::UMOUNT_NOFOLLOW;
+    Ok(umount2(path, flags)?)
 }
 
 /// Covers a directory with an empty one that has only the way to what is not hidden inside it.

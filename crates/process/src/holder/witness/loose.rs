@@ -1,4 +1,6 @@
-//! Protected paths that nothing can be mounted over, because they do not exist or are symlinks.
+//! Protected paths that nothing is mounted over, because they do not exist or are symlinks, and for
+//! which no placeholder could be put: there are none without namespaces, in temporary directories,
+//! and for the settings of projects, which a trusted project's user has to agree to anyway.
 //!
 //! Calls that would make one are refused. A command that changes a path in memory between our look
 //! and the kernel's, or uses a call that nobody reports, gets past that: so the kernel also tells
@@ -14,9 +16,10 @@ use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use nix::sys::stat::{FchmodatFlags, Mode, fchmodat, fstatat, stat};
 use nix::unistd::symlinkat;
 
+use crate::cage::Cage;
 use crate::limits::ASIDE_NAMES_MAX;
 
-pub(super) struct LoosePaths {
+pub(in crate::holder) struct LoosePaths {
     paths: Vec<Loose>,
     /// None if there is nothing to watch, or the user has no watches left: then the end of the
     /// command is when one looks.
@@ -24,8 +27,13 @@ pub(super) struct LoosePaths {
 }
 
 impl LoosePaths {
-    pub fn find(protected: &[PathBuf]) -> Self {
-        let paths: Vec<Loose> = protected.iter().filter_map(|it| Loose::find(it)).collect();
+    /// To be called before the command starts.
+    pub fn find(cage: &Cage) -> Self {
+        let paths: Vec<Loose> = cage
+            .protected
+            .iter()
+            .filter_map(|it| Loose::find(it))
+            .collect();
         let alarm = if paths.is_empty() {
             None
         } else {

@@ -1,0 +1,52 @@
+//! Names of repositories that no command may take, where there is none.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use super::mounts;
+use crate::cage::Cage;
+use crate::placeholder::{self, Placeholder};
+
+/// Held for one command, and given up when the last process of it is gone.
+#[derive(Debug, Default)]
+pub(crate) struct HeldNames(Vec<Placeholder>);
+
+impl HeldNames {
+    /// Holds what can be held; the witness watches the rest. Only the calling process's own mount
+    /// namespace changes.
+    pub fn hold(cage: &Cage) -> Self {
+        let is_free =
+            |path: &&PathBuf| is_wanted(path, cage) && placeholder::metadata(path).is_err();
+        let free = cage.protected.iter().filter(is_free);
+        Self(free.filter_map(|path| hold(path)).collect())
+    }
+}
+
+impl Drop for HeldNames {
+    fn drop(&mut self) {
+        for held in self.0.drain(..) {
+            // A mount in a namespace that nobody else is in goes with it in any case.
+            let _ = mounts::uncover(&held.path);
+            held.give_back();
+        }
+    }
+}
+
+/// Settings of a project are no danger where they come from: they count only if the user has
+/// trusted them as they are. Temporary directories are shared with others.
+fn is_wanted(path: &Path, cage: &Cage) -> bool {
+    let is_settings = path.file_name() == Some(OsStr::new(".troupe"));
+    let is_below = |root: &PathBuf| path.starts_with(root);
+    !is_settings && cage.workspaces.iter().any(is_below)
+}
+
+fn hold(path: &Path) -> Option<Placeholder> {
+    let held = Placeholder::hold(path).ok()?;
+    match mounts::cover_directory(path) {
+        Ok(()) => Some(held),
+        Err(_) => {
+            held.give_back();
+            None
+        }
+    }
+}
