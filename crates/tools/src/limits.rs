@@ -10,11 +10,14 @@ pub(crate) const BYTES_PER_TOKEN: usize = 4;
 // Commands
 /// What is kept of one command's output: half from its head, half from its tail.
 pub(crate) const CAPTURE_BYTES_MAX: usize = 1024 * 1024;
+/// What one command may write in all, in the background too; one that writes more is ended, and
+/// its output says so. No build or test comes near it.
+pub(crate) const COMMAND_OUTPUT_BYTES_MAX: u64 = 256 << 20;
 /// Output that a call which watches a command has not passed on yet; the command waits then.
 pub(crate) const BACKLOG_BYTES_MAX: usize = 256 * 1024;
 /// One piece of streamed output.
 pub(crate) const OUTPUT_EVENT_BYTES_MAX: usize = 8 * 1024;
-/// Streamed pieces of one call; later output is still captured.
+/// Streamed pieces of one call; later output is still captured, and the last piece says so.
 pub(crate) const OUTPUT_EVENTS_MAX: usize = 10_000;
 pub(crate) const COMMAND_TIMEOUT_DEFAULT_MS: u64 = 120_000;
 pub(crate) const COMMAND_TIMEOUT_MAX_MS: u64 = 3_600_000;

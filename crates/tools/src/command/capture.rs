@@ -7,6 +7,10 @@ use troupe_protocol::command::OutputStream;
 use crate::call::{Channel, ToolEvent};
 use crate::limits::{CAPTURE_BYTES_MAX, OUTPUT_EVENT_BYTES_MAX, OUTPUT_EVENTS_MAX};
 
+/// What people who watch are told when no more is passed on.
+const NOT_STREAMED: &str =
+    "\n… there is more output than can be shown while the command runs; its end follows …\n";
+
 /// One read's worth of output.
 #[derive(Debug, Clone)]
 pub(crate) struct Piece {
@@ -33,14 +37,18 @@ impl Capture {
         }
     }
 
-    /// Keeps the piece and passes it on. After [`OUTPUT_EVENTS_MAX`] events it is only kept.
+    /// Keeps the piece and passes it on. After [`OUTPUT_EVENTS_MAX`] events it is only kept, which
+    /// the last of them says.
     pub(crate) async fn take(&mut self, piece: Piece, channel: &dyn Channel) {
         self.keep(&piece);
         let mut rest = piece.bytes;
         while !rest.is_empty() && self.events_left > 0 {
             self.events_left -= 1;
-            let bytes = rest.split_to(rest.len().min(OUTPUT_EVENT_BYTES_MAX));
             let stream = piece.stream;
+            let bytes = match self.events_left {
+                0 => Bytes::from_static(NOT_STREAMED.as_bytes()),
+                _ => rest.split_to(rest.len().min(OUTPUT_EVENT_BYTES_MAX)),
+            };
             channel.report(ToolEvent::Output { stream, bytes }).await;
         }
     }

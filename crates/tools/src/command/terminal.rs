@@ -2,21 +2,23 @@
 //!
 //! The task owns the process: it reads what the command writes into [`Pending`], writes what
 //! the model types, and ends the command when told to. Calls come and go; they look at the
-//! pending output for as long as they have patience.
+//! pending output for as long as they have patience. One that writes without end is ended.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use troupe_process::{Exit, KillOutcome, Killer, LeftBehind, Process, ProcessEvent};
+use troupe_protocol::command::OutputStream;
 
 use super::capture::{Capture, Piece};
 use super::pending::Pending;
 use crate::call::Call;
-use crate::limits::INPUT_QUEUE_MAX;
+use crate::limits::{COMMAND_OUTPUT_BYTES_MAX, INPUT_QUEUE_MAX};
 
 /// A running command. Dropping it kills the command and everything that it started.
 #[derive(Debug)]
@@ -227,15 +229,25 @@ async fn attend(
         began: Instant::now(),
     };
     let mut stopping = false;
+    let mut written_bytes = 0_u64;
     loop {
         let has_room = shared.lock().has_room();
         tokio::select! {
             event = process.next(), if has_room => match event {
                 Some(ProcessEvent::Output { stream, bytes }) => {
+                    written_bytes += bytes.len() as u64;
                     shared.change(|pending| pending.push(Piece { stream, bytes }));
+                    if is_flood(written_bytes) {
+                        stop.cancel();
+                    }
                 }
                 Some(ProcessEvent::Exited(exit)) => {
-                    return shared.change(|pending| pending.exit = Some(exit));
+                    return shared.change(|pending| {
+                        if is_flood(written_bytes) {
+                            pending.push(flood_note());
+                        }
+                        pending.exit = Some(exit);
+                    });
                 }
                 None => return,
             },
@@ -256,6 +268,24 @@ async fn attend(
                 }
             }
         }
+    }
+}
+
+/// Says whether a command has written so much that it is ended for it.
+fn is_flood(written_bytes: u64) -> bool {
+    written_bytes > COMMAND_OUTPUT_BYTES_MAX
+}
+
+/// The last words of its output, for the model and for people.
+fn flood_note() -> Piece {
+    let mib = COMMAND_OUTPUT_BYTES_MAX >> 20;
+    let note = format!(
+        "\n… the command was ended: it had written more than {mib} MiB; send its output to a \
+         file, or show less of it …\n"
+    );
+    Piece {
+        stream: OutputStream::Stderr,
+        bytes: Bytes::from(note),
     }
 }
 

@@ -104,6 +104,19 @@ async fn a_command_that_never_stops_writing_is_killed_too() {
 }
 
 #[tokio::test]
+async fn a_command_that_floods_us_is_ended_and_told() {
+    let bench = Bench::new();
+    let call = json!({"command": "yes", "timeout_ms": 600_000});
+    let text = bench.text("shell_command", call).await;
+    assert!(text.starts_with("Exit code: 143\n"), "{}", &text[..200]);
+    let told = "the command was ended: it had written more than 256 MiB";
+    assert!(text.contains(told), "{}", &text[text.len() - 300..]);
+    let shown = bench.channel.command().outcome.unwrap().aggregated_output;
+    assert!(shown.contains(told));
+    assert!(output_of(&bench.channel.events()).contains("more output than can be shown"));
+}
+
+#[tokio::test]
 async fn a_cancelled_command_is_killed_and_keeps_what_it_wrote() {
     let bench = Bench::new();
     let leash = Leash::new(&bench.cwd);
