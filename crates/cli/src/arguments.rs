@@ -5,7 +5,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::bench;
 use crate::commands::{
     acp, agents, app_server, apply_patch, completion, config, demo, doctor, exec, mcp, mcp_server,
-    mock_model, models, proto, review, roles, rules, sessions, skills, undo,
+    mock_model, models, proto, review, roles, rules, sessions, skills, trust, undo,
 };
 
 /// A local coding-agent engine in which one agent can run many.
@@ -70,6 +70,8 @@ pub enum Command {
     Config(config::ConfigArguments),
     /// List, add, remove and check rules about commands: allow, ask, forbid.
     Rules(rules::RulesArguments),
+    /// Trust a project with its settings as they are now.
+    Trust(trust::TrustArguments),
     /// List, try, add and remove MCP servers, which bring further tools.
     Mcp(mcp::McpArguments),
     /// Apply a patch in the engine's patch format to files of this directory.

@@ -21,6 +21,7 @@ pub mod roles;
 pub mod rules;
 pub mod sessions;
 pub mod skills;
+pub mod trust;
 pub mod undo;
 
 use std::io::{self, IsTerminal, Write};
@@ -64,6 +65,7 @@ pub fn run(cli: Cli) -> Outcome {
         Some(Command::Doctor(arguments)) => doctor::run(arguments, overrides, layers),
         Some(Command::Config(arguments)) => config::run(arguments, overrides, layers),
         Some(Command::Rules(arguments)) => rules::run(arguments, overrides, layers),
+        Some(Command::Trust(arguments)) => trust::run(arguments),
         Some(Command::Mcp(arguments)) => mcp::run(arguments, overrides, layers),
         Some(Command::ApplyPatch(arguments)) => apply_patch::run(arguments),
         Some(Command::MockModel(arguments)) => mock_model::run(arguments),
@@ -94,6 +96,7 @@ fn needs_no_configuration(command: &Command) -> bool {
         Command::Sessions(_)
         | Command::Roles(_)
         | Command::Reindex
+        | Command::Trust(_)
         | Command::Demo(_)
         | Command::ApplyPatch(_)
         | Command::MockModel(_)

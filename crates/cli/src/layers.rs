@@ -9,6 +9,7 @@ use crate::arguments::{Layers, Overrides};
 use crate::failure::Failure;
 use crate::home::{Home, repository_root};
 use crate::settings::{self, defaults};
+use crate::trust::{PROJECT_RULES, TrustLedger};
 
 /// Everything but the working directory, which a client may choose later.
 #[derive(Debug, Clone)]
@@ -37,6 +38,7 @@ impl ConfigSource {
     pub fn load_trying(&self, cwd: &Path, user_text: Option<&str>) -> Result<Loaded, Failure> {
         let user_file: Option<PathBuf> =
             (!self.layers.ignore_user_config).then(|| self.home.config_file());
+        let ledger = TrustLedger::at(&self.home);
         let config = load(&Sources {
             defaults: defaults(),
             user_file: user_file.as_deref(),
@@ -46,13 +48,15 @@ impl ConfigSource {
             profile: self.layers.profile.as_deref(),
             arguments: &self.overrides.config,
             flags: &self.flags,
+            consent: Some(&ledger),
         })?;
         let unknown = unknown_keys(&config);
         if self.layers.strict_config && !unknown.is_empty() {
             return Err(Failure::usage(unknown.join("\n")));
         }
         let notices = config.notices().iter().map(ToString::to_string);
-        let warnings = unknown.into_iter().chain(notices).collect();
+        let warnings = unknown.into_iter().chain(ledger.problem()).chain(notices);
+        let warnings = warnings.collect();
         Ok(Loaded { config, warnings })
     }
 
@@ -68,39 +72,37 @@ impl ConfigSource {
             .collect();
         directories.reverse();
         let user = self.home.rules_file();
+        let projects: Vec<PathBuf> = directories
+            .iter()
+            .map(|directory| directory.join(PROJECT_RULES))
+            // The user's home directory may itself be a project.
+            .filter(|file| *file != user)
+            .collect();
+        let trust = if is_trusted(config, &directories) {
+            Trust::Trusted(TrustLedger::at(&self.home).digests(&projects))
+        } else {
+            Trust::Untrusted
+        };
         RuleSource {
-            projects: directories
-                .iter()
-                .map(|directory| directory.join(PROJECT_RULES))
-                // The user's home directory may itself be a project.
-                .filter(|file| *file != user)
-                .collect(),
-            trust: trust(config, &directories),
+            projects,
+            trust,
             user: Some(user),
         }
     }
 }
 
-/// The project's rules about commands, below each of its directories.
-const PROJECT_RULES: &str = ".troupe/rules.toml";
-
 /// Tells whether the user trusts one of these directories. A project's own files cannot say
 /// so: what they write about projects was left out.
-fn trust(config: &Config, directories: &[&Path]) -> Trust {
+fn is_trusted(config: &Config, directories: &[&Path]) -> bool {
     let settings = config.settings();
-    let trusts = settings.iter().any(|(key, entry)| match key.parts() {
+    settings.iter().any(|(key, entry)| match key.parts() {
         [projects, directory, level] => {
             let is_ours = directories.contains(&Path::new(directory));
             let is_level = projects == "projects" && level == "trust_level";
             is_ours && is_level && entry.as_str() == Some("trusted")
         }
         _ => false,
-    });
-    if trusts {
-        Trust::Trusted
-    } else {
-        Trust::Untrusted
-    }
+    })
 }
 
 fn unknown_keys(config: &Config) -> Vec<String> {

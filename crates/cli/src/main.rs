@@ -23,6 +23,7 @@ mod provider;
 mod settings;
 mod style;
 mod terminal;
+mod trust;
 mod wiring;
 
 use std::env;

@@ -67,6 +67,8 @@ mod start;
 mod terminal;
 #[path = "it/tree_runs.rs"]
 mod tree_runs;
+#[path = "it/trust.rs"]
+mod trust;
 #[path = "it/undo.rs"]
 mod undo;
 #[path = "it/watched.rs"]

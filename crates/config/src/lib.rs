@@ -30,5 +30,5 @@ pub use entry::{Entry, Layer, Origin, Place, Value};
 pub use error::{BadValue, Error, SyntaxError};
 pub use key::KeyPath;
 pub use known::{NoSuchKey, UnknownKey, check_key};
-pub use load::{Config, Notice, Sources, load};
+pub use load::{Config, Consent, Notice, Sources, load};
 pub use nearest::nearest;

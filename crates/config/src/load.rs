@@ -37,6 +37,19 @@ pub struct Sources<'a> {
     /// `key=value` texts, later ones win.
     pub arguments: &'a [String],
     pub flags: &'a [Flag],
+    /// What the user has agreed to of a trusted project; without it, to whatever is there.
+    pub consent: Option<&'a dyn Consent>,
+}
+
+/// Trust in a project covers what was there when it was given. Whatever comes later, a command of
+/// an agent may have written.
+pub trait Consent: fmt::Debug {
+    /// Hears that the user trusts the project in `directory`, before its files are read. They lie
+    /// in these directories, of which `directory` is one.
+    fn trusted(&self, directory: &Path, directories: &[&Path]);
+
+    /// Says whether a file of the project counts with this text.
+    fn covers(&self, file: &Path, text: &str) -> bool;
 }
 
 /// All layers in one table.
@@ -51,6 +64,8 @@ pub struct Config {
 pub enum Notice {
     /// The project has settings, and nobody said that it may.
     Untrusted { file: PathBuf, root: PathBuf },
+    /// The project is trusted, but its settings are not those that were there then.
+    Changed { file: PathBuf, directory: PathBuf },
     /// A project's file says which projects are trusted; that part is left out.
     TrustInProject { origin: Origin },
 }
@@ -64,6 +79,13 @@ impl fmt::Display for Notice {
                  [projects.{:?}] with trust_level = \"trusted\" to your own configuration",
                 file.display(),
                 root.display().to_string(),
+            ),
+            Self::Changed { file, directory } => write!(
+                f,
+                "{} is not read, because it was not there, or was different, when you trusted the \
+                 project; read it, and if you agree, run `troupe trust {}`",
+                file.display(),
+                directory.display(),
             ),
             Self::TrustInProject { origin } => write!(
                 f,
@@ -193,6 +215,11 @@ fn collect<'a>(entry: &'a Entry, key: &KeyPath, settings: &mut Vec<(KeyPath, &'a
 
 /// Reads a file that need not exist.
 fn read_file(path: &Path, layer: Layer) -> Result<Option<Entry>, Error> {
+    let text = read_text(path)?;
+    text.map(|text| parsed(&text, layer, path)).transpose()
+}
+
+fn read_text(path: &Path) -> Result<Option<String>, Error> {
     let failed = |why| Error::Read {
         path: path.to_owned(),
         why,
@@ -213,7 +240,7 @@ fn read_file(path: &Path, layer: Layer) -> Result<Option<Entry>, Error> {
             path: path.to_owned(),
         });
     }
-    parsed(&text, layer, path).map(Some)
+    Ok(Some(text))
 }
 
 fn parsed(text: &str, layer: Layer, path: &Path) -> Result<Entry, Error> {
@@ -241,9 +268,12 @@ fn overlay_project(
     for argument in arguments {
         spoken_for.overlay(argument.clone());
     }
-    let trusted = directories
-        .iter()
-        .any(|directory| is_trusted(&spoken_for, directory));
+    let mut named = directories.iter();
+    let trusted = named.find(|directory| is_trusted(&spoken_for, directory));
+    if let (Some(directory), Some(consent)) = (trusted, sources.consent) {
+        consent.trusted(directory, &directories);
+    }
+    let trusted = trusted.is_some();
 
     let mut notices = Vec::new();
     for directory in directories {
@@ -253,10 +283,18 @@ fn overlay_project(
             continue;
         }
         if trusted {
-            if let Some(mut project) = read_file(&file, Layer::Project)? {
-                notices.extend(withhold_trust(&mut project));
-                root.overlay(project);
+            // Read once: what is asked about is what counts.
+            let Some(text) = read_text(&file)? else {
+                continue;
+            };
+            if sources.consent.is_some_and(|it| !it.covers(&file, &text)) {
+                let directory = directory.to_owned();
+                notices.push(Notice::Changed { file, directory });
+                continue;
             }
+            let mut project = parsed(&text, Layer::Project, &file)?;
+            notices.extend(withhold_trust(&mut project));
+            root.overlay(project);
         } else if file.exists() {
             notices.push(Notice::Untrusted {
                 file,

@@ -22,8 +22,9 @@
 //! Decided: `allow` skips the question and nothing else. The command stays in the sandbox,
 //! unless the rule says `sandbox = "off"` and the session may write at all; and a dangerous
 //! command is still asked for, unless the rule spells it out to its last word. Files of a project
-//! tighten; their `allow` counts only if the user trusts the project. While a file cannot be
-//! read, everything that is not known to be safe is asked for.
+//! tighten; their `allow` counts only if the user trusts the project, and they are as they were
+//! when that was said. While a file cannot be read, everything that is not known to be safe is
+//! asked for.
 //!
 //! Deliberately absent: patterns, and rules about directories. A rule that a person cannot
 //! foresee the reach of protects nobody, and the sandbox is what holds a command that hides

@@ -93,8 +93,10 @@ pub fn run(arguments: RulesArguments, overrides: Overrides, layers: Layers) -> O
 fn list(source: &ConfigSource) -> Outcome {
     let cwd = here()?;
     let Loaded { config, .. } = source.load(&cwd)?;
-    let rules = RuleBook::new(source.rules(&cwd, &config)).current();
-    print(&listing(&rules, &source.home.rules_file()))?;
+    let rule_source = source.rules(&cwd, &config);
+    let complaint = rule_source.trust.complaint();
+    let rules = RuleBook::new(rule_source).current();
+    print(&listing(&rules, &source.home.rules_file(), complaint))?;
     for error in &rules.broken {
         tell(&format!("error: {error}"));
     }
@@ -106,7 +108,7 @@ fn list(source: &ConfigSource) -> Outcome {
 }
 
 /// One line per rule. Only the user's own have numbers: only those can be removed from here.
-fn listing(rules: &Rules, own: &Path) -> String {
+fn listing(rules: &Rules, own: &Path, complaint: &str) -> String {
     let own_rules = rules.placed.iter().filter(|placed| placed.file == own);
     let others = rules.placed.iter().filter(|placed| placed.file != own);
     let numbered = own_rules
@@ -115,10 +117,7 @@ fn listing(rules: &Rules, own: &Path) -> String {
     let others = others.map(|placed| line("-", placed));
     let ignored = rules.ignored.iter().map(|placed| {
         let line = line("-", placed);
-        format!(
-            "{} (ignored: the project is not trusted)\n",
-            line.trim_end()
-        )
+        format!("{} (ignored: {complaint})\n", line.trim_end())
     });
     let lines: String = numbered.chain(others).chain(ignored).collect();
     if lines.is_empty() && rules.broken.is_empty() {

@@ -54,7 +54,7 @@ fn rules_are_added_listed_and_removed() {
         2   allow   cargo test                        # DIR/home/rules.toml:7 it is ours
         3   allow   deploy --now (outside)            # DIR/home/rules.toml:12
         -   forbid  make deploy                       # DIR/project/.troupe/rules.toml:1
-        -   allow   touch                             # DIR/project/.troupe/rules.toml:5 (ignored: the project is not trusted)
+        -   allow   touch                             # DIR/project/.troupe/rules.toml:5 (ignored: the project is not trusted, and may only ask and forbid)
     "#]].assert_eq(&machine.shown(&run.stdout));
     let run = machine.run(&["rules", "remove", "1"]).succeeded();
     expect![[r#"

@@ -73,6 +73,7 @@ impl Home {
             profile: self.profile.as_deref(),
             arguments: &self.arguments,
             flags: &self.flags,
+            consent: None,
         })
     }
 

@@ -1,12 +1,13 @@
 //! The rules that hold now: read when first needed, and again when a file changed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::parse::{self, FileError};
 use super::{Decision, PlacedRule};
+use crate::digest;
 
 /// Where rules are written.
 #[derive(Debug, Clone, Default)]
@@ -18,12 +19,37 @@ pub struct RuleSource {
     pub trust: Trust,
 }
 
-/// Whether the user trusts the project.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// Whether the user trusts the project, and with what.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Trust {
-    Trusted,
+    /// With its files as they were then, by the SHA-256 of their text. One that came or changed
+    /// later may have been written by a command.
+    Trusted(BTreeMap<PathBuf, String>),
     #[default]
     Untrusted,
+}
+
+impl Trust {
+    fn covers(&self, file: &Path, text: &str) -> bool {
+        match self {
+            Self::Trusted(files) => {
+                let digest = files.get(file);
+                digest.is_some_and(|it| *it == digest::of_bytes(text.as_bytes()))
+            }
+            Self::Untrusted => false,
+        }
+    }
+
+    /// Says why what a project's file would allow is ignored.
+    pub fn complaint(&self) -> &'static str {
+        match self {
+            Self::Trusted(_) => {
+                "its file was not there, or was different, when you trusted the project; \
+                 `troupe trust` agrees to it"
+            }
+            Self::Untrusted => "the project is not trusted, and may only ask and forbid",
+        }
+    }
 }
 
 /// All rules, as they were read.
@@ -31,7 +57,7 @@ pub enum Trust {
 pub struct Rules {
     /// Those that count, the user's first.
     pub placed: Vec<PlacedRule>,
-    /// What a project that is not trusted would allow.
+    /// What a project would allow that is not trusted with it.
     pub ignored: Vec<PlacedRule>,
     pub broken: Vec<FileError>,
 }
@@ -100,7 +126,7 @@ impl RuleBook {
         if state.stamps != stamps {
             state.stamps = stamps;
             state.rules = Arc::new(self.read());
-            let warnings = warnings(&state.rules);
+            let warnings = warnings(&state.rules, &self.source.trust);
             let fresh: Vec<String> = warnings
                 .into_iter()
                 .filter(|text| state.told.insert(text.clone()))
@@ -123,11 +149,19 @@ impl RuleBook {
     fn read(&self) -> Rules {
         let mut rules = Rules::default();
         for file in self.files() {
-            let is_theirs = self.source.user.as_deref() != Some(file);
-            let may_only_tighten = is_theirs && self.source.trust == Trust::Untrusted;
-            match parse::read(file) {
+            let text = match parse::read_text(file) {
+                Ok(Some(text)) => text,
+                Ok(None) => continue,
+                Err(error) => {
+                    rules.broken.push(error);
+                    continue;
+                }
+            };
+            let is_own = self.source.user.as_deref() == Some(file);
+            let may_loosen = is_own || self.source.trust.covers(file, &text);
+            match parse::parse(&text, file) {
                 Err(error) => rules.broken.push(error),
-                Ok(read) if may_only_tighten => {
+                Ok(read) if !may_loosen => {
                     let (ignored, placed) = read
                         .into_iter()
                         .partition(|it: &PlacedRule| it.rule.decision == Decision::Allow);
@@ -145,15 +179,15 @@ impl RuleBook {
     }
 }
 
-fn warnings(rules: &Rules) -> Vec<String> {
+fn warnings(rules: &Rules, trust: &Trust) -> Vec<String> {
     let broken = rules.broken.iter().map(|error| {
         format!(
             "{error}; until it is mended, every command that is not known to be safe is asked for"
         )
     });
-    let ignored = rules.ignored.iter().map(|placed| {
-        format!("{placed} is ignored: a project that you do not trust may only ask and forbid")
-    });
+    let complaint = trust.complaint();
+    let ignored = rules.ignored.iter();
+    let ignored = ignored.map(|placed| format!("{placed} is ignored: {complaint}"));
     broken.chain(ignored).collect()
 }
 

@@ -64,6 +64,7 @@ pub(super) fn parse(text: &str, file: &Path) -> Result<Vec<PlacedRule>, FileErro
 }
 
 /// Reads a rules file that need not exist.
+#[cfg(test)]
 pub(super) fn read(file: &Path) -> Result<Vec<PlacedRule>, FileError> {
     match read_text(file)? {
         Some(text) => parse(&text, file),

@@ -61,9 +61,21 @@ fn a_project_loosens_only_if_it_is_trusted() {
         warnings[0].contains("project.toml:1) is ignored"),
         "{warnings:?}"
     );
-    let book = desk.book(Trust::Trusted);
+    let digest = digest::of_bytes(format!("{ALLOW}{FORBID}").as_bytes());
+    let files = BTreeMap::from([(desk.project.clone(), digest)]);
+    let book = desk.book(Trust::Trusted(files));
     assert_eq!(decisions(&book), [Decision::Allow, Decision::Forbid]);
     assert_eq!(book.warnings(), [""; 0]);
+}
+
+#[test]
+fn what_comes_into_a_trusted_project_later_does_not_loosen() {
+    let desk = Desk::new();
+    let book = desk.book(Trust::Trusted(BTreeMap::new()));
+    std::fs::write(&desk.project, format!("{ALLOW}{FORBID}")).unwrap();
+    assert_eq!(decisions(&book), [Decision::Forbid]);
+    let warnings = book.warnings();
+    assert!(warnings[0].contains("`troupe trust`"), "{warnings:?}");
 }
 
 #[test]
