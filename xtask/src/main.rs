@@ -15,6 +15,7 @@ mod fuzz;
 #[cfg(feature = "grpc")]
 mod grpc;
 mod layout;
+mod ordinary_user;
 mod sdk;
 #[cfg(any(test, feature = "grpc"))]
 mod stamp;

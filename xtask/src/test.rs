@@ -15,6 +15,7 @@ pub fn run() -> Result<()> {
     succeed(&mut Command::new(root.join("tests/external/setup.sh")))?;
     step("cargo test");
     succeed(Command::new(env!("CARGO")).args(["test", "--workspace", "--quiet"]))?;
+    crate::ordinary_user::run()?;
     crate::fuzz::fuzz(FUZZ_SECONDS, Vec::new())?;
     step("foreign clients and servers");
     succeed(

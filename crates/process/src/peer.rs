@@ -45,7 +45,7 @@ pub fn check_peer(stream: &impl AsFd, user: u32) -> Result<(), PeerError> {
         return Err(PeerError::Unknown(io::ErrorKind::NotFound.into()));
     }
     let ours = Restraint::of("self")?;
-    if theirs.is_tighter_than(&ours) {
+    if theirs.is_tighter_than(ours) {
         return Err(PeerError::Sandboxed);
     }
     Ok(())
@@ -76,7 +76,7 @@ impl Restraint {
         })
     }
 
-    fn is_tighter_than(&self, other: &Self) -> bool {
+    fn is_tighter_than(self, other: Self) -> bool {
         self.no_new_privileges && self.filters > other.filters
     }
 }

@@ -21,7 +21,7 @@ steps = [{ say = "Done." }]
 "#;
 
 fn trust(machine: &Machine) {
-    let project = machine.path("project");
+    let project = machine.path("project").display().to_string();
     let trust = format!("[projects.{project:?}]\ntrust_level = 'trusted'\n");
     machine.write("home/config.toml", &trust);
 }

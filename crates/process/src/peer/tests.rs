@@ -19,11 +19,11 @@ fn a_process_is_known_by_what_it_cannot_take_off() {
 #[test]
 fn only_a_sandbox_that_we_are_not_in_keeps_out() {
     let command = restraint(true, 2);
-    assert!(command.is_tighter_than(&restraint(false, 0)));
-    assert!(command.is_tighter_than(&restraint(true, 1)));
-    assert!(!command.is_tighter_than(&restraint(true, 2)));
+    assert!(command.is_tighter_than(restraint(false, 0)));
+    assert!(command.is_tighter_than(restraint(true, 1)));
+    assert!(!command.is_tighter_than(restraint(true, 2)));
     // A container that can still gain privileges.
-    assert!(!restraint(false, 1).is_tighter_than(&restraint(false, 0)));
+    assert!(!restraint(false, 1).is_tighter_than(restraint(false, 0)));
 }
 
 #[test]

@@ -42,11 +42,9 @@ fn is_wanted(path: &Path, cage: &Cage) -> bool {
 
 fn hold(path: &Path) -> Option<Placeholder> {
     let held = Placeholder::hold(path).ok()?;
-    match mounts::cover_directory(path) {
-        Ok(()) => Some(held),
-        Err(_) => {
-            held.give_back();
-            None
-        }
+    if mounts::cover_directory(path).is_err() {
+        held.give_back();
+        return None;
     }
+    Some(held)
 }
