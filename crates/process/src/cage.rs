@@ -25,7 +25,7 @@ use crate::roots::{NetworkAccess, WritableRoots};
 
 /// Who is in a cage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Who {
+pub(crate) enum Inmate {
     Command,
     /// Work of this program, which opens files without following links.
     Worker,
@@ -97,10 +97,10 @@ impl Cage {
 
     /// Prepares what one command needs. Allocates and opens files, so it runs before fork;
     /// rules name inodes, so it runs for every command and never serves a stale directory.
-    pub fn lock(&self, who: Who) -> io::Result<Lock> {
+    pub fn lock(&self, inmate: Inmate) -> io::Result<Lock> {
         Ok(Lock {
             ruleset: landlock::ruleset(self)?,
-            filter: Filter::of(self.network, who),
+            filter: Filter::of(self.network, inmate),
         })
     }
 }

@@ -1,6 +1,6 @@
 //! `troupe trust`: agrees to a project's settings as they are.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::Value as Json;
@@ -26,48 +26,51 @@ pub struct TrustArguments {
 
 pub fn run(arguments: TrustArguments) -> Outcome {
     let home = Home::find()?;
-    let directory = match arguments.directory {
-        Some(directory) => directory.canonicalize().map_err(|error| {
-            Failure::usage(format!(
-                "{} cannot be trusted: {error}",
-                directory.display()
-            ))
-        })?,
-        None => {
-            let cwd = here()?;
-            repository_root(&cwd).unwrap_or(&cwd).to_owned()
-        }
-    };
+    let directory = chosen(arguments.directory)?;
     let top = repository_root(&directory).unwrap_or(&directory);
-    let mut directories: Vec<_> = directory
+    let mut directories: Vec<&Path> = directory
         .ancestors()
         .take_while(|it| it.starts_with(top))
         .collect();
     directories.reverse();
-    let project = match trusted_of(&home.config_file(), &directories) {
-        Some(project) => project,
-        None => {
-            let mut config = ConfigFile::take(&home.config_file())?;
-            let mut document = config.document()?;
-            let key = KeyPath::from(["projects", &*directory.to_string_lossy(), "trust_level"]);
-            set(&mut document, &key, &Json::from("trusted"), Merge::Upsert)
-                .map_err(Failure::usage)?;
-            config.write(&document)?;
-            &directory
-        }
-    };
-    let recorded = TrustLedger::at(&home).record(project, &directories)?;
-    let mut text = format!(
-        "{} is trusted, with its settings as they are now:\n",
-        project.display()
-    );
-    for (file, digest) in recorded {
-        let state = match digest {
-            Some(digest) => format!("sha256 {}", &digest[..16.min(digest.len())]),
-            None => "there is none".to_owned(),
-        };
-        text.push_str(&format!("  {}  ({state})\n", file.display()));
+    let project = trusted_of(&home.config_file(), &directories);
+    if project.is_none() {
+        configure(&home, &directory)?;
     }
-    print(&text)?;
+    let project = project.unwrap_or(&directory);
+    let recorded = TrustLedger::at(&home).record(project, &directories)?;
+    let files = recorded.iter().map(|(file, digest)| {
+        let state = digest
+            .as_deref()
+            .map_or("there is none", |_| "as it is now");
+        format!("  {}  ({state})\n", file.display())
+    });
+    let files: String = files.collect();
+    let project = project.display();
+    print(&format!(
+        "{project} is trusted, with its settings as they are now:\n{files}"
+    ))?;
     Ok(Exit::Success)
+}
+
+fn chosen(directory: Option<PathBuf>) -> Result<PathBuf, Failure> {
+    if let Some(directory) = directory {
+        return directory.canonicalize().map_err(|error| {
+            Failure::usage(format!(
+                "{} cannot be trusted: {error}",
+                directory.display()
+            ))
+        });
+    }
+    let cwd = here()?;
+    Ok(repository_root(&cwd).unwrap_or(&cwd).to_owned())
+}
+
+/// Adds the project to those that the user's configuration trusts.
+fn configure(home: &Home, directory: &Path) -> Result<(), Failure> {
+    let mut config = ConfigFile::take(&home.config_file())?;
+    let mut document = config.document()?;
+    let key = KeyPath::from(["projects", &*directory.to_string_lossy(), "trust_level"]);
+    set(&mut document, &key, &Json::from("trusted"), Merge::Upsert).map_err(Failure::usage)?;
+    config.write(&document)
 }

@@ -12,7 +12,7 @@ use libc::sock_filter;
 use nix::unistd::geteuid;
 
 use super::assembler::assemble;
-use super::{Who, calls};
+use super::{Inmate, calls};
 use crate::roots::NetworkAccess;
 
 /// Every kind of namespace that `clone` can make; a new user namespace would give capabilities.
@@ -83,17 +83,17 @@ pub(crate) struct Filter {
 
 impl Filter {
     /// The same for every command of a process, so it is compiled once in it.
-    pub fn of(network: NetworkAccess, who: Who) -> &'static Self {
+    pub fn of(network: NetworkAccess, inmate: Inmate) -> &'static Self {
         static FILTERS: [OnceLock<Filter>; 4] = [const { OnceLock::new() }; 4];
-        let filter = match (network, who) {
-            (NetworkAccess::Denied, Who::Command) => &FILTERS[0],
-            (NetworkAccess::Allowed, Who::Command) => &FILTERS[1],
-            (NetworkAccess::Denied, Who::Worker) => &FILTERS[2],
-            (NetworkAccess::Allowed, Who::Worker) => &FILTERS[3],
+        let filter = match (network, inmate) {
+            (NetworkAccess::Denied, Inmate::Command) => &FILTERS[0],
+            (NetworkAccess::Allowed, Inmate::Command) => &FILTERS[1],
+            (NetworkAccess::Denied, Inmate::Worker) => &FILTERS[2],
+            (NetworkAccess::Allowed, Inmate::Worker) => &FILTERS[3],
         };
         filter.get_or_init(|| Self {
-            reporting: compile(network, who, Listening::Yes),
-            silent: compile(network, who, Listening::No),
+            reporting: compile(network, inmate, Listening::Yes),
+            silent: compile(network, inmate, Listening::No),
         })
     }
 
@@ -116,7 +116,7 @@ impl Filter {
     }
 }
 
-fn compile(network: NetworkAccess, who: Who, listening: Listening) -> Vec<sock_filter> {
+fn compile(network: NetworkAccess, inmate: Inmate, listening: Listening) -> Vec<sock_filter> {
     let mut rules = Rules::default();
     for &call in calls::REFUSED {
         rules.add(call, When::Always, errno(libc::EPERM));
@@ -136,7 +136,7 @@ fn compile(network: NetworkAccess, who: Who, listening: Listening) -> Vec<sock_f
     // clone3 hides its flags behind a pointer. "Not implemented" sends libc back to clone.
     rules.add(libc::SYS_clone3, When::Always, errno(libc::ENOSYS));
     // So does openat2, which would make files unseen; programs make do without it.
-    if who == Who::Command {
+    if inmate == Inmate::Command {
         rules.add(libc::SYS_openat2, When::Always, errno(libc::ENOSYS));
     }
     if geteuid().is_root() {

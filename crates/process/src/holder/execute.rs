@@ -18,7 +18,7 @@ use super::wire::{
     self, Descriptors, Image, Received, Report, Stage, TerminalUse, Word, send_report,
 };
 use super::witness::{LoosePaths, Witness};
-use crate::cage::{Lock, Who};
+use crate::cage::{Inmate, Lock};
 use crate::worker::{self, Work};
 
 /// Why a command could not be started.
@@ -55,11 +55,15 @@ pub(super) fn execute(
         descriptors,
     } = received;
     let execution = |error| Failure::new(Stage::Execute, &error);
-    let who = match request.image {
-        Image::Program => Who::Command,
-        Image::Worker => Who::Worker,
+    let inmate = match request.image {
+        Image::Program => Inmate::Command,
+        Image::Worker => Inmate::Worker,
     };
-    let lock = request.cage.as_ref().map(|cage| cage.lock(who)).transpose();
+    let lock = request
+        .cage
+        .as_ref()
+        .map(|cage| cage.lock(inmate))
+        .transpose();
     // Before the command can make any of them.
     let loose = request.cage.as_ref().map(LoosePaths::find);
     let (words, to_keeper) = wire::socket_pair().map_err(Failure::sandbox)?;
