@@ -71,9 +71,53 @@ pub struct GitReader {
     launcher: Launcher,
     cwd: PathBuf,
     env: BTreeMap<String, String>,
+    confinement: Confinement,
 }
 
 impl GitReader {
+    /// Reads a work tree with a git directory of the engine's own in the place of the
+    /// repository's: of the repository's configuration nothing counts, nor of its user's. That
+    /// directory is all that it may write.
+    pub fn with_directory(
+        launcher: Launcher,
+        directory: &Path,
+        work_tree: &Path,
+        inherited: &BTreeMap<String, String>,
+    ) -> Self {
+        let own = [
+            ("GIT_DIR", &*directory.to_string_lossy()),
+            // Where it starts; a name that is not text could not be said in a variable.
+            ("GIT_WORK_TREE", "."),
+            ("GIT_CONFIG_GLOBAL", "/dev/null"),
+            ("GIT_CONFIG_NOSYSTEM", "1"),
+        ];
+        let own = own.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let mut env = variables(inherited);
+        env.extend(own);
+        env.extend(switched_off(&BTreeSet::new()));
+        Self {
+            launcher,
+            cwd: work_tree.to_owned(),
+            env,
+            confinement: Confinement::Policy {
+                policy: SandboxPolicy::WorkspaceWrite {
+                    writable_roots: Vec::new(),
+                    network_access: false,
+                    exclude_tmpdir_env_var: true,
+                    exclude_slash_tmp: true,
+                },
+                cwd: directory.to_owned(),
+            },
+        }
+    }
+
+    /// Has it use another file as the index.
+    pub fn with_index(mut self, index: &Path) -> Self {
+        let index = index.to_string_lossy().into_owned();
+        self.env.insert("GIT_INDEX_FILE".to_owned(), index);
+        self
+    }
+
     /// Asks for the filters of the repository. Of the variables only those count that git is found
     /// by. It must be called in a tokio runtime.
     pub async fn open(
@@ -81,15 +125,14 @@ impl GitReader {
         cwd: &Path,
         inherited: &BTreeMap<String, String>,
     ) -> Result<Self, GitError> {
-        let passed_on = PASSED_ON.iter().filter_map(|name| {
-            let value = inherited.get(*name)?;
-            Some(((*name).to_owned(), value.clone()))
-        });
-        let fixed = FIXED.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let mut reader = Self {
             launcher,
             cwd: cwd.to_path_buf(),
-            env: passed_on.chain(fixed).collect(),
+            env: variables(inherited),
+            confinement: Confinement::Policy {
+                policy: SandboxPolicy::read_only(),
+                cwd: cwd.to_path_buf(),
+            },
         };
         let listed = reader.run(&["config", "--list", "--name-only", "-z"]);
         let filters = filters(&listed.await?.stdout);
@@ -102,24 +145,36 @@ impl GitReader {
 
     /// Runs git to its end. Differences need `--no-ext-diff` and `--no-textconv`.
     pub async fn run(&self, arguments: &[&str]) -> Result<GitOutput, GitError> {
-        let argv = ["git", "--no-pager"].iter().chain(arguments);
-        let spec = CommandSpec {
-            argv: argv.map(|word| (*word).to_owned()).collect(),
-            cwd: self.cwd.clone(),
-            env: self.env.clone(),
-            confinement: Confinement::Policy {
-                policy: SandboxPolicy::read_only(),
-                cwd: self.cwd.clone(),
-            },
-            terminal: None,
-            stdin: StdinMode::Null,
-        };
-        let mut process = self.launcher.spawn(spec).await?;
+        let mut process = self.start(arguments, StdinMode::Null).await?;
         let time = Duration::from_millis(GIT_TIME_MS_MAX);
         let finished = timeout(time, finish(&mut process)).await;
         // Dropping the process ends it.
         finished.map_err(|_| GitError::TooLong)?
     }
+
+    /// Starts git for who talks with it; its time and what it prints are then theirs to bound.
+    pub async fn start(&self, arguments: &[&str], stdin: StdinMode) -> Result<Process, GitError> {
+        let argv = ["git", "--no-pager"].iter().chain(arguments);
+        let spec = CommandSpec {
+            argv: argv.map(|word| (*word).to_owned()).collect(),
+            cwd: self.cwd.clone(),
+            env: self.env.clone(),
+            confinement: self.confinement.clone(),
+            terminal: None,
+            stdin,
+        };
+        Ok(self.launcher.spawn(spec).await?)
+    }
+}
+
+/// The variables of every git: few of those that are inherited, and those that are fixed.
+fn variables(inherited: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let passed_on = PASSED_ON.iter().filter_map(|name| {
+        let value = inherited.get(*name)?;
+        Some(((*name).to_owned(), value.clone()))
+    });
+    let fixed = FIXED.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    passed_on.chain(fixed).collect()
 }
 
 async fn finish(process: &mut Process) -> Result<GitOutput, GitError> {

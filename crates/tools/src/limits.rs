@@ -138,15 +138,30 @@ pub(crate) const UNDO_TURN_FILES_MAX: usize = 5_000;
 pub(crate) const UNDO_TURN_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Files that are written together or not at all; each holds a directory open.
 pub(crate) const UNDO_STEPS_MAX: usize = 256;
-/// All contents of a home. Over it, the oldest go.
-pub(crate) const UNDO_BLOBS_BYTES_MAX: u64 = 1024 * 1024 * 1024;
-/// What git may take to look at a work tree. If it takes longer, the session's commands are not
+/// All contents of a home, and all lists of what work trees held. Over it, the oldest go. It is
+/// looked at again when so much has been added.
+pub(crate) const UNDO_BLOBS_BYTES_MAX: u64 = 768 * 1024 * 1024;
+pub(crate) const UNDO_TREES_BYTES_MAX: u64 = 256 * 1024 * 1024;
+pub(crate) const UNDO_ADDED_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// What a look at a work tree may take. If it takes longer, the session's commands are not
 /// watched any more, and the user is told.
 pub(crate) const UNDO_TREE_TIME_MAX: Duration = Duration::from_secs(20);
-/// Loose objects of a snapshot store; over it, it begins anew with the next engine.
-pub(crate) const UNDO_TREE_OBJECTS_MAX: usize = 50_000;
-/// What git may print about one comparison.
-pub(crate) const UNDO_LISTING_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// A look that takes longer is told, because a command waits for it.
+pub(crate) const UNDO_LOOK_TIME_QUIET: Duration = Duration::from_secs(2);
+/// What one look reads and keeps: files that are new to us and in no commit. The rest has its
+/// turn with the next look.
+pub(crate) const UNDO_LOOK_FILES_MAX: usize = 10_000;
+pub(crate) const UNDO_LOOK_BYTES_MAX: u64 = 128 * 1024 * 1024;
+/// Threads that ask for the state of files.
+pub(crate) const UNDO_LOOK_THREADS_MAX: usize = 4;
+/// A user's index that is larger is not read.
+pub(crate) const UNDO_INDEX_BYTES_MAX: u64 = 512 * 1024 * 1024;
+/// How coarse the times of a file system are at most, and how long a file must have been left
+/// alone before its times are believed; servers of files have their own clocks.
+pub(crate) const UNDO_TICK_NS: i64 = 20_000_000;
+pub(crate) const UNDO_SETTLED_NS: i64 = 2_000_000_000;
+/// What git may print about one work tree.
+pub(crate) const UNDO_LISTING_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// What is told of a git that failed.
 pub(crate) const UNDO_COMPLAINT_BYTES_MAX: usize = 500;
 

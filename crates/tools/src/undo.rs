@@ -21,13 +21,18 @@
 //! written; the kernel sees to it), files that git ignores unless a patch touched them, empty
 //! directories, and what servers of other programs write.
 
+mod assemble;
 mod blobs;
 mod git;
 mod ground;
+mod index;
 mod keeper;
 mod ledger;
 mod look;
+mod manifest;
 mod plan;
+mod scan;
+mod store;
 mod trees;
 mod turn;
 

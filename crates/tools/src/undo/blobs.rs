@@ -4,46 +4,87 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::Once;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::SystemTime;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use sha2::{Digest as _, Sha256};
 
 use super::look::sha256;
-use crate::limits::UNDO_BLOBS_BYTES_MAX;
+use super::manifest::hex;
+use crate::limits::{UNDO_ADDED_BYTES_MAX, UNDO_BLOBS_BYTES_MAX};
 
 /// A directory of contents. When it has grown too large, those that were not kept again for
 /// the longest time go; a turn that needs one of them can then be taken back only in part.
 #[derive(Debug)]
 pub(super) struct Blobs {
     directory: PathBuf,
-    pruned: Once,
+    /// Bytes that were added since the directory was looked through; `None` before that.
+    added: Mutex<Option<u64>>,
 }
+
+/// How old a content is before it is marked as used again.
+const USED_INTERVAL: Duration = Duration::from_secs(60 * 60);
 
 impl Blobs {
     pub(super) fn new(directory: PathBuf) -> Self {
         Self {
             directory,
-            pruned: Once::new(),
+            added: Mutex::default(),
         }
     }
 
     /// Keeps a content and returns its name.
     pub(super) fn keep(&self, content: &[u8]) -> io::Result<String> {
-        let name = sha256(content);
-        let path = self.path(&name);
+        Ok(hex(&self.keep_bytes(content)?))
+    }
+
+    /// The same, with the name as bytes.
+    pub(super) fn keep_bytes(&self, content: &[u8]) -> io::Result<[u8; 32]> {
+        let sha256: [u8; 32] = Sha256::digest(content).into();
+        let path = self.path(&hex(&sha256));
         if let Ok(file) = fs::File::options().append(true).open(&path) {
             // It is there; from now on it counts as new.
             file.set_modified(SystemTime::now())?;
-            return Ok(name);
+            return Ok(sha256);
         }
         let directory = path.parent().unwrap_or(&self.directory);
         fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(directory)?;
-        self.pruned.call_once(|| prune(&self.directory));
+        self.make_room(content.len() as u64);
         write_whole(&path, content)?;
-        Ok(name)
+        Ok(sha256)
+    }
+
+    /// Tells whether a content is kept. It counts as used.
+    pub(super) fn has(&self, sha256: &[u8; 32]) -> bool {
+        let path = self.path(&hex(sha256));
+        let Ok(metadata) = path.symlink_metadata() else {
+            return false;
+        };
+        let age = metadata.modified().map(|time| time.elapsed());
+        if matches!(age, Ok(Ok(age)) if age > USED_INTERVAL)
+            && let Ok(file) = fs::File::options().append(true).open(&path)
+        {
+            // If it cannot be marked, it goes earlier than it might.
+            let _ = file.set_modified(SystemTime::now());
+        }
+        true
+    }
+
+    /// Looks through the directory once, and again whenever much has been added.
+    fn make_room(&self, bytes: u64) {
+        let mut added = self.added.lock().unwrap_or_else(PoisonError::into_inner);
+        let so_far = added.map(|so_far| so_far + bytes);
+        match so_far {
+            Some(so_far) if so_far <= UNDO_ADDED_BYTES_MAX => *added = Some(so_far),
+            Some(_) | None => {
+                prune(&self.directory, bytes);
+                *added = Some(bytes);
+            }
+        }
     }
 
     /// Returns a kept content, if it is still there and is what it is called.
@@ -88,9 +129,9 @@ struct Held {
     path: PathBuf,
 }
 
-/// Removes the oldest contents until three quarters of the room are used. What cannot be
-/// removed stays: the next engine tries again.
-fn prune(directory: &Path) {
+/// Removes the oldest contents until three quarters of the room are used, if it would not hold
+/// what is added until the next time. What cannot be removed stays.
+fn prune(directory: &Path, coming: u64) {
     let mut held = Vec::new();
     for shelf in fs::read_dir(directory).into_iter().flatten().flatten() {
         let entries = fs::read_dir(shelf.path());
@@ -106,7 +147,7 @@ fn prune(directory: &Path) {
         }
     }
     let mut total: u64 = held.iter().map(|blob| blob.bytes).sum();
-    if total <= UNDO_BLOBS_BYTES_MAX {
+    if total + coming + UNDO_ADDED_BYTES_MAX <= UNDO_BLOBS_BYTES_MAX {
         return;
     }
     held.sort_by_key(|blob| blob.modified);

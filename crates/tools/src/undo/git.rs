@@ -1,192 +1,230 @@
-//! Git on a store of our own, with somebody else's work tree.
+//! What git is asked about a work tree: which files it does not track, how large contents are,
+//! which files are converted, and contents themselves.
 //!
-//! It runs confined like a command that may write nothing but the store, so it cannot touch
-//! the user's repository, whatever is in it. Configuration of user and system does not count,
-//! because it names programs; what files are ignored does.
+//! It runs confined with a directory of our own in the place of the user's `.git`, so that no
+//! setting of the repository counts; what files are ignored does.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
 
-use troupe_process::{CommandSpec, Confinement, Launcher, Process, ProcessEvent, StdinMode};
+use futures_util::FutureExt as _;
+use troupe_process::{GitReader, Process, ProcessEvent, StdinMode};
 use troupe_protocol::command::OutputStream;
-use troupe_protocol::policy::SandboxPolicy;
 
-use crate::environment::Variables;
+use super::manifest::ObjectId;
 use crate::limits::{UNDO_COMPLAINT_BYTES_MAX, UNDO_FILE_BYTES_MAX, UNDO_LISTING_BYTES_MAX};
 
-/// Variables that git needs to be found, and to find the files that say what is ignored.
-const PASSED_ON: [&str; 3] = ["PATH", "HOME", "XDG_CONFIG_HOME"];
+/// Bytes of questions that are asked before answers are taken.
+const QUESTIONS_BYTES: usize = 64 * 1024;
 
-#[derive(Debug, Clone)]
-pub(super) struct Git {
-    launcher: Launcher,
-    /// The store: git's directory.
-    directory: PathBuf,
-    /// The top of the work tree.
-    root: PathBuf,
-    environment: Variables,
+/// Attributes that make other contents of a file, of perhaps the same length.
+const CONVERTING: [&str; 2] = ["filter", "working-tree-encoding"];
+
+/// Lists the files that git does not track and does not ignore; a repository inside ends with a
+/// slash. `all` lists the tracked ones too.
+pub(super) async fn list(
+    git: &GitReader,
+    parts: &[&str],
+    all: bool,
+) -> Result<Vec<Vec<u8>>, String> {
+    let mut arguments = vec!["--literal-pathspecs", "ls-files", "-z", "--others"];
+    arguments.push("--exclude-standard");
+    if all {
+        arguments.push("--cached");
+    }
+    if !parts.is_empty() {
+        arguments.push("--");
+        arguments.extend(parts);
+    }
+    let mut talk = Talk::start(git, &arguments, StdinMode::Null).await?;
+    let printed = talk.finish().await?;
+    Ok(zero_ended(&printed).map(<[u8]>::to_vec).collect())
 }
 
-impl Git {
-    pub(super) fn new(
-        launcher: Launcher,
-        directory: PathBuf,
-        root: PathBuf,
-        inherited: &Variables,
-    ) -> Self {
-        let passed_on = PASSED_ON.iter().filter_map(|name| {
-            let value = inherited.get(*name)?;
-            Some(((*name).to_owned(), value.clone()))
-        });
-        let text = |path: &Path| path.to_string_lossy().into_owned();
-        let own = [
-            ("GIT_DIR", text(&directory)),
-            ("GIT_WORK_TREE", text(&root)),
-            ("GIT_CONFIG_GLOBAL", "/dev/null".to_owned()),
-            ("GIT_CONFIG_NOSYSTEM", "1".to_owned()),
-            ("LC_ALL", "C".to_owned()),
-        ];
-        let own = own.map(|(name, value)| (name.to_owned(), value));
-        let environment: BTreeMap<String, String> = passed_on.chain(own).collect();
-        Self {
-            launcher,
-            directory,
-            root,
-            environment,
+/// Returns the length of each object; `None` for those that are not there.
+pub(super) async fn sizes(git: &GitReader, ids: &[ObjectId]) -> Result<Vec<Option<u64>>, String> {
+    let arguments = ["cat-file", "--batch-check=%(objectsize)", "--buffer"];
+    let questions = ids.iter().map(|id| id.to_hex() + "\n");
+    let printed = answers(git, &arguments, questions.map(String::into_bytes)).await?;
+    let lines = printed.split(|byte| *byte == b'\n');
+    let sizes = lines.map(|line| str::from_utf8(line).ok()?.parse().ok());
+    let sizes: Vec<_> = sizes.take(ids.len()).collect();
+    let is_whole = sizes.len() == ids.len();
+    is_whole
+        .then_some(sizes)
+        .ok_or_else(|| "git did not tell about all contents".to_owned())
+}
+
+/// Returns those of the files that a filter or another encoding may convert.
+pub(super) async fn converted(
+    git: &GitReader,
+    paths: &[&[u8]],
+) -> Result<BTreeSet<Vec<u8>>, String> {
+    let mut arguments = vec!["check-attr", "-z", "--stdin"];
+    arguments.extend(CONVERTING);
+    let questions = paths.iter().map(|path| [path, &[0][..]].concat());
+    let printed = answers(git, &arguments, questions).await?;
+    let mut words = zero_ended(&printed);
+    let mut found = BTreeSet::new();
+    while let (Some(path), Some(_), Some(value)) = (words.next(), words.next(), words.next()) {
+        if !matches!(value, b"unspecified" | b"unset") {
+            found.insert(path.to_vec());
         }
     }
+    Ok(found)
+}
 
-    pub(super) fn root(&self) -> &Path {
-        &self.root
-    }
+/// Tells whether a file of attributes may name a conversion that keeps the length.
+pub(super) fn names_conversion(attributes: &[u8]) -> bool {
+    let mut names = CONVERTING.iter();
+    names.any(|name| memchr::memmem::find(attributes, name.as_bytes()).is_some())
+}
 
-    pub(super) fn directory(&self) -> &Path {
-        &self.directory
-    }
+fn zero_ended(printed: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let parts = printed.split(|byte| *byte == 0);
+    parts.filter(|part| !part.is_empty())
+}
 
-    /// Runs git to its end and returns what it printed.
-    pub(super) async fn run(&self, arguments: &[&str]) -> Result<Vec<u8>, String> {
-        let mut process = self.start(arguments, StdinMode::Null).await?;
-        let (mut printed, mut complaint) = (Vec::new(), Vec::new());
-        while let Some(event) = process.next().await {
-            match event {
-                ProcessEvent::Output { stream, bytes } => match stream {
-                    OutputStream::Stdout => printed.extend_from_slice(&bytes),
-                    OutputStream::Stderr => {
-                        let room = UNDO_COMPLAINT_BYTES_MAX.saturating_sub(complaint.len());
-                        complaint.extend_from_slice(&bytes[..bytes.len().min(room)]);
-                    }
-                },
-                ProcessEvent::Exited(exit) if exit.is_success() => return Ok(printed),
-                ProcessEvent::Exited(_) => break,
-            }
-            if printed.len() > UNDO_LISTING_BYTES_MAX {
-                return Err("too many files have changed to be listed".to_owned());
-            }
+/// Asks all questions and returns all answers.
+async fn answers(
+    git: &GitReader,
+    arguments: &[&str],
+    questions: impl Iterator<Item = Vec<u8>>,
+) -> Result<Vec<u8>, String> {
+    let mut talk = Talk::start(git, arguments, StdinMode::Pipe).await?;
+    let mut batch = Vec::with_capacity(2 * QUESTIONS_BYTES);
+    for question in questions {
+        batch.extend(question);
+        if batch.len() >= QUESTIONS_BYTES {
+            talk.say(&batch).await?;
+            batch.clear();
         }
-        let words = String::from_utf8_lossy(&complaint);
-        Err(format!(
-            "git {} failed: {}",
-            arguments.first().unwrap_or(&""),
-            words.trim_end()
-        ))
     }
+    talk.say(&batch).await?;
+    talk.process.close_stdin();
+    talk.finish().await
+}
 
-    /// Starts a git that gives out the contents it is asked for.
-    pub(super) async fn contents(&self) -> Result<Contents, String> {
-        let process = self
-            .start(&["cat-file", "--batch"], StdinMode::Pipe)
-            .await?;
-        Ok(Contents {
-            process,
+/// A git that runs.
+#[derive(Debug)]
+struct Talk {
+    process: Process,
+    /// What it was told to do.
+    name: String,
+    printed: Vec<u8>,
+    complaint: Vec<u8>,
+}
+
+impl Talk {
+    async fn start(git: &GitReader, arguments: &[&str], stdin: StdinMode) -> Result<Self, String> {
+        let process = git.start(arguments, stdin).await;
+        let named = arguments.iter().find(|word| !word.starts_with('-'));
+        Ok(Self {
+            process: process.map_err(|error| error.to_string())?,
+            name: named.copied().unwrap_or_default().to_owned(),
             printed: Vec::new(),
+            complaint: Vec::new(),
         })
     }
 
-    async fn start(&self, arguments: &[&str], stdin: StdinMode) -> Result<Process, String> {
-        let argv = std::iter::once("git").chain(arguments.iter().copied());
-        let spec = CommandSpec {
-            argv: argv.map(str::to_owned).collect(),
-            cwd: self.root.clone(),
-            env: self.environment.clone(),
-            confinement: Confinement::Policy {
-                policy: SandboxPolicy::WorkspaceWrite {
-                    writable_roots: Vec::new(),
-                    network_access: false,
-                    exclude_tmpdir_env_var: true,
-                    exclude_slash_tmp: true,
-                },
-                // All that it may write.
-                cwd: self.directory.clone(),
-            },
-            terminal: None,
-            stdin,
-        };
-        let spawned = self.launcher.spawn(spec).await;
-        spawned.map_err(|error| format!("git cannot be run: {error}"))
-    }
-}
-
-/// A git that answers one question after the other.
-#[derive(Debug)]
-pub(super) struct Contents {
-    process: Process,
-    /// Read and not yet used.
-    printed: Vec<u8>,
-}
-
-impl Contents {
-    /// Returns the contents of a blob; `None` if there is none, or if it is too large.
-    pub(super) async fn get(&mut self, id: &str) -> Result<Option<Vec<u8>>, String> {
-        let question = format!("{id}\n");
-        let asked = self.process.write_stdin(question.as_bytes()).await;
-        asked.map_err(|error| format!("git takes no questions: {error}"))?;
-        let end = loop {
-            match memchr::memchr(b'\n', &self.printed) {
-                Some(end) => break end,
-                None => self.read().await?,
+    /// Writes, and takes what has been printed meanwhile.
+    async fn say(&mut self, bytes: &[u8]) -> Result<(), String> {
+        let said = self.process.write_stdin(bytes).await;
+        said.map_err(|error| format!("git {} takes no questions: {error}", self.name))?;
+        while let Some(Some(event)) = self.process.next().now_or_never() {
+            if let ProcessEvent::Output { stream, bytes } = event {
+                self.take(stream, &bytes)?;
             }
-        };
-        let head: Vec<u8> = self.printed.drain(..=end).collect();
-        let head = String::from_utf8_lossy(&head);
-        let Some(size) = blob_size(&head) else {
-            return Ok(None);
-        };
-        if size as u64 > UNDO_FILE_BYTES_MAX {
-            self.skip(size + 1).await?;
-            return Ok(None);
         }
-        while self.printed.len() <= size {
-            self.read().await?;
-        }
-        let rest = self.printed.split_off(size + 1);
-        let mut content = std::mem::replace(&mut self.printed, rest);
-        // The line feed that follows each content.
-        content.pop();
-        Ok(Some(content))
+        Ok(())
     }
 
+    async fn finish(&mut self) -> Result<Vec<u8>, String> {
+        while let Some(event) = self.process.next().await {
+            match event {
+                ProcessEvent::Output { stream, bytes } => self.take(stream, &bytes)?,
+                ProcessEvent::Exited(exit) if exit.is_success() => {
+                    return Ok(std::mem::take(&mut self.printed));
+                }
+                ProcessEvent::Exited(_) => break,
+            }
+        }
+        let words = String::from_utf8_lossy(&self.complaint);
+        Err(format!("git {} failed: {}", self.name, words.trim_end()))
+    }
+
+    /// Waits for something to be printed.
     async fn read(&mut self) -> Result<(), String> {
         match self.process.next().await {
-            Some(ProcessEvent::Output { stream, bytes }) => {
-                if stream == OutputStream::Stdout {
-                    self.printed.extend_from_slice(&bytes);
-                }
-                Ok(())
-            }
+            Some(ProcessEvent::Output { stream, bytes }) => self.take(stream, &bytes),
             Some(ProcessEvent::Exited(_)) | None => {
                 Err("git ended before it had given out all contents".to_owned())
             }
         }
     }
 
-    async fn skip(&mut self, mut count: usize) -> Result<(), String> {
-        while count > 0 {
-            if self.printed.is_empty() {
-                self.read().await?;
+    fn take(&mut self, stream: OutputStream, bytes: &[u8]) -> Result<(), String> {
+        match stream {
+            OutputStream::Stdout => self.printed.extend_from_slice(bytes),
+            OutputStream::Stderr => {
+                let room = UNDO_COMPLAINT_BYTES_MAX.saturating_sub(self.complaint.len());
+                self.complaint
+                    .extend_from_slice(&bytes[..bytes.len().min(room)]);
             }
-            let skipped = count.min(self.printed.len());
-            self.printed.drain(..skipped);
+        }
+        if self.printed.len() > UNDO_LISTING_BYTES_MAX {
+            return Err("there are too many files to be listed".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// A git that gives out one content after the other.
+#[derive(Debug)]
+pub(super) struct Contents(Talk);
+
+impl Contents {
+    pub(super) async fn start(git: &GitReader) -> Result<Self, String> {
+        let talk = Talk::start(git, &["cat-file", "--batch"], StdinMode::Pipe);
+        Ok(Self(talk.await?))
+    }
+
+    /// Returns the contents of a blob; `None` if there is none, or if it is too large.
+    pub(super) async fn get(&mut self, id: &ObjectId) -> Result<Option<Vec<u8>>, String> {
+        let question = id.to_hex() + "\n";
+        let talk = &mut self.0;
+        talk.say(question.as_bytes()).await?;
+        let end = loop {
+            match memchr::memchr(b'\n', &talk.printed) {
+                Some(end) => break end,
+                None => talk.read().await?,
+            }
+        };
+        let head: Vec<u8> = talk.printed.drain(..=end).collect();
+        let Some(size) = blob_size(&String::from_utf8_lossy(&head)) else {
+            return Ok(None);
+        };
+        if size as u64 > UNDO_FILE_BYTES_MAX {
+            self.skip(size + 1).await?;
+            return Ok(None);
+        }
+        while talk.printed.len() <= size {
+            talk.read().await?;
+        }
+        let rest = talk.printed.split_off(size + 1);
+        let mut content = std::mem::replace(&mut talk.printed, rest);
+        // The line feed that follows each content.
+        content.pop();
+        Ok(Some(content))
+    }
+
+    async fn skip(&mut self, mut count: usize) -> Result<(), String> {
+        let talk = &mut self.0;
+        while count > 0 {
+            if talk.printed.is_empty() {
+                talk.read().await?;
+            }
+            let skipped = count.min(talk.printed.len());
+            talk.printed.drain(..skipped);
             count -= skipped;
         }
         Ok(())

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use troupe_protocol::undo::FileState;
 
-use super::look::{other, sha256};
+use super::look::{other, repository, sha256};
 use crate::patch::PlanError;
 use crate::patch::place::{Entry, Place, Resolver};
 
@@ -105,7 +105,11 @@ impl Ground {
             Ok(Entry::Symlink { target, .. }) => Sight::of(FileState::Link { target }),
             Ok(Entry::Directory) => Sight {
                 is_directory: true,
-                ..Sight::of(FileState::Absent)
+                ..Sight::of(if path.join(".git").symlink_metadata().is_ok() {
+                    repository()
+                } else {
+                    FileState::Absent
+                })
             },
             Ok(Entry::Special) => Sight::of(other("it is not a regular file")),
             Err(error) => Sight::of(other(error.to_string())),

@@ -12,12 +12,13 @@ use troupe_protocol::undo::{ChangedFile, FileFact, FileTree};
 use super::blobs::Blobs;
 use super::ledger::{Entry, Known, Way, ways};
 use super::plan::{Extent, Plan};
-use super::trees::Trees;
+use super::trees::{TakenLook, Trees};
 use super::turn::{Turn, Watched, settle};
 use crate::blocking;
 use crate::call::{Call, CallContext, ToolEvent};
 use crate::digest::Digested;
 use crate::environment::Variables;
+use crate::limits::UNDO_LOOK_TIME_QUIET;
 use crate::policy::Sandbox;
 use crate::safety::{self, Judgement};
 
@@ -34,11 +35,13 @@ pub(crate) struct Snapshots {
 impl Snapshots {
     pub(crate) fn new(home: &Path, launcher: Launcher, inherited: Variables) -> Self {
         let directory = home.join("snapshots");
+        let blobs = Arc::new(Blobs::new(directory.join("files")));
         Self {
-            blobs: Arc::new(Blobs::new(directory.join("files"))),
+            blobs: Arc::clone(&blobs),
             trees: Some(Trees::new(
                 directory.join("trees"),
                 home.to_owned(),
+                blobs,
                 launcher,
                 inherited.clone(),
             )),
@@ -69,6 +72,8 @@ pub struct Keeper {
     turn: Mutex<Option<Arc<Turn>>>,
     /// Git failed once, and is not asked again in this session.
     has_given_up: AtomicBool,
+    /// The user knows that not all files are kept.
+    has_told_left_over: AtomicBool,
 }
 
 impl Keeper {
@@ -77,6 +82,7 @@ impl Keeper {
             snapshots,
             turn: Mutex::default(),
             has_given_up: AtomicBool::new(false),
+            has_told_left_over: AtomicBool::new(false),
         }
     }
 
@@ -217,16 +223,18 @@ impl Keeper {
             return Watched::Unseen("commands were not watched any more".to_owned());
         }
         match trees.take(&place).await {
-            Ok(id) => {
+            Ok((name, taken)) => {
+                self.tell(call, &taken).await;
                 let tree = FileTree {
                     root: place.root.clone(),
                     parts: place.parts.clone(),
-                    tree: id.clone(),
+                    tree: name,
                 };
                 let turn_id = turn_id.clone();
                 let fact = FileFact::Tree { turn_id, tree };
                 call.channel.report(ToolEvent::Files(fact)).await;
-                Watched::Tree { place, id }
+                let look = taken.manifest;
+                Watched::Tree { place, look }
             }
             Err(why) => {
                 self.has_given_up.store(true, Ordering::Relaxed);
@@ -237,6 +245,29 @@ impl Keeper {
                 call.channel.report(ToolEvent::Warning(text)).await;
                 Watched::Unseen(format!("commands were not watched: {why}"))
             }
+        }
+    }
+}
+
+impl Keeper {
+    /// Says what a person should know of a look: a command waited for it, or not all was kept.
+    async fn tell(&self, call: &Call, taken: &TakenLook) {
+        if taken.took > UNDO_LOOK_TIME_QUIET {
+            let text = format!(
+                "looking at the work tree took {:.1} s, before the command could run; \
+                 undo.commands = false does without",
+                taken.took.as_secs_f64()
+            );
+            call.channel.report(ToolEvent::Warning(text)).await;
+        }
+        let is_new = taken.left_over > 0 && !self.has_told_left_over.swap(true, Ordering::Relaxed);
+        if is_new {
+            let text = format!(
+                "{} files are in no commit and too many to be kept at once: what commands do \
+                 to them now cannot be taken back",
+                taken.left_over
+            );
+            call.channel.report(ToolEvent::Warning(text)).await;
         }
     }
 }

@@ -64,6 +64,11 @@ pub(super) fn too_large() -> FileState {
     other(format!("it is larger than {UNDO_FILE_BYTES_MAX} bytes"))
 }
 
+/// A directory that is a repository of its own.
+pub(super) fn repository() -> FileState {
+    other("it is a repository of its own, and what is in it is not known")
+}
+
 fn is_absent(error: &io::Error) -> bool {
     // A file has taken the place of a directory on the way.
     matches!(

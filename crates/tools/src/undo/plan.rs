@@ -145,7 +145,7 @@ impl Plan {
 fn decide(way: &Way, sight: &Sight, blobs: &Blobs) -> Result<Option<ChangedFile>, String> {
     let now = &sight.state;
     if let (FileState::Other { what }, _) | (_, FileState::Other { what }) = (&way.to, now) {
-        return Err(format!("it cannot be kept: {what}"));
+        return Err(format!("it cannot be taken back: {what}"));
     }
     if now.is_same(&way.to) {
         return Ok(None);

@@ -1,52 +1,40 @@
-//! What a repository holds at one moment, by a git of our own.
+//! Looks at work trees: what each file holds at one moment, and what differs later.
 //!
-//! Each work tree has a store below the home, which has its own index, so that a second look
-//! costs one `stat` per file, and borrows the objects of the user's repository, so that what is
-//! committed there is not written again. Contents go in as they are on disk, without the
-//! conversions that attributes ask for. A store is a cache: it can be thrown away at any time.
+//! The user's index is where a look begins: of a file that nobody touched since git looked,
+//! git has the contents. So a first look at a large repository costs one `stat` per file, like
+//! every later one; only what is in no commit is read, once. Git is asked, in the sandbox, which
+//! files it does not track, while the others are looked at here.
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
 
-use troupe_process::{Launcher, holds_repository};
+use troupe_process::{GitReader, Launcher, holds_repository};
 
-use super::git::Git;
+use super::assemble::{Assembled, FoundFile, Sightings, Standing};
+use super::blobs::Blobs;
+use super::git;
+use super::index::{EntryKind, Index};
 use super::look::sha256;
-use crate::blocking;
+use super::manifest::{KnownFile, Manifest, joined};
+use super::scan::WorkTree;
+use super::store::{PreparedStore, Store};
+use crate::blocking::{self, Stop};
 use crate::environment::Variables;
-use crate::limits::{UNDO_TREE_OBJECTS_MAX, UNDO_TREE_TIME_MAX};
+use crate::limits::UNDO_TREE_TIME_MAX;
 
-/// Nothing runs by itself, nothing is converted, and a power cut may take it all.
-const CONFIG: &str = "\
-[core]
-\trepositoryformatversion = 0
-\tfilemode = true
-\tbare = false
-\tlogallrefupdates = false
-\tautocrlf = false
-\tfsync = none
-\tlooseCompression = 1
-\tfsmonitor = false
-\thooksPath = /dev/null
-[gc]
-\tauto = 0
-[advice]
-\taddEmbeddedRepo = false
-";
-/// Wins over every `.gitattributes` of the work tree.
-const ATTRIBUTES: &str = "* -text -eol -ident -filter -working-tree-encoding\n";
-
-/// Makes and compares snapshots of work trees.
+/// Makes and compares looks at work trees.
 #[derive(Debug)]
 pub(super) struct Trees {
     /// Where the stores are.
     directory: PathBuf,
-    /// Never part of a snapshot, wherever it lies.
+    /// Never part of a look, wherever it lies.
     home: PathBuf,
+    blobs: Arc<Blobs>,
     launcher: Launcher,
     inherited: Variables,
 }
@@ -60,46 +48,42 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Tells whether a file is looked at. The store may know others from earlier looks, as they
-    /// were then.
-    fn contains(&self, path: &Path) -> bool {
-        let is_inside = |part: &PathBuf| path.starts_with(self.root.join(part));
-        self.parts.is_empty() || self.parts.iter().any(is_inside)
+    /// Tells whether a file is looked at.
+    fn contains(&self, path: &[u8]) -> bool {
+        let path = Path::new(OsStr::from_bytes(path));
+        self.parts.is_empty() || self.parts.iter().any(|part| path.starts_with(part))
     }
 }
 
-/// One file that differs between two snapshots.
+/// A look that was taken.
+#[derive(Debug)]
+pub(super) struct TakenLook {
+    pub manifest: Arc<Manifest>,
+    pub took: Duration,
+    /// Files that are in no commit, and too many to be kept at once.
+    pub left_over: usize,
+}
+
+/// One file that differs between two looks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Difference {
     pub path: PathBuf,
-    pub before: Side,
-    pub after: Side,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Side {
-    Absent,
-    File {
-        id: String,
-        executable: bool,
-    },
-    Link {
-        id: String,
-    },
-    /// Another repository.
-    Other,
+    /// `None` if it was not there.
+    pub before: Option<KnownFile>,
 }
 
 impl Trees {
     pub(super) fn new(
         directory: PathBuf,
         home: PathBuf,
+        blobs: Arc<Blobs>,
         launcher: Launcher,
         inherited: Variables,
     ) -> Self {
         Self {
             directory,
             home,
+            blobs,
             launcher,
             inherited,
         }
@@ -125,271 +109,281 @@ impl Trees {
         (!parts.is_empty()).then_some(Place { root, parts })
     }
 
-    /// Takes a snapshot and returns its id.
-    pub(super) async fn take(&self, place: &Place) -> Result<String, String> {
-        let git = self.git(&place.root);
-        let taking = async {
-            let _lock = self.prepare(&git).await?;
-            let parts: Vec<&str> = place
-                .parts
-                .iter()
-                .filter_map(|part| part.to_str())
-                .collect();
-            if parts.len() != place.parts.len() {
-                return Err("the name of its directory is not UTF-8".to_owned());
-            }
-            let mut arguments = vec!["--literal-pathspecs", "add", "--all"];
-            if !parts.is_empty() {
-                arguments.push("--");
-                arguments.extend(parts);
-            }
-            git.run(&arguments).await?;
-            let tree = git.run(&["write-tree"]).await?;
-            Ok(String::from_utf8_lossy(&tree).trim_end().to_owned())
+    /// Looks at a work tree, and keeps the look under the name that is returned.
+    pub(super) async fn take(&self, place: &Place) -> Result<(String, TakenLook), String> {
+        let store = self.store(&place.root);
+        let last = {
+            let store = store.clone();
+            blocking::finish(move || store.last()).await?
         };
-        let failed = match tokio::time::timeout(UNDO_TREE_TIME_MAX, taking).await {
-            Ok(Ok(tree)) => return Ok(tree),
-            Ok(Err(problem)) => problem,
-            // What it has written stays: the next attempt is that much shorter.
-            Err(_) => {
-                let seconds = UNDO_TREE_TIME_MAX.as_secs();
-                return Err(format!("git took longer than {seconds} s"));
-            }
-        };
-        // Whatever is wrong with the store is not wrong with the next one.
-        let directory = git.directory().to_owned();
-        let removed = blocking::finish(move || remove(&directory)).await?;
-        match removed {
-            Ok(()) => Err(failed),
-            Err(error) => Err(format!("{failed}; nor could its store be removed: {error}")),
+        let (name, known) = last.unzip();
+        let known = known.map(Arc::new);
+        let (taken, lock) = self.look(place, known.clone()).await?;
+        if let (Some(name), Some(known)) = (name, known)
+            && known == taken.manifest
+        {
+            return Ok((name, taken));
         }
+        let manifest = Arc::clone(&taken.manifest);
+        let saved = blocking::finish(move || {
+            let saved = store.save(&manifest);
+            drop(lock);
+            saved
+        });
+        let saved = saved.await?;
+        let name = saved.map_err(|error| format!("what the files hold cannot be kept: {error}"))?;
+        Ok((name, taken))
     }
 
-    /// Lists what differs between two snapshots of one work tree.
-    pub(super) async fn compare(
+    /// Looks again, at what an earlier look has shown.
+    pub(super) async fn take_again(
         &self,
         place: &Place,
-        before: &str,
-        after: &str,
-    ) -> Result<Vec<Difference>, String> {
-        let git = self.git(&place.root);
-        let listing = git
-            .run(&[
-                "diff-tree",
-                "-r",
-                "-z",
-                "--raw",
-                "--no-renames",
-                "--no-abbrev",
-                before,
-                after,
-            ])
-            .await?;
-        let found = differences(&listing, &place.root);
-        let mut found = found.ok_or_else(|| "git's list cannot be read".to_owned())?;
-        found.retain(|difference| place.contains(&difference.path));
-        Ok(found)
+        earlier: &Arc<Manifest>,
+    ) -> Result<TakenLook, String> {
+        let (taken, _lock) = self.look(place, Some(Arc::clone(earlier))).await?;
+        Ok(taken)
     }
 
-    /// Tells which of the files are part of a snapshot.
-    pub(super) async fn members(
+    /// Returns a look by its name.
+    pub(super) async fn load(&self, root: &Path, name: &str) -> Result<Arc<Manifest>, String> {
+        let (store, name) = (self.store(root), name.to_owned());
+        let found = blocking::finish(move || store.load(&name)).await?;
+        let found = found.ok_or_else(|| "what the files held is no longer kept".to_owned());
+        found.map(Arc::new)
+    }
+
+    async fn look(
         &self,
-        root: &Path,
-        tree: &str,
-        files: &[PathBuf],
-    ) -> Result<Vec<PathBuf>, String> {
-        let below = files.iter().filter_map(|file| file.strip_prefix(root).ok());
-        let below: Vec<&str> = below.filter_map(Path::to_str).collect();
-        if below.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut arguments = vec!["--literal-pathspecs", "ls-tree", "-z", "--name-only"];
-        arguments.extend([tree, "--"]);
-        arguments.extend(below);
-        let listing = self.git(root).run(&arguments).await?;
-        let names = listing
-            .split(|byte| *byte == 0)
-            .filter(|name| !name.is_empty());
-        Ok(names
-            .map(|name| root.join(OsStr::from_bytes(name)))
-            .collect())
+        place: &Place,
+        known: Option<Arc<Manifest>>,
+    ) -> Result<(TakenLook, File), String> {
+        let began = Instant::now();
+        let stop = Stop::after(Some(UNDO_TREE_TIME_MAX));
+        let looking = self.look_until(place, known, &stop);
+        let looked = tokio::time::timeout(UNDO_TREE_TIME_MAX, looking).await;
+        let too_long = || format!("it took longer than {} s", UNDO_TREE_TIME_MAX.as_secs());
+        let (assembled, lock) = looked.map_err(|_| too_long())??;
+        let taken = TakenLook {
+            manifest: Arc::new(assembled.manifest),
+            took: began.elapsed(),
+            left_over: assembled.left_over,
+        };
+        Ok((taken, lock))
     }
 
-    pub(super) fn git(&self, root: &Path) -> Git {
-        let real = root.canonicalize().unwrap_or_else(|_| root.to_owned());
-        let name = &sha256(real.as_os_str().as_bytes())[..16];
-        let directory = self.directory.join(name);
-        Git::new(
+    /// Also returns the lock on the store.
+    async fn look_until(
+        &self,
+        place: &Place,
+        known: Option<Arc<Manifest>>,
+        stop: &Stop,
+    ) -> Result<(Assembled, File), String> {
+        let now_ns = now_ns();
+        let PreparedStore {
+            index,
+            index_path,
+            attributes,
+            lock,
+        } = self.prepare(&self.store(&place.root)).await?;
+        let mut git = self.git(&place.root);
+        if let Some(path) = &index_path {
+            git = git.with_index(path);
+        }
+        let index = Arc::new(index);
+        let found = find(place, &git, &index, stop).await?;
+        let blobs = Arc::clone(&self.blobs);
+        let joined = blocking::finish(move || {
+            let mut found = found;
+            found.sort_by(|one, other| one.path.cmp(&other.path));
+            found.dedup_by(|later, earlier| later.path == earlier.path);
+            Sightings::join(found, &index, known.as_deref(), &blobs)
+        });
+        let mut sightings = joined.await?;
+        self.verify(&mut sightings, &git, place, &attributes)
+            .await?;
+        let (blobs, root, stop) = (Arc::clone(&self.blobs), place.root.clone(), stop.clone());
+        let assembled = blocking::finish(move || {
+            sightings.assemble(&WorkTree::open(&root)?, &blobs, now_ns, &stop)
+        });
+        let assembled = assembled.await?;
+        Ok((assembled.map_err(|error| not_seen(&error))?, lock))
+    }
+
+    /// Finds out which objects of the user's repository hold what is on disk.
+    async fn verify(
+        &self,
+        sightings: &mut Sightings,
+        git: &GitReader,
+        place: &Place,
+        attributes: &[u8],
+    ) -> Result<(), String> {
+        let objects = sightings.objects();
+        if objects.is_empty() {
+            return Ok(());
+        }
+        let sizes = git::sizes(git, &objects).await?;
+        let files = sightings.attribute_files();
+        let (root, home) = (place.root.clone(), self.attributes_of_user());
+        let named = blocking::finish(move || names_conversion(&root, &files, home.as_deref()));
+        let converted = if git::names_conversion(attributes) || named.await? {
+            git::converted(git, &sightings.object_paths()).await?
+        } else {
+            Default::default()
+        };
+        sightings.verify(&sizes, &converted);
+        Ok(())
+    }
+
+    pub(super) fn git(&self, root: &Path) -> GitReader {
+        let store = self.store(root);
+        GitReader::with_directory(
             self.launcher.clone(),
-            directory,
-            root.to_owned(),
+            &store.directory,
+            root,
             &self.inherited,
         )
     }
 
-    /// Makes the store ready for one writer, which is whoever holds what is returned.
-    async fn prepare(&self, git: &Git) -> Result<File, String> {
-        let (directory, root) = (git.directory().to_owned(), git.root().to_owned());
-        let home = self.home.clone();
-        let prepared = blocking::finish(move || prepare(&directory, &root, &home)).await?;
+    fn store(&self, root: &Path) -> Store {
+        let real = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+        let name = &sha256(real.as_os_str().as_bytes())[..16];
+        Store {
+            directory: self.directory.join(name),
+            root: root.to_owned(),
+        }
+    }
+
+    async fn prepare(&self, store: &Store) -> Result<PreparedStore, String> {
+        let (store, home) = (store.clone(), self.home.clone());
+        let prepared = blocking::finish(move || store.prepare(&home)).await?;
         prepared.map_err(|error| format!("its store cannot be made ready: {error}"))
     }
-}
 
-fn prepare(directory: &Path, root: &Path, home: &Path) -> io::Result<File> {
-    let mut made = fs::DirBuilder::new();
-    made.recursive(true).mode(0o700);
-    made.create(directory)?;
-    // Beside the store, because the store may be thrown away.
-    let lock = File::create(directory.with_extension("lock"))?;
-    lock.lock()?;
-    if is_full(directory) {
-        remove(directory)?;
-    }
-    for name in ["objects/info", "refs", "info"] {
-        made.create(directory.join(name))?;
-    }
-    fs::write(directory.join("HEAD"), "ref: refs/heads/none\n")?;
-    fs::write(directory.join("config"), CONFIG)?;
-    fs::write(directory.join("info/attributes"), ATTRIBUTES)?;
-    let theirs = repository(root);
-    fs::write(
-        directory.join("info/exclude"),
-        exclude(root, home, theirs.as_deref()),
-    )?;
-    fs::write(
-        directory.join("objects/info/alternates"),
-        theirs.and_then(|git| borrowed(&git)).unwrap_or_default(),
-    )?;
-    // Left by a git that was killed: nobody else writes here now.
-    match fs::remove_file(directory.join("index.lock")) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(lock),
+    /// Where git looks for attributes that its user gives to all repositories.
+    fn attributes_of_user(&self) -> Option<PathBuf> {
+        let variable = |name: &str| self.inherited.get(name).filter(|value| !value.is_empty());
+        let config = variable("XDG_CONFIG_HOME").map(PathBuf::from);
+        let config = config.or_else(|| Some(Path::new(variable("HOME")?).join(".config")));
+        Some(config?.join("git/attributes"))
     }
 }
 
-/// Objects are spread evenly over 256 directories, so one tells about all.
-fn is_full(directory: &Path) -> bool {
-    let sample = fs::read_dir(directory.join("objects/17"));
-    sample.is_ok_and(|entries| entries.count() * 256 > UNDO_TREE_OBJECTS_MAX)
-}
-
-fn remove(directory: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(directory) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
+/// Finds all files: those that git tracks are looked at here, while git looks for others.
+async fn find(
+    place: &Place,
+    git: &GitReader,
+    index: &Arc<Index>,
+    stop: &Stop,
+) -> Result<Vec<FoundFile>, String> {
+    let text = place.parts.iter().map(|part| part.to_str());
+    // A name that is not text cannot be an argument: then all is listed, and left out below.
+    let parts: Vec<&str> = text.collect::<Option<_>>().unwrap_or_default();
+    let stamping = {
+        let (index, place, stop) = (Arc::clone(index), place.clone(), stop.clone());
+        blocking::finish(move || stamp_tracked(&index, &place, &stop))
+    };
+    let (listed, tracked) = tokio::join!(git::list(git, &parts, index.is_sparse()), stamping);
+    let mut found = tracked?.map_err(|error| not_seen(&error))?;
+    let (listed, index, place, stop) = (listed?, Arc::clone(index), place.clone(), stop.clone());
+    if !listed.is_empty() {
+        let others = blocking::finish(move || stamp_listed(listed, &index, &place, &stop));
+        found.extend(others.await?.map_err(|error| not_seen(&error))?);
     }
+    Ok(found)
 }
 
-/// Returns the directory of the user's repository that holds its objects.
-fn repository(root: &Path) -> Option<PathBuf> {
-    let git = root.join(".git");
-    if git.is_dir() {
-        return Some(git);
-    }
-    let pointer = fs::read_to_string(&git).ok()?;
-    let git = root.join(pointer.trim().strip_prefix("gitdir:")?.trim());
-    let common = fs::read_to_string(git.join("commondir"));
-    Some(common.map_or_else(|_| git.clone(), |path| git.join(path.trim())))
+fn not_seen(error: &io::Error) -> String {
+    format!("the files cannot be looked at: {error}")
 }
 
-/// What the user ignores in this repository alone, and the engine's own directory.
-fn exclude(root: &Path, home: &Path, theirs: Option<&Path>) -> String {
-    let mut text = theirs
-        .and_then(|git| fs::read_to_string(git.join("info/exclude")).ok())
-        .unwrap_or_default();
-    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
-    let home = home.canonicalize().unwrap_or_else(|_| home.to_owned());
-    if let Ok(below) = home.strip_prefix(root) {
-        text.extend(["\n/", &below.to_string_lossy(), "/\n"]);
-    }
-    text
+fn stamp_tracked(index: &Index, place: &Place, stop: &Stop) -> io::Result<Vec<FoundFile>> {
+    let entries = index.entries.iter().enumerate();
+    let entries: Vec<_> = entries
+        .filter(|(_, entry)| entry.kind != EntryKind::SparseDirectory)
+        .filter(|(_, entry)| place.contains(&entry.path))
+        .collect();
+    let paths: Vec<&[u8]> = entries
+        .iter()
+        .map(|(_, entry)| entry.path.as_slice())
+        .collect();
+    let stamps = WorkTree::open(&place.root)?.stamps(&paths, stop)?;
+    let found = entries.iter().zip(stamps);
+    let found = found.filter_map(|((number, entry), stamp)| {
+        Some(FoundFile {
+            path: entry.path.clone(),
+            stamp: stamp?,
+            standing: Standing::Tracked(*number),
+        })
+    });
+    Ok(found.collect())
 }
 
-/// Names the objects of a repository, if they can be ours: another hash makes other ids.
-fn borrowed(git: &Path) -> Option<String> {
-    let config = fs::read_to_string(git.join("config")).ok()?;
-    let objects = git.join("objects").canonicalize().ok()?;
-    let speaks_ours = !config.to_ascii_lowercase().contains("objectformat");
-    speaks_ours.then(|| format!("{}\n", objects.display()))
-}
-
-/// Reads `:MODE MODE ID ID KIND` and a path, each ended by a zero.
-fn differences(listing: &[u8], root: &Path) -> Option<Vec<Difference>> {
-    let mut parts = listing.split(|byte| *byte == 0);
-    let mut found = Vec::new();
-    while let Some(head) = parts.next().filter(|head| !head.is_empty()) {
-        let head = std::str::from_utf8(head).ok()?.strip_prefix(':')?;
-        let mut words = head.split(' ');
-        let [before_mode, after_mode, before_id, after_id] =
-            std::array::from_fn(|_| words.next().unwrap_or_default());
-        found.push(Difference {
-            path: root.join(OsStr::from_bytes(parts.next()?)),
-            before: Side::of(before_mode, before_id),
-            after: Side::of(after_mode, after_id),
-        });
-    }
-    Some(found)
-}
-
-impl Side {
-    fn of(mode: &str, id: &str) -> Self {
-        match mode {
-            "000000" => Self::Absent,
-            "100644" | "100755" => Self::File {
-                id: id.to_owned(),
-                executable: mode == "100755",
+/// A path that ends with a slash is a repository inside.
+fn stamp_listed(
+    mut listed: Vec<Vec<u8>>,
+    index: &Index,
+    place: &Place,
+    stop: &Stop,
+) -> io::Result<Vec<FoundFile>> {
+    listed.retain(|path| place.contains(path));
+    let plain: Vec<&[u8]> = listed
+        .iter()
+        .map(|path| path.strip_suffix(b"/").unwrap_or(path))
+        .collect();
+    let stamps = WorkTree::open(&place.root)?.stamps(&plain, stop)?;
+    let found = plain.iter().zip(&listed).zip(stamps);
+    let found = found.filter_map(|((path, listed), stamp)| {
+        Some(FoundFile {
+            path: path.to_vec(),
+            stamp: stamp?,
+            standing: match index.number(path) {
+                _ if path.len() < listed.len() => Standing::Repository,
+                Some(number) => Standing::Tracked(number),
+                None => Standing::Untracked,
             },
-            "120000" => Self::Link { id: id.to_owned() },
-            _ => Self::Other,
-        }
-    }
-
-    /// Returns the name that git has for the contents; empty if there are none.
-    pub(super) fn id(&self) -> &str {
-        match self {
-            Self::File { id, .. } | Self::Link { id } => id,
-            Self::Absent | Self::Other => "",
-        }
-    }
+        })
+    });
+    Ok(found.collect())
 }
 
-#[cfg(test)]
-mod tests {
-    use expect_test::{Expect, expect};
-
-    use super::*;
-
-    fn check(listing: &str, expected: Expect) {
-        let found = differences(listing.as_bytes(), Path::new("/repo"));
-        let shown = match found {
-            None => "unreadable".to_owned(),
-            Some(found) => found
-                .iter()
-                .map(|it| format!("{} {:?} -> {:?}", it.path.display(), it.before, it.after))
-                .flat_map(|line| [line, "\n".to_owned()])
-                .collect(),
-        };
-        expected.assert_eq(&shown);
+/// Tells whether any file of attributes may name a conversion.
+fn names_conversion(root: &Path, files: &[Vec<u8>], of_user: Option<&Path>) -> bool {
+    let beside = of_user.into_iter().chain([Path::new("/etc/gitattributes")]);
+    let mut beside = beside.filter_map(|path| std::fs::read(path).ok());
+    if beside.any(|content| git::names_conversion(&content)) {
+        return true;
     }
+    let Ok(tree) = WorkTree::open(root) else {
+        return true;
+    };
+    let mut walk = tree.walk();
+    let mut files = files.iter();
+    files.any(|path| match walk.read(path) {
+        Ok((_, content)) => git::names_conversion(&content),
+        // Git may be able to read it.
+        Err(_) => true,
+    })
+}
 
-    #[test]
-    fn a_list_of_git_is_read() {
-        check("", expect![""]);
-        check(
-            ":100644 100755 aa bb M\0a b\0:000000 120000 00 cc A\0link\0:100644 000000 aa 00 D\0gone\0",
-            expect![[r#"
-                /repo/a b File { id: "aa", executable: false } -> File { id: "bb", executable: true }
-                /repo/link Absent -> Link { id: "cc" }
-                /repo/gone File { id: "aa", executable: false } -> Absent
-            "#]],
-        );
-        check(
-            ":100644 100644 aa bb M\0",
-            expect![
-                "/repo/ File { id: \"aa\", executable: false } -> File { id: \"bb\", executable: false }\n"
-            ],
-        );
-        check("nonsense\0", expect!["unreadable"]);
-    }
+/// Lists what differs between two looks at one work tree.
+pub(super) fn differences(root: &Path, before: &Manifest, after: &Manifest) -> Vec<Difference> {
+    let found = before.differences(after);
+    let found = found.map(|(path, before)| Difference {
+        path: joined(root, path),
+        before: before.cloned(),
+    });
+    found.collect()
+}
+
+/// Tells whether a file is part of a look.
+pub(super) fn knows(root: &Path, look: &Manifest, path: &Path) -> bool {
+    let below = path.strip_prefix(root);
+    below.is_ok_and(|below| look.find(below.as_os_str().as_bytes()).is_some())
+}
+
+fn now_ns() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let ns = since.map_or(0, |since| since.as_nanos());
+    i64::try_from(ns).unwrap_or(i64::MAX)
 }

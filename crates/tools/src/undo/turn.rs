@@ -1,19 +1,19 @@
 //! One turn, while it runs: what its files were before it touched them.
 
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::OnceCell;
 use troupe_protocol::SubmissionId;
 use troupe_protocol::undo::{ChangedFile, FileBefore, FileFact, FileState, FileTree};
 
 use super::blobs::Blobs;
+use super::git::Contents;
 use super::ground::Ground;
 use super::keeper::Snapshots;
-use super::look::{other, too_large};
-use super::trees::{Difference, Place, Side};
+use super::look::{other, repository, too_large};
+use super::manifest::{FileContent, KnownFile, Manifest, UnkeptReason, hex};
+use super::trees::{self, Difference, Place};
 use crate::blocking;
 use crate::digest::Digested;
 use crate::limits::{UNDO_TURN_BYTES_MAX, UNDO_TURN_FILES_MAX};
@@ -33,7 +33,7 @@ pub(super) struct Turn {
 pub(super) enum Watched {
     Tree {
         place: Place,
-        id: String,
+        look: Arc<Manifest>,
     },
     /// They are not, for this reason.
     Unseen(String),
@@ -99,8 +99,8 @@ impl Turn {
         };
         let mut unseen = Vec::new();
         let before = match self.watched.get() {
-            Some(Watched::Tree { place, id }) => {
-                match seen(snapshots, place, id, &touched, &mut unseen).await {
+            Some(Watched::Tree { place, look }) => {
+                match seen(snapshots, place, look, &touched, &mut unseen).await {
                     Ok(seen) => seen,
                     Err(why) => {
                         unseen.push(format!("what commands changed is not known: {why}"));
@@ -151,7 +151,7 @@ pub(super) async fn settle(
             root: root.clone(),
             parts: parts.clone(),
         };
-        match seen(snapshots, &place, tree, &touched, unseen).await {
+        match seen_since(snapshots, &place, tree, &touched, unseen).await {
             Ok(seen) => before = seen,
             Err(why) => unseen.push(format!("what commands changed is not known: {why}")),
         }
@@ -179,41 +179,44 @@ fn patched(touched: &[Touched]) -> Vec<(PathBuf, Before)> {
 async fn seen(
     snapshots: &Snapshots,
     place: &Place,
-    tree: &str,
+    look: &Arc<Manifest>,
     touched: &[Touched],
     unseen: &mut Vec<String>,
 ) -> Result<Vec<(PathBuf, Before)>, String> {
     let trees = snapshots.trees().ok_or("commands are not watched")?;
-    let now = trees.take(place).await?;
+    let now = trees.take_again(place, look).await?;
     let root = &place.root;
-    let mut differences = if now == tree {
-        Vec::new()
-    } else {
-        trees.compare(place, tree, &now).await?
-    };
-    if differences.len() > UNDO_TURN_FILES_MAX {
-        let over = differences.split_off(UNDO_TURN_FILES_MAX).len();
-        unseen.push(format!("{over} more files were changed than can be kept"));
-    }
+    let mut differences = trees::differences(root, look, &now.manifest);
     // A file that a patch touched first was as the patch found it. One that a command may have
-    // changed before was as the snapshot has it, if it is there: else git ignores it.
+    // changed before was as the look has it, if it is there: else git ignores it.
     let differs = |path: &Path| differences.iter().any(|it| it.path == path);
-    let later = touched.iter().filter(|it| !it.is_first);
-    let later: Vec<PathBuf> = later
-        .map(|it| it.file.path.clone())
-        .filter(|path| !differs(path))
-        .collect();
-    let members = trees.members(root, tree, &later).await?;
     let mut before = Vec::new();
     for Touched { file, is_first } in touched {
-        let is_known = !is_first && (differs(&file.path) || members.contains(&file.path));
+        let is_known = !is_first && (differs(&file.path) || trees::knows(root, look, &file.path));
         if !is_known {
             before.push((file.path.clone(), Before::State(file.before.clone())));
         }
     }
     differences.retain(|it| !before.iter().any(|(path, _)| *path == it.path));
+    if differences.len() > UNDO_TURN_FILES_MAX {
+        let over = differences.split_off(UNDO_TURN_FILES_MAX).len();
+        unseen.push(format!("{over} more files were changed than can be kept"));
+    }
     before.extend(contents(snapshots, root, differences).await?);
     Ok(before)
+}
+
+/// The same for a look that is known by its name alone.
+async fn seen_since(
+    snapshots: &Snapshots,
+    place: &Place,
+    name: &str,
+    touched: &[Touched],
+    unseen: &mut Vec<String>,
+) -> Result<Vec<(PathBuf, Before)>, String> {
+    let trees = snapshots.trees().ok_or("commands are not watched")?;
+    let look = trees.load(&place.root, name).await?;
+    seen(snapshots, place, &look, touched, unseen).await
 }
 
 /// Fetches what the files held before.
@@ -226,34 +229,50 @@ async fn contents(
     let mut before = Vec::with_capacity(differences.len());
     let mut git = None;
     let mut room = UNDO_TURN_BYTES_MAX;
-    for difference in differences {
-        let state = match difference.before {
-            Side::Absent => Before::State(FileState::Absent),
-            Side::Other => Before::State(other("it is another repository")),
-            Side::File { .. } | Side::Link { .. } => {
-                let id = difference.before.id();
+    for Difference { path, before: file } in differences {
+        let Some(KnownFile { stamp, content, .. }) = file else {
+            before.push((path, Before::State(FileState::Absent)));
+            continue;
+        };
+        let mode = stamp.mode & 0o7777;
+        let state = match content {
+            FileContent::Kept(sha256) => Before::State(FileState::File {
+                sha256: hex(&sha256),
+                mode,
+            }),
+            FileContent::Link(target) => Before::State(FileState::Link { target }),
+            FileContent::Unkept(reason) => Before::State(unkept(reason)),
+            // Its place may be taken by files; what was in it is not known.
+            FileContent::Repository => Before::State(repository()),
+            FileContent::Object(id) => {
                 let git = match &mut git {
                     Some(git) => git,
-                    none => none.insert(trees.git(root).contents().await?),
+                    none => none.insert(Contents::start(&trees.git(root)).await?),
                 };
-                let found = git.get(id).await?;
-                let found = found.filter(|bytes| bytes.len() as u64 <= room);
-                room -= found.as_ref().map_or(0, |bytes| bytes.len() as u64);
-                match (found, &difference.before) {
-                    (None, _) => Before::State(too_large()),
-                    (Some(bytes), Side::File { executable, .. }) => {
-                        let mode = if *executable { 0o755 } else { 0o644 };
+                let found = git.get(&id).await?;
+                match found.filter(|bytes| bytes.len() as u64 <= room) {
+                    None => Before::State(too_large()),
+                    Some(bytes) => {
+                        room -= bytes.len() as u64;
                         Before::Content { bytes, mode }
                     }
-                    (Some(bytes), _) => Before::State(FileState::Link {
-                        target: OsString::from_vec(bytes).into(),
-                    }),
                 }
             }
         };
-        before.push((difference.path, state));
+        before.push((path, state));
     }
     Ok(before)
+}
+
+fn unkept(reason: UnkeptReason) -> FileState {
+    match reason {
+        UnkeptReason::TooLarge => too_large(),
+        UnkeptReason::TooMany => {
+            other("more files are in no commit than are kept at once, and its contents were not")
+        }
+        UnkeptReason::Unreadable => other("it could not be read"),
+        UnkeptReason::Special => other("it is not a regular file"),
+    }
 }
 
 /// Looks at the files again and keeps what they held before, of those that are not the same.

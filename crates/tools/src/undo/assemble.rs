@@ -1,0 +1,273 @@
+//! Finding out where the contents of each file of a work tree are.
+//!
+//! ```text
+//! the last look has the file, nobody touched it since  ─► as the last look has it
+//! the index has it, nobody touched it since,
+//!   and git keeps the bytes that are on disk           ─► git's object
+//! else                                                 ─► read and kept, within bounds
+//! ```
+//!
+//! Git may keep other bytes than are on disk: line ends, keywords, another encoding, a filter.
+//! The first two always have another length than git's; of the others the attributes tell. Such
+//! files are kept as they are, so what comes back is what was there.
+
+use std::collections::BTreeSet;
+use std::io;
+
+use super::blobs::Blobs;
+use super::index::{EntryKind, Index};
+use super::manifest::{FileContent, FileStamp, KnownFile, Manifest, ObjectId, UnkeptReason};
+use super::scan::{Walk, WorkTree};
+use crate::blocking::Stop;
+use crate::limits::{UNDO_FILE_BYTES_MAX, UNDO_LOOK_BYTES_MAX, UNDO_LOOK_FILES_MAX};
+
+/// The files of a look, before it is known where their contents are.
+#[derive(Debug, Default)]
+pub(super) struct Sightings {
+    /// Sorted by path, each once.
+    files: Vec<SeenFile>,
+}
+
+#[derive(Debug)]
+struct SeenFile {
+    path: Vec<u8>,
+    stamp: FileStamp,
+    source: Source,
+}
+
+/// A file that was found.
+#[derive(Debug)]
+pub(super) struct FoundFile {
+    pub path: Vec<u8>,
+    pub stamp: FileStamp,
+    pub standing: Standing,
+}
+
+/// What git says of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// By its number in the index.
+    Tracked(usize),
+    Untracked,
+    /// It is the top of a repository of its own.
+    Repository,
+}
+
+/// Where a file's contents are, as far as it is known.
+#[derive(Debug)]
+enum Source {
+    Known(FileContent),
+    /// Perhaps in this object.
+    Object(ObjectId),
+    Unknown,
+}
+
+/// What a look came to.
+#[derive(Debug)]
+pub(super) struct Assembled {
+    pub manifest: Manifest,
+    /// Files that had to be left for the next look.
+    pub left_over: usize,
+}
+
+impl Sightings {
+    /// Joins what was found in the file system with what is known. The files come sorted, each
+    /// once.
+    pub(super) fn join(
+        found: Vec<FoundFile>,
+        index: &Index,
+        previous: Option<&Manifest>,
+        blobs: &Blobs,
+    ) -> Self {
+        let mut files: Vec<SeenFile> = Vec::with_capacity(found.len());
+        let mut known = previous.map_or(&[][..], |it| &it.files).iter().peekable();
+        for FoundFile {
+            path,
+            stamp,
+            standing,
+        } in found
+        {
+            let entry = match standing {
+                Standing::Tracked(number) => index.entries.get(number),
+                Standing::Untracked | Standing::Repository => None,
+            };
+            let is_submodule = entry.is_some_and(|entry| entry.kind == EntryKind::Repository);
+            let source = if stamp.is_directory() {
+                if standing != Standing::Repository && !is_submodule {
+                    continue;
+                }
+                Source::Known(FileContent::Repository)
+            } else {
+                while known.next_if(|file| file.path < path).is_some() {}
+                let earlier = known.peek().filter(|file| file.path == path);
+                let reused = earlier.and_then(|file| reusable(file, &stamp, blobs));
+                let clean = || index.clean_id(entry?, &stamp);
+                match reused {
+                    Some(content) => Source::Known(content),
+                    None => clean().map_or(Source::Unknown, Source::Object),
+                }
+            };
+            files.push(SeenFile {
+                path,
+                stamp,
+                source,
+            });
+        }
+        Self { files }
+    }
+
+    /// Returns the objects that may hold contents, in the order of the files.
+    pub(super) fn objects(&self) -> Vec<ObjectId> {
+        let files = self.files.iter();
+        let objects = files.filter_map(|file| match &file.source {
+            Source::Object(id) => Some(*id),
+            Source::Known(_) | Source::Unknown => None,
+        });
+        objects.collect()
+    }
+
+    /// Returns the files of [`Self::objects`].
+    pub(super) fn object_paths(&self) -> Vec<&[u8]> {
+        let files = self.files.iter();
+        let files = files.filter(|file| matches!(file.source, Source::Object(_)));
+        files.map(|file| file.path.as_slice()).collect()
+    }
+
+    /// Returns the files that give attributes to others.
+    pub(super) fn attribute_files(&self) -> Vec<Vec<u8>> {
+        let is_one = |path: &[u8]| path == b".gitattributes" || path.ends_with(b"/.gitattributes");
+        let files = self.files.iter().filter(|file| is_one(&file.path));
+        files.map(|file| file.path.clone()).collect()
+    }
+
+    /// Says which objects hold the very bytes on disk: those that are there with the length of
+    /// the file, and that no attribute converts.
+    pub(super) fn verify(&mut self, sizes: &[Option<u64>], converted: &BTreeSet<Vec<u8>>) {
+        let mut sizes = sizes.iter();
+        for file in &mut self.files {
+            let Source::Object(id) = &file.source else {
+                continue;
+            };
+            let is_exact =
+                sizes.next() == Some(&Some(file.stamp.size)) && !converted.contains(&file.path);
+            file.source = if is_exact {
+                Source::Known(FileContent::Object(*id))
+            } else {
+                Source::Unknown
+            };
+        }
+    }
+
+    /// Reads and keeps what is nowhere yet. Blocks on the file system.
+    pub(super) fn assemble(
+        self,
+        tree: &WorkTree,
+        blobs: &Blobs,
+        now_ns: i64,
+        stop: &Stop,
+    ) -> io::Result<Assembled> {
+        let mut walk = tree.walk();
+        let mut room = Room::default();
+        let mut files = Vec::with_capacity(self.files.len());
+        for SeenFile {
+            path,
+            stamp,
+            source,
+        } in self.files
+        {
+            let (stamp, content) = match source {
+                Source::Known(content) => (stamp, content),
+                Source::Object(_) | Source::Unknown => {
+                    if stop.is_due() {
+                        return Err(io::ErrorKind::TimedOut.into());
+                    }
+                    keep(&path, stamp, &mut walk, blobs, &mut room)?
+                }
+            };
+            files.push(KnownFile {
+                is_settled: stamp.is_settled(now_ns),
+                path,
+                stamp,
+                content,
+            });
+        }
+        Ok(Assembled {
+            manifest: Manifest { files },
+            left_over: room.left_over,
+        })
+    }
+}
+
+/// Returns what an earlier look knew of a file, if it is still so.
+fn reusable(file: &KnownFile, stamp: &FileStamp, blobs: &Blobs) -> Option<FileContent> {
+    let is_there = match &file.content {
+        FileContent::Kept(sha256) => blobs.has(sha256),
+        FileContent::Object(_)
+        | FileContent::Link(_)
+        | FileContent::Unkept(UnkeptReason::TooLarge | UnkeptReason::Special) => true,
+        FileContent::Repository
+        | FileContent::Unkept(UnkeptReason::TooMany | UnkeptReason::Unreadable) => false,
+    };
+    let is_same = file.is_settled && file.stamp == *stamp && is_there;
+    is_same.then(|| file.content.clone())
+}
+
+/// What one look may still read.
+#[derive(Debug)]
+struct Room {
+    files: usize,
+    bytes: u64,
+    left_over: usize,
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        Self {
+            files: UNDO_LOOK_FILES_MAX,
+            bytes: UNDO_LOOK_BYTES_MAX,
+            left_over: 0,
+        }
+    }
+}
+
+impl Room {
+    fn take(&mut self, bytes: u64) -> bool {
+        let has_room = self.files > 0 && bytes <= self.bytes;
+        if has_room {
+            self.files -= 1;
+            self.bytes -= bytes;
+        } else {
+            self.left_over += 1;
+        }
+        has_room
+    }
+}
+
+fn keep(
+    path: &[u8],
+    stamp: FileStamp,
+    walk: &mut Walk<'_>,
+    blobs: &Blobs,
+    room: &mut Room,
+) -> io::Result<(FileStamp, FileContent)> {
+    let unkept = |reason| Ok((stamp, FileContent::Unkept(reason)));
+    if stamp.is_link() {
+        return match walk.link(path) {
+            Ok(target) => Ok((stamp, FileContent::Link(target.into()))),
+            Err(_) => unkept(UnkeptReason::Unreadable),
+        };
+    }
+    if !stamp.is_regular() {
+        return unkept(UnkeptReason::Special);
+    }
+    if stamp.size > UNDO_FILE_BYTES_MAX {
+        return unkept(UnkeptReason::TooLarge);
+    }
+    if !room.take(stamp.size) {
+        return unkept(UnkeptReason::TooMany);
+    }
+    match walk.read(path) {
+        Ok((stamp, content)) => Ok((stamp, FileContent::Kept(blobs.keep_bytes(&content)?))),
+        Err(_) => unkept(UnkeptReason::Unreadable),
+    }
+}

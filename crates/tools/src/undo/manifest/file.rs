@@ -1,0 +1,108 @@
+//! A manifest as a file of our own home: a line that says what it is, then one record per file.
+//! It is a cache, so whatever cannot be read counts as absent.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+
+use super::{FileContent, FileStamp, KnownFile, Manifest, ObjectId, UnkeptReason};
+
+const HEAD: &[u8] = b"troupe files 1\n";
+
+const SETTLED: u8 = 0x80;
+
+impl Manifest {
+    pub(in super::super) fn to_bytes(&self) -> Vec<u8> {
+        let mut out = HEAD.to_vec();
+        for file in &self.files {
+            put(&mut out, &file.path);
+            out.extend(file.stamp.mode.to_le_bytes());
+            out.extend(file.stamp.inode.to_le_bytes());
+            out.extend(file.stamp.size.to_le_bytes());
+            out.extend(file.stamp.modified_ns.to_le_bytes());
+            out.extend(file.stamp.changed_ns.to_le_bytes());
+            let (kind, content) = match &file.content {
+                FileContent::Object(id) => (0, id.as_bytes()),
+                FileContent::Kept(sha256) => (1, &sha256[..]),
+                FileContent::Link(target) => (2, target.as_os_str().as_bytes()),
+                FileContent::Repository => (3, &[][..]),
+                FileContent::Unkept(reason) => (4 + reason.number(), &[][..]),
+            };
+            out.push(kind | if file.is_settled { SETTLED } else { 0 });
+            put(&mut out, content);
+        }
+        out
+    }
+
+    pub(in super::super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let mut rest = bytes.strip_prefix(HEAD)?;
+        let mut files = Vec::new();
+        while !rest.is_empty() {
+            let path = get(&mut rest)?.to_vec();
+            let stamp = FileStamp {
+                mode: u32::from_le_bytes(array(&mut rest)?),
+                inode: u64::from_le_bytes(array(&mut rest)?),
+                size: u64::from_le_bytes(array(&mut rest)?),
+                modified_ns: i64::from_le_bytes(array(&mut rest)?),
+                changed_ns: i64::from_le_bytes(array(&mut rest)?),
+            };
+            let [kind] = array(&mut rest)?;
+            let content = get(&mut rest)?;
+            files.push(KnownFile {
+                path,
+                stamp,
+                content: match kind & !SETTLED {
+                    0 => FileContent::Object(ObjectId::new(content)?),
+                    1 => FileContent::Kept(content.try_into().ok()?),
+                    2 => FileContent::Link(OsString::from_vec(content.to_vec()).into()),
+                    3 => FileContent::Repository,
+                    kind => FileContent::Unkept(UnkeptReason::from_number(kind - 4)?),
+                },
+                is_settled: kind & SETTLED != 0,
+            });
+        }
+        let is_sorted = files.is_sorted_by(|one, other| one.path < other.path);
+        is_sorted.then_some(Self { files })
+    }
+}
+
+impl UnkeptReason {
+    const ALL: [Self; 4] = [
+        Self::TooLarge,
+        Self::TooMany,
+        Self::Unreadable,
+        Self::Special,
+    ];
+
+    fn number(self) -> u8 {
+        match self {
+            Self::TooLarge => 0,
+            Self::TooMany => 1,
+            Self::Unreadable => 2,
+            Self::Special => 3,
+        }
+    }
+
+    fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(number)).copied()
+    }
+}
+
+fn put(out: &mut Vec<u8>, bytes: &[u8]) {
+    // Paths and targets of links are shorter than a page.
+    let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+    out.extend(length.to_le_bytes());
+    out.extend(bytes);
+}
+
+fn get<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let length = u32::from_le_bytes(array(rest)?);
+    let (taken, after) = rest.split_at_checked(length as usize)?;
+    *rest = after;
+    Some(taken)
+}
+
+fn array<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
+    let (taken, after) = rest.split_first_chunk::<N>()?;
+    *rest = after;
+    Some(*taken)
+}

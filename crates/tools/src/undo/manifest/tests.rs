@@ -1,0 +1,65 @@
+use super::*;
+
+fn file(path: &str, content: FileContent) -> KnownFile {
+    KnownFile {
+        path: path.as_bytes().to_vec(),
+        stamp: FileStamp {
+            mode: 0o100_644,
+            inode: 7,
+            size: 3,
+            modified_ns: 5,
+            changed_ns: -5,
+        },
+        content,
+        is_settled: path.len() % 2 == 0,
+    }
+}
+
+fn manifest() -> Manifest {
+    Manifest {
+        files: vec![
+            file("a", FileContent::Object(ObjectId::Sha1([1; 20]))),
+            file("b", FileContent::Kept([2; 32])),
+            file("cc", FileContent::Link("elsewhere".into())),
+            file("d", FileContent::Repository),
+            file("e", FileContent::Unkept(UnkeptReason::Special)),
+            file("f", FileContent::Unkept(UnkeptReason::TooLarge)),
+        ],
+    }
+}
+
+#[test]
+fn a_list_is_read_as_it_was_written_and_nothing_else_is() {
+    let bytes = manifest().to_bytes();
+    assert_eq!(Manifest::from_bytes(&bytes), Some(manifest()));
+    for end in 0..bytes.len() {
+        let cut = Manifest::from_bytes(&bytes[..end]);
+        assert!(cut.is_none_or(|it| it.files.len() < manifest().files.len()));
+    }
+    assert_eq!(Manifest::from_bytes(b"something else"), None);
+}
+
+#[test]
+fn what_is_not_the_same_is_told_with_what_it_was() {
+    let before = manifest();
+    let mut after = manifest();
+    after.files[0].content = FileContent::Kept([3; 32]);
+    // A large file is known by its times alone.
+    after.files[5].stamp.modified_ns += 1;
+    after.files[1].stamp.modified_ns += 1;
+    after.files.remove(2);
+    after
+        .files
+        .insert(3, file("dd", FileContent::Kept([4; 32])));
+    let found: Vec<_> = before
+        .differences(&after)
+        .map(|(path, was)| (path.to_vec(), was.cloned()))
+        .collect();
+    let expected = vec![
+        (b"a".to_vec(), Some(before.files[0].clone())),
+        (b"cc".to_vec(), Some(before.files[2].clone())),
+        (b"dd".to_vec(), None),
+        (b"f".to_vec(), Some(before.files[5].clone())),
+    ];
+    assert_eq!(found, expected);
+}

@@ -1,0 +1,266 @@
+//! The directory in which looks at one work tree are kept, and in which git runs.
+//!
+//! To git it is a repository, which borrows the objects and the index of the user's. A store is a
+//! cache, and can be thrown away at any time.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use super::index::{Hash, Index, IndexFile};
+use super::manifest::Manifest;
+use crate::limits::{UNDO_INDEX_BYTES_MAX, UNDO_TREES_BYTES_MAX};
+
+/// Nothing runs by itself and nothing is converted.
+const CONFIG: &str = "\
+[core]
+\tbare = false
+\tautocrlf = false
+\tsplitIndex = false
+\tfsmonitor = false
+\thooksPath = /dev/null
+";
+
+/// Where the looks are.
+const LOOKS: &str = "looks";
+
+#[derive(Debug, Clone)]
+pub(super) struct Store {
+    pub directory: PathBuf,
+    /// The top of the work tree.
+    pub root: PathBuf,
+}
+
+/// A store that is ready, for one writer.
+#[derive(Debug)]
+pub(super) struct PreparedStore {
+    pub index: Index,
+    /// The file that it was read from.
+    pub index_path: Option<PathBuf>,
+    /// Files beside the work tree that give attributes to its files.
+    pub attributes: Vec<u8>,
+    /// Whoever holds it is the one writer.
+    pub lock: File,
+}
+
+impl Store {
+    /// `home` is never part of a look, wherever it lies.
+    pub(super) fn prepare(&self, home: &Path) -> io::Result<PreparedStore> {
+        let directory = &self.directory;
+        let mut made = fs::DirBuilder::new();
+        made.recursive(true).mode(0o700);
+        made.create(directory)?;
+        // Beside the store, because the store may be thrown away.
+        let lock = File::create(directory.with_extension("lock"))?;
+        lock.lock()?;
+        for name in ["objects/info", "refs", "info", LOOKS] {
+            made.create(directory.join(name))?;
+        }
+        let theirs = Repository::of(&self.root);
+        let hash = theirs.as_ref().map_or(Hash::Sha1, Repository::hash);
+        fs::write(directory.join("HEAD"), "ref: refs/heads/none\n")?;
+        fs::write(directory.join("config"), config(hash))?;
+        let common = theirs.as_ref().map(|theirs| theirs.common.as_path());
+        fs::write(
+            directory.join("info/exclude"),
+            exclude(&self.root, home, common),
+        )?;
+        let attributes = common.and_then(|git| fs::read(git.join("info/attributes")).ok());
+        let attributes = attributes.unwrap_or_default();
+        fs::write(directory.join("info/attributes"), &attributes)?;
+        let borrowed = theirs.as_ref().and_then(Repository::objects);
+        fs::write(
+            directory.join("objects/info/alternates"),
+            borrowed.unwrap_or_default(),
+        )?;
+        let index = theirs.and_then(|theirs| {
+            let index = self.read_index(&theirs, hash)?;
+            Some((index, theirs.own.join("index")))
+        });
+        let (index, index_path) = index.unzip();
+        Ok(PreparedStore {
+            index: index.unwrap_or_default(),
+            index_path,
+            attributes,
+            lock,
+        })
+    }
+
+    /// Reads the user's index. `None` if there is none, or none that can be understood: then
+    /// each file counts as one that git does not track.
+    fn read_index(&self, theirs: &Repository, hash: Hash) -> Option<Index> {
+        let (bytes, written_ns) = read_index(&theirs.own.join("index"))?;
+        let index = IndexFile::parse(&bytes, hash)?;
+        let mut shared = None;
+        self.forget_shared();
+        if let Some(name) = index.shared() {
+            let (bytes, _) = read_index(&theirs.own.join(&name))?;
+            shared = Some(IndexFile::parse(&bytes, hash)?);
+            // Git looks for it here.
+            fs::write(self.directory.join(name), bytes).ok()?;
+        }
+        index.join(shared, written_ns)
+    }
+
+    /// Removes copies of the second file of an index. One that cannot be removed is of no harm.
+    fn forget_shared(&self) {
+        let entries = fs::read_dir(&self.directory);
+        for entry in entries.into_iter().flatten().flatten() {
+            if entry.file_name().as_bytes().starts_with(b"sharedindex.") {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+
+    /// Returns the last look.
+    pub(super) fn last(&self) -> Option<(String, Manifest)> {
+        let name = self.names().pop()?;
+        let manifest = self.load(&name)?;
+        Some((name, manifest))
+    }
+
+    /// Returns the names of all looks, oldest first.
+    fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.directory.join(LOOKS));
+        let entries = entries.into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let mut names: Vec<_> = names.filter(|name| is_name(name)).collect();
+        names.sort();
+        names
+    }
+
+    /// Returns a look that was kept; `None` if it has gone.
+    pub(super) fn load(&self, name: &str) -> Option<Manifest> {
+        if !is_name(name) {
+            return None;
+        }
+        let bytes = fs::read(self.directory.join(LOOKS).join(name)).ok()?;
+        Manifest::from_bytes(&bytes)
+    }
+
+    /// Keeps a look and returns its name. Only who holds the lock may call it.
+    pub(super) fn save(&self, manifest: &Manifest) -> io::Result<String> {
+        let last = self.names().pop();
+        let last = last.and_then(|name| u64::from_str_radix(&name, 16).ok());
+        let name = format!("{:016x}", last.unwrap_or_default() + 1);
+        let path = self.directory.join(LOOKS).join(&name);
+        let draft = path.with_extension("tmp");
+        fs::write(&draft, manifest.to_bytes())?;
+        fs::rename(&draft, &path)?;
+        if let Some(stores) = self.directory.parent() {
+            prune(stores, &path);
+        }
+        Ok(name)
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    name.len() == 16 && name.bytes().all(|letter| letter.is_ascii_hexdigit())
+}
+
+fn config(hash: Hash) -> String {
+    match hash {
+        Hash::Sha1 => format!("{CONFIG}\trepositoryformatversion = 0\n"),
+        Hash::Sha256 => format!(
+            "{CONFIG}\trepositoryformatversion = 1\n[extensions]\n\tobjectformat = sha256\n"
+        ),
+    }
+}
+
+/// Returns a file and when it was written.
+fn read_index(path: &Path) -> Option<(Vec<u8>, i64)> {
+    let mut file = File::open(path).ok()?;
+    let metadata = file.metadata().ok()?;
+    if !metadata.is_file() || metadata.len() > UNDO_INDEX_BYTES_MAX {
+        return None;
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).ok()?);
+    file.read_to_end(&mut bytes).ok()?;
+    let written_ns = metadata.mtime().checked_mul(1_000_000_000)?;
+    Some((bytes, written_ns.checked_add(metadata.mtime_nsec())?))
+}
+
+/// The user's own `.git`.
+#[derive(Debug)]
+struct Repository {
+    /// What belongs to this work tree.
+    own: PathBuf,
+    /// What belongs to all work trees of the repository.
+    common: PathBuf,
+}
+
+impl Repository {
+    fn of(root: &Path) -> Option<Self> {
+        let git = root.join(".git");
+        let own = if git.is_dir() {
+            git
+        } else {
+            let pointer = fs::read_to_string(&git).ok()?;
+            root.join(pointer.trim().strip_prefix("gitdir:")?.trim())
+        };
+        let common = fs::read_to_string(own.join("commondir"));
+        let common = common.map_or_else(|_| own.clone(), |path| own.join(path.trim()));
+        Some(Self { own, common })
+    }
+
+    fn hash(&self) -> Hash {
+        let config = fs::read_to_string(self.common.join("config")).unwrap_or_default();
+        let config = config.to_ascii_lowercase();
+        let mut lines = config.lines();
+        let is_sha256 = |line: &str| line.contains("objectformat") && line.contains("sha256");
+        if lines.any(is_sha256) {
+            Hash::Sha256
+        } else {
+            Hash::Sha1
+        }
+    }
+
+    /// The line by which a store borrows its objects.
+    fn objects(&self) -> Option<Vec<u8>> {
+        let objects = self.common.join("objects").canonicalize().ok()?;
+        Some([objects.as_os_str().as_bytes(), b"\n"].concat())
+    }
+}
+
+/// What the user ignores in this repository alone, and the engine's own directory.
+fn exclude(root: &Path, home: &Path, common: Option<&Path>) -> Vec<u8> {
+    let theirs = common.and_then(|git| fs::read(git.join("info/exclude")).ok());
+    let mut text = theirs.unwrap_or_default();
+    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    let home = home.canonicalize().unwrap_or_else(|_| home.to_owned());
+    if let Ok(below) = home.strip_prefix(root) {
+        text.extend([b"\n/", below.as_os_str().as_bytes(), b"/\n"].concat());
+    }
+    text
+}
+
+/// Removes the oldest looks at any work tree until there is room, but not the newest one, and
+/// stores that hold none. What cannot be removed stays: the next look tries again.
+fn prune(stores: &Path, newest: &Path) {
+    let mut looks = Vec::new();
+    for store in fs::read_dir(stores).into_iter().flatten().flatten() {
+        let entries = fs::read_dir(store.path().join(LOOKS));
+        for entry in entries.into_iter().flatten().flatten() {
+            if let Ok(metadata) = entry.metadata() {
+                let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+                looks.push((modified, metadata.len(), entry.path()));
+            }
+        }
+    }
+    let mut total: u64 = looks.iter().map(|(_, bytes, _)| bytes).sum();
+    if total <= UNDO_TREES_BYTES_MAX {
+        return;
+    }
+    looks.sort();
+    for (_, bytes, path) in looks {
+        if total <= UNDO_TREES_BYTES_MAX / 4 * 3 {
+            break;
+        }
+        if path != newest && fs::remove_file(&path).is_ok() {
+            total -= bytes;
+        }
+    }
+}
