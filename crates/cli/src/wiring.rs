@@ -36,6 +36,7 @@ use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::session::{SessionSource, TurnOverrides};
 use troupe_store::{EmbeddedStore, MemoryStore, Store};
 use troupe_tools::Registry;
+use troupe_tools::undo::Keeper;
 
 pub use prepared::Prepared;
 use prepared::Trace;
@@ -130,6 +131,12 @@ impl Wiring {
         }
         let store = EmbeddedStore::open(self.source.home.path()).map_err(Failure::not_started)?;
         Ok(Arc::clone(self.store.get_or_init(|| Arc::new(store))))
+    }
+
+    /// Returns who knows what turns did to files in a directory.
+    pub fn keeper(&self, cwd: &Path) -> Result<Option<Arc<Keeper>>, Failure> {
+        let tools = self.tools(&*self.prepared(Some(cwd))?, &self.source, Trace::Kept);
+        Ok(tools.keeper().cloned())
     }
 
     pub fn here(&self) -> &Prepared {

@@ -17,6 +17,7 @@ use troupe_tools::hooks::Refusal;
 
 use crate::deps::{Clock, Instructions, ProjectDocSettings};
 use crate::host::{Stopper, Who};
+use crate::limits::UNDONE_FILES_SHOWN_MAX;
 use crate::skills;
 
 pub(crate) use standing::Standing;
@@ -37,6 +38,7 @@ const PROPOSAL_OPEN: &str = "<latest_proposal>";
 const ABORTED_OPEN: &str = "<turn_aborted>";
 const AGENTS_OPEN: &str = "<agents>";
 const HOOK_OPEN: &str = "<hook>";
+const UNDONE_OPEN: &str = "<files_taken_back>";
 
 pub(crate) fn is_environment(text: &str) -> bool {
     text.starts_with(ENVIRONMENT_OPEN)
@@ -60,6 +62,7 @@ pub(crate) fn is_fragment(text: &str) -> bool {
             HOOK_OPEN,
             USER_SHELL_OPEN,
             ABORTED_OPEN,
+            UNDONE_OPEN,
         ]
         .iter()
         .any(|opening| text.starts_with(opening))
@@ -249,6 +252,26 @@ pub(crate) fn user_shell(item: &CommandExecutionItem) -> String {
         "{USER_SHELL_OPEN}\n<command>\n{command}\n</command>\n<result>\n{}\n</result>\n\
          </user_shell_command>",
         result.trim_end()
+    )
+}
+
+/// Returns what the model is told of an undo, or of one that was taken back: the files are not
+/// as its turns left them.
+pub(crate) fn files_taken_back(restored: &[PathBuf], removed: &[PathBuf]) -> String {
+    let lines = |word: &str, paths: &[PathBuf]| {
+        let shown = paths.iter().take(UNDONE_FILES_SHOWN_MAX);
+        let mut lines: Vec<String> = shown
+            .map(|path| format!("{word} {}\n", path.display()))
+            .collect();
+        let over = paths.len().saturating_sub(UNDONE_FILES_SHOWN_MAX);
+        lines.extend((over > 0).then(|| format!("{word} {over} more\n")));
+        lines.concat()
+    };
+    format!(
+        "{UNDONE_OPEN}\nThe user has taken back changes to these files; read them again before \
+         you rely on what they hold.\n{}{}</files_taken_back>",
+        lines("changed", restored),
+        lines("removed", removed)
     )
 }
 

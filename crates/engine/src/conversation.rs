@@ -58,6 +58,7 @@ use models::Models;
 pub(crate) use equipping::SourceNews;
 pub(crate) use models::check_model;
 pub(crate) use preparing::From;
+pub use undoing::preview_undo;
 pub(crate) use user_shell::untold;
 
 #[derive(Debug)]

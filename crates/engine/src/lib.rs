@@ -44,6 +44,7 @@ pub mod tags;
 mod task;
 mod user_input;
 
+pub use conversation::preview_undo;
 pub use deps::{
     Clock, Configurator, ConfigureError, Deps, Ids, Instructions, Notice, Origin,
     ProjectDocSettings, Setup, WindowSettings,

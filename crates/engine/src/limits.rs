@@ -195,3 +195,6 @@ pub const SKILL_LISTINGS_MAX: usize = 8;
 
 /// How coarse the clock of a file system may be.
 pub const FILE_CLOCK_MS: u64 = 50;
+
+/// Files of an undo that the model is told by name, of each kind.
+pub(crate) const UNDONE_FILES_SHOWN_MAX: usize = 100;

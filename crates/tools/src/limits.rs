@@ -138,11 +138,9 @@ pub(crate) const UNDO_TURN_FILES_MAX: usize = 5_000;
 pub(crate) const UNDO_TURN_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Files that are written together or not at all; each holds a directory open.
 pub(crate) const UNDO_STEPS_MAX: usize = 256;
-/// All contents of a home, and all lists of what work trees held. Over it, the oldest go. It is
-/// looked at again when so much has been added.
+/// All contents of a home, and all lists of what work trees held. Over it, the oldest go.
 pub(crate) const UNDO_BLOBS_BYTES_MAX: u64 = 768 * 1024 * 1024;
 pub(crate) const UNDO_TREES_BYTES_MAX: u64 = 256 * 1024 * 1024;
-pub(crate) const UNDO_ADDED_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// What a look at a work tree may take. If it takes longer, the session's commands are not
 /// watched any more, and the user is told.
 pub(crate) const UNDO_TREE_TIME_MAX: Duration = Duration::from_secs(20);

@@ -1,7 +1,7 @@
 //! Taking back what turns did to files.
 //!
 //! ```text
-//! first command that may write ─► Trees: what the repository holds ──┐
+//! first command that may write ─► Trees: what the work tree holds ───┐
 //! each patch ───────────────────► Blobs: what it touches ────────────┤
 //! end of the turn ──────────────► Turn: before and after of each ◄───┘ ─► FileFact::Changed
 //!
@@ -11,7 +11,7 @@
 //! A patch says exactly what it touches. A command does not, so what it changed is found by
 //! comparing the work tree before the first and after the last one; outside of a repository
 //! it stays unknown, and `undo` says so. Once a turn is over, everything needed to take it
-//! back is in its line of the log and in [`Blobs`]; git is asked again only for a turn that a
+//! back is in its line of the log and in `Blobs`; git is asked again only for a turn that a
 //! crash cut off.
 //!
 //! Nothing is lost: if a file is not as the turn left it, none is touched, and what an undo
@@ -41,3 +41,4 @@ pub(crate) use keeper::Snapshots;
 pub use ledger::{Entry, Ledger, NothingToUndo, Way};
 pub(crate) use look::look;
 pub use plan::{Extent, Plan};
+pub use turn::EndedTurn;

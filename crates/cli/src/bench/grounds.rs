@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use troupe_protocol::history::ResponseItem;
 use troupe_protocol::input::UserInput;
@@ -22,8 +23,8 @@ const TURNS_AFTER_COMPACTION: usize = 50;
 const LIBRARY_SESSIONS: u32 = 4;
 const LIBRARY_SESSION_MEGABYTES: u32 = 50;
 
-const FOREST_DIRECTORIES: u32 = 200;
-const FOREST_FILES_EACH: u32 = 100;
+const FOREST_DIRECTORIES: u32 = 2_000;
+const FOREST_FILES_EACH: u32 = 50;
 
 /// Returns a home with 200 MB of rollouts.
 pub async fn library(dir: &Path) -> io::Result<PathBuf> {
@@ -38,7 +39,7 @@ pub async fn library(dir: &Path) -> io::Result<PathBuf> {
     Ok(home)
 }
 
-/// Returns a repository of 20,000 files.
+/// Returns a repository of 100,000 files, all of them committed.
 pub fn forest(dir: &Path) -> io::Result<PathBuf> {
     let root = dir.join("forest");
     if root.exists() {
@@ -52,12 +53,27 @@ pub fn forest(dir: &Path) -> io::Result<PathBuf> {
             fs::write(directory.join(format!("f{file}.txt")), text)?;
         }
     }
-    // All that makes a directory a repository without commits.
-    for directory in ["objects", "refs"] {
-        fs::create_dir_all(root.join(".git").join(directory))?;
+    for arguments in [
+        &["init", "--quiet"][..],
+        &["add", "."],
+        &["commit", "--quiet", "--message", "all"],
+    ] {
+        git(&root, arguments)?;
     }
-    fs::write(root.join(".git/HEAD"), "ref: refs/heads/main\n")?;
     Ok(root)
+}
+
+/// Runs git on a repository that the bench has made.
+fn git(root: &Path, arguments: &[&str]) -> io::Result<()> {
+    let done = Command::new("git")
+        .current_dir(root)
+        .args(["-c", "user.name=bench", "-c", "user.email=bench@localhost"])
+        .args(["-c", "core.fsync=none", "-c", "gc.auto=0"])
+        .args(arguments)
+        .stdout(Stdio::null())
+        .status()?;
+    let failed = || io::Error::other(format!("git {} failed", arguments.join(" ")));
+    done.success().then_some(()).ok_or_else(failed)
 }
 
 /// Writes a session whose last compaction lies 50 turns before its end.

@@ -229,7 +229,7 @@ fn goal(workload: Workload) -> Option<&'static str> {
         | Workload::Plans
         | Workload::Followers(0)
         | Workload::Search
-        | Workload::Snapshot
+        | Workload::Snapshot(_)
         | Workload::App(Errand::FirstEvent) => None,
         Workload::Births => Some("1 ms CPU per spawn"),
         Workload::Shell => Some("3 ms per call, the command included"),

@@ -38,8 +38,8 @@ pub enum Workload {
     Reindex,
     /// Words that are looked for in the logs of all sessions.
     Search,
-    /// A command in a large work tree, which is looked at before it runs.
-    Snapshot,
+    /// A command in a large work tree, which is looked at before it runs and after.
+    Snapshot(Look),
     /// A child that answers at once, and its parent waits for it.
     Child,
     /// Calls that do nothing, one after the other.
@@ -60,6 +60,13 @@ pub enum Workload {
     App(Errand),
 }
 
+/// Whether a work tree has been looked at before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Look {
+    First,
+    Later,
+}
+
 /// The scripted model and the directories that a run needs.
 pub struct Stage {
     server: MockServer,
@@ -68,7 +75,7 @@ pub struct Stage {
 }
 
 impl Workload {
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 28] = [
         Self::Version,
         Self::Turn,
         Self::FirstCall,
@@ -78,7 +85,8 @@ impl Workload {
         Self::Resume,
         Self::Reindex,
         Self::Search,
-        Self::Snapshot,
+        Self::Snapshot(Look::First),
+        Self::Snapshot(Look::Later),
         Self::Child,
         Self::Plans,
         Self::Births,
@@ -109,7 +117,7 @@ impl Workload {
             Self::Resume => "resume",
             Self::Reindex => "reindex",
             Self::Search => "search",
-            Self::Snapshot => "undo",
+            Self::Snapshot(_) => "undo",
             Self::Child => "child",
             Self::Plans | Self::Births => "spawn",
             Self::Children => "children",
@@ -132,7 +140,8 @@ impl Workload {
             Self::Resume => "resume of a 60 MB rollout",
             Self::Reindex => "index of 60 MB rebuilt",
             Self::Search => "search of 200 MB of rollouts",
-            Self::Snapshot => "a call that writes, 20,000 files",
+            Self::Snapshot(Look::First) => "a call that writes, 100,000 files",
+            Self::Snapshot(Look::Later) => "the same, the next time",
             Self::Child => "a turn with one child",
             Self::Plans => "100 calls that do nothing",
             Self::Births => "100 spawns to the child's request",
@@ -171,7 +180,8 @@ impl Workload {
             Self::Child => Some((1, "child", Self::Turn)),
             Self::Births => Some((BIRTHS, "spawn", Self::Plans)),
             Self::Children => Some((CHILDREN, "child", Self::Turn)),
-            Self::Snapshot => Some((1, "first look", Self::FirstCall)),
+            // Before the command and after the turn.
+            Self::Snapshot(_) => Some((2, "look", Self::FirstCall)),
             Self::Waiting => Some((SILENT_SECONDS, "second", Self::Child)),
             Self::FanOut(children) => Some((children, "child", Self::Turn)),
             Self::App(Errand::Turns(count)) => {
@@ -199,7 +209,7 @@ impl Workload {
             Self::Resume | Self::Reindex | Self::Search if !subject.is_troupe() => {
                 Some("the stored session is one of ours")
             }
-            Self::Snapshot if !subject.is_troupe() => Some("it takes no snapshots of files"),
+            Self::Snapshot(_) if !subject.is_troupe() => Some("it takes no snapshots of files"),
             Self::Plans
             | Self::Births
             | Self::Child
@@ -240,7 +250,7 @@ impl Workload {
                 let library = runtime.block_on(grounds::library(stage.dir.path()));
                 measure(&mut subject.search(&library?, grounds::NEEDLE), "")
             }
-            Self::Snapshot => stage.snapshot(subject),
+            Self::Snapshot(look) => stage.snapshot(subject, look),
             Self::Child => stage.spawn(subject, 1, ANSWER, 64),
             Self::Plans => stage.one_by_one(subject, PLAN_AGAIN_AND_AGAIN, BIRTHS + 1),
             Self::Births => stage.one_by_one(subject, SPAWN_ONE_BY_ONE, 2 * BIRTHS + 1),
@@ -370,13 +380,20 @@ impl Stage {
         measure(&mut command, "say hello")
     }
 
-    /// Each run has a home of its own, so each takes its first look at the tree.
-    fn snapshot(&self, subject: &Subject) -> io::Result<Cost> {
+    /// Each run has a home of its own, so each takes its first look at the tree, unless
+    /// another run in that home comes before.
+    fn snapshot(&self, subject: &Subject, look: Look) -> io::Result<Cost> {
         let home = self.new_home()?;
         let forest = grounds::forest(self.dir.path())?;
         let url = self.server.base_url();
-        let mut command = subject.exec(&url, &home, &forest, Rights::Everything);
-        measure(&mut command, "write one file")
+        let run = || {
+            let mut command = subject.exec(&url, &home, &forest, Rights::Everything);
+            measure(&mut command, "write one file")
+        };
+        match look {
+            Look::First => run(),
+            Look::Later => run().and_then(|_| run()),
+        }
     }
 
     fn reindex(&self, subject: &Subject) -> io::Result<Cost> {

@@ -1,12 +1,16 @@
 //! `troupe undo`: files as they were before a session's last turns.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use anyhow::anyhow;
 use clap::Args;
+use troupe_engine::preview_undo;
+use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::session::SessionSource;
 use troupe_protocol::undo::{UndoCompleted, UndoRequest};
-use troupe_protocol::{EventMsg, Op};
+use troupe_protocol::{EventMsg, Op, SessionId};
+use troupe_store::{LiveHistory, Store};
 
 use crate::arguments::{Layers, Overrides};
 use crate::commands::one_op::ask;
@@ -83,7 +87,11 @@ pub fn run(arguments: UndoArguments, overrides: Overrides, layers: Layers) -> Ou
             EventMsg::UndoCompleted(completed) => Some(completed.clone()),
             _ => None,
         };
-        let completed = ask(wiring, session, Op::Undo(request), is_answer).await?;
+        let completed = if arguments.dry_run {
+            preview(&wiring, store.as_ref(), session, &request).await?
+        } else {
+            ask(wiring, session, Op::Undo(request), is_answer).await?
+        };
         if arguments.json {
             let text = serde_json::to_string(&completed).map_err(Failure::failed)?;
             print(&(text + "\n"))?;
@@ -97,6 +105,34 @@ pub fn run(arguments: UndoArguments, overrides: Overrides, layers: Layers) -> Ou
             Exit::Failed
         })
     })
+}
+
+/// Opening a session would write to its log, also that its last task was cut off.
+async fn preview(
+    wiring: &Wiring,
+    store: &dyn Store,
+    session: SessionId,
+    request: &UndoRequest,
+) -> Result<UndoCompleted, Failure> {
+    let live = store.read_live(session).await;
+    let cwd = working_directory(&live.map_err(Failure::not_started)?);
+    let Some(keeper) = wiring.keeper(&cwd)? else {
+        let why = anyhow!("what turns do to files is not kept in this session");
+        return Err(Failure::not_started(why));
+    };
+    let previewed = preview_undo(store, &keeper, session, &cwd, request).await;
+    previewed.map_err(Failure::not_started)
+}
+
+/// Where the session works now.
+fn working_directory(live: &LiveHistory) -> PathBuf {
+    let records = live.records.iter().rev();
+    let mut contexts = records.filter_map(|(_, line)| match &line.record {
+        RolloutRecord::TurnContext(context) => Some(&context.cwd),
+        RolloutRecord::Compacted(compacted) => Some(&compacted.carried.turn_context.cwd),
+        _ => None,
+    });
+    contexts.next().unwrap_or(&live.meta.cwd).clone()
 }
 
 fn shown(completed: &UndoCompleted, cwd: &Path) -> String {

@@ -71,3 +71,48 @@ fn what_cannot_be_undone_is_said() {
     let run = machine.run(&["undo", "feedbeef"]).failed_with(3);
     assert!(run.stderr.contains("no session"), "{run:?}");
 }
+
+/// The log is as the crash left it, so the task can still be continued.
+#[test]
+fn a_dry_run_after_a_crash_writes_nothing_to_the_session() {
+    let machine = Machine::playing(EDIT);
+    machine.write("project/a", "one\n");
+    machine.run(&["exec", "go"]).succeeded();
+    let listed = machine.run(&["sessions", "list", "--json"]).succeeded();
+    let path = listed.lines()[0]["path"].as_str().unwrap().to_owned();
+    let whole = fs::read_to_string(&path).unwrap();
+    // As if the engine had died before the last line about files, and the end of the task.
+    let lines: Vec<&str> = whole.lines().collect();
+    let end = lines
+        .iter()
+        .position(|line| line.contains("\"fact\":\"changed\""));
+    let cut = lines[..end.unwrap()].join("\n") + "\n";
+    fs::write(&path, &cut).unwrap();
+    let run = machine.run(&["undo", "--dry-run"]).succeeded();
+    assert!(run.stdout.contains("would restore a"), "{run:?}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), cut);
+    let run = machine.run(&["undo", "--dry-run", "--json"]).succeeded();
+    assert_eq!(run.lines()[0]["dry_run"], true);
+    assert_eq!(fs::read_to_string(&path).unwrap(), cut);
+}
+
+/// A name that is not text is printed without loss for programs, and taken back.
+#[test]
+fn a_name_that_is_not_utf8_is_named_and_taken_back() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let machine =
+        Machine::playing(&EDIT.replace("echo new > b", "echo new > $(printf 'm\\\\374sli')"));
+    machine.write("project/a", "one\n");
+    machine.run(&["exec", "go"]).succeeded();
+    let name = std::ffi::OsStr::from_bytes(b"m\xfcsli");
+    assert!(machine.path("project").join(name).exists());
+    let run = machine.run(&["undo", "--dry-run", "--json"]).succeeded();
+    let removed = run.lines()[0]["removed"][0].as_str().unwrap().to_owned();
+    assert!(
+        removed.starts_with("file:") && removed.ends_with("m%FCsli"),
+        "{removed}"
+    );
+    machine.run(&["undo"]).succeeded();
+    assert!(!machine.path("project").join(name).exists());
+    assert_eq!(read(&machine, "a").as_deref(), Some("one\n"));
+}

@@ -8,6 +8,7 @@ use troupe_protocol::result::{Evidence, StopReason, StructuredOutput, TaskResult
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::undo::FileFact;
 use troupe_store::Error;
+use troupe_tools::undo::EndedTurn;
 
 use super::Conversation;
 use crate::emit::{Emitter, Line};
@@ -50,14 +51,20 @@ impl Conversation {
             return Ok(());
         };
         self.tell_settings();
-        let files = self.files_changed(&task.id).await;
+        let EndedTurn {
+            fact: files,
+            warnings,
+        } = self.files_changed(&task.id).await;
         let ending = self
             .ending(&mut task, StopReason::Completed, files.as_ref())
             .await;
         self.note_agents(&ending.records);
         let complete = Line::event(&task.id, EventMsg::TurnComplete(task.completed()));
         let files = files.map(|fact| RolloutRecord::Files(Box::new(fact)));
+        let warnings = warnings.into_iter();
+        let warnings = warnings.map(|message| Line::event(&task.id, EventMsg::Warning { message }));
         let lines = files.into_iter().chain(ending.records).map(Line::Record);
+        let lines = lines.chain(warnings);
         if let Err(error) = out.write_lines(lines.chain([complete])) {
             // A task whose end is not recorded is ended by who takes the error.
             self.task = Some(task);

@@ -11,6 +11,7 @@ use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::usage::TokenUsage;
 use troupe_protocol::{ResponseId, ResponseItem};
 use troupe_store::Error;
+use troupe_tools::undo::EndedTurn;
 
 use super::Conversation;
 use super::ending::stop_reason;
@@ -169,13 +170,19 @@ impl Conversation {
         }
         self.complete_items(out, &task.id, items)?;
         let claiming = self.claiming(claims).await;
-        let files = self.files_changed(&task.id).await;
+        let EndedTurn {
+            fact: files,
+            warnings,
+        } = self.files_changed(&task.id).await;
         let why = stop_reason(task, reason, error.as_ref());
         let ending = self.ending(task, why, files.as_ref()).await;
         self.note_agents(&claiming.records);
         self.note_agents(&ending.records);
         let aborted = EventMsg::TurnAborted(task.aborted(reason));
-        let msgs = error.map(EventMsg::Error).into_iter().chain([aborted]);
+        let warnings = warnings.into_iter();
+        let warnings = warnings.map(|message| EventMsg::Warning { message });
+        let msgs = error.map(EventMsg::Error).into_iter();
+        let msgs = msgs.chain(warnings).chain([aborted]);
         let lines = claiming.records.into_iter().map(Line::Record);
         let lines = lines.chain(answers.iter().map(Line::item));
         let files = files.map(|fact| RolloutRecord::Files(Box::new(fact)));
@@ -226,7 +233,8 @@ impl Conversation {
             task.seen.completed(item);
         }
         if !task.is_told {
-            let files = self.files_changed(&task.id).await;
+            // The log cannot be written: nobody could be told of its warnings.
+            let files = self.files_changed(&task.id).await.fact;
             let why = stop_reason(&task, AbortReason::Error, Some(error));
             drop(self.ending(&mut task, why, files.as_ref()).await);
         }

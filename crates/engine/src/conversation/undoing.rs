@@ -9,13 +9,15 @@ use std::sync::Arc;
 
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{ErrorEvent, EventMsg};
+use troupe_protocol::history::ResponseItem;
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::undo::{FileFact, UndoCompleted, UndoRequest};
 use troupe_protocol::{SessionId, SubmissionId};
 use troupe_store::{Error, Position, Store};
-use troupe_tools::undo::{Entry, Extent, Keeper, Ledger, NothingToUndo, Plan};
+use troupe_tools::undo::{EndedTurn, Entry, Extent, Keeper, Ledger, NothingToUndo, Plan};
 
 use super::Conversation;
+use crate::context;
 use crate::emit::{Emitter, Line};
 
 /// What is about to be done, and to which turns.
@@ -29,9 +31,12 @@ struct Intent {
 impl Conversation {
     /// Returns what the task changed, for a line of the log. What its tools remembered of files
     /// is forgotten.
-    pub(super) async fn files_changed(&mut self, task: &SubmissionId) -> Option<FileFact> {
+    pub(super) async fn files_changed(&mut self, task: &SubmissionId) -> EndedTurn {
         self.tools.forget_turn();
-        self.tools.keeper()?.end_turn(task).await
+        match self.tools.keeper() {
+            Some(keeper) => keeper.end_turn(task).await,
+            None => EndedTurn::default(),
+        }
     }
 
     pub(crate) async fn undo(
@@ -55,23 +60,12 @@ impl Conversation {
         let intent = match intent(&keeper, &ledger, &cwd, &request).await {
             Ok(intent) => intent,
             Err(nothing) => {
-                let completed = UndoCompleted {
-                    message: Some(nothing.to_string()),
-                    dry_run: request.dry_run,
-                    ..UndoCompleted::default()
-                };
+                let completed = impossible(&nothing, &request);
                 return out.emit(id, vec![EventMsg::UndoCompleted(completed)]);
             }
         };
         if request.dry_run {
-            let Intent {
-                plan, turns, notes, ..
-            } = intent;
-            let completed = UndoCompleted {
-                dry_run: true,
-                ..told(&plan, turns, notes)
-            };
-            return out.emit(id, vec![EventMsg::UndoCompleted(completed)]);
+            return out.emit(id, vec![EventMsg::UndoCompleted(intent.shown())]);
         }
         self.perform(out, id, &keeper, intent).await
     }
@@ -106,9 +100,50 @@ impl Conversation {
         // Nothing could be done of it: the turns count as they did before.
         let reverted = (is_undo && done.files.is_empty())
             .then(|| Line::Record(RolloutRecord::Files(Box::new(FileFact::Redone))));
+        // The model has seen the files as its turns left them.
+        let note = (!done.files.is_empty()).then(|| {
+            let text = context::files_taken_back(&done.restored(), &done.removed());
+            ResponseItem::user_text(text)
+        });
         let completed = EventMsg::UndoCompleted(told(&done, turns, notes));
-        out.write_lines(reverted.into_iter().chain([Line::event(id, completed)]))?;
+        let lines = reverted.into_iter().chain(note.iter().map(Line::item));
+        out.write_lines(lines.chain([Line::event(id, completed)]))?;
+        self.history.extend(note);
         out.commit().await
+    }
+}
+
+impl Intent {
+    fn shown(self) -> UndoCompleted {
+        UndoCompleted {
+            dry_run: true,
+            ..told(&self.plan, self.turns, self.notes)
+        }
+    }
+}
+
+/// Finds out what an undo would do to the files of a session that is not opened for it: its log
+/// stays as it is, and so does what can be continued of it.
+pub async fn preview_undo(
+    store: &dyn Store,
+    keeper: &Keeper,
+    session: SessionId,
+    cwd: &Path,
+    request: &UndoRequest,
+) -> Result<UndoCompleted, Error> {
+    let ledger = Ledger::fold(file_facts(store, session).await?);
+    let intent = intent(keeper, &ledger, cwd, request).await;
+    Ok(match intent {
+        Ok(intent) => intent.shown(),
+        Err(nothing) => impossible(&nothing, request),
+    })
+}
+
+fn impossible(nothing: &NothingToUndo, request: &UndoRequest) -> UndoCompleted {
+    UndoCompleted {
+        message: Some(nothing.to_string()),
+        dry_run: request.dry_run,
+        ..UndoCompleted::default()
     }
 }
 

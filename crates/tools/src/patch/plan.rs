@@ -1,5 +1,6 @@
 //! From a patch to the contents that it makes of the files that exist.
 
+mod draft;
 mod found;
 
 use std::io;
@@ -13,7 +14,8 @@ use super::edit::{Edited, Mismatch, edit};
 use super::limits::{FILE_BYTES_MAX, SHOWN_BYTES_MAX};
 use super::note::Note;
 use super::parse::{Chunk, FileOp, Patch};
-use super::place::{Attributes, Entry, Place, Resolver, Roots, Stamp};
+use super::place::{Entry, Place, Resolver, Roots};
+use draft::Draft;
 
 pub use found::Found;
 
@@ -49,8 +51,6 @@ pub enum PlanError {
     NotText { path: String },
     #[error("{path} is larger than {FILE_BYTES_MAX} bytes; change it with a command instead")]
     TooLarge { path: String },
-    #[error("{path} is named by two operations; put all of its changes into one")]
-    NamedTwice { path: String },
     #[error("{path} would be a file and a directory at once")]
     InsideFile { path: String },
     #[error("the update of {path} changes nothing: it moves to itself")]
@@ -90,11 +90,11 @@ pub fn plan(patch: &Patch, cwd: &Path, roots: &Roots) -> Result<Plan, PlanError>
         return Err(PlanError::Empty);
     }
     let resolver = Resolver::new(cwd, roots)?;
-    let mut plan = Plan::default();
+    let mut planner = Planner::default();
     for operation in &patch.operations {
         match operation {
-            FileOp::Add { path, content } => plan.add(resolver.resolve(path)?, content)?,
-            FileOp::Delete { path } => plan.delete(resolver.resolve(path)?)?,
+            FileOp::Add { path, content } => planner.add(resolver.resolve(path)?, content)?,
+            FileOp::Delete { path } => planner.delete(resolver.resolve(path)?)?,
             FileOp::Update {
                 path,
                 move_to,
@@ -105,12 +105,11 @@ pub fn plan(patch: &Patch, cwd: &Path, roots: &Roots) -> Result<Plan, PlanError>
                     Some(target) => Some(resolver.resolve(target)?),
                     None => None,
                 };
-                plan.update(place, target, chunks)?;
+                planner.update(place, target, chunks)?;
             }
         }
     }
-    plan.check_paths()?;
-    Ok(plan)
+    planner.finish()
 }
 
 /// A patch that fits its files. Holds the directories open that it will write to.
@@ -152,41 +151,82 @@ impl Plan {
         Ok(Applied { files, notes })
     }
 
+    /// Refuses files that would stand in each other's way.
+    fn check_paths(&self) -> Result<(), PlanError> {
+        for (index, step) in self.steps.iter().enumerate() {
+            let place = step.place();
+            for other in &self.steps[index + 1..] {
+                let other = other.place();
+                if other.path.starts_with(&place.path) || place.path.starts_with(&other.path) {
+                    let path = other.spelled.clone();
+                    return Err(PlanError::InsideFile { path });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Goes through the operations in their order.
+#[derive(Debug, Default)]
+struct Planner {
+    draft: Draft,
+    /// What each operation does to files, as people are shown it.
+    told: Vec<ToldOperation>,
+    notes: Vec<Note>,
+}
+
+#[derive(Debug)]
+struct ToldOperation {
+    action: FileAction,
+    spelled: String,
+    path: PathBuf,
+    change: FileChange,
+    /// The numbers of its files in the draft.
+    files: Vec<usize>,
+}
+
+impl Planner {
     fn add(&mut self, place: Place, content: &str) -> Result<(), PlanError> {
-        let before = existing(&place)?;
-        let change = match &before {
+        let (spelled, path) = (place.spelled.clone(), place.path.clone());
+        let number = self.draft.enter(place)?;
+        let file = &mut self.draft.files[number];
+        let present = file.present()?;
+        let change = match present {
             Some(_) => {
-                self.note(Note::Overwrote {
-                    path: place.spelled.clone(),
-                });
-                replaced(&place.read()?, content)
+                let path = spelled.clone();
+                self.notes.push(Note::Overwrote { path });
+                replaced(&file.read()?, content)
             }
             None => FileChange::Add {
                 content: content.to_owned(),
             },
         };
-        self.record(FileAction::Added, &place.spelled, &place.path, change);
-        self.steps.push(Step::Write {
-            attributes: before.map(|(_, attributes)| attributes),
-            replaces: before.map(|(stamp, _)| stamp),
-            content: content.as_bytes().to_vec(),
-            place,
+        let attributes = present.and_then(|present| present.attributes);
+        file.write(content.as_bytes().to_vec(), attributes);
+        self.told.push(ToldOperation {
+            action: FileAction::Added,
+            spelled,
+            path,
+            change,
+            files: vec![number],
         });
         Ok(())
     }
 
     fn delete(&mut self, place: Place) -> Result<(), PlanError> {
-        let path = || place.spelled.clone();
-        let (stamp, content) = match look(&place)? {
-            Entry::File { stamp, .. } => (stamp, shown(&place)?),
-            Entry::Symlink { stamp, target } => (stamp, target.display().to_string()),
-            Entry::Absent => return Err(PlanError::NoFileToDelete { path: path() }),
-            Entry::Directory => return Err(PlanError::Directory { path: path() }),
-            Entry::Special => return Err(PlanError::Special { path: path() }),
-        };
-        let change = FileChange::Delete { content };
-        self.record(FileAction::Deleted, &place.spelled, &place.path, change);
-        self.steps.push(Step::Remove { place, stamp });
+        let (spelled, path) = (place.spelled.clone(), place.path.clone());
+        let number = self.draft.enter(place)?;
+        let file = &mut self.draft.files[number];
+        let content = file.shown()?;
+        file.remove();
+        self.told.push(ToldOperation {
+            action: FileAction::Deleted,
+            spelled,
+            path,
+            change: FileChange::Delete { content },
+            files: vec![number],
+        });
         Ok(())
     }
 
@@ -200,12 +240,14 @@ impl Plan {
             Some(target) if same(&place, &target)? => None,
             target => target,
         };
-        let spelled = place.spelled.clone();
-        let Some((stamp, attributes)) = existing(&place)? else {
+        let (spelled, path) = (place.spelled.clone(), place.path.clone());
+        let number = self.draft.enter(place)?;
+        let file = &self.draft.files[number];
+        let Some(present) = file.present()? else {
             return Err(PlanError::NoFileToUpdate { path: spelled });
         };
-        let before = place.read()?;
-        let (content, change) = if chunks.is_empty() {
+        let before = file.read()?;
+        let (content, unified_diff) = if chunks.is_empty() {
             if target.is_none() {
                 return Err(PlanError::MovesToItself { path: spelled });
             }
@@ -214,33 +256,32 @@ impl Plan {
             self.edit(&spelled, before, chunks)?
         };
         let change = FileChange::Update {
-            unified_diff: change,
+            unified_diff,
             move_path: target.as_ref().map(|target| target.path.clone()),
         };
-        let Some(target) = target else {
-            self.record(FileAction::Modified, &spelled, &place.path, change);
-            self.steps.push(Step::Write {
-                place,
-                content,
-                attributes: Some(attributes),
-                replaces: Some(stamp),
-            });
-            return Ok(());
+        let mut told = ToldOperation {
+            action: FileAction::Modified,
+            spelled,
+            path,
+            change,
+            files: vec![number],
         };
-        let replaced = existing(&target)?.map(|(stamp, _)| stamp);
-        if replaced.is_some() {
-            self.note(Note::Overwrote {
-                path: target.spelled.clone(),
-            });
+        match target {
+            None => self.draft.files[number].write(content, present.attributes),
+            Some(target) => {
+                told.spelled.clone_from(&target.spelled);
+                let moved = self.draft.enter(target)?;
+                told.files.push(moved);
+                let file = &mut self.draft.files[moved];
+                if file.present()?.is_some() {
+                    let path = told.spelled.clone();
+                    self.notes.push(Note::Overwrote { path });
+                }
+                file.write(content, present.attributes);
+                self.draft.files[number].remove();
+            }
         }
-        self.record(FileAction::Modified, &target.spelled, &place.path, change);
-        self.steps.push(Step::Write {
-            place: target,
-            content,
-            attributes: Some(attributes),
-            replaces: replaced,
-        });
-        self.steps.push(Step::Remove { place, stamp });
+        self.told.push(told);
         Ok(())
     }
 
@@ -260,37 +301,44 @@ impl Plan {
             })?;
         self.notes.extend(notes);
         if content == before {
-            self.note(Note::Unchanged { path: path() });
+            self.notes.push(Note::Unchanged { path: path() });
         }
         let diff = difference(&before, &content, Context::Narrow);
         Ok((content.into_bytes(), diff))
     }
 
-    fn note(&mut self, note: Note) {
-        self.notes.push(note);
-    }
-
-    fn record(&mut self, action: FileAction, spelled: &str, path: &Path, change: FileChange) {
-        self.files.push((action, spelled.to_owned()));
-        self.changes.insert(path.to_owned(), change);
-    }
-
-    /// Refuses operations that meet: they were computed apart, from the files as they are.
-    fn check_paths(&self) -> Result<(), PlanError> {
-        for (index, step) in self.steps.iter().enumerate() {
-            let place = step.place();
-            for other in &self.steps[index + 1..] {
-                let other = other.place();
-                let path = || other.spelled.clone();
-                if same(place, other)? {
-                    return Err(PlanError::NamedTwice { path: path() });
-                }
-                if other.path.starts_with(&place.path) || place.path.starts_with(&other.path) {
-                    return Err(PlanError::InsideFile { path: path() });
-                }
+    /// Operations that met in a file are shown as what they come to, the others one by one.
+    fn finish(self) -> Result<Plan, PlanError> {
+        let mut plan = Plan {
+            notes: self.notes,
+            ..Plan::default()
+        };
+        let mut met: Vec<usize> = Vec::new();
+        for told in self.told {
+            let is_joined = |number: &usize| self.draft.files[*number].named > 1;
+            if told.files.iter().any(is_joined) {
+                let new = told.files.iter().filter(|number| !met.contains(number));
+                let new: Vec<usize> = new.copied().collect();
+                met.extend(new);
+            } else {
+                plan.files.push((told.action, told.spelled));
+                plan.changes.insert(told.path, told.change);
             }
         }
-        Ok(())
+        for number in met {
+            let file = &self.draft.files[number];
+            let path = file.place.spelled.clone();
+            match file.net_change()? {
+                Some((action, change)) => {
+                    plan.files.push((action, path));
+                    plan.changes.insert(file.place.path.clone(), change);
+                }
+                None => plan.notes.push(Note::Unchanged { path }),
+            }
+        }
+        plan.steps = self.draft.into_steps();
+        plan.check_paths()?;
+        Ok(plan)
     }
 }
 
@@ -302,18 +350,6 @@ fn look(place: &Place) -> Result<Entry, PlanError> {
 fn same(one: &Place, other: &Place) -> Result<bool, PlanError> {
     let same = one.is(other);
     same.map_err(|error| PlanError::io("look at the directory of", &one.spelled, error))
-}
-
-/// The regular file at a place that is to be written, if there is one.
-fn existing(place: &Place) -> Result<Option<(Stamp, Attributes)>, PlanError> {
-    let path = place.spelled.clone();
-    match look(place)? {
-        Entry::Absent => Ok(None),
-        Entry::File { stamp, attributes } => Ok(Some((stamp, attributes))),
-        Entry::Symlink { target, .. } => Err(PlanError::Symlink { path, target }),
-        Entry::Directory => Err(PlanError::Directory { path }),
-        Entry::Special => Err(PlanError::Special { path }),
-    }
 }
 
 /// How the replacement of a whole file is shown: what it loses matters to who approves.
@@ -335,12 +371,16 @@ fn shown(place: &Place) -> Result<String, PlanError> {
         Err(PlanError::TooLarge { .. }) => return Ok("(a large file)".to_owned()),
         content => content?,
     };
-    Ok(match String::from_utf8(content) {
+    Ok(shown_text(content))
+}
+
+fn shown_text(content: Vec<u8>) -> String {
+    match String::from_utf8(content) {
         Ok(text) if text.len() > SHOWN_BYTES_MAX => {
             let (start, rest) = text.split_at(text.floor_char_boundary(SHOWN_BYTES_MAX));
             format!("{start}… {} bytes more", rest.len())
         }
         Ok(text) => text,
         Err(error) => format!("({} bytes that are not text)", error.as_bytes().len()),
-    })
+    }
 }

@@ -12,24 +12,34 @@ use sha2::{Digest as _, Sha256};
 
 use super::look::sha256;
 use super::manifest::hex;
-use crate::limits::{UNDO_ADDED_BYTES_MAX, UNDO_BLOBS_BYTES_MAX};
+use crate::limits::UNDO_BLOBS_BYTES_MAX;
 
 /// A directory of contents. When it has grown too large, those that were not kept again for
 /// the longest time go; a turn that needs one of them can then be taken back only in part.
 #[derive(Debug)]
 pub(super) struct Blobs {
     directory: PathBuf,
+    /// All contents together.
+    bytes_max: u64,
     /// Bytes that were added since the directory was looked through; `None` before that.
     added: Mutex<Option<u64>>,
 }
+
+/// The directory is looked through again when this part of its room has been added.
+const ADDED_SHARE: u64 = 12;
 
 /// How old a content is before it is marked as used again.
 const USED_INTERVAL: Duration = Duration::from_secs(60 * 60);
 
 impl Blobs {
     pub(super) fn new(directory: PathBuf) -> Self {
+        Self::within(directory, UNDO_BLOBS_BYTES_MAX)
+    }
+
+    fn within(directory: PathBuf, bytes_max: u64) -> Self {
         Self {
             directory,
+            bytes_max,
             added: Mutex::default(),
         }
     }
@@ -79,9 +89,9 @@ impl Blobs {
         let mut added = self.added.lock().unwrap_or_else(PoisonError::into_inner);
         let so_far = added.map(|so_far| so_far + bytes);
         match so_far {
-            Some(so_far) if so_far <= UNDO_ADDED_BYTES_MAX => *added = Some(so_far),
+            Some(so_far) if so_far <= self.bytes_max / ADDED_SHARE => *added = Some(so_far),
             Some(_) | None => {
-                prune(&self.directory, bytes);
+                prune(&self.directory, self.bytes_max, bytes);
                 *added = Some(bytes);
             }
         }
@@ -131,7 +141,7 @@ struct Held {
 
 /// Removes the oldest contents until three quarters of the room are used, if it would not hold
 /// what is added until the next time. What cannot be removed stays.
-fn prune(directory: &Path, coming: u64) {
+fn prune(directory: &Path, bytes_max: u64, coming: u64) {
     let mut held = Vec::new();
     for shelf in fs::read_dir(directory).into_iter().flatten().flatten() {
         let entries = fs::read_dir(shelf.path());
@@ -147,12 +157,12 @@ fn prune(directory: &Path, coming: u64) {
         }
     }
     let mut total: u64 = held.iter().map(|blob| blob.bytes).sum();
-    if total + coming + UNDO_ADDED_BYTES_MAX <= UNDO_BLOBS_BYTES_MAX {
+    if total + coming + bytes_max / ADDED_SHARE <= bytes_max {
         return;
     }
     held.sort_by_key(|blob| blob.modified);
     for blob in held {
-        if total <= UNDO_BLOBS_BYTES_MAX / 4 * 3 {
+        if total <= bytes_max / 4 * 3 {
             break;
         }
         if fs::remove_file(&blob.path).is_ok() {
@@ -174,6 +184,25 @@ mod tests {
         assert_eq!(blobs.get(&name).as_deref(), Some(&b"one"[..]));
         assert_eq!(blobs.get("../../etc/passwd"), None);
         assert_eq!(blobs.get(&"0".repeat(64)), None);
+    }
+
+    #[test]
+    fn the_bound_holds_while_contents_are_added() {
+        let directory = tempfile::tempdir().unwrap();
+        let blobs = Blobs::within(directory.path().join("blobs"), 1_200_000);
+        let total = || -> u64 {
+            let shelves = fs::read_dir(directory.path().join("blobs")).unwrap();
+            let files = shelves.flat_map(|shelf| fs::read_dir(shelf.unwrap().path()).unwrap());
+            files
+                .map(|file| file.unwrap().metadata().unwrap().len())
+                .sum()
+        };
+        let mut last = String::new();
+        for number in 0..100_u8 {
+            last = blobs.keep(&[number; 50_000]).unwrap();
+            assert!(total() <= 1_200_000, "after {number}: {}", total());
+        }
+        assert!(blobs.get(&last).is_some(), "the oldest go first");
     }
 
     #[test]

@@ -13,12 +13,11 @@ use super::blobs::Blobs;
 use super::ledger::{Entry, Known, Way, ways};
 use super::plan::{Extent, Plan};
 use super::trees::{TakenLook, Trees};
-use super::turn::{Turn, Watched, settle};
+use super::turn::{EndedTurn, Turn, Watched, settle};
 use crate::blocking;
 use crate::call::{Call, CallContext, ToolEvent};
 use crate::digest::Digested;
 use crate::environment::Variables;
-use crate::limits::UNDO_LOOK_TIME_QUIET;
 use crate::policy::Sandbox;
 use crate::safety::{self, Judgement};
 
@@ -124,14 +123,16 @@ impl Keeper {
         call.channel.report(ToolEvent::Files(fact)).await;
     }
 
-    /// Ends a turn. Returns the line that says what it changed, if it changed anything that
-    /// can be seen.
-    pub async fn end_turn(&self, id: &SubmissionId) -> Option<FileFact> {
+    /// Ends a turn.
+    pub async fn end_turn(&self, id: &SubmissionId) -> EndedTurn {
         let turn = {
             let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-            turn.take().filter(|turn| turn.id == *id)?
+            turn.take().filter(|turn| turn.id == *id)
         };
-        turn.finish(&self.snapshots).await
+        match turn {
+            Some(turn) => turn.finish(&self.snapshots).await,
+            None => EndedTurn::default(),
+        }
     }
 
     /// Finds out what taking these turns back would do. They come newest first.
@@ -252,12 +253,7 @@ impl Keeper {
 impl Keeper {
     /// Says what a person should know of a look: a command waited for it, or not all was kept.
     async fn tell(&self, call: &Call, taken: &TakenLook) {
-        if taken.took > UNDO_LOOK_TIME_QUIET {
-            let text = format!(
-                "looking at the work tree took {:.1} s, before the command could run; \
-                 undo.commands = false does without",
-                taken.took.as_secs_f64()
-            );
+        if let Some(text) = taken.slowness() {
             call.channel.report(ToolEvent::Warning(text)).await;
         }
         let is_new = taken.left_over > 0 && !self.has_told_left_over.swap(true, Ordering::Relaxed);

@@ -56,6 +56,10 @@ impl Store {
         // Beside the store, because the store may be thrown away.
         let lock = File::create(directory.with_extension("lock"))?;
         lock.lock()?;
+        // An earlier version kept all contents here, with an index of its own.
+        if directory.join("index").exists() {
+            fs::remove_dir_all(directory)?;
+        }
         for name in ["objects/info", "refs", "info", LOOKS] {
             made.create(directory.join(name))?;
         }

@@ -25,7 +25,7 @@ use super::scan::WorkTree;
 use super::store::{PreparedStore, Store};
 use crate::blocking::{self, Stop};
 use crate::environment::Variables;
-use crate::limits::UNDO_TREE_TIME_MAX;
+use crate::limits::{UNDO_LOOK_TIME_QUIET, UNDO_TREE_TIME_MAX};
 
 /// Makes and compares looks at work trees.
 #[derive(Debug)]
@@ -62,6 +62,20 @@ pub(super) struct TakenLook {
     pub took: Duration,
     /// Files that are in no commit, and too many to be kept at once.
     pub left_over: usize,
+}
+
+impl TakenLook {
+    /// Says that it took long, if it did: a command, or the end of a turn, waited for it.
+    pub(super) fn slowness(&self) -> Option<String> {
+        let text = || {
+            let seconds = self.took.as_secs_f64();
+            format!(
+                "looking at the work tree, for undo, took {seconds:.1} s; undo.commands = false \
+                 does without"
+            )
+        };
+        (self.took > UNDO_LOOK_TIME_QUIET).then(text)
+    }
 }
 
 /// One file that differs between two looks.

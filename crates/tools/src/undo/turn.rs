@@ -28,6 +28,15 @@ pub(super) struct Turn {
     touched: Mutex<Vec<Touched>>,
 }
 
+/// What a turn came to.
+#[derive(Debug, Default)]
+pub struct EndedTurn {
+    /// The line that says what it changed, if it changed anything that can be seen.
+    pub fact: Option<FileFact>,
+    /// What a person should know of the look.
+    pub warnings: Vec<String>,
+}
+
 /// How commands are watched.
 #[derive(Debug, Clone)]
 pub(super) enum Watched {
@@ -91,24 +100,30 @@ impl Turn {
         kept
     }
 
-    /// Compares and returns the line that ends the turn; `None` if nothing was told of it.
-    pub(super) async fn finish(&self, snapshots: &Snapshots) -> Option<FileFact> {
+    /// Compares and returns the line that ends the turn; none if nothing was told of it.
+    pub(super) async fn finish(&self, snapshots: &Snapshots) -> EndedTurn {
         let touched = {
             let touched = self.touched.lock().unwrap_or_else(PoisonError::into_inner);
             touched.clone()
         };
         let mut unseen = Vec::new();
+        let mut warnings = Vec::new();
         let before = match self.watched.get() {
             Some(Watched::Tree { place, look }) => {
                 match seen(snapshots, place, look, &touched, &mut unseen).await {
-                    Ok(seen) => seen,
+                    Ok((seen, slowness)) => {
+                        warnings.extend(slowness);
+                        seen
+                    }
                     Err(why) => {
-                        unseen.push(format!("what commands changed is not known: {why}"));
+                        let text = format!("what commands changed is not known: {why}");
+                        warnings.push(format!("{text}; it cannot be taken back"));
+                        unseen.push(text);
                         patched(&touched)
                     }
                 }
             }
-            Some(Watched::Unseen(_)) | None if touched.is_empty() => return None,
+            Some(Watched::Unseen(_)) | None if touched.is_empty() => return EndedTurn::default(),
             Some(Watched::Unseen(why)) => {
                 unseen.push(why.clone());
                 patched(&touched)
@@ -124,11 +139,15 @@ impl Turn {
                 Vec::new()
             }
         };
-        Some(FileFact::Changed {
+        let fact = FileFact::Changed {
             turn_id: self.id.clone(),
             files,
             unseen,
-        })
+        };
+        EndedTurn {
+            fact: Some(fact),
+            warnings,
+        }
     }
 }
 
@@ -175,14 +194,15 @@ fn patched(touched: &[Touched]) -> Vec<(PathBuf, Before)> {
         .collect()
 }
 
-/// Finds what differs in the work tree, and joins it with what patches touched.
+/// Finds what differs in the work tree, and joins it with what patches touched. Also returns
+/// what is to be said of the time that it took.
 async fn seen(
     snapshots: &Snapshots,
     place: &Place,
     look: &Arc<Manifest>,
     touched: &[Touched],
     unseen: &mut Vec<String>,
-) -> Result<Vec<(PathBuf, Before)>, String> {
+) -> Result<(Vec<(PathBuf, Before)>, Option<String>), String> {
     let trees = snapshots.trees().ok_or("commands are not watched")?;
     let now = trees.take_again(place, look).await?;
     let root = &place.root;
@@ -203,7 +223,7 @@ async fn seen(
         unseen.push(format!("{over} more files were changed than can be kept"));
     }
     before.extend(contents(snapshots, root, differences).await?);
-    Ok(before)
+    Ok((before, now.slowness()))
 }
 
 /// The same for a look that is known by its name alone.
@@ -216,7 +236,8 @@ async fn seen_since(
 ) -> Result<Vec<(PathBuf, Before)>, String> {
     let trees = snapshots.trees().ok_or("commands are not watched")?;
     let look = trees.load(&place.root, name).await?;
-    seen(snapshots, place, &look, touched, unseen).await
+    let (before, _) = seen(snapshots, place, &look, touched, unseen).await?;
+    Ok(before)
 }
 
 /// Fetches what the files held before.
