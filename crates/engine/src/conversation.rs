@@ -38,6 +38,7 @@ use troupe_protocol::op::{ConfigureSession, ForkPoint, Op};
 use troupe_protocol::policy::Personality;
 use troupe_protocol::rollout::{CarriedState, SessionMeta};
 use troupe_protocol::session::{TurnContext, TurnOverrides};
+use troupe_protocol::tree::MessageId;
 use troupe_protocol::usage::{RateLimitSnapshot, TokenUsage, TokenUsageInfo};
 use troupe_protocol::{ResponseId, ResponseItem, SessionId};
 use troupe_store::Store;
@@ -51,7 +52,7 @@ use crate::host::Host;
 use crate::limits::AUTO_COMPACT_PERCENT;
 use crate::mailbox::Mailbox;
 use crate::sharing;
-use crate::task::{Mail, Task};
+use crate::task::Task;
 use crate::user_input::{Author, DecodedPictures, PictureSource};
 use models::Models;
 
@@ -130,7 +131,7 @@ pub(crate) struct NewTask {
 pub(crate) enum Asker {
     Client,
     /// The tree: the task begins with this message of the inbox.
-    Inbox(Mail),
+    Inbox(MessageId),
 }
 
 impl NewTask {

@@ -21,7 +21,7 @@ use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{AbortReason, ErrorEvent, TurnAborted, TurnComplete};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::session::TurnContext;
-use troupe_protocol::tree::{MessageId, MessageMetadata};
+use troupe_protocol::tree::MessageId;
 use troupe_protocol::{ItemId, ResponseId, SessionId, SubmissionId};
 use troupe_tools::CallContext;
 
@@ -134,7 +134,7 @@ impl Steered {
     pub(crate) fn message_id(&self) -> Option<MessageId> {
         match &self.sender {
             Sender::Client(_) => None,
-            Sender::Inbox(mail) => Some(mail.id),
+            Sender::Inbox(id) => Some(*id),
         }
     }
 }
@@ -143,14 +143,7 @@ impl Steered {
 #[derive(Debug)]
 pub(crate) enum Sender {
     Client(SubmissionId),
-    Inbox(Mail),
-}
-
-/// A message of the inbox, without its contents.
-#[derive(Debug, Clone)]
-pub(crate) struct Mail {
-    pub id: MessageId,
-    pub metadata: Option<MessageMetadata>,
+    Inbox(MessageId),
 }
 
 #[derive(Debug)]

@@ -12,6 +12,7 @@ use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::ErrorEvent;
 use troupe_protocol::history::{ContentItem, Role};
 use troupe_protocol::input::{TextElement, UserInput};
+use troupe_protocol::tree::MessageMetadata;
 
 pub(crate) use picture::{DecodedPictures, PictureSource};
 
@@ -24,13 +25,24 @@ pub(crate) struct Message {
     /// What it chose goes before it.
     pub skills: Vec<Chosen>,
     pub item: ResponseItem,
+    /// Set if the engine wrote it.
+    pub metadata: Option<MessageMetadata>,
 }
 
 impl Message {
     /// Returns what the model is told, in order.
     pub(crate) fn history(&self) -> impl Iterator<Item = ResponseItem> {
         let skills = self.skills.iter().map(Chosen::item);
-        skills.chain([self.item.clone()])
+        skills.chain([self.marked_item()])
+    }
+
+    /// Returns its own item, which says where it came from.
+    fn marked_item(&self) -> ResponseItem {
+        let mut item = self.item.clone();
+        if let ResponseItem::Message { metadata, .. } = &mut item {
+            *metadata = self.metadata.clone().map(Box::new);
+        }
+        item
     }
 }
 
@@ -39,6 +51,7 @@ impl From<ResponseItem> for Message {
         Self {
             skills: Vec::new(),
             item,
+            metadata: None,
         }
     }
 }
@@ -94,7 +107,9 @@ pub(crate) async fn read(items: &[UserInput], place: &Place) -> Result<Message, 
             id: None,
             role: Role::User,
             content,
+            metadata: None,
         },
+        metadata: None,
     })
 }
 

@@ -405,7 +405,11 @@ export type EventMsg = { "type": "session_configured" } & SessionConfigured
   | { "type": "reasoning_content_delta" } & TextDelta
   | { "type": "reasoning_raw_content_delta" } & TextDelta
   | { "type": "agent_reasoning_section_break", item_id: ItemId, summary_index: number, }
-  | { "type": "user_message", message: string, content?: Array<UserInput>, }
+  | { "type": "user_message", message: string, content?: Array<UserInput>,
+/**
+ * Set if the engine wrote the message for a child that ended.
+ */
+metadata?: MessageMetadata | null, }
   | { "type": "agent_message", message: string, }
   | { "type": "agent_reasoning", text: string, }
   | { "type": "agent_reasoning_raw_content", text: string, }
@@ -914,7 +918,11 @@ export type ReasoningSummary = "auto" | "concise" | "detailed" | "none";
  */
 export type ResponseId = string;
 
-export type ResponseItem = { "type": "message", id?: string | null, role: Role, content: Array<ContentItem>, }
+export type ResponseItem = { "type": "message", id?: string | null, role: Role, content: Array<ContentItem>,
+/**
+ * Set if the engine wrote the message for a child that ended. No provider is sent it.
+ */
+metadata?: MessageMetadata | null, }
   | { "type": "reasoning", id?: string | null, summary: Array<SummaryPart>, content?: Array<ReasoningPart> | null, encrypted_content?: string | null, }
   | { "type": "function_call", id?: string | null, name: string,
 /**

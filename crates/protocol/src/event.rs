@@ -24,6 +24,7 @@ use crate::item::{CommandOutcome, TurnItem};
 use crate::mcp::{ElicitationRequest, McpOffer};
 use crate::op::{ElicitationDecision, ReviewTarget};
 use crate::session::TurnContext;
+use crate::tree::MessageMetadata;
 use crate::undo::UndoCompleted;
 use crate::usage::{RateLimitSnapshot, TokenUsage, TokenUsageInfo};
 
@@ -128,6 +129,9 @@ pub enum EventMsg {
         message: String,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         content: Vec<UserInput>,
+        /// Set if the engine wrote the message for a child that ended.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        metadata: Option<MessageMetadata>,
     },
     AgentMessage {
         message: String,

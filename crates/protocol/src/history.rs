@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::id::CallId;
 use crate::input::ImageDetail;
+use crate::tree::MessageMetadata;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -17,6 +18,9 @@ pub enum ResponseItem {
         id: Option<String>,
         role: Role,
         content: Vec<ContentItem>,
+        /// Set if the engine wrote the message for a child that ended. No provider is sent it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        metadata: Option<Box<MessageMetadata>>,
     },
     Reasoning {
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -74,6 +78,7 @@ impl ResponseItem {
             id: None,
             role,
             content: vec![content],
+            metadata: None,
         }
     }
 

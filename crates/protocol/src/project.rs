@@ -46,6 +46,7 @@ pub fn on_completed(item: &TurnItem, turn_id: &SubmissionId) -> Vec<EventMsg> {
         TurnItem::UserMessage(item) => vec![EventMsg::UserMessage {
             message: joined_text(&item.content),
             content: item.content.clone(),
+            metadata: item.metadata.clone(),
         }],
         TurnItem::AgentMessage(item) => vec![EventMsg::AgentMessage {
             message: item.text.clone(),

@@ -16,7 +16,7 @@ use super::{Asker, Conversation, NewTask};
 use crate::emit::{Emitter, Line};
 use crate::host::{Lines, Receipt, Stopper};
 use crate::output::Output;
-use crate::task::{Mail, Stop, Task};
+use crate::task::{Stop, Task};
 
 impl Conversation {
     /// Begins a task with a message of the inbox, unless one runs. Those `ahead` come before
@@ -38,10 +38,11 @@ impl Conversation {
             overrides: TurnOverrides::default(),
             output_schema,
             from: None,
-            asker: Asker::Inbox(Mail { id, metadata }),
+            asker: Asker::Inbox(id),
         };
         match self.prepare_start(&new).await? {
             Ok(mut prepared) => {
+                prepared.message.metadata = metadata;
                 for (id, message) in ahead {
                     prepared.ahead.push(self.read_mail(id, message).await);
                 }

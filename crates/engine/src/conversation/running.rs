@@ -8,6 +8,7 @@ use troupe_protocol::event::{AbortReason, ErrorEvent, EventMsg, StreamErrorEvent
 use troupe_protocol::input::UserInput;
 use troupe_protocol::item::TurnItem;
 use troupe_protocol::rollout::RolloutRecord;
+use troupe_protocol::tree::MessageId;
 use troupe_protocol::{CallId, SubmissionId};
 use troupe_store::Error;
 
@@ -19,7 +20,7 @@ use crate::host::{Doing, Lines, NotNow, Receipt};
 use crate::limits::CYCLES_MAX;
 use crate::output::Output;
 use crate::response::{Response, Said};
-use crate::task::{Mail, Phase, Room, Steered, Stop, Task};
+use crate::task::{Phase, Room, Steered, Stop, Task};
 use crate::user_input::Message;
 
 /// What a call is answered with whose own answer was lost with the disk.
@@ -37,9 +38,9 @@ impl Conversation {
     ) -> Result<(), Error> {
         let mail = match &new.asker {
             Asker::Client => None,
-            Asker::Inbox(mail) => Some(mail.clone()),
+            Asker::Inbox(id) => Some(*id),
         };
-        let starting = match self.starting(&id, mail.as_ref().map(|mail| mail.id)).await {
+        let starting = match self.starting(&id, mail).await {
             Ok(lines) => lines,
             // What the tree gave, it may take back; a client is told.
             Err(NotNow) if mail.is_some() => return Ok(()),
@@ -111,10 +112,9 @@ impl Conversation {
                 items.extend(one.message.history());
                 lines.extend(self.steered_message(&task.id, &one));
             }
-            let metadata = first.mail.as_ref().and_then(|mail| mail.metadata.clone());
-            lines.extend(self.message_lines(&task.id, first.content, &first.message, metadata));
+            lines.extend(self.message_lines(&task.id, first.content, &first.message));
             items.extend(first.message.history());
-            task.heard.extend(first.mail.map(|mail| mail.id));
+            task.heard.extend(first.mail);
         }
         out.write_lines(lines)?;
         Receipt::tell_written(starting.receipt);
@@ -317,7 +317,7 @@ impl Conversation {
 pub(super) struct FirstMessage {
     content: Vec<UserInput>,
     message: Message,
-    mail: Option<Mail>,
+    mail: Option<MessageId>,
     /// What is told before it.
     ahead: Vec<Steered>,
 }

@@ -4,7 +4,7 @@ use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{ErrorEvent, EventMsg, SteerReceipt};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::item::{TurnItem, UserMessageItem};
-use troupe_protocol::tree::{AgentMessage, MessageId, MessageMetadata};
+use troupe_protocol::tree::{AgentMessage, MessageId};
 use troupe_protocol::{ResponseItem, SubmissionId};
 use troupe_store::Error;
 
@@ -12,7 +12,7 @@ use super::Conversation;
 use crate::emit::{Emitter, Line};
 use crate::host::{Lines, NotNow, Receipt};
 use crate::limits::STEERED_MAX;
-use crate::task::{Mail, Sender, Steered, Task};
+use crate::task::{Sender, Steered, Task};
 use crate::user_input::{self, Author, Message};
 
 impl Conversation {
@@ -78,15 +78,13 @@ impl Conversation {
         let place = self.place_for(&message.items, Author::Agent).await;
         let read = user_input::read(&message.items, &place).await;
         // Nobody else can be told, and a message that cannot be read is still one.
-        let read = read.unwrap_or_else(|refusal| {
+        let mut read = read.unwrap_or_else(|refusal| {
             let text = format!("A message could not be read: {}", refusal.message);
             ResponseItem::user_text(text).into()
         });
+        read.metadata = message.metadata;
         Steered {
-            sender: Sender::Inbox(Mail {
-                id,
-                metadata: message.metadata,
-            }),
+            sender: Sender::Inbox(id),
             items: message.items,
             message: read,
         }
@@ -141,16 +139,16 @@ impl Conversation {
         task: &SubmissionId,
         steered: &Steered,
     ) -> impl Iterator<Item = Line> + use<> {
-        let (metadata, delivered) = match &steered.sender {
-            Sender::Inbox(mail) => (mail.metadata.clone(), None),
+        let delivered = match &steered.sender {
+            Sender::Inbox(_) => None,
             Sender::Client(submission) => {
                 let turn_id = task.clone();
                 let receipt = EventMsg::SteerReceipt(SteerReceipt::Delivered { turn_id });
-                (None, Some(Line::event(submission, receipt)))
+                Some(Line::event(submission, receipt))
             }
         };
         let content = steered.items.clone();
-        self.message_lines(task, content, &steered.message, metadata)
+        self.message_lines(task, content, &steered.message)
             .chain(delivered)
     }
 
@@ -160,14 +158,13 @@ impl Conversation {
         id: &SubmissionId,
         content: Vec<UserInput>,
         message: &Message,
-        metadata: Option<MessageMetadata>,
     ) -> impl Iterator<Item = Line> + use<> {
         let skills = message.skills.iter();
         let mut items: Vec<TurnItem> = skills.map(|skill| self.skill_item(skill)).collect();
         items.push(TurnItem::UserMessage(UserMessageItem {
             id: self.ids.item("user"),
             content,
-            metadata,
+            metadata: message.metadata.clone(),
         }));
         let mut lines: Vec<Line> = message.history().map(|item| Line::item(&item)).collect();
         for item in items {

@@ -59,7 +59,7 @@ examples! { EventMsg:
     EventMsg::AgentReasoningSectionBreak { .. } =>
         r#"{"type":"agent_reasoning_section_break","item_id":"rs_1","summary_index":1}"#,
     EventMsg::UserMessage { .. } =>
-        r#"{"type":"user_message","message":"hello","content":[{"type":"text","text":"hello"}]}"#,
+        r#"{"type":"user_message","message":"hello","content":[{"type":"text","text":"hello"}],"metadata":{"is_callback":true,"source":"troupe","child_session_id":"67e55044-10b1-426f-9247-bb680e5fe0c8","child_task_id":"t1"}}"#,
     EventMsg::AgentMessage { .. } =>
         r#"{"type":"agent_message","message":"Hello."}"#,
     EventMsg::AgentReasoning { .. } =>

@@ -46,6 +46,7 @@ fn developer(text: &str) -> ResponseItem {
         id: None,
         role: Role::Developer,
         content: vec![ContentItem::InputText { text: text.into() }],
+        metadata: None,
     }
 }
 
@@ -198,6 +199,7 @@ fn pictures_of_the_user() {
                 },
                 image(),
             ],
+            metadata: None,
         }],
         expect![[r#"
             {"role":"system","content":"Be brief."}

@@ -57,6 +57,7 @@ fn developer(text: &str) -> ResponseItem {
         id: None,
         role: Role::Developer,
         content: vec![ContentItem::InputText { text: text.into() }],
+        metadata: None,
     }
 }
 
@@ -189,6 +190,7 @@ fn images_of_the_user_and_of_tools() {
                 id: None,
                 role: Role::User,
                 content: vec![image("https://example.com/a.png")],
+                metadata: None,
             },
             call("1", "{}"),
             output("1", with_image),

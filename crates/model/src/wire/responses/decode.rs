@@ -336,6 +336,7 @@ fn read_item(kind: &str, json: &str) -> Result<ResponseItem, serde_json::Error> 
                     .flatten()
                     .filter_map(content_part)
                     .collect(),
+                metadata: None,
             }
         }
         "reasoning" => {

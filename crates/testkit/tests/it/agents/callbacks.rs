@@ -11,7 +11,9 @@ use troupe_protocol::input::UserInput;
 use troupe_protocol::item::TurnItem;
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::tree::{AgentLine, CallbackMode, Fact, MessageId, MessageMetadata};
-use troupe_protocol::{AgentId, EventMsg, Op};
+use troupe_protocol::{AgentId, EventMsg, Op, ResponseItem, SessionId};
+use troupe_store::Position;
+use troupe_testkit::Stage;
 
 use super::cast::{
     OPENING, called, depths, has_mail, heard, heard_in, is_running, lines, message, open,
@@ -45,6 +47,11 @@ async fn a_callback_says_what_it_is_in_the_item_and_in_the_rollout() {
     });
     let items: Vec<_> = items.collect();
     assert_eq!(items, std::slice::from_ref(&metadata));
+    let older = events.iter().filter_map(|msg| match msg {
+        EventMsg::UserMessage { metadata, .. } => metadata.clone(),
+        _ => None,
+    });
+    assert_eq!(older.collect::<Vec<_>>(), items);
     // Its id follows from who tells whom of what, and names the task that it starts.
     let id = MessageId::of_callback(kid.session, &task, session);
     let last = actor.seen().last().unwrap();
@@ -53,9 +60,24 @@ async fn a_callback_says_what_it_is_in_the_item_and_in_the_rollout() {
     let lines = lines(&stage, session).await;
     let ended = lines.iter().find(|line| ends(line, AgentId(1))).unwrap();
     let mail = ended.message.as_ref().unwrap();
-    assert_eq!(mail.metadata, Some(metadata));
+    assert_eq!(mail.metadata.as_ref(), Some(&metadata));
+    assert_eq!(marked_items(&stage, session).await, [metadata]);
     assert_eq!(logs::callbacks_for(&lines, AgentId::ROOT), [id]);
     assert_eq!(logs::begun_with(&lines, AgentId::ROOT), [id]);
+}
+
+/// What the lines `response_item` of a log say about messages of the engine.
+async fn marked_items(stage: &Stage, session: SessionId) -> Vec<MessageMetadata> {
+    let read = stage.store().read_all(session, Position(0)).await.unwrap();
+    let records = read.lines.iter().map(|line| line.record().unwrap().record);
+    records
+        .filter_map(|record| match record {
+            RolloutRecord::ResponseItem(ResponseItem::Message { metadata, .. }) => {
+                metadata.map(|metadata| *metadata)
+            }
+            _ => None,
+        })
+        .collect()
 }
 
 #[tokio::test]
