@@ -384,14 +384,16 @@ impl troupe_tools::Channel for SessionChannel {
     async fn question(&self, request: UserInputRequest) -> Option<UserInputResponse> {
         match self.inquire(Inquiry::UserInput(request)).await {
             Some(Word::Input(response)) => response,
-            Some(Word::Decision(_) | Word::Elicitation { .. }) | None => None,
+            Some(Word::Decision(_) | Word::PatchDecision(_) | Word::Elicitation { .. }) | None => {
+                None
+            }
         }
     }
 
     async fn elicit(&self, request: ElicitationRequest) -> ElicitationResponse {
         match self.inquire(Inquiry::Elicitation(request)).await {
             Some(Word::Elicitation { response, .. }) => response,
-            Some(Word::Decision(_) | Word::Input(_)) | None => {
+            Some(Word::Decision(_) | Word::PatchDecision(_) | Word::Input(_)) | None => {
                 ElicitationResponse::without_content(ElicitationDecision::Cancel)
             }
         }
@@ -401,7 +403,7 @@ impl troupe_tools::Channel for SessionChannel {
 /// A withdrawn question is a refusal.
 fn decided(word: Option<Word>) -> ReviewDecision {
     match word {
-        Some(Word::Decision(decision)) => decision,
+        Some(Word::Decision(decision) | Word::PatchDecision(decision)) => decision,
         Some(Word::Input(_) | Word::Elicitation { .. }) | None => ReviewDecision::Denied,
     }
 }

@@ -22,6 +22,9 @@ pub enum Inquiry {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Word {
     Decision(ReviewDecision),
+    /// A decision that is about a patch, and about nothing else. Once it is found to fit it is
+    /// a decision like any other.
+    PatchDecision(ReviewDecision),
     /// None if the questions were withdrawn, or there is nobody to answer.
     Input(Option<UserInputResponse>),
     /// What the server that asks is told.
@@ -123,9 +126,12 @@ impl Inquiry {
     /// Says what would fit.
     pub fn check(&self, id: &str, word: &Word) -> Result<(), NotTaken> {
         let checked = match (self, word) {
-            (Self::Approval(_), Word::Decision(_)) | (Self::UserInput(_), Word::Input(None)) => {
-                Ok(())
-            }
+            (Self::Approval(_), Word::Decision(_))
+            | (Self::Approval(Ask::Patch(_)), Word::PatchDecision(_))
+            | (Self::UserInput(_), Word::Input(None)) => Ok(()),
+            (Self::Approval(Ask::Exec(_)), Word::PatchDecision(_)) => Err(
+                "it asks to run something, not to apply a patch; send an exec_approval".to_owned(),
+            ),
             (Self::UserInput(request), Word::Input(Some(response))) => {
                 check_answers(&request.questions, response)
             }
@@ -139,10 +145,11 @@ impl Inquiry {
             (Self::Approval(_), Word::Input(_) | Word::Elicitation { .. }) => {
                 Err("it asks for an approval, not for user input".to_owned())
             }
-            (Self::UserInput(_), Word::Decision(_) | Word::Elicitation { .. }) => {
-                Err("it asks for user input; send a user_input_answer".to_owned())
-            }
-            (Self::Elicitation(_), Word::Decision(_) | Word::Input(_)) => {
+            (
+                Self::UserInput(_),
+                Word::Decision(_) | Word::PatchDecision(_) | Word::Elicitation { .. },
+            ) => Err("it asks for user input; send a user_input_answer".to_owned()),
+            (Self::Elicitation(_), Word::Decision(_) | Word::PatchDecision(_) | Word::Input(_)) => {
                 Err("a server asks; send a resolve_elicitation".to_owned())
             }
         };
@@ -196,10 +203,21 @@ fn check_elicitation(
 }
 
 impl Word {
+    /// Returns it as it counts once it was found to fit.
+    #[must_use]
+    pub fn settled(self) -> Self {
+        match self {
+            Self::PatchDecision(decision) => Self::Decision(decision),
+            word @ (Self::Decision(_) | Self::Input(_) | Self::Elicitation { .. }) => word,
+        }
+    }
+
     /// Returns the event that tells people of the end.
     pub fn event(self, call_id: CallId) -> EventMsg {
         match self {
-            Self::Decision(decision) => EventMsg::ApprovalResolved { call_id, decision },
+            Self::Decision(decision) | Self::PatchDecision(decision) => {
+                EventMsg::ApprovalResolved { call_id, decision }
+            }
             Self::Input(response) => EventMsg::UserInputResolved { call_id, response },
             Self::Elicitation { response, .. } => EventMsg::ElicitationResolved {
                 id: call_id,

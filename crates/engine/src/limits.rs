@@ -198,3 +198,6 @@ pub const FILE_CLOCK_MS: u64 = 50;
 
 /// Files of an undo that the model is told by name, of each kind.
 pub(crate) const UNDONE_FILES_SHOWN_MAX: usize = 100;
+
+/// Ids of submissions that a session knows again.
+pub const SUBMISSIONS_KNOWN_MAX: usize = 256;

@@ -4,6 +4,7 @@
 //! only then tells readers. Nothing else writes the state of a session.
 
 mod decoding;
+pub(crate) mod known_ids;
 mod leaving;
 mod orders;
 mod submissions;
@@ -18,8 +19,8 @@ use troupe_model::{ModelError, ModelEvent};
 use troupe_protocol::catalogue::ModelEntry;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{AbortReason, ErrorEvent, EventMsg, SkillsEntry};
-use troupe_protocol::op::{ConfigureSession, Submission};
-use troupe_protocol::{CallId, SubmissionId};
+use troupe_protocol::op::{ConfigureSession, Op, Submission};
+use troupe_protocol::{CallId, ClientId, SubmissionId};
 use troupe_store::Error;
 
 use crate::calls::{CallSignal, Caller};
@@ -31,6 +32,7 @@ use crate::host::Order;
 use crate::mailbox::{Inputs, Mailbox, mailbox};
 use crate::user_input::DecodedPictures;
 use decoding::Decoding;
+use known_ids::{KnownIds, Submitter};
 use leaving::Below;
 
 /// Opens a queue pair. Its first submission must be `configure_session`.
@@ -49,6 +51,7 @@ pub fn spawn(deps: Deps) -> (SessionHandle, EventStream) {
         conversation: None,
         deferred: VecDeque::new(),
         decoding: None,
+        known: KnownIds::default(),
         audience: Audience::Present,
         below: Below::Running,
     };
@@ -96,8 +99,26 @@ pub struct Closed;
 impl SessionHandle {
     /// Hands a submission to the session; waits while its mailbox is full.
     pub async fn submit(&self, submission: Submission) -> Result<(), Closed> {
+        self.post(Submitter::Holder, submission).await
+    }
+
+    /// As [`Self::submit`], for one of several clients that share the session: each gives its
+    /// submissions ids of its own.
+    pub async fn submit_as(&self, client: ClientId, submission: Submission) -> Result<(), Closed> {
+        self.post(Submitter::Client(client), submission).await
+    }
+
+    /// Configures the session, or ends it, in nobody's name: what it says about that has no id.
+    pub async fn operate(&self, op: Op) -> Result<(), Closed> {
+        let id = SubmissionId::default();
+        self.post(Submitter::Program, Submission { id, op }).await
+    }
+
+    async fn post(&self, by: Submitter, submission: Submission) -> Result<(), Closed> {
         let submission = Box::new(submission);
-        self.mailbox.post(Input::Submission(submission)).await
+        self.mailbox
+            .post(Input::Submission { by, submission })
+            .await
     }
 
     /// Has the session answer something that never became a submission.
@@ -117,7 +138,10 @@ impl SessionHandle {
 /// some inputs also while it is empty.
 #[derive(Debug)]
 pub(crate) enum Input {
-    Submission(Box<Submission>),
+    Submission {
+        by: Submitter,
+        submission: Box<Submission>,
+    },
     /// Something that was meant to be a submission.
     Refused {
         id: SubmissionId,
@@ -172,6 +196,7 @@ struct Actor {
     /// What waits for the running task to stop.
     deferred: VecDeque<Deferred>,
     decoding: Option<Decoding>,
+    known: KnownIds,
     audience: Audience,
     below: Below,
 }
@@ -243,7 +268,7 @@ impl Actor {
 
     async fn step(&mut self, input: Input) -> Flow {
         let asked = match &input {
-            Input::Submission(submission) | Input::PicturesDecoded { submission, .. } => {
+            Input::Submission { submission, .. } | Input::PicturesDecoded { submission, .. } => {
                 submission.id.clone()
             }
             Input::Refused { id, .. }
@@ -273,8 +298,8 @@ impl Actor {
     async fn handle(&mut self, input: Input) -> Result<Flow, Error> {
         match input {
             // Boxed, because an idle session has the size of the largest thing it could do.
-            Input::Submission(submission) => {
-                return Box::pin(self.submission(*submission)).await;
+            Input::Submission { by, submission } => {
+                return Box::pin(self.receive(by, *submission)).await;
             }
             Input::PicturesDecoded {
                 submission,

@@ -152,10 +152,12 @@ impl Commands {
         let item = CommandItem::new(call, &request);
         let (mut sandbox, variables) = match prepared {
             Ok(prepared) => prepared,
-            Err(refusal) => {
-                let status = refusal.status();
-                return Err(item.not_run(call, status, refusal.text(asked)).await);
+            // Nobody said no to it and it never began: there is nothing to show.
+            Err(Refusal::Cancelled) => {
+                return Err(ToolOutput::failure(aborted_text(asked.elapsed())));
             }
+            Err(Refusal::Policy(text)) => return Err(item.declined(call, text).await),
+            Err(Refusal::Denied) => return Err(item.declined(call, gate::denied_text()).await),
         };
         item.started(call).await;
         loop {

@@ -107,18 +107,24 @@ impl Editor {
         };
         let refusal = match verdict {
             Verdict::Allow(_) => None,
-            Verdict::Refuse(text) => Some((WorkStatus::Declined, text)),
+            Verdict::Refuse(text) => Some(text),
             Verdict::Ask { reason, then } => {
                 let ask = request(call, &item.changes, reason, &planned.reach);
                 let matter = matter(&planned, then);
-                let answer = self.agreements.obtain(call, matter, ask).await;
-                refusal(answer, began)
+                match self.agreements.obtain(call, matter, ask).await {
+                    Answer::Yes => None,
+                    Answer::No => Some(DENIED_TEXT.to_owned()),
+                    // Nobody said no to it and it never began: there is nothing to show.
+                    Answer::Cancelled => {
+                        return ToolOutput::failure(blocking::aborted_text(began.elapsed()));
+                    }
+                }
             }
         };
         let started = TurnItem::FileChange(item.clone());
         call.channel.report(ToolEvent::Started(started)).await;
-        let output = if let Some((status, text)) = refusal {
-            item.status = status;
+        let output = if let Some(text) = refusal {
+            item.status = WorkStatus::Declined;
             item.stderr.clone_from(&text);
             ToolOutput::failure(text)
         } else {
@@ -222,19 +228,9 @@ fn request(call: &Call, changes: &FileChanges, reason: String, reach: &Reach) ->
     })
 }
 
-/// Returns how a change ends that is not made, and what the model is told.
-fn refusal(answer: Answer, began: Instant) -> Option<(WorkStatus, String)> {
-    match answer {
-        Answer::Yes => None,
-        Answer::No => Some((
-            WorkStatus::Declined,
-            "not approved (the user said no, or nobody was there to ask): nothing was changed; \
-             do not try it again by other means, go on without it or say what you need it for"
-                .to_owned(),
-        )),
-        Answer::Cancelled => Some((WorkStatus::Failed, blocking::aborted_text(began.elapsed()))),
-    }
-}
+/// What a model reads whose change a person refused.
+const DENIED_TEXT: &str = "not approved (the user said no, or nobody was there to ask): nothing \
+    was changed; do not try it again by other means, go on without it or say what you need it for";
 
 fn written(
     applied: Result<String, String>,

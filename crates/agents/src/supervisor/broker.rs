@@ -145,7 +145,7 @@ impl Supervisor {
         };
         question.inquiry.check(id, &word)?;
         let known = known.clone();
-        self.take_word(&known, word);
+        self.take_word(&known, word.settled());
         Ok(())
     }
 

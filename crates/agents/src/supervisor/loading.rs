@@ -9,7 +9,7 @@ use troupe_protocol::op::{ConfigureSession, ForkPoint};
 use troupe_protocol::policy::{CollaborationMode, EffortChoice};
 use troupe_protocol::session::{SessionSource, TurnOverrides};
 use troupe_protocol::spawn::{ChildInstructions, HistoryShare, SpawnSpec};
-use troupe_protocol::{AgentId, EventMsg, Op, SessionId, Submission, SubmissionId};
+use troupe_protocol::{AgentId, EventMsg, Op, SessionId, SubmissionId};
 
 use super::input::Input;
 use super::member::{Loading, OpenSession, Presence, Present};
@@ -285,12 +285,8 @@ impl Supervisor {
 /// Opens a session and waits until it is configured.
 async fn open(deps: Deps, request: ConfigureSession) -> Result<OpenSession, String> {
     let (handle, mut events) = spawn(deps);
-    let submission = Submission {
-        id: SubmissionId::default(),
-        op: Op::ConfigureSession(request),
-    };
     handle
-        .submit(submission)
+        .operate(Op::ConfigureSession(request))
         .await
         .map_err(|closed| closed.to_string())?;
     loop {

@@ -71,7 +71,7 @@ impl Conversation {
             }),
         };
         let taken = match checked {
-            Ok(()) => return self.take_word(out, &call_id, word).await,
+            Ok(()) => return self.take_word(out, &call_id, word.settled()).await,
             Err(NotTaken::Unknown { .. }) => self.decide_elsewhere(call_id, word).await,
             Err(unfit) => Err(unfit),
         };

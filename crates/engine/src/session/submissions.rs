@@ -5,12 +5,13 @@ use std::sync::Arc;
 use troupe_protocol::CallId;
 use troupe_protocol::SubmissionId;
 use troupe_protocol::error::ErrorInfo;
-use troupe_protocol::event::AbortReason;
+use troupe_protocol::event::{AbortReason, EventMsg};
 use troupe_protocol::mcp::ElicitationResponse;
 use troupe_protocol::op::{ConfigureSession, Op, Submission};
 use troupe_protocol::session::TurnOverrides;
 use troupe_store::Error;
 
+use super::known_ids::Submitter;
 use super::{Actor, Deferred, Flow, describe};
 use crate::conversation::{Asker, Conversation, From, NewTask, check_model};
 use crate::deps::Setup;
@@ -20,6 +21,35 @@ use crate::skills::Freshness;
 use crate::task::Stop;
 
 impl Actor {
+    /// Takes a submission from outside. A task goes by its id, so each needs one of its own.
+    pub(super) async fn receive(
+        &mut self,
+        by: Submitter,
+        submission: Submission,
+    ) -> Result<Flow, Error> {
+        let id = &submission.id;
+        if by == Submitter::Program {
+            return self.submission(submission).await;
+        }
+        if id.as_str().is_empty() {
+            self.refuse(
+                id,
+                ErrorInfo::InvalidSubmission,
+                "the submission has an empty id; give each one an id of its own",
+            )?;
+            return Ok(Flow::Continue(()));
+        }
+        if !self.known.note(by, id) {
+            let message = format!(
+                "submission {id} is known: it was taken before and is not done again; send what \
+                 is to be done again under another id"
+            );
+            self.emitter.emit(id, vec![EventMsg::Warning { message }])?;
+            return Ok(Flow::Continue(()));
+        }
+        self.submission(submission).await
+    }
+
     pub(super) async fn submission(&mut self, submission: Submission) -> Result<Flow, Error> {
         if self.is_stopping() || self.waits_for_pictures(&submission.op) {
             return self.defer(submission);
@@ -103,8 +133,12 @@ impl Actor {
             Op::OverrideTurnContext { overrides } => {
                 conversation.override_context(out, &id, overrides)
             }
-            Op::ExecApproval { id: call, decision } | Op::PatchApproval { id: call, decision } => {
+            Op::ExecApproval { id: call, decision } => {
                 let word = Word::Decision(decision);
+                conversation.decide(out, &id, CallId(call), word).await
+            }
+            Op::PatchApproval { id: call, decision } => {
+                let word = Word::PatchDecision(decision);
                 conversation.decide(out, &id, CallId(call), word).await
             }
             Op::UserInputAnswer { id: call, response } => {

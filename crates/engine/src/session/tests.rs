@@ -30,6 +30,7 @@ fn a_waiting_session_is_small() {
         conversation: None,
         deferred: VecDeque::new(),
         decoding: None,
+        known: KnownIds::default(),
         audience: Audience::Present,
         below: Below::Running,
     };

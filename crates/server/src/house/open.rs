@@ -6,7 +6,7 @@ use troupe_agents::Grove;
 use troupe_engine::{Closed, spawn};
 use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::rollout::RolloutRecord;
-use troupe_protocol::{EventMsg, Op, Submission, SubmissionId};
+use troupe_protocol::{EventMsg, Op};
 use troupe_store::{Error, LiveHistory, Store};
 
 use super::thread::Inner;
@@ -22,12 +22,8 @@ pub(super) async fn open(
     let Grove { deps, configurator } = ground.grove();
     let companion = ground.companion(&configurator);
     let (handle, mut events) = spawn(deps);
-    let submission = Submission {
-        id: SubmissionId::default(),
-        op: Op::ConfigureSession(request),
-    };
     handle
-        .submit(submission)
+        .operate(Op::ConfigureSession(request))
         .await
         .map_err(|Closed| OpenError::Ended)?;
     loop {

@@ -192,10 +192,8 @@ impl Actor {
                     let _ = reply.send(notice);
                 }
                 Ask::Shutdown => {
-                    let id = SubmissionId::default();
-                    let op = Op::Shutdown;
                     // One that has ended needs not be told.
-                    self.handle.submit(Submission { id, op }).await.ok();
+                    self.handle.operate(Op::Shutdown).await.ok();
                 }
             }
         }
@@ -325,7 +323,16 @@ impl Actor {
         {
             return Some(ServerNotice::Accepted { id });
         }
-        match self.handle.submit(submission).await {
+        if id.as_str().is_empty() {
+            let message = "the submission has an empty id; give each one an id of its own";
+            let info = ErrorInfo::InvalidSubmission;
+            return Some(refused(Some(id), info, message.to_owned()));
+        }
+        let taken = match from {
+            Some(client) => self.handle.submit_as(client.clone(), submission).await,
+            None => self.handle.submit(submission).await,
+        };
+        match taken {
             Ok(()) => {
                 if let Some(client) = from {
                     self.receipts.add(client, id.clone());

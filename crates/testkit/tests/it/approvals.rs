@@ -222,3 +222,70 @@ steps = [{ say = "ok" }]
         assert_eq!(hook.exists(), is_approved);
     }
 }
+
+const WRITES_OUTSIDE: &str = r#"
+[[scene]]
+[[scene.turn]]
+steps = [{ call = "shell_command", arguments = { command = "touch made", sandbox_permissions = "require_escalated", justification = "May I?" } }]
+[[scene.turn]]
+steps = [{ say = "ok" }]
+"#;
+
+#[tokio::test]
+async fn a_patch_approval_approves_no_command() {
+    let stage = Stage::new(WRITES_OUTSIDE).await;
+    let stage = stage
+        .approval(ApprovalPolicy::OnRequest)
+        .sandbox(SandboxPolicy::workspace_write());
+    let mut actor = stage.start().await;
+    actor.say("go").await;
+    let msgs = actor
+        .until(|msg| matches!(msg, EventMsg::ExecApprovalRequest(_)))
+        .await;
+    let Some(EventMsg::ExecApprovalRequest(request)) = msgs.last() else {
+        panic!("until returns the event it waited for");
+    };
+    let (id, decision) = (request.call_id.to_string(), ReviewDecision::Approved);
+    let patch = Op::PatchApproval {
+        id: id.clone(),
+        decision,
+    };
+    actor.submit(patch).await;
+    let msgs = actor.until(|msg| matches!(msg, EventMsg::Error(_))).await;
+    let Some(EventMsg::Error(error)) = msgs.last() else {
+        panic!("until returns the event it waited for");
+    };
+    assert!(error.message.contains("exec_approval"), "{}", error.message);
+    assert!(!stage.cwd().join("made").exists());
+    // It is still asked.
+    actor.submit(Op::ExecApproval { id, decision }).await;
+    actor.until_task_ends().await;
+    assert!(stage.cwd().join("made").exists());
+}
+
+#[tokio::test]
+async fn a_command_whose_approval_is_withdrawn_never_began() {
+    let stage = Stage::new(WRITES_OUTSIDE).await;
+    let stage = stage
+        .approval(ApprovalPolicy::OnRequest)
+        .sandbox(SandboxPolicy::workspace_write());
+    let mut actor = stage.start().await;
+    actor.say("go").await;
+    actor
+        .until(|msg| matches!(msg, EventMsg::ExecApprovalRequest(_)))
+        .await;
+    actor.submit(Op::Interrupt).await;
+    let msgs = actor.until_task_ends().await;
+    let resolved = |msg: &EventMsg| {
+        matches!(msg, EventMsg::ApprovalResolved { decision, .. }
+            if *decision == ReviewDecision::Abort)
+    };
+    assert!(msgs.iter().any(resolved), "{msgs:?}");
+    let began = actor.seen().iter().any(|event| {
+        matches!(
+            event.msg,
+            EventMsg::ExecCommandBegin(_) | EventMsg::ExecCommandEnd(_)
+        )
+    });
+    assert!(!began, "{:?}", actor.seen());
+}

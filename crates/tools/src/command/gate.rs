@@ -1,17 +1,15 @@
 //! Whether a command may run, and how: rules and policy, and a person where they say so.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use troupe_process::writable_roots;
 use troupe_protocol::approval::{ExecApprovalRequest, ProposedRule, ReviewDecision};
-use troupe_protocol::command::WorkStatus;
 use troupe_protocol::policy::SandboxMode;
 
 use super::Request;
 use super::scripts::Scripts;
 use crate::approval::{Agreed, Agreements, Answer, Lasting};
-use crate::blocking::{self, aborted_text};
+use crate::blocking;
 use crate::call::{Ask, Call, CallContext, ToolEvent};
 use crate::policy::{self, Escalation, Sandbox, Verdict};
 use crate::rules::{self, PlacedRule, Rule, RuleBook, Rules, SandboxUse};
@@ -29,28 +27,15 @@ pub(crate) struct Gate {
 pub(crate) enum Refusal {
     Policy(String),
     Denied,
+    /// Its task ended before anybody decided.
     Cancelled,
 }
 
-impl Refusal {
-    pub(crate) fn text(self, asked: Instant) -> String {
-        match self {
-            Self::Policy(text) => text,
-            Self::Denied => "not approved (the user said no, or nobody was there to ask): the \
-                             command was not run; do not try it again by other means, go on \
-                             without it or say what you need it for"
-                .to_owned(),
-            Self::Cancelled => aborted_text(asked.elapsed()),
-        }
-    }
-
-    /// The end of a task is nobody's no.
-    pub(crate) fn status(&self) -> WorkStatus {
-        match self {
-            Self::Policy(_) | Self::Denied => WorkStatus::Declined,
-            Self::Cancelled => WorkStatus::Failed,
-        }
-    }
+/// What a model reads whose command a person refused.
+pub(super) fn denied_text() -> String {
+    "not approved (the user said no, or nobody was there to ask): the command was not run; do not \
+     try it again by other means, go on without it or say what you need it for"
+        .to_owned()
 }
 
 impl Gate {

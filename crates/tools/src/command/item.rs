@@ -88,15 +88,10 @@ impl CommandItem {
         self.close(call, text).await
     }
 
-    /// Shows a command that did not run: it was not allowed, or its task ended before.
-    pub(crate) async fn not_run(
-        mut self,
-        call: &Call,
-        status: WorkStatus,
-        text: String,
-    ) -> ToolOutput {
+    /// Shows a command that was not allowed to run.
+    pub(crate) async fn declined(mut self, call: &Call, text: String) -> ToolOutput {
         self.started(call).await;
-        self.0.status = status;
+        self.0.status = WorkStatus::Declined;
         self.close(call, text).await
     }
 

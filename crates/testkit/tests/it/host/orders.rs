@@ -1,5 +1,7 @@
 //! What the tree asks of a session.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use expect_test::expect;
 use troupe_engine::limits::MAILBOX_MAX;
 use troupe_engine::{Lines, Order, Parcel, Stopper};
@@ -204,8 +206,9 @@ async fn the_tree_writes_and_tells_through_the_session() {
 async fn a_full_mailbox_keeps_clients_waiting_and_the_tree_not() {
     let tree = tree(HELLO).await;
     let (handle, mut events) = tree.stage.queue_pair();
+    let ids = AtomicU32::new(0);
     let submit = async |op: Op| {
-        let id = SubmissionId::default();
+        let id = SubmissionId(ids.fetch_add(1, Ordering::Relaxed).to_string());
         handle.submit(Submission { id, op }).await.unwrap();
     };
     submit(Op::ConfigureSession(ConfigureSession::default())).await;

@@ -1,8 +1,12 @@
 //! A task from its beginning to its end.
 
+use std::sync::Arc;
+
 use troupe_agents::Family;
 use troupe_model::WireApi;
-use troupe_protocol::{EventMsg, TurnItem};
+use troupe_protocol::input::UserInput;
+use troupe_protocol::op::{ConfigureSession, Op, Submission};
+use troupe_protocol::{Event, EventMsg, SubmissionId, TurnItem};
 use troupe_testkit::Stage;
 
 use super::{GO, kept, play, told};
@@ -134,4 +138,40 @@ async fn the_end_is_told() {
     drop(actor);
     let actor = stage.resume(session).await;
     assert_eq!(actor.session_id(), session);
+}
+
+/// A task goes by the id of its submission.
+#[tokio::test]
+async fn a_submission_without_an_id_is_refused_and_a_repeated_one_is_known() {
+    let stage = Stage::new("[[scene]]\n[[scene.turn]]\nsteps = [{ say = 'hi' }]").await;
+    let (handle, mut events) = stage.queue_pair();
+    let submit = async |id: &str, op: Op| {
+        let id = SubmissionId(id.to_owned());
+        handle.submit(Submission { id, op }).await.unwrap();
+    };
+    let hello = || Op::UserInput {
+        items: vec![UserInput::text("hello")],
+        final_output_json_schema: None,
+        last_response_id: None,
+    };
+    submit("", Op::ConfigureSession(ConfigureSession::default())).await;
+    let EventMsg::Error(error) = &events.next().await.unwrap().msg else {
+        panic!("an empty id is refused");
+    };
+    assert!(error.message.contains("empty id"), "{}", error.message);
+    submit("1", Op::ConfigureSession(ConfigureSession::default())).await;
+    submit("2", hello()).await;
+    submit("2", hello()).await;
+    submit("3", Op::Shutdown).await;
+    let mut told = Vec::new();
+    while let Some(event) = events.next().await {
+        told.push(Arc::clone(&event));
+    }
+    let started = |event: &Arc<Event>| matches!(event.msg, EventMsg::TurnStarted(_));
+    assert_eq!(told.iter().filter(|event| started(event)).count(), 1);
+    let known = told.iter().filter(
+        |event| matches!(&event.msg, EventMsg::Warning { message } if message.contains("is known")),
+    );
+    let known: Vec<&str> = known.map(|event| event.id.as_str()).collect();
+    assert_eq!(known, ["2"]);
 }
