@@ -30,7 +30,7 @@ use troupe_protocol::spawn::CallbackConfig;
 pub(crate) use context::Context;
 pub(crate) use limits::PROMPT_CHARS_MAX;
 use limits::{OPENERS_MAX, RENDERED_BYTES_MAX, TEMPLATE_BYTES_MAX};
-pub(crate) use session::of_session;
+pub(crate) use session::{is_said, of_session};
 
 /// The default text, as a template. Whoever wants another one starts from here.
 const DEFAULT: &str = include_str!("callback/default.hbs");

@@ -13,7 +13,7 @@ use troupe_store::{Store, TreeAt};
 use crate::desk::RolePlace;
 use crate::families;
 use crate::roles::{Pattern, ToolPolicy};
-use crate::supervisor::{Agents, Announcer, Membership, Options, Plantings};
+use crate::supervisor::{Agents, Announcer, Membership, Options, Plantings, TreeSettings};
 
 /// Configures roots. Wraps whoever knows models, tools and files.
 #[derive(Debug)]
@@ -63,7 +63,11 @@ impl AgentsConfigurator {
     }
 
     /// A session that is configured again keeps its tree; another session gets its own.
-    fn tree_for(&self, request: &ConfigureSession) -> (Agents, Arc<Membership>) {
+    fn tree_for(
+        &self,
+        request: &ConfigureSession,
+        settings: TreeSettings,
+    ) -> (Agents, Arc<Membership>) {
         let elsewhere = request.resume.is_some() || request.fork.is_some();
         let mut current = self.current();
         if let (false, Some(known)) = (elsewhere, &*current)
@@ -74,6 +78,7 @@ impl AgentsConfigurator {
         let agents = Agents::new(
             Arc::clone(&self.inner),
             self.options.clone(),
+            settings,
             self.clock.clone(),
             self.ids.clone(),
             self.announcer.clone(),
@@ -98,8 +103,9 @@ impl Configurator for AgentsConfigurator {
         if let Some(session) = request.resume {
             must_be_its_own(&*setup.store, session).await?;
         }
-        let (agents, membership) = self.tree_for(request);
-        agents.keep_in(&setup.store, request);
+        let settings = self.options.settings(request)?;
+        let (agents, membership) = self.tree_for(request, settings.clone());
+        agents.keep_in(&setup.store, request, settings);
         add_tools(&mut setup, &agents, AgentId::ROOT);
         setup.host = Some(membership as Arc<dyn Host>);
         Ok(setup)
@@ -191,7 +197,7 @@ fn add_tools(setup: &mut Setup, agents: &Agents, agent: AgentId) {
         roles: Arc::clone(&options.roles),
     };
     let desk = agents.desk(agent);
-    for tool in families::tools(&options.families, &desk, &place) {
+    for tool in families::tools(&agents.settings().families, &desk, &place) {
         setup.tools.add(tool);
     }
 }

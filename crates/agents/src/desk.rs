@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use troupe_engine::schema::Schema;
@@ -85,19 +86,30 @@ impl Desk {
         let wanted = request.agent_type.as_deref().unwrap_or(DEFAULT_ROLE);
         let roles = &self.agents.options().roles;
         let role = roles.resolve(&request.turn.cwd, wanted)?;
+        let role = self.agents.settings().types.applied_to(role);
         // That of the role was checked when its file was read.
         if let Some(schema) = &request.output_schema {
             Schema::compile(schema)?;
         }
         self.check_backend(request.backend.as_ref().or(role.backend.as_ref()))?;
-        let request = Box::new(request);
-        self.ask(|_, reply| Request::Spawn {
-            by,
-            request,
-            role,
-            reply,
-        })
-        .await
+        let spawn = async |request, role| {
+            let request = Box::new(request);
+            self.ask(|_, reply| Request::Spawn {
+                by,
+                request,
+                role,
+                reply,
+            })
+            .await
+        };
+        match spawn(request.clone(), Arc::clone(&role)).await {
+            // Whoever serves models has been asked because of this call.
+            Err(Trouble::ModelsLoading { .. }) => {
+                self.agents.options().catalogue.listed().await;
+                spawn(request, role).await
+            }
+            spawned => spawned,
+        }
     }
 
     fn check_backend(&self, wanted: Option<&String>) -> Result<(), Trouble> {
@@ -352,6 +364,7 @@ impl Desk {
 }
 
 /// What the machine offers to children, as far as the faces must know it.
+#[async_trait]
 pub trait Catalogue: Send + Sync + std::fmt::Debug {
     /// Returns the models that a spawn may name; `None` while the list is being loaded.
     fn models(&self) -> Option<Vec<ModelChoice>>;
@@ -363,6 +376,16 @@ pub trait Catalogue: Send + Sync + std::fmt::Debug {
             Some(_) => Listing::Whole,
             None => Listing::Loading,
         }
+    }
+
+    /// Waits, for a bounded time, until whoever serves models has answered. Returns at once if
+    /// nobody was asked.
+    async fn listed(&self) {}
+
+    /// Returns the models that the configuration and the built-in catalogue name, for where
+    /// nobody lists which there are.
+    fn named(&self) -> Vec<ModelChoice> {
+        Vec::new()
     }
 
     /// Returns the programs that a spawn may name in the place of a model.

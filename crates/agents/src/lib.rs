@@ -31,4 +31,6 @@ pub use configurator::AgentsConfigurator;
 pub use desk::Desk;
 pub use families::Family;
 pub use grove::Grove;
-pub use supervisor::{Agents, Arrival, Arrivals, Options, Plantings, Recovery};
+pub use supervisor::{
+    Agents, Arrival, Arrivals, Options, Plantings, Recovery, SettingsReader, TreeSettings,
+};

@@ -19,7 +19,8 @@ use serde_json::Value;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::policy::{ApprovalPolicy, SandboxPolicy};
 use troupe_protocol::spawn::{
-    ApprovalRoute, CallbackConfig, ChildInstructions, HistoryShare, SpawnSpec, ToolLists,
+    ApprovalRoute, CallbackConfig, CallbackWish, ChildInstructions, HistoryShare, SpawnSpec,
+    ToolLists,
 };
 
 use crate::callback::PROMPT_CHARS_MAX;
@@ -89,6 +90,10 @@ pub(crate) fn settle(
             .or(role.output_schema.as_ref())
             .cloned(),
         callback: callback(parent, request),
+        callback_wish: Some(CallbackWish {
+            mode: request.callback.mode,
+            inherits: request.callback.config.is_none(),
+        }),
     };
     let enforced = enforced(&spec, offers, &mut why)?;
     Ok(Settled {

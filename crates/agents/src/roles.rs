@@ -42,7 +42,7 @@ pub use error::{Error, Fault, Invalid, Problem, SchemaProblem, UnknownName};
 pub use known_names::ServerNames;
 pub use name::{BadName, Name};
 pub use places::project_directory;
-pub use precedence::{Choice, Precedence, Resolved, Source};
+pub use precedence::{Choice, Precedence, Resolved, Source, TypeChoices};
 pub use role::{Approvals, Messages, Origin, Persona, Role};
 pub use template::create;
 pub use tool_policy::{BadPattern, Pattern, ToolPolicy};

@@ -23,6 +23,7 @@ mod arrivals;
 mod births;
 mod broker;
 mod effects;
+mod foreign;
 mod handle;
 mod host;
 pub(crate) mod input;
@@ -38,6 +39,7 @@ mod requests;
 mod restore;
 mod results;
 mod review;
+mod settings;
 mod spawning;
 mod standing;
 mod steps;
@@ -62,6 +64,7 @@ pub use handle::{Agents, Options, Recovery};
 pub(crate) use host::Membership;
 pub(crate) use plantings::Announcer;
 pub use plantings::Plantings;
+pub use settings::{SettingsReader, TreeSettings};
 
 use arrivals::Listeners;
 use births::Births;
@@ -101,6 +104,11 @@ pub(crate) struct Supervisor {
     waits: Waits,
     broker: Broker,
     watchdogs: Watchdogs,
+    /// What the root's model is told at its next task of agents that its history names and its
+    /// tree does not have.
+    foreign: Option<String>,
+    /// Ends that parents were told of without their results.
+    ends_told: BTreeSet<MessageId>,
     /// Who wants to see children as they work.
     listeners: Listeners,
     quiet_waiters: Vec<oneshot::Sender<()>>,
@@ -111,6 +119,8 @@ pub(crate) struct Supervisor {
 #[derive(Debug, Clone)]
 pub(crate) struct Root {
     pub session: SessionId,
+    /// Whose history it began with.
+    pub forked_from: Option<SessionId>,
     pub orders: Orders,
     /// Its settings when it was opened.
     pub context: TurnContext,
@@ -134,7 +144,7 @@ impl Supervisor {
         root: Root,
     ) -> Self {
         Self {
-            tree: Tree::empty(shared.options.limits.clone()),
+            tree: Tree::empty(shared.settings().tree().limits),
             shared,
             inputs,
             root,
@@ -148,6 +158,8 @@ impl Supervisor {
             waits: Waits::default(),
             broker: Broker::default(),
             watchdogs: Watchdogs::default(),
+            foreign: None,
+            ends_told: BTreeSet::new(),
             listeners: Listeners::default(),
             quiet_waiters: Vec::new(),
             state: State::Running,
@@ -176,6 +188,7 @@ impl Supervisor {
         } else {
             self.plant();
         }
+        self.keep_callback(None);
         if let Some(task) = first {
             let message = None;
             let report = Report::Started { task, message };

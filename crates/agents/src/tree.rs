@@ -65,7 +65,7 @@ pub use status::Status;
 
 use address::TakenNumbers;
 use agent::Place;
-use effect::{AbortWhy, Answer, Notice, Stint, StintTask};
+use effect::{AbortWhy, Answer, Notice, Stint};
 use id::{MessageId, TimeMs, WaitId};
 use residents::{Presence, Residents};
 use run::{Due, Run, Seat};
@@ -129,9 +129,26 @@ impl Tree {
 
     /// Plants an empty tree; the effects make its root known.
     pub fn plant(&mut self, session: SessionId, at: TimeMs) -> Vec<Effect> {
+        self.plant_above(session, None, at)
+    }
+
+    /// As [`Self::plant`], for a conversation that names agents of another tree, up to this
+    /// number.
+    pub fn plant_above(
+        &mut self,
+        session: SessionId,
+        above: Option<AgentId>,
+        at: TimeMs,
+    ) -> Vec<Effect> {
         let mut out = Out::at(at);
-        self.record(&mut out, AgentId::ROOT, Fact::Rooted { session });
+        self.record(&mut out, AgentId::ROOT, Fact::Rooted { session, above });
         out.effects
+    }
+
+    /// Takes other limits from now on. Nobody who is there has to go.
+    pub fn limit(&mut self, limits: Limits) {
+        self.live.slots.resize(limits.max_threads);
+        self.limits = limits;
     }
 
     /// Carries out one command, or refuses it and changes nothing.
@@ -151,6 +168,10 @@ impl Tree {
             What::Sweep => self.sweep(&mut out),
             What::Keep { by, keepsake } => {
                 self.record(&mut out, by.log(), Fact::Kept(keepsake));
+            }
+            What::Rebind { agent, callback } => {
+                self.known(agent)?;
+                self.record(&mut out, AgentId::ROOT, Fact::Rebound { agent, callback });
             }
         }
         self.grant_slots(&mut out);
@@ -253,19 +274,10 @@ impl Tree {
         }));
     }
 
-    /// A task that waits for its slot is the one after those so far.
     fn stint(&self, agent: AgentId, at: TimeMs) -> Stint {
         let node = self.memory.get(agent);
-        let since = node.map_or(at, |node| node.task_since);
-        let tasks = node.map_or(0, |node| node.tasks);
-        let is_due = self.live.slots.position(agent).is_some();
         Stint {
-            since,
-            task: if tasks + u32::from(is_due) <= 1 {
-                StintTask::First
-            } else {
-                StintTask::Later
-            },
+            since: node.map_or(at, |node| node.task_since),
         }
     }
 

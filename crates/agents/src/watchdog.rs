@@ -135,7 +135,9 @@ impl Watchdogs {
             | Fact::StopAsked { .. }
             | Fact::Reopened { .. }
             | Fact::Released { .. }
-            | Fact::Kept(Keepsake::Note { .. } | Keepsake::Name { .. }) => {}
+            | Fact::Rebound { .. }
+            | Fact::Kept(Keepsake::Note { .. } | Keepsake::Name { .. } | Keepsake::Callback(_)) => {
+            }
         }
     }
 

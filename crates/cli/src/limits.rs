@@ -80,3 +80,6 @@ pub const TYPED_LINE_BYTES_MAX: usize = 64 * 1024;
 
 /// Models that are named when somebody has to choose one; the rest is counted.
 pub const MODELS_NAMED_MAX: usize = 20;
+
+/// How long a spawn waits for a provider's list of its models.
+pub const MODELS_WAITED_FOR_SEC_MAX: u64 = 30;

@@ -263,11 +263,7 @@ impl Wiring {
         if request.config.is_empty() {
             return Ok(Cow::Borrowed(&self.source));
         }
-        let mut source = self.source.clone();
-        for (key, value) in &request.config {
-            source.overrides.config.push(argument(key, value)?);
-        }
-        Ok(Cow::Owned(source))
+        with_config(&self.source, &request.config).map(Cow::Owned)
     }
 
     /// Returns what is known about the directory that a session is to work in.
@@ -474,6 +470,18 @@ fn provider_id<'a>(settings: &'a Settings, request: &'a ConfigureSession) -> &'a
     };
     let requested = request.model_provider.as_deref();
     requested.or_else(by_model).unwrap_or(configured)
+}
+
+/// Returns a source with the settings of one session over all others.
+fn with_config(
+    source: &ConfigSource,
+    config: &serde_json::Map<String, Value>,
+) -> Result<ConfigSource, Failure> {
+    let mut source = source.clone();
+    for (key, value) in config {
+        source.overrides.config.push(argument(key, value)?);
+    }
+    Ok(source)
 }
 
 /// Writes a setting as an argument of the command line would.

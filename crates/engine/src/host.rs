@@ -128,7 +128,9 @@ pub type Later = Pin<Box<dyn Future<Output = ()> + Send>>;
 pub struct Opened {
     pub session: SessionId,
     pub orders: Orders,
-    /// Its log has lines of a tree.
+    /// Whose history it began with.
+    pub forked_from: Option<SessionId>,
+    /// Its log has lines of a tree, or its history was forked from one that has.
     pub has_agents: bool,
     pub context: TurnContext,
     pub thread_note: Option<String>,

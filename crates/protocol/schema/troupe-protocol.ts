@@ -43,7 +43,12 @@ result?: TaskResult | null, order: number, at: TimeMs,
 /**
  * The agent in whose log it stands: who did it, or to whose status it belongs.
  */
-log: AgentId, } & ({ "fact": "rooted", session: SessionId, }
+log: AgentId, } & ({ "fact": "rooted", session: SessionId,
+/**
+ * For a fork of a conversation that names agents: the highest number among them. They
+ * are not in this tree, and no agent of this tree is called like one of them.
+ */
+above?: AgentId | null, }
   | { "fact": "born" } & Birth
   | { "fact": "sent", to: AgentId, envelope: Envelope, }
   | { "fact": "started", agent: AgentId, task: SubmissionId, message?: MessageId | null, }
@@ -61,6 +66,7 @@ note?: string | null, }
   | { "fact": "reopened", agent: AgentId, }
   | { "fact": "released", agent: AgentId, }
   | { "fact": "pruned", agent: AgentId, }
+  | { "fact": "rebound", agent: AgentId, callback: CallbackMode, }
   | { "fact": "kept" } & Keepsake);
 
 /**
@@ -146,6 +152,19 @@ export type CallbackConfig = { enabled: boolean, include_last_message: boolean, 
 template: string | null, };
 
 export type CallbackMode = "off" | "once" | "persistent";
+
+/**
+ * What the one who makes a child says of being told of it.
+ */
+export type CallbackWish = {
+/**
+ * How often, if the session has callbacks at all.
+ */
+mode: CallbackMode,
+/**
+ * It said nothing of the rest, so that what holds for the session does.
+ */
+inherits: boolean, };
 
 /**
  * On whose behalf something is done.
@@ -661,7 +680,8 @@ export type JsonValue = number | string | boolean | Array<JsonValue>
 export type Keepsake = { "keepsake": "note", agent: AgentId, note?: string | null, }
   | { "keepsake": "name", agent: AgentId, name?: string | null, }
   | { "keepsake": "watchdog", by: Caller, target: AgentId, interval_s: number, message: string, }
-  | { "keepsake": "watchdog_off", by: Caller, target: AgentId, };
+  | { "keepsake": "watchdog_off", by: Caller, target: AgentId, }
+  | { "keepsake": "callback" } & CallbackConfig;
 
 export type LineRange = { start: number, end: number, };
 
@@ -1133,7 +1153,15 @@ tools: Array<ToolLists>, history: HistoryShare,
 /**
  * How the call that made it is answered in a history that it shares.
  */
-forking_call?: AnsweredCall | null, output_schema?: JsonValue | null, callback: CallbackConfig, };
+forking_call?: AnsweredCall | null, output_schema?: JsonValue | null,
+/**
+ * What it was told with when it was made.
+ */
+callback: CallbackConfig,
+/**
+ * What its caller said of that; absent in older logs, whose children keep `callback`.
+ */
+callback_wish?: CallbackWish | null, };
 
 export type SteerReceipt = { "status": "queued", turn_id: SubmissionId, position: number, }
   | { "status": "delivered", turn_id: SubmissionId, };
@@ -1173,12 +1201,14 @@ export type StructuredOutput = { "verdict": "valid", value: JsonValue, }
   | { "verdict": "invalid", problems: Array<string>, };
 
 /**
- * A change in the engine's view of a child.
+ * A change in the engine's view of a child. Each has the whole summary, so that a UI can draw
+ * the tree from any of them; events of older logs have it only in `created`.
  */
 export type SubagentLifecycle = { "event": "created", subagent: SubagentSummary, }
-  | { "event": "status", agent_id: AgentId, session_id: SessionId, status: AgentStatus, }
-  | { "event": "reasoning_header", agent_id: AgentId, session_id: SessionId, reasoning_header: string, }
-  | { "event": "deleted", agent_id: AgentId, session_id: SessionId, };
+  | { "event": "status", agent_id: AgentId, session_id: SessionId, status: AgentStatus, subagent?: SubagentSummary | null, }
+  | { "event": "reasoning_header", agent_id: AgentId, session_id: SessionId, reasoning_header: string, subagent?: SubagentSummary | null, }
+  | { "event": "deleted", agent_id: AgentId, session_id: SessionId, subagent?: SubagentSummary | null, }
+  | { "event": "restored", subagent: SubagentSummary, };
 
 export type SubagentSummary = { agent_id: AgentId, parent_agent_id?: AgentId | null, session_id: SessionId, parent_session_id?: SessionId | null,
 /**

@@ -89,6 +89,17 @@ impl AgentStatus {
     }
 }
 
+impl AgentStatus {
+    /// Tells whether this is told only of agents that have run, and therefore have a log. One
+    /// can be stopped, or fail to start, before it has any.
+    pub fn shows_that_it_ran(&self) -> bool {
+        matches!(
+            self,
+            Self::Running | Self::Completed(_) | Self::BudgetExceeded
+        )
+    }
+}
+
 /// How a child came to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -124,7 +135,8 @@ pub struct SubagentSummary {
     pub pending_interrupts: u32,
 }
 
-/// A change in the engine's view of a child.
+/// A change in the engine's view of a child. Each has the whole summary, so that a UI can draw
+/// the tree from any of them; events of older logs have it only in `created`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
@@ -136,15 +148,25 @@ pub enum SubagentLifecycle {
         agent_id: AgentId,
         session_id: SessionId,
         status: AgentStatus,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        subagent: Option<Box<SubagentSummary>>,
     },
     ReasoningHeader {
         agent_id: AgentId,
         session_id: SessionId,
         reasoning_header: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        subagent: Option<Box<SubagentSummary>>,
     },
     Deleted {
         agent_id: AgentId,
         session_id: SessionId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        subagent: Option<Box<SubagentSummary>>,
+    },
+    /// An agent of a tree that was taken up again from its logs, as it stands now.
+    Restored {
+        subagent: SubagentSummary,
     },
 }
 

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::id::CallId;
 use crate::policy::{ApprovalPolicy, ReasoningEffort, SandboxPolicy};
+use crate::tree::CallbackMode;
 
 /// How much of its prompt a list shows of an agent.
 const SUMMARY_CHARS_MAX: usize = 80;
@@ -54,7 +55,11 @@ pub struct SpawnSpec {
     pub forking_call: Option<AnsweredCall>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
+    /// What it was told with when it was made.
     pub callback: CallbackConfig,
+    /// What its caller said of that; absent in older logs, whose children keep `callback`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub callback_wish: Option<CallbackWish>,
 }
 
 impl SpawnSpec {
@@ -129,6 +134,16 @@ pub enum HistoryShare {
     All,
     /// The turns of the last inputs.
     LastTurns(u32),
+}
+
+/// What the one who makes a child says of being told of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+pub struct CallbackWish {
+    /// How often, if the session has callbacks at all.
+    pub mode: CallbackMode,
+    /// It said nothing of the rest, so that what holds for the session does.
+    pub inherits: bool,
 }
 
 /// How a session is told of the children it made.

@@ -13,7 +13,7 @@ use crate::agent::AgentOrigin;
 use crate::id::{AgentId, SessionId, SubmissionId};
 use crate::input::UserInput;
 use crate::result::TaskResult;
-use crate::spawn::SpawnSpec;
+use crate::spawn::{CallbackConfig, SpawnSpec};
 
 /// One line: a fact, the tree it belongs to, and what the fact itself only names.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -112,6 +112,10 @@ pub enum Fact {
     /// The tree begins.
     Rooted {
         session: SessionId,
+        /// For a fork of a conversation that names agents: the highest number among them. They
+        /// are not in this tree, and no agent of this tree is called like one of them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        above: Option<AgentId>,
     },
     /// A child and its first message, if it has one, in the log of the one who asked for it.
     Born(Box<Birth>),
@@ -176,6 +180,11 @@ pub enum Fact {
     Pruned {
         agent: AgentId,
     },
+    /// The session says otherwise than before whether callers are called back.
+    Rebound {
+        agent: AgentId,
+        callback: CallbackMode,
+    },
     /// Something kept for others, by which the tree decides nothing.
     Kept(Keepsake),
 }
@@ -207,6 +216,8 @@ pub enum Keepsake {
         by: Caller,
         target: AgentId,
     },
+    /// How the session is told of its children, as it was configured last.
+    Callback(CallbackConfig),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

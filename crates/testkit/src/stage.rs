@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use tempfile::TempDir;
 use troupe_acp::backend::{Backend, BackendConfig};
 use troupe_agents::desk::{Catalogue, ModelChoice};
-use troupe_agents::roles::Roles;
+use troupe_agents::roles::{Roles, TypeChoices};
 use troupe_agents::tree::Limits;
 use troupe_agents::{AgentsConfigurator, Family, Grove, Options, Recovery};
 use troupe_engine::{
@@ -189,6 +189,8 @@ impl Stage {
             }),
             callback: CallbackConfig::default(),
             recovery: Recovery::Leave,
+            types: TypeChoices::default(),
+            reader: None,
         }
     }
 

@@ -56,7 +56,9 @@ impl Children {
             SubagentLifecycle::Status {
                 session_id, status, ..
             } => Some(changed(*session_id, status)),
-            SubagentLifecycle::ReasoningHeader { .. } | SubagentLifecycle::Deleted { .. } => None,
+            SubagentLifecycle::ReasoningHeader { .. }
+            | SubagentLifecycle::Deleted { .. }
+            | SubagentLifecycle::Restored { .. } => None,
         }
     }
 

@@ -10,7 +10,7 @@ use futures_util::stream;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 use troupe_agents::desk::{CallbackChoice, Catalogue, ModelChoice, SpawnRequest, Turn};
-use troupe_agents::roles::Roles;
+use troupe_agents::roles::{Roles, TypeChoices};
 use troupe_agents::tree::Limits;
 use troupe_agents::{Agents, AgentsConfigurator, Family, Options, Recovery};
 use troupe_engine::{
@@ -27,7 +27,7 @@ use troupe_protocol::session::{SessionSource, TurnContext};
 use troupe_protocol::spawn::{CallbackConfig, HistoryShare};
 use troupe_protocol::tree::{CallbackMode, OnParentInterrupt};
 use troupe_protocol::usage::TokenUsage;
-use troupe_protocol::{CallId, EventMsg, Op, ResponseId, ResponseItem, SubmissionId};
+use troupe_protocol::{CallId, EventMsg, Op, ResponseId, ResponseItem};
 use troupe_store::{EmbeddedStore, Store};
 use troupe_tools::rules::{RuleSource, Trust};
 use troupe_tools::{EnvironmentPolicy, ToolDeps, Toolbox};
@@ -80,16 +80,15 @@ impl Stage {
             catalogue: Arc::new(AnyModel),
             callback: CallbackConfig::default(),
             recovery: Recovery::Leave,
+            types: TypeChoices::default(),
+            reader: None,
         };
         let clock = Clock::system();
         let tree = AgentsConfigurator::new(inner, options, clock, Ids::random());
         let tree = Arc::new(tree);
         let (root, mut events) = spawn(Deps::new(Arc::clone(&tree) as Arc<dyn Configurator>));
         let op = Op::ConfigureSession(ConfigureSession::default());
-        let id = SubmissionId::default();
-        root.submit(troupe_protocol::Submission { id, op })
-            .await
-            .unwrap();
+        root.operate(op).await.unwrap();
         until_configured(&mut events).await;
         Self {
             store,

@@ -7,6 +7,19 @@ use troupe_protocol::spawn::CallbackConfig;
 /// The section of the configuration, as keys name it.
 const SECTION: [&str; 2] = ["agents", "callback"];
 
+/// Tells whether settings say anything of callbacks.
+pub(crate) fn is_said(settings: &Map<String, Value>) -> bool {
+    let [section, key] = SECTION;
+    settings.iter().any(|(path, value)| {
+        let mut parts = path.split('.');
+        parts.next() == Some(section)
+            && match parts.next() {
+                Some(part) => part == key,
+                None => value.get(key).is_some(),
+            }
+    })
+}
+
 /// Returns what `settings` make of `configured`. They were checked with all others when the
 /// session was configured; what is not about callbacks is none of this.
 pub(crate) fn of_session(
@@ -66,5 +79,15 @@ mod tests {
             assert_eq!(of_session(&configured, &settings), expected, "{settings:?}");
         }
         assert_eq!(of_session(&configured, &Map::new()), configured);
+    }
+
+    #[test]
+    fn settings_of_other_things_say_nothing_of_callbacks() {
+        let said = |settings: Value| is_said(settings.as_object().unwrap());
+        assert!(said(json!({"agents": {"callback": {"enabled": false}}})));
+        assert!(said(json!({"agents.callback": {"enabled": false}})));
+        assert!(said(json!({"agents.callback.enabled": false})));
+        assert!(!said(json!({"agents": {"max_depth": 1}, "callback": {}})));
+        assert!(!said(json!({"agents.max_depth": 1, "model": "m"})));
     }
 }

@@ -24,8 +24,9 @@ pub enum Trouble {
         known: Vec<String>,
     },
     #[error(
-        "Unknown model `{model}` for {tool}. Available models: {} (those that are built in: the \
-         provider's own list could not be read: {why})", .known.join(", ")
+        "Unknown model `{model}` for {tool}. Available models: {} (those that the \
+         configuration, a role or the catalogue names: the provider's own list could not be read: \
+         {why})", .known.join(", ")
     )]
     UnlistedModel {
         tool: &'static str,

@@ -18,7 +18,7 @@ use troupe_tools::Tool;
 
 use crate::desk::{AgentView, Catalogue, ModelChoice, RolePlace};
 use crate::families::{self, Family};
-use crate::roles::Roles;
+use crate::roles::{Roles, TypeChoices};
 use crate::supervisor::{Agents, Announcer, Options, Recovery};
 use crate::tree::Limits;
 use crate::tree::inbox::Depth;
@@ -101,6 +101,7 @@ fn spec() -> SpawnSpec {
         forking_call: None,
         output_schema: None,
         callback: CallbackConfig::default(),
+        callback_wish: None,
     }
 }
 
@@ -136,10 +137,16 @@ pub(super) fn tools(families: &[Family]) -> Vec<Arc<dyn Tool>> {
         catalogue: Arc::new(Nothing),
         callback: CallbackConfig::default(),
         recovery: Recovery::Leave,
+        types: TypeChoices::default(),
+        reader: None,
     };
+    let settings = options
+        .settings(&ConfigureSession::default())
+        .expect("nobody reads settings of one session");
     let agents = Agents::new(
         Arc::new(Nothing),
         options,
+        settings,
         Clock::system(),
         Ids::random(),
         Announcer::new(),

@@ -184,7 +184,7 @@ impl SandboxPlace {
 /// new.
 fn as_it_was(own: &SandboxPolicy, both: SandboxPolicy, cwd: &Path) -> SandboxPolicy {
     let env = BTreeMap::new();
-    let roots = |policy| outermost(writable_roots(policy, cwd, &env).writable);
+    let roots = |policy| writable_roots(policy, cwd, &env).writable;
     let (SandboxPolicy::WorkspaceWrite { .. }, SandboxPolicy::WorkspaceWrite { .. }) = (own, &both)
     else {
         return both;
@@ -196,18 +196,15 @@ fn as_it_was(own: &SandboxPolicy, both: SandboxPolicy, cwd: &Path) -> SandboxPol
         }
         policy
     };
-    if flags(own) == flags(&both) && roots(own) == roots(&both) {
+    // The intersection names a root of either side if both may write there, so it may have more
+    // of them and allow nothing more.
+    let left = roots(&both);
+    let has_all = roots(own).iter().all(|root| left.contains(root));
+    if flags(own) == flags(&both) && has_all {
         own.clone()
     } else {
         both
     }
-}
-
-/// Leaves out directories that lie in others of the list.
-fn outermost(mut directories: Vec<PathBuf>) -> Vec<PathBuf> {
-    directories.sort();
-    directories.dedup_by(|inner, outer| inner.starts_with(outer));
-    directories
 }
 
 /// Returns the directory that a person granted to an agent that was made. Only a grant names

@@ -3,7 +3,7 @@
 use troupe_protocol::policy::ReasoningEffort;
 
 use crate::desk::{ModelChoice, SpawnRequest, Trouble};
-use crate::roles::{Choice, Persona, Role, Source};
+use crate::roles::{Choice, Origin, Persona, Role, Source};
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Chosen {
@@ -32,6 +32,14 @@ pub(super) fn settle(
     let effort = levels.reasoning_effort(request.turn.reasoning_effort);
     let taken = effort.value.filter(|&effort| takes(known, effort));
     match (effort.value, effort.source) {
+        // The roles of the program itself fit every model.
+        (Some(asked), Source::Role) if taken.is_none() && role.origin == Origin::Embedded => {
+            why.push(format!(
+                "reasoning effort is the model's own: {} does not take {}, which the role has",
+                model.value,
+                asked.as_str()
+            ));
+        }
         (Some(asked), Source::Call | Source::Persona | Source::Role) if taken.is_none() => {
             return Err(Trouble::UnsupportedEffort {
                 model: model.value,

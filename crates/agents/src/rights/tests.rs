@@ -85,6 +85,12 @@ fn a_child_is_made_with_what_was_asked_and_what_it_got() {
                 include_original_prompt: false,
                 template: None,
             },
+            callback_wish: Some(
+                CallbackWish {
+                    mode: Persistent,
+                    inherits: true,
+                },
+            ),
         }
     "#]]
     .assert_debug_eq(&spec);

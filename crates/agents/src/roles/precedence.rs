@@ -1,16 +1,55 @@
 //! Whose word counts for model and effort: the call's, the persona's, the role's, or that of
 //! the turn that spawns. Pure, and each answer says why it is so.
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use serde::Serialize;
 use troupe_protocol::policy::ReasoningEffort;
+
+use super::name::Name;
+use super::role::Role;
 
 /// What one level says. Nothing, usually.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Choice {
     pub model: Option<String>,
     pub reasoning_effort: Option<ReasoningEffort>,
+}
+
+/// What the user's configuration says of roles, over what their files say.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TypeChoices(BTreeMap<String, Choice>);
+
+impl TypeChoices {
+    /// Returns a role as the configuration has it.
+    pub(crate) fn applied_to(&self, role: Arc<Role>) -> Arc<Role> {
+        let is_it = |name: &str| Name::parse(name).is_ok_and(|name| name == role.name);
+        let Some((_, choice)) = self.0.iter().find(|(name, _)| is_it(name)) else {
+            return role;
+        };
+        let own = &role.choice;
+        let choice = Choice {
+            model: choice.model.clone().or_else(|| own.model.clone()),
+            reasoning_effort: choice.reasoning_effort.or(own.reasoning_effort),
+        };
+        Arc::new(Role {
+            choice,
+            ..Role::clone(&role)
+        })
+    }
+
+    /// Returns the models that are named.
+    pub(crate) fn models(&self) -> impl Iterator<Item = &str> {
+        self.0.values().filter_map(|choice| choice.model.as_deref())
+    }
+}
+
+impl FromIterator<(String, Choice)> for TypeChoices {
+    fn from_iter<I: IntoIterator<Item = (String, Choice)>>(choices: I) -> Self {
+        Self(choices.into_iter().collect())
+    }
 }
 
 /// Who decided. Earlier ones win.

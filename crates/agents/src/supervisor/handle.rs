@@ -5,7 +5,6 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 use troupe_engine::{Clock, Configurator, ConfigureError, Ids, Opened, Setup, Vitals};
 use troupe_protocol::op::ConfigureSession;
@@ -20,12 +19,12 @@ use troupe_tools::Consent;
 use super::arrivals::Arrivals;
 use super::input::{Input, Request};
 use super::plantings::Announcer;
+use super::settings::{CurrentSettings, SettingsReader, TreeSettings};
 use super::{Root, Supervisor, results};
-use crate::callback;
 use crate::desk::{Catalogue, Desk, Trouble};
 use crate::families::Family;
 use crate::rights::Ceilings;
-use crate::roles::Roles;
+use crate::roles::{Roles, TypeChoices};
 use crate::tree::Limits;
 
 /// What trees are made with.
@@ -39,6 +38,10 @@ pub struct Options {
     /// How a root is told of its children, unless it was opened with something else.
     pub callback: CallbackConfig,
     pub recovery: Recovery,
+    /// Models and efforts of roles, over what their files say.
+    pub types: TypeChoices,
+    /// Reads settings of one session that are not those of all; without it there are none.
+    pub reader: Option<Arc<dyn SettingsReader>>,
 }
 
 /// What happens to agents that were at work when the engine stopped.
@@ -66,10 +69,8 @@ pub(crate) struct Shared {
     /// What people agreed to, for all agents of the tree.
     consent: Arc<Consent>,
     store: OnceLock<Arc<dyn Store>>,
-    /// The settings that the root was opened with; its children have them too.
-    config: OnceLock<Map<String, Value>>,
-    /// How the root is told of its children; they inherit it.
-    callback: OnceLock<CallbackConfig>,
+    /// As the root was configured last.
+    settings: CurrentSettings,
     /// Under which settings everybody works.
     pub ceilings: Ceilings,
     ephemeral: AtomicBool,
@@ -91,12 +92,14 @@ impl Agents {
     pub(crate) fn new(
         configurator: Arc<dyn Configurator>,
         options: Options,
+        settings: TreeSettings,
         clock: Clock,
         ids: Ids,
         announcer: Announcer,
     ) -> Self {
         let (mailbox, inputs) = mpsc::unbounded_channel();
         Self(Arc::new(Shared {
+            settings: CurrentSettings::new(&options, settings),
             options,
             configurator,
             clock,
@@ -104,8 +107,6 @@ impl Agents {
             announcer,
             consent: Arc::default(),
             store: OnceLock::new(),
-            config: OnceLock::new(),
-            callback: OnceLock::new(),
             ceilings: Ceilings::default(),
             ephemeral: AtomicBool::new(false),
             has_history: AtomicBool::new(false),
@@ -147,8 +148,13 @@ impl Agents {
     }
 
     /// Returns how the root is told of its children.
-    pub fn callback(&self) -> &CallbackConfig {
+    pub fn callback(&self) -> CallbackConfig {
         self.0.callback()
+    }
+
+    /// Returns what holds for the tree now.
+    pub fn settings(&self) -> TreeSettings {
+        self.0.settings.tree()
     }
 
     /// Tells whether there ever was a child.
@@ -210,30 +216,32 @@ impl Agents {
         &self,
         request: &ConfigureSession,
     ) -> Result<Setup, ConfigureError> {
-        match self.0.config.get() {
-            Some(config) if !config.is_empty() => {
-                let request = ConfigureSession {
-                    config: config.clone(),
-                    ..request.clone()
-                };
-                self.0.configurator.configure(&request).await
-            }
-            _ => self.0.configurator.configure(request).await,
+        let config = self.0.settings.config();
+        if config.is_empty() {
+            return self.0.configurator.configure(request).await;
         }
+        let request = ConfigureSession {
+            config,
+            ..request.clone()
+        };
+        self.0.configurator.configure(&request).await
     }
 
     pub(crate) fn store(&self) -> Result<Arc<dyn Store>, Trouble> {
         self.0.store().ok_or(Trouble::Ended)
     }
 
-    /// Notes what the root was opened with.
-    pub(crate) fn keep_in(&self, store: &Arc<dyn Store>, request: &ConfigureSession) {
+    /// Notes what the root was configured with.
+    pub(crate) fn keep_in(
+        &self,
+        store: &Arc<dyn Store>,
+        request: &ConfigureSession,
+        settings: TreeSettings,
+    ) {
         self.0.ephemeral.store(request.ephemeral, Ordering::Relaxed);
-        // A second configuration of the same session keeps the store and the settings.
+        // A second configuration of the same session keeps the store.
         self.0.store.set(Arc::clone(store)).ok();
-        self.0.config.set(request.config.clone()).ok();
-        let callback = callback::of_session(&self.0.options.callback, &request.config);
-        self.0.callback.set(callback).ok();
+        self.0.settings.take(settings, &request.config);
     }
 
     /// Hands a request over, and begins to run the tree if it did not yet. A tree without a
@@ -258,19 +266,23 @@ impl Agents {
             if seed.root.is_some() {
                 // The same session with another configuration.
                 if seed.inputs.is_none() {
-                    self.post(Input::Reconfigured);
+                    return self.post(Input::Reconfigured);
                 }
-                return;
+            } else {
+                seed.root = Some(Root {
+                    session: opened.session,
+                    forked_from: opened.forked_from,
+                    orders: opened.orders,
+                    context: opened.context,
+                    vitals,
+                });
             }
-            seed.root = Some(Root {
-                session: opened.session,
-                orders: opened.orders,
-                context: opened.context,
-                vitals,
-            });
         }
         if has_agents {
             self.0.has_history.store(true, Ordering::Relaxed);
+        }
+        // How a session is told of its children is kept with it, also before it has any.
+        if has_agents || self.0.settings.has_news() {
             self.plant();
         }
     }
@@ -326,8 +338,12 @@ impl Shared {
         self.store.get().cloned()
     }
 
-    pub(super) fn callback(&self) -> &CallbackConfig {
-        self.callback.get().unwrap_or(&self.options.callback)
+    pub(super) fn callback(&self) -> CallbackConfig {
+        self.settings.callback()
+    }
+
+    pub(super) fn settings(&self) -> &CurrentSettings {
+        &self.settings
     }
 
     pub(super) fn is_ephemeral(&self) -> bool {

@@ -123,6 +123,7 @@ impl Supervisor {
             | Fact::Shut { .. }
             | Fact::Reopened { .. }
             | Fact::Pruned { .. }
+            | Fact::Rebound { .. }
             | Fact::Kept(_) => {}
         }
         RolloutRecord::Agent(Box::new(line))

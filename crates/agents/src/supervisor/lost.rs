@@ -95,7 +95,7 @@ async fn told_of(
                     ..
                 }) = event.msg
                 && let Some(agent) = of.get(&session_id)
-                && (has_run(&status) || told.contains_key(agent))
+                && (status.shows_that_it_ran() || told.contains_key(agent))
             {
                 told.insert(*agent, status);
             }
@@ -105,13 +105,4 @@ async fn told_of(
         }
         from = batch.next;
     }
-}
-
-/// Tells whether a status is told only of agents that have a log. One can be stopped, or fail
-/// to start, before it has any.
-fn has_run(status: &AgentStatus) -> bool {
-    matches!(
-        status,
-        AgentStatus::Running | AgentStatus::Completed(_) | AgentStatus::BudgetExceeded
-    )
 }

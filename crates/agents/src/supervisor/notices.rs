@@ -11,7 +11,7 @@ use super::Supervisor;
 use super::member::Presence;
 use super::steps::Step;
 use crate::desk::AgentView;
-use crate::tree::effect::{Notice, Stint, StintTask};
+use crate::tree::effect::{Notice, Stint};
 use crate::tree::id::TimeMs;
 use crate::tree::inbox::Depth;
 use crate::tree::status::Status;
@@ -34,13 +34,13 @@ impl Supervisor {
                 self.children_cancelled(parent, &children);
             }
             Notice::Deleted { agent } => {
-                if let Some(session_id) = self.tree.get(agent).map(|node| node.session) {
-                    let deleted = SubagentLifecycle::Deleted {
-                        agent_id: agent,
-                        session_id,
-                    };
-                    self.tell(AgentId::ROOT, vec![EventMsg::SubagentLifecycle(deleted)]);
-                }
+                let view = self.view(agent);
+                let deleted = SubagentLifecycle::Deleted {
+                    agent_id: agent,
+                    session_id: view.session,
+                    subagent: Some(Box::new(view.summary())),
+                };
+                self.tell(AgentId::ROOT, vec![EventMsg::SubagentLifecycle(deleted)]);
             }
             Notice::Inbox { agent, depth } => self.inbox_changed(agent, depth),
         }
@@ -57,7 +57,6 @@ impl Supervisor {
         };
         let stint = Stint {
             since: TimeMs(born.now_ms),
-            task: StintTask::First,
         };
         let background = birth_text(&born, stint).map(|text| background(&born, text, false));
         self.tell_life(created, born.parent, background);
@@ -157,16 +156,16 @@ impl Supervisor {
     }
 
     fn thinks(&mut self, agent: AgentId, header: String) {
-        let Some(session_id) = self.tree.get(agent).map(|node| node.session) else {
+        let Some(member) = self.members.get_mut(&agent) else {
             return;
         };
-        if let Some(member) = self.members.get_mut(&agent) {
-            member.reasoning_header = Some(header.clone());
-        }
+        member.reasoning_header = Some(header.clone());
+        let view = self.view(agent);
         let event = SubagentLifecycle::ReasoningHeader {
             agent_id: agent,
-            session_id,
+            session_id: view.session,
             reasoning_header: header,
+            subagent: Some(Box::new(view.summary())),
         };
         self.tell(AgentId::ROOT, vec![EventMsg::SubagentLifecycle(event)]);
     }
@@ -224,6 +223,7 @@ fn status_event(view: &AgentView) -> SubagentLifecycle {
         agent_id: view.agent,
         session_id: view.session,
         status: view.wire_status(),
+        subagent: Some(Box::new(view.summary())),
     }
 }
 
@@ -253,9 +253,19 @@ fn background_text(view: &AgentView, stint: Stint) -> Option<String> {
     if spec.is_session() {
         return match view.status {
             Status::Completed => Some(format!("child session {id} completed")),
-            Status::Cancelled | Status::Shutdown | Status::Interrupted { .. } => {
-                Some(format!("child session {id} cancelled"))
-            }
+            Status::Cancelled => Some(format!("child session {id} cancelled")),
+            Status::Interrupted { why } => Some(match why {
+                Interruption::Crash => {
+                    format!("child session {id} interrupted: the engine died while it ran")
+                }
+                Interruption::Shutdown => {
+                    format!("child session {id} interrupted: the engine was shut down")
+                }
+                Interruption::User | Interruption::Parent => {
+                    format!("child session {id} interrupted")
+                }
+            }),
+            Status::Shutdown => Some(format!("child session {id} closed")),
             Status::Errored | Status::BudgetExceeded => Some(format!("child session {id} failed")),
             Status::PendingInit
             | Status::Ready
@@ -281,11 +291,8 @@ fn background_text(view: &AgentView, stint: Stint) -> Option<String> {
         Status::Queued { position } => format!("{who} queued (position {position})"),
         Status::Running | Status::Waiting { .. } => format!("{who} running ({time})"),
         Status::Completed => match &spec.call_id {
-            // The call asked for the first task alone.
-            Some(call) if stint.task == StintTask::First => {
-                with_preview(&format!("[{call}] completed"))
-            }
-            Some(_) | None => with_preview("completed"),
+            Some(call) => with_preview(&format!("[{call}] completed")),
+            None => with_preview("completed"),
         },
         Status::Errored => with_preview("errored"),
         Status::BudgetExceeded => with_preview("ran out of its budget"),

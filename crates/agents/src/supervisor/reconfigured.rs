@@ -2,7 +2,8 @@
 //! settings that no longer hold, so they end, as the root's own has.
 
 use troupe_protocol::AgentId;
-use troupe_protocol::tree::Caller;
+use troupe_protocol::spawn::CallbackConfig;
+use troupe_protocol::tree::{CallbackMode, Caller, Keepsake};
 
 use super::Supervisor;
 use super::lines::Contents;
@@ -12,8 +13,45 @@ use crate::tree::command::{Stop, StopMode, Verb, What};
 const RECONFIGURED: &str = "reconfigured";
 
 impl Supervisor {
-    /// Interrupts every task below the root. Whoever writes to an agent has it go on.
+    /// Takes what the root was configured with: limits, how it is told of its children. Every
+    /// task below it ends; whoever writes to an agent has it go on.
     pub(super) fn reconfigured(&mut self) {
+        self.tree.limit(self.shared.settings().tree().limits);
+        self.keep_callback(None);
+        self.interrupt_all();
+    }
+
+    /// Writes down how the root is told of its children, if something was said of it, and has
+    /// those follow that inherit it. `kept` is what the log has.
+    pub(super) fn keep_callback(&mut self, kept: Option<CallbackConfig>) {
+        let Some(config) = self.shared.settings().settle_callback(kept) else {
+            return;
+        };
+        let by = Caller::User;
+        let enabled = config.enabled;
+        let keepsake = Keepsake::Callback(config);
+        self.drive(What::Keep { by, keepsake });
+        let rebound: Vec<(AgentId, CallbackMode)> = self
+            .members
+            .iter()
+            .filter_map(|(agent, member)| {
+                let wish = member.spec.callback_wish.filter(|wish| wish.inherits)?;
+                let callback = match (enabled, wish.mode) {
+                    (false, _) => CallbackMode::Off,
+                    // The one time has been.
+                    (true, CallbackMode::Once) if member.has_answered => CallbackMode::Off,
+                    (true, mode) => mode,
+                };
+                let node = self.tree.get(*agent)?;
+                (node.bond.callback != callback).then_some((*agent, callback))
+            })
+            .collect();
+        for (agent, callback) in rebound {
+            self.drive(What::Rebind { agent, callback });
+        }
+    }
+
+    fn interrupt_all(&mut self) {
         let children = self.members.keys().copied();
         let targets: Vec<AgentId> = children
             .filter(|agent| self.tree.task_in_flight(*agent).is_some())

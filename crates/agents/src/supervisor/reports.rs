@@ -30,10 +30,10 @@ impl Supervisor {
                     Err(_) if agent == AgentId::ROOT && message.is_none() => Ok(Lines::default()),
                     lines => lines,
                 };
-                if let Ok(lines) = &mut lines
-                    && let Some(news) = self.cut_off_below(agent)
-                {
-                    lines.tell(&news);
+                if let Ok(lines) = &mut lines {
+                    for news in self.untold(agent) {
+                        lines.tell(&news);
+                    }
                 }
                 answer(reply, lines.map_err(|_| NotNow));
             }

@@ -4,11 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use troupe_engine::salvage;
+use troupe_engine::{Order, salvage};
+use troupe_protocol::agent::SubagentLifecycle;
 use troupe_protocol::result::{StopReason, TaskResult};
-use troupe_protocol::spawn::{ChildInstructions, SpawnSpec};
+use troupe_protocol::spawn::{CallbackConfig, ChildInstructions, SpawnSpec};
 use troupe_protocol::tree::{AgentLine, AgentMessage, Fact, Keepsake, MessageId, Record, Sender};
-use troupe_protocol::{AgentId, SessionId, SubmissionId};
+use troupe_protocol::{AgentId, EventMsg, SessionId, SubmissionId};
 use troupe_store::{Error, Store};
 
 use super::births::Births;
@@ -17,6 +18,7 @@ use super::lines::Contents;
 use super::member::Member;
 use super::{Supervisor, lost, views};
 use crate::tree::Tree;
+use crate::tree::agent::Place;
 use crate::tree::command::{Form, Letter, Urgency, What};
 use crate::tree::lifecycle::{End, Interruption, Lifecycle};
 
@@ -27,8 +29,8 @@ const CONTINUE: &str = "The engine stopped while you were at work. What you had 
 
 /// Everything that the logs of a tree say.
 #[derive(Debug, Default)]
-struct Story {
-    records: Vec<Record>,
+pub(super) struct Story {
+    pub records: Vec<Record>,
     /// The numbers of the facts so far. A line whose receipt was lost stands in two logs, or
     /// twice in one.
     known: HashSet<u64>,
@@ -56,7 +58,7 @@ impl Supervisor {
         let is_rooted = |record: &Record| matches!(record.fact, Fact::Rooted { .. });
         if !story.records.iter().any(is_rooted) {
             // The lines were those of another tree.
-            return self.plant();
+            return self.plant_fork().await;
         }
         story.sort();
         let now = self.now().0;
@@ -64,8 +66,9 @@ impl Supervisor {
             self.watchdogs.fold(&record.fact, now);
         }
         let order = LastOrders::of(&story.records);
+        let callback = kept_callback(&story.records);
         let unbegun = lost::without_a_task(&story.records);
-        let limits = self.shared.options.limits.clone();
+        let limits = self.shared.settings().tree().limits;
         let (tree, misfits) = Tree::restore(limits, std::mem::take(&mut story.records));
         self.tree = tree;
         for (record, misfit) in misfits {
@@ -76,13 +79,19 @@ impl Supervisor {
             self.warn(AgentId::ROOT, message);
         }
         self.remember(story);
+        self.keep_callback(callback);
         self.lose(unbegun).await;
         self.births = Births::of_running(self.tree.memory());
         self.salvage().await;
         self.drive(What::Recover);
         self.salvaged.clear();
+        self.ends_told = self.told_ends(&order);
+        if !order.started.contains_key(&AgentId::ROOT) {
+            self.look_for_foreign_agents().await;
+        }
+        self.tell_restored();
         let interrupted = self.interrupted();
-        match self.shared.options.recovery {
+        match self.shared.settings().tree().recovery {
             Recovery::Leave => {
                 self.tell_interrupted(&interrupted);
                 self.cut_off = self.unheard(&interrupted, &order);
@@ -182,6 +191,36 @@ impl Supervisor {
         agents.filter(|agent| !heard(agent)).collect()
     }
 
+    /// Returns the ends that parents were told of: those before their last tasks began.
+    fn told_ends(&self, order: &LastOrders) -> BTreeSet<MessageId> {
+        let parents = self.tree.memory().iter();
+        let told = parents.flat_map(|parent| {
+            let began = order.started.get(&parent.id);
+            let news = parent.news.iter();
+            news.filter(move |item| began > order.ended.get(&item.child))
+        });
+        told.map(|item| item.id).collect()
+    }
+
+    /// Tells who is in a tree that was taken up again. It is not kept: the logs have it.
+    fn tell_restored(&mut self) {
+        let live: Vec<AgentId> = self
+            .members
+            .keys()
+            .copied()
+            .filter(|agent| {
+                let node = self.tree.get(*agent);
+                node.is_some_and(|node| node.place != Place::Pruned)
+            })
+            .collect();
+        for agent in live {
+            let subagent = self.view(agent).summary();
+            let restored = SubagentLifecycle::Restored { subagent };
+            let event = EventMsg::SubagentLifecycle(restored);
+            self.root.orders.give(Order::Tell(event));
+        }
+    }
+
     fn tell_interrupted(&mut self, interrupted: &[AgentId]) {
         let children = interrupted.iter().filter(|agent| **agent != AgentId::ROOT);
         let paths: Vec<&str> = children
@@ -238,6 +277,14 @@ impl LastOrders {
     }
 }
 
+/// Returns how the session is told of its children, as its log has it last.
+fn kept_callback(records: &[Record]) -> Option<CallbackConfig> {
+    records.iter().rev().find_map(|record| match &record.fact {
+        Fact::Kept(Keepsake::Callback(config)) => Some(config.clone()),
+        _ => None,
+    })
+}
+
 /// Has the children of one role share its prompt, as when they were made.
 fn share_prompts<'a>(specs: impl Iterator<Item = &'a mut SpawnSpec>) {
     let mut known: HashSet<Arc<str>> = HashSet::new();
@@ -254,7 +301,7 @@ fn share_prompts<'a>(specs: impl Iterator<Item = &'a mut SpawnSpec>) {
 }
 
 /// Reads the logs of a tree, from the root down.
-async fn read(store: &dyn Store, root: SessionId) -> Story {
+pub(super) async fn read(store: &dyn Store, root: SessionId) -> Story {
     let mut story = Story::default();
     let mut open = VecDeque::from([root]);
     while let Some(session) = open.pop_front() {

@@ -1,8 +1,11 @@
 //! A child is made: its rights are settled, its birth is written, its session opens.
 
+use std::collections::HashSet;
+use std::path::Path;
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
+use troupe_protocol::policy::SandboxPolicy;
 use troupe_protocol::spawn::{AnsweredCall, CallbackConfig, SpawnSpec};
 use troupe_protocol::tree::{
     AgentMessage, Bond, CallbackMode, Caller, Genealogy, Keepsake, MessageId, Reach, SpawnPoint,
@@ -13,7 +16,7 @@ use super::Supervisor;
 use super::lines::Contents;
 use super::member::Member;
 use super::requests::{answer, normalised};
-use crate::desk::{Listing, SpawnRequest, Spawned, Trouble};
+use crate::desk::{Catalogue, Listing, ModelChoice, SpawnRequest, Spawned, Trouble};
 use crate::rights::{self, Parent, Settled};
 use crate::roles::{Messages, Persona, Role};
 use crate::tree::Effect;
@@ -99,7 +102,8 @@ impl Supervisor {
     }
 
     /// Settles what a child gets. A model that nobody knows is looked for in the list of
-    /// whoever serves models, which may take a moment that the caller is told of.
+    /// whoever serves models, which may take a moment; without such a list it is good if
+    /// somebody names it.
     fn settle_rights(
         &self,
         parent: &Parent,
@@ -113,15 +117,44 @@ impl Supervisor {
             Err(Trouble::UnknownModel { tool, model, known }) => match catalogue.listing() {
                 Listing::Whole => settle(),
                 Listing::Loading => Err(Trouble::ModelsLoading { tool }),
-                Listing::Unavailable { why } => Err(Trouble::UnlistedModel {
-                    tool,
-                    model,
-                    known,
-                    why,
-                }),
+                Listing::Unavailable { why } => {
+                    let named = self.named_models(&request.turn.cwd, known);
+                    if !named.models.iter().any(|choice| choice.name == model) {
+                        let known = named.models.into_iter().map(|choice| choice.name);
+                        return Err(Trouble::UnlistedModel {
+                            tool,
+                            model,
+                            known: known.collect(),
+                            why,
+                        });
+                    }
+                    rights::settle(parent, role, persona, request, &named)
+                }
             },
             settled => settled,
         }
+    }
+
+    /// Returns the models that are known or that configuration, roles or catalogue name.
+    fn named_models(&self, cwd: &Path, known: Vec<String>) -> NamedModels<'_> {
+        let offers = &*self.shared.options.catalogue;
+        let mut models = offers.models().unwrap_or_default();
+        models.extend(offers.named());
+        let mut names = known;
+        let settings = self.shared.settings().tree();
+        names.extend(settings.types.models().map(str::to_owned));
+        for role in self.shared.options.roles.catalogue(cwd).roles {
+            let personas = role.personas.iter().map(|persona| &persona.choice);
+            let choices = personas.chain([&role.choice]);
+            names.extend(choices.filter_map(|choice| choice.model.clone()));
+        }
+        models.extend(names.into_iter().map(|name| ModelChoice {
+            name,
+            efforts: Vec::new(),
+        }));
+        let mut seen = HashSet::new();
+        models.retain(|choice| seen.insert(choice.name.clone()));
+        NamedModels { offers, models }
     }
 
     fn birth(&self, by: Spawner, request: &SpawnRequest, role: &Role, spec: &SpawnSpec) -> Spawn {
@@ -179,11 +212,17 @@ impl Supervisor {
         }
     }
 
+    /// Returns how an agent is told of its children: as its caller said, or as its maker is.
     fn inherited_callback(&self, agent: AgentId) -> CallbackConfig {
-        match self.members.get(&agent) {
-            Some(member) => member.spec.callback.clone(),
-            None => self.shared.callback().clone(),
+        let mut next = Some(agent);
+        while let Some(member) = next.and_then(|agent| self.members.get(&agent)) {
+            let wish = member.spec.callback_wish;
+            if !wish.is_some_and(|wish| wish.inherits) {
+                return member.spec.callback.clone();
+            }
+            next = next.and_then(|agent| self.tree.get(agent)?.maker);
         }
+        self.shared.callback()
     }
 
     /// Returns how `target` is told of `child`: in the target's words, about what the child
@@ -210,6 +249,27 @@ impl Supervisor {
                 self.warn(caller.log(), format!("the note was not set: {trouble}"));
             }
         }
+    }
+}
+
+/// What there is where nobody lists models.
+#[derive(Debug)]
+struct NamedModels<'a> {
+    offers: &'a dyn Catalogue,
+    models: Vec<ModelChoice>,
+}
+
+impl Catalogue for NamedModels<'_> {
+    fn models(&self) -> Option<Vec<ModelChoice>> {
+        Some(self.models.clone())
+    }
+
+    fn backends(&self) -> Vec<String> {
+        self.offers.backends()
+    }
+
+    fn backend_sandbox(&self, backend: &str, child: &SandboxPolicy) -> Option<SandboxPolicy> {
+        self.offers.backend_sandbox(backend, child)
     }
 }
 

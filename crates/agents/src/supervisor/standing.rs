@@ -22,6 +22,9 @@ const CUT_OFF: &str = "The engine stopped while these agents were at work. They 
     will hear nothing more of what they were doing, unless you write to them to go on. What they \
     had come to is kept: agent_result tells it.";
 
+const ENDED_UNFETCHED: &str = "These sessions that you created have ended since you looked last, \
+    and you have not fetched their results: wait_session tells them at once.";
+
 impl Supervisor {
     /// Returns nothing for an agent without children that are still there.
     pub(super) fn standing(&self, of: AgentId) -> Option<String> {
@@ -42,10 +45,53 @@ impl Supervisor {
             .filter(|agent| {
                 !self.tree.status(agent.id).row().is_closed() || owed.contains(&agent.id)
             })
-            .map(|agent| Child::new(self.view(agent.id), owed.contains(&agent.id)))
+            .map(|agent| {
+                let is_owed = owed.contains(&agent.id);
+                Child::new(self.view(agent.id), is_owed, agent.bond.callback)
+            })
             .collect();
         children.sort_by_key(|child| child.news);
         (!children.is_empty()).then(|| tell(&children))
+    }
+
+    /// Returns what an agent's model is told when a task of it begins, beside what the task
+    /// begins with. Each is told once.
+    pub(super) fn untold(&mut self, to: AgentId) -> Vec<String> {
+        let foreign = (to == AgentId::ROOT).then(|| self.foreign.take()).flatten();
+        let cut_off = self.cut_off_below(to);
+        let ended = self.ended_unfetched(to);
+        foreign.into_iter().chain(cut_off).chain(ended).collect()
+    }
+
+    /// Returns which sessions of an agent have ended that calls nobody back, and whose results
+    /// it did not fetch.
+    fn ended_unfetched(&mut self, of: AgentId) -> Option<String> {
+        let node = self.tree.get(of)?;
+        let mut text = String::new();
+        let mut told = Vec::new();
+        for item in node.news.iter() {
+            let child = self.tree.get(item.child)?;
+            let member = self.members.get(&item.child);
+            let is_silent = child.bond.callback == CallbackMode::Off
+                && member.is_some_and(|member| member.spec.is_session());
+            if !is_silent || self.ends_told.contains(&item.id) {
+                continue;
+            }
+            told.push(item.id);
+            if told.len() <= CHILDREN_TOLD_MAX {
+                let status = self.tree.status(item.child).row().agents;
+                let session = child.session;
+                writeln!(text, "- session {session}: {status}")
+                    .expect("writing to a string does not fail");
+            }
+        }
+        if let Some(rest) = told.len().checked_sub(CHILDREN_TOLD_MAX)
+            && rest > 0
+        {
+            writeln!(text, "- and {rest} more").expect("writing to a string does not fail");
+        }
+        self.ends_told.extend(told);
+        (!text.is_empty()).then(|| format!("{ENDED_UNFETCHED}\n{text}"))
     }
 
     /// Returns who of an agent's children was cut off with the engine, has done nothing since,
@@ -87,13 +133,16 @@ struct Child {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum News {
     AtWork,
+    /// At work, and its end calls nobody.
+    AtWorkSilently,
     ResultWaits,
     Told,
 }
 
 impl Child {
-    fn new(view: AgentView, is_owed: bool) -> Self {
+    fn new(view: AgentView, is_owed: bool, callback: CallbackMode) -> Self {
         let news = match (view.status.is_final(), is_owed) {
+            (false, _) if callback == CallbackMode::Off => News::AtWorkSilently,
             (false, _) => News::AtWork,
             (true, true) => News::ResultWaits,
             (true, false) => News::Told,
@@ -108,6 +157,7 @@ fn tell(children: &[Child]) -> String {
     for Child { view, news } in children.iter().take(CHILDREN_TOLD_MAX) {
         let status = view.status.row().agents;
         let more = match news {
+            News::AtWorkSilently => "wait for it, its end calls nobody",
             News::AtWork => "you will be told when it ends, or wait for it",
             News::ResultWaits => "its result waits in your inbox and will be told to you",
             News::Told => "agent_result tells its result",

@@ -1,7 +1,8 @@
 //! Watchdogs: messages that come by themselves.
 
-use troupe_protocol::AgentId;
+use troupe_protocol::event::BackgroundEvent;
 use troupe_protocol::tree::{Caller, Keepsake, MailKind, MessageId, Sender};
+use troupe_protocol::{AgentId, EventMsg};
 
 use super::lines::Contents;
 use super::{State, Supervisor};
@@ -72,7 +73,26 @@ impl Supervisor {
             })?;
             self.perform(effects, Contents::default());
         }
+        if let WatchdogAction::Started | WatchdogAction::Replaced = watched.action {
+            self.tell_watchdog(by, &watched);
+        }
         Ok(watched)
+    }
+
+    /// Each ping costs a request, also when nobody is there to see it: people are told.
+    fn tell_watchdog(&mut self, by: Caller, watched: &Watched) {
+        let (who, whom) = (self.path_of(by.log()), self.path_of(watched.agent));
+        let message = format!(
+            "agent {who} has set up a watchdog: {whom} is written to every {} s, also while \
+             nobody is connected, until the watchdog is cancelled or one of the two is closed",
+            watched.interval_s
+        );
+        self.warn(AgentId::ROOT, message);
+    }
+
+    fn path_of(&self, agent: AgentId) -> String {
+        let node = self.tree.get(agent);
+        node.map_or_else(|| agent.to_string(), |node| node.path.clone())
     }
 
     /// A timer for an agent that takes no input would never ring.
@@ -129,7 +149,16 @@ impl Supervisor {
         };
         match self.command(What::Send(letter)) {
             Ok(effects) if effects.iter().any(is_dead) => self.end_watchdog(by, to),
-            Ok(effects) => self.perform(effects, Contents::saying(text)),
+            Ok(effects) => {
+                self.perform(effects, Contents::saying(text));
+                let (who, whom) = (self.path_of(by.log()), self.path_of(to));
+                let event = EventMsg::BackgroundEvent(BackgroundEvent {
+                    message: format!("the watchdog of agent {who} has written to {whom}"),
+                    is_final: false,
+                    session_id: self.tree.get(to).map(|node| node.session),
+                });
+                self.tell(AgentId::ROOT, vec![event]);
+            }
             Err(Trouble::Refused(Refusal::OutsideSubtree { .. } | Refusal::Unknown(_))) => {
                 self.end_watchdog(by, to);
             }

@@ -3,7 +3,7 @@
 use troupe_protocol::tree::Keepsake;
 use troupe_protocol::{AgentId, SessionId, SubmissionId};
 
-use super::agent::{Bond, Genealogy};
+use super::agent::{Bond, CallbackMode, Genealogy};
 use super::id::{Caller, MessageId, TimeMs, WaitId};
 use super::inbox::Sender;
 use super::status::WaitingOn;
@@ -54,6 +54,11 @@ pub enum What {
     Keep {
         by: Caller,
         keepsake: Keepsake,
+    },
+    /// Changes whether and how often an agent's caller is called back.
+    Rebind {
+        agent: AgentId,
+        callback: CallbackMode,
     },
 }
 

@@ -96,14 +96,6 @@ pub enum Notice {
 pub struct Stint {
     /// When it began; the birth for a first one that did not begin yet.
     pub since: TimeMs,
-    pub task: StintTask,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StintTask {
-    /// What the agent was made for.
-    First,
-    Later,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

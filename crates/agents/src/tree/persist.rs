@@ -36,7 +36,7 @@ impl Memory {
         }
         let at = record.at;
         match &record.fact {
-            Fact::Rooted { session } => self.insert(root(*session, at)),
+            Fact::Rooted { session, .. } => self.insert(root(*session, at)),
             Fact::Born(birth) => self.fold_birth(birth, at),
             Fact::Sent { to, envelope } => {
                 self.known_mut(*to)?.inbox.put(envelope.clone());
@@ -69,6 +69,10 @@ impl Memory {
             Fact::Released { agent } => self.fold_release(*agent),
             Fact::Pruned { agent } => {
                 self.known_mut(*agent)?.place = Place::Pruned;
+                Ok(())
+            }
+            Fact::Rebound { agent, callback } => {
+                self.known_mut(*agent)?.bond.callback = *callback;
                 Ok(())
             }
             Fact::Kept(_) => Ok(()),
@@ -344,7 +348,8 @@ fn root(session: SessionId, at: TimeMs) -> Agent {
 /// Returns the agent that a fact is about.
 fn named(fact: &Fact) -> Option<AgentId> {
     match fact {
-        Fact::Rooted { .. } => None,
+        Fact::Rooted { above, .. } => *above,
+        Fact::Kept(Keepsake::Callback(_)) => None,
         Fact::Born(birth) => Some(birth.agent),
         Fact::Sent { to, .. } => Some(*to),
         Fact::Started { agent, .. }
@@ -358,6 +363,7 @@ fn named(fact: &Fact) -> Option<AgentId> {
         | Fact::Reopened { agent }
         | Fact::Released { agent }
         | Fact::Pruned { agent }
+        | Fact::Rebound { agent, .. }
         | Fact::Kept(Keepsake::Note { agent, .. } | Keepsake::Name { agent, .. }) => Some(*agent),
         Fact::Kept(Keepsake::Watchdog { target, .. } | Keepsake::WatchdogOff { target, .. }) => {
             Some(*target)
@@ -385,6 +391,7 @@ pub(super) fn recipients(fact: &Fact) -> [Option<AgentId>; 2] {
         | Fact::Reopened { .. }
         | Fact::Released { .. }
         | Fact::Pruned { .. }
+        | Fact::Rebound { .. }
         | Fact::Kept(_) => [None, None],
     }
 }

@@ -41,6 +41,11 @@ impl Slots {
         }
     }
 
+    /// Has another number of slots from now on. Those that are held stay.
+    pub fn resize(&mut self, max: usize) {
+        self.max = max;
+    }
+
     pub fn held(&self) -> usize {
         self.held.len()
     }

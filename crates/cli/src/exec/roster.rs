@@ -128,6 +128,7 @@ impl Roster {
                 agent_id,
                 session_id,
                 status,
+                ..
             } => {
                 let known = self.0.entry(*agent_id).or_insert_with(|| {
                     let path = agent_id.to_string();
@@ -139,7 +140,8 @@ impl Roster {
                 known.take(status, now_ms);
                 Some(known)
             }
-            SubagentLifecycle::ReasoningHeader { .. } => None,
+            // Whoever was there before is introduced when something happens to it.
+            SubagentLifecycle::ReasoningHeader { .. } | SubagentLifecycle::Restored { .. } => None,
             SubagentLifecycle::Deleted { agent_id, .. } => {
                 if let Some(known) = self.0.get_mut(agent_id) {
                     known.is_pruned = true;

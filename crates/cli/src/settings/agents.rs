@@ -1,11 +1,14 @@
 //! The agent tree: which tools it has, how large it may grow, how parents are told.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use troupe_agents::roles::{Choice, TypeChoices};
 use troupe_agents::tree::limits::{Limits, OnLimit};
-use troupe_agents::{Family, Recovery};
+use troupe_agents::{Family, Recovery, TreeSettings};
+use troupe_protocol::policy::ReasoningEffort;
 use troupe_protocol::spawn::CallbackConfig;
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -37,6 +40,16 @@ pub struct AgentTree {
     pub callback: CallbackConfig,
     /// What becomes of children that were at work when a session ended, once it is resumed.
     on_resume: OnResume,
+    /// Models and efforts of agent types, by the name of the type: `[agents.types.tester]`. They
+    /// count before what the file of the type says.
+    types: BTreeMap<String, AgentType>,
+}
+
+/// What one type of agents thinks with.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+struct AgentType {
+    model: Option<String>,
+    reasoning_effort: Option<ReasoningEffort>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -75,6 +88,28 @@ impl AgentTree {
             max_spawns_per_minute: self.max_spawns_per_minute.get(),
             max_resident: self.max_resident.get(),
         }
+    }
+
+    /// Returns everything that holds for the tree of one session. `recovery` is what was asked
+    /// for beside the configuration.
+    pub fn tree(&self, recovery: Option<Recovery>) -> TreeSettings {
+        TreeSettings {
+            limits: self.limits(),
+            families: self.families().to_vec(),
+            types: self.types(),
+            recovery: recovery.unwrap_or_else(|| self.recovery()),
+        }
+    }
+
+    pub fn types(&self) -> TypeChoices {
+        let choices = self.types.iter().map(|(name, chosen)| {
+            let choice = Choice {
+                model: chosen.model.clone(),
+                reasoning_effort: chosen.reasoning_effort,
+            };
+            (name.clone(), choice)
+        });
+        choices.collect()
     }
 
     pub fn recovery(&self) -> Recovery {

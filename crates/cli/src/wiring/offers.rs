@@ -1,18 +1,22 @@
 //! What children can be given by name: models, and programs in their place.
 //!
 //! Decided: the provider is asked for its list only when a spawn names a model that is not
-//! built in. Nobody waits for the answer; who asked is told to try again.
+//! built in, and that spawn waits for the answer. Where there is none, a model is good that the
+//! configuration, a role or the catalogue names.
 
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use async_trait::async_trait;
+use tokio::sync::Notify;
 use tokio_util::task::AbortOnDropHandle;
 use troupe_agents::desk::{Catalogue, Listing, ModelChoice};
 use troupe_model::catalogue::{self, ModelInfo};
 use troupe_protocol::catalogue::ModelEntry;
 use troupe_protocol::policy::{ReasoningEffort, SandboxPolicy};
 
-use crate::limits::MODELS_ASKED_AGAIN_SEC;
+use crate::limits::{MODELS_ASKED_AGAIN_SEC, MODELS_WAITED_FOR_SEC_MAX};
 use crate::provider::Models;
 use crate::settings::Settings;
 use crate::wiring::Prepared;
@@ -22,7 +26,14 @@ pub(super) struct Offers {
     here: Arc<Prepared>,
     models: Arc<Models>,
     built_in: Vec<ModelChoice>,
-    asked: Arc<Mutex<Asked>>,
+    listing: Arc<ProviderListing>,
+}
+
+/// What the provider was asked, for everybody who waits for the answer.
+#[derive(Debug)]
+struct ProviderListing {
+    asked: Mutex<Asked>,
+    answered: Notify,
 }
 
 /// What the provider said about its models.
@@ -47,7 +58,10 @@ impl Offers {
             built_in: built_in(&here.settings),
             here,
             models,
-            asked: Arc::new(Mutex::new(Asked::Never)),
+            listing: Arc::new(ProviderListing {
+                asked: Mutex::new(Asked::Never),
+                answered: Notify::new(),
+            }),
         }
     }
 
@@ -57,14 +71,15 @@ impl Offers {
         let model = self.models.get(settings, &settings.model.model_provider);
         let model = model.map_err(|trouble| trouble.to_string())?;
         // The answer does not keep alive what it is for.
-        let asked = Arc::downgrade(&self.asked);
+        let listing = Arc::downgrade(&self.listing);
         Ok(AbortOnDropHandle::new(tokio::spawn(async move {
             let answer = model.models().await;
-            if let Some(asked) = asked.upgrade() {
-                *lock(&asked) = match answer {
+            if let Some(listing) = listing.upgrade() {
+                *lock(&listing.asked) = match answer {
                     Ok(entries) => Asked::Listed(entries.into_iter().map(listed).collect()),
                     Err(error) => Asked::failed(error.message),
                 };
+                listing.answered.notify_waiters();
             }
         })))
     }
@@ -79,10 +94,11 @@ impl Asked {
     }
 }
 
+#[async_trait]
 impl Catalogue for Offers {
     fn models(&self) -> Option<Vec<ModelChoice>> {
         let mut choices = self.built_in.clone();
-        if let Asked::Listed(models) = &*lock(&self.asked) {
+        if let Asked::Listed(models) = &*lock(&self.listing.asked) {
             let is_new = |model: &&ModelChoice| {
                 let mut known = self.built_in.iter();
                 !known.any(|known| known.name == model.name)
@@ -93,7 +109,7 @@ impl Catalogue for Offers {
     }
 
     fn listing(&self) -> Listing {
-        let mut asked = lock(&self.asked);
+        let mut asked = lock(&self.listing.asked);
         match &*asked {
             Asked::Listed(_) => return Listing::Whole,
             Asked::Now { .. } => return Listing::Loading,
@@ -114,6 +130,31 @@ impl Catalogue for Offers {
                 Listing::Unavailable { why }
             }
         }
+    }
+
+    async fn listed(&self) {
+        let answered = async {
+            loop {
+                let mut answer = pin!(self.listing.answered.notified());
+                // Told from here on, so that an answer between the look and the wait counts.
+                answer.as_mut().enable();
+                if !matches!(*lock(&self.listing.asked), Asked::Now { .. }) {
+                    return;
+                }
+                answer.await;
+            }
+        };
+        // Whoever waits longer is told to try again.
+        let patience = Duration::from_secs(MODELS_WAITED_FOR_SEC_MAX);
+        tokio::time::timeout(patience, answered).await.ok();
+    }
+
+    fn named(&self) -> Vec<ModelChoice> {
+        let known = catalogue::models().iter().map(|info| ModelChoice {
+            name: info.slug.clone(),
+            efforts: efforts(info),
+        });
+        self.built_in.iter().cloned().chain(known).collect()
     }
 
     fn backends(&self) -> Vec<String> {

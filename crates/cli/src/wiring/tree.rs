@@ -1,14 +1,17 @@
 //! Adds the agent tree to what sessions are opened with.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use troupe_agents::roles::Roles;
-use troupe_agents::{Grove, Options, Recovery};
-use troupe_engine::Deps;
+use troupe_agents::{Grove, Options, Recovery, SettingsReader, TreeSettings};
+use troupe_engine::{ConfigureError, Deps};
+use troupe_protocol::op::ConfigureSession;
 
-use crate::wiring::Wiring;
+use crate::layers::ConfigSource;
 use crate::wiring::offers::Offers;
 use crate::wiring::role_servers::SessionServers;
+use crate::wiring::{Prepared, Wiring, with_config};
 
 impl Wiring {
     /// Goes over to a tree of sessions. `recovery` is what was asked for beside the
@@ -35,6 +38,31 @@ impl Wiring {
             )),
             callback: settings.agents.callback.clone(),
             recovery: recovery.unwrap_or_else(|| settings.agents.recovery()),
+            types: settings.agents.types(),
+            reader: Some(Arc::new(SessionTrees {
+                source: self.source.clone(),
+                cwd: self.here().cwd.clone(),
+                recovery,
+            })),
         }
+    }
+}
+
+/// Reads what a session says of its tree in the `config` that it is configured with.
+#[derive(Debug)]
+struct SessionTrees {
+    source: ConfigSource,
+    cwd: PathBuf,
+    recovery: Option<Recovery>,
+}
+
+impl SettingsReader for SessionTrees {
+    fn read(&self, request: &ConfigureSession) -> Result<TreeSettings, ConfigureError> {
+        let cwd = request.overrides.cwd.as_deref().unwrap_or(&self.cwd);
+        let settings = with_config(&self.source, &request.config)
+            .and_then(|source| Prepared::read(&source, cwd))
+            .map_err(|failure| ConfigureError::refused(failure.to_string()))?
+            .settings;
+        Ok(settings.agents.tree(self.recovery))
     }
 }

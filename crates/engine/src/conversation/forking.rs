@@ -38,17 +38,24 @@ pub(super) async fn fork(
     // What both have sent stays the same, and so does the provider's memory of it.
     meta.personality = live.meta.personality;
     let mut warnings = live.warnings.clone();
-    let (copied, repeated) = copy(live, point.turns);
-    warnings.extend(repeated);
+    let CopiedHistory {
+        records,
+        warning,
+        names_agents,
+    } = copy(live, point.turns);
+    warnings.extend(warning);
     let mut log = setup.store.create(&meta).await?;
-    log.append(&copied)?;
+    log.append(&records)?;
     log.commit().await?;
     // Folded from its own lines, so that places in it are places in its own log.
     let own = setup.store.read_live(meta.id).await?;
+    let mut folded = fold(own);
+    // Its tree begins at once, above the numbers that its history names.
+    folded.has_agents = names_agents;
     Ok(Opened {
         log,
         meta,
-        folded: fold(own),
+        folded,
         open_calls: OpenCalls {
             known: setup.forking_call.clone(),
             others: FORKED_ANSWER,
@@ -89,8 +96,17 @@ fn is_birth(line: &AgentLine, child: SessionId) -> bool {
     matches!(&line.record.fact, Fact::Born(birth) if birth.session == child)
 }
 
-/// Returns the lines that the fork begins with, and what a person should know of the others.
-fn copy(mut live: LiveHistory, turns: Option<u32>) -> (Vec<RolloutRecord>, Option<String>) {
+/// What a fork begins with.
+#[derive(Default)]
+struct CopiedHistory {
+    records: Vec<RolloutRecord>,
+    /// What a person should know of the lines that were left out.
+    warning: Option<String>,
+    /// Whether the lines may name agents.
+    names_agents: bool,
+}
+
+fn copy(mut live: LiveHistory, turns: Option<u32>) -> CopiedHistory {
     let repeated = resume::leave_out_repeated(&mut live);
     let records: Vec<RolloutRecord> = live
         .records
@@ -102,14 +118,24 @@ fn copy(mut live: LiveHistory, turns: Option<u32>) -> (Vec<RolloutRecord>, Optio
     let warning = whole.warning();
     let mut copied = match turns {
         None => records,
-        Some(0) => return (Vec::new(), warning),
+        Some(0) => {
+            return CopiedHistory {
+                warning,
+                ..CopiedHistory::default()
+            };
+        }
         Some(turns) => last_turns(records, turns),
     };
     copied.retain(belongs_to_fork);
     unended::leave_out(&mut copied);
     copied.iter_mut().for_each(leave_behind);
+    let names_agents = whole.has_agents;
     copied.extend(end_of_task(whole));
-    (copied, warning)
+    CopiedHistory {
+        records: copied,
+        warning,
+        names_agents,
+    }
 }
 
 /// Returns the lines of the last turns. Of what lies before, only the settings count.

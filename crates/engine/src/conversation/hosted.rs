@@ -25,6 +25,7 @@ impl Conversation {
             host.opened(Opened {
                 session: self.id(),
                 orders: self.mailbox.orders(),
+                forked_from: self.meta.forked_from_id,
                 has_agents: self.has_agents,
                 context: self.context.clone(),
                 thread_note: self.thread_note.clone(),

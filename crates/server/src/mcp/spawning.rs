@@ -140,7 +140,7 @@ impl Orchestra {
             None => {
                 let context = thread.context().await?;
                 let inherited = thread.agents().callback();
-                (Turn::outside(&context), callback(&arguments, inherited))
+                (Turn::outside(&context), callback(&arguments, &inherited))
             }
             Some(spec) => (Turn::from(&**spec), callback(&arguments, &spec.callback)),
         };

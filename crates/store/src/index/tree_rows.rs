@@ -30,7 +30,7 @@ struct Line<'a> {
 impl Line<'_> {
     fn write(&self) -> rusqlite::Result<()> {
         match &self.said.fact {
-            Fact::Rooted { session } => self.root(*session),
+            Fact::Rooted { session, .. } => self.root(*session),
             Fact::Born(birth) => {
                 self.birth(birth)?;
                 match &birth.first {
@@ -70,7 +70,10 @@ impl Line<'_> {
             Fact::Pruned { agent } => self.change(*agent, "pruned", None, None),
             // What comes of a stop that was asked for is a line of its own; notes are with
             // their sessions, and a watchdog is heard of by what it sends.
-            Fact::StopAsked { .. } | Fact::Withdrawn { .. } | Fact::Kept(_) => Ok(()),
+            Fact::StopAsked { .. }
+            | Fact::Withdrawn { .. }
+            | Fact::Rebound { .. }
+            | Fact::Kept(_) => Ok(()),
         }
     }
 

@@ -91,6 +91,7 @@ impl Script {
     fn spawn(&self) -> Vec<RolloutRecord> {
         let rooted = Fact::Rooted {
             session: self.parent.id,
+            above: None,
         };
         let born = Fact::Born(Box::new(Birth {
             agent: CHILD,
@@ -241,7 +242,10 @@ async fn a_session_is_found_in_the_tree_that_it_joined_last() {
     assert_eq!(tree_of(SessionId::random()).await, None);
 
     // Resumed by itself, it has a tree of its own.
-    let rooted = Fact::Rooted { session: member };
+    let rooted = Fact::Rooted {
+        session: member,
+        above: None,
+    };
     child.append(&[record(line(member, 9, rooted))]).unwrap();
     let own = TreeAt {
         root: member,

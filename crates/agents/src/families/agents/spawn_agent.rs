@@ -169,7 +169,7 @@ impl SpawnAgent {
         };
         let inherited = match own {
             Some(spec) => spec.callback.clone(),
-            None => self.desk.agents().callback().clone(),
+            None => self.desk.agents().callback(),
         };
         Ok(callback(arguments, mode, inherited))
     }

@@ -10,7 +10,7 @@ use troupe_protocol::agent::AgentOrigin;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::spawn::{ApprovalRoute, HistoryShare};
 use troupe_protocol::tool::ToolSpec;
-use troupe_protocol::tree::OnParentInterrupt;
+use troupe_protocol::tree::{CallbackMode, OnParentInterrupt};
 use troupe_tools::{Call, CallContext, Concurrency, Tool, ToolOutput, arguments};
 
 use crate::desk::{CallbackChoice, Desk, RolePlace, SpawnRequest, Spawned, Trouble, Turn};
@@ -27,7 +27,8 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
          conversation, and cannot ask anybody: what would need an approval is refused. Put \
          everything it must know into the prompt: the goal, the files it may touch, how to check \
          the work, what to report. Its last message is its result; get it with `wait_session`. \
-         Start several before you wait for the first. If your task is interrupted, the sessions \
+         Start several before you wait for the first. Its end starts no turn of yours: you are \
+         told of it when your next task begins, unless enable_callback is true. If your task is interrupted, the sessions \
          that you created are cancelled.",
     )
 });
@@ -44,6 +45,10 @@ struct Arguments {
     /// Another agent program that does it, by its name in the configuration.
     #[serde(alias = "agenticTool")]
     backend: Option<String>,
+    /// Whether the end of the child starts a turn of yours that tells you its result. False
+    /// unless said otherwise.
+    #[serde(default)]
+    enable_callback: bool,
 }
 
 #[derive(Debug)]
@@ -131,7 +136,14 @@ fn request(context: &CallContext, arguments: Arguments) -> Result<SpawnRequest, 
         output_schema: None,
         approvals: Some(ApprovalRoute::Never),
         on_parent_interrupt: OnParentInterrupt::Cancel,
-        callback: CallbackChoice::default(),
+        callback: CallbackChoice {
+            mode: if arguments.enable_callback {
+                CallbackMode::Persistent
+            } else {
+                CallbackMode::Off
+            },
+            config: None,
+        },
         thread_note: None,
         turn: Turn::from(context),
     })

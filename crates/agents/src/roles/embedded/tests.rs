@@ -64,16 +64,20 @@ fn those_who_do_not_delegate_have_no_tool_for_it() {
     }
 }
 
-/// A session type says how to work, not with which model: that is the parent's.
+/// A session type says how to work, and some how hard to think. With which model is for the
+/// parent, or for `agents.types`, to say.
 #[test]
-fn models_and_efforts_are_inherited() {
+fn the_types_of_sessions_have_an_effort_and_no_model() {
+    use troupe_protocol::policy::ReasoningEffort;
     for role in all() {
-        assert_eq!(
-            role.choice,
-            crate::roles::Choice::default(),
-            "{}",
-            role.name
-        );
+        let effort = match role.name.as_str() {
+            "mathematician" => Some(ReasoningEffort::High),
+            "tester" => Some(ReasoningEffort::Medium),
+            "linter_fixer" => Some(ReasoningEffort::Low),
+            _ => None,
+        };
+        assert_eq!(role.choice.reasoning_effort, effort, "{}", role.name);
+        assert_eq!(role.choice.model, None, "{}", role.name);
     }
 }
 

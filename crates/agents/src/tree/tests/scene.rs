@@ -416,6 +416,9 @@ impl Scene {
             Fact::Reopened { .. } => "reopened".to_owned(),
             Fact::Released { agent } => format!("released {}", self.name(agent)),
             Fact::Pruned { agent } => format!("pruned {}", self.name(agent)),
+            Fact::Rebound { agent, callback } => {
+                format!("rebound {} {callback:?}", self.name(agent))
+            }
             Fact::Kept(keepsake) => format!("kept {keepsake:?}"),
         }
     }

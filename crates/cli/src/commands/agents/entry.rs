@@ -137,7 +137,7 @@ fn lifecycle(change: &SubagentLifecycle, style: Style) -> Option<String> {
             Some(format!("agent {agent_id} is {word}"))
         }
         SubagentLifecycle::Deleted { agent_id, .. } => Some(format!("agent {agent_id} is gone")),
-        SubagentLifecycle::ReasoningHeader { .. } => None,
+        SubagentLifecycle::ReasoningHeader { .. } | SubagentLifecycle::Restored { .. } => None,
     }
 }
 

@@ -59,6 +59,7 @@ pub fn lifecycle(event: &SubagentLifecycle) -> Option<Line> {
             agent_id,
             session_id,
             status,
+            ..
         } => Line::AgentStatus {
             agent_id: *agent_id,
             thread_id: *session_id,
@@ -67,11 +68,14 @@ pub fn lifecycle(event: &SubagentLifecycle) -> Option<Line> {
         SubagentLifecycle::Deleted {
             agent_id,
             session_id,
+            ..
         } => Line::AgentDeleted {
             agent_id: *agent_id,
             thread_id: *session_id,
         },
-        SubagentLifecycle::ReasoningHeader { .. } => return None,
+        SubagentLifecycle::ReasoningHeader { .. } | SubagentLifecycle::Restored { .. } => {
+            return None;
+        }
     })
 }
 

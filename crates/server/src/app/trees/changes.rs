@@ -32,6 +32,7 @@ fn changed(root: &str, life: &SubagentLifecycle) -> Option<ServerNotification> {
             agent_id,
             session_id,
             status,
+            ..
         } => {
             let (status, preview) = standing(status)?;
             let change = TreeChange::Status { status, preview };
@@ -41,6 +42,7 @@ fn changed(root: &str, life: &SubagentLifecycle) -> Option<ServerNotification> {
             agent_id,
             session_id,
             reasoning_header,
+            ..
         } => {
             let header = reasoning_header.clone();
             (*agent_id, *session_id, TreeChange::Thinking { header })
@@ -48,7 +50,10 @@ fn changed(root: &str, life: &SubagentLifecycle) -> Option<ServerNotification> {
         SubagentLifecycle::Deleted {
             agent_id,
             session_id,
+            ..
         } => (*agent_id, *session_id, TreeChange::Pruned),
+        // Who follows a tree here asks for it first.
+        SubagentLifecycle::Restored { .. } => return None,
     };
     Some(ServerNotification::TreeChanged(TreeChangedNotification {
         root_thread_id: root.to_owned(),

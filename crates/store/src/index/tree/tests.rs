@@ -42,6 +42,7 @@ fn log_at(agent: AgentId) -> LogAt {
 fn root() -> Fact {
     Fact::Rooted {
         session: session(ROOT),
+        above: None,
     }
 }
 

@@ -99,6 +99,9 @@ fn change_line(change: &SubagentLifecycle) -> String {
             ..
         } => format!("{agent_id} thinks about {reasoning_header}"),
         SubagentLifecycle::Deleted { agent_id, .. } => format!("{agent_id} deleted"),
+        SubagentLifecycle::Restored { subagent } => {
+            format!("{} restored: {:?}", subagent.agent_id, subagent.status)
+        }
     }
 }
 

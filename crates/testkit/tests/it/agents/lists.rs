@@ -378,6 +378,7 @@ async fn a_result_outlives_prune_and_restart() {
     let deleted = SubagentLifecycle::Deleted {
         agent_id: kid.agent,
         session_id: kid.session,
+        subagent: Some(Box::new(desk.view("/root/kid").await.unwrap().summary())),
     };
     assert_eq!(told.last(), Some(&EventMsg::SubagentLifecycle(deleted)));
     let result = desk.result("/root/kid", None).await.unwrap();

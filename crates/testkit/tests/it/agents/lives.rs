@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use troupe_agents::Family;
 use troupe_process::{Launcher, LauncherOptions};
 use troupe_protocol::EventMsg;
+use troupe_protocol::agent::{SubagentLifecycle, SubagentSummary};
 use troupe_tools::rules::RuleSource;
 use troupe_tools::{EnvironmentPolicy, Registry, ToolDeps, Toolbox};
 
@@ -108,7 +109,7 @@ async fn a_later_task_and_a_return_are_told_as_what_they_are() {
         agent default (/root/kid) running (0s)
         *agent default (/root/kid) [call] completed in 0s: ok
         agent default (/root/kid) running (0s)
-        *agent default (/root/kid) completed in 0s: ok
+        *agent default (/root/kid) [call] completed in 0s: ok
         *agent default (/root/kid) stopped in 0s"#]]
     .assert_eq(&told.join("\n"));
     let last = lives(&seen(&actor)).pop().unwrap();
@@ -362,4 +363,68 @@ async fn a_parent_reads_in_the_log_of_a_child_at_work_and_changes_nothing() {
     assert_eq!(super::play::requests_of(&stage, kid.session).len(), 1);
     stage.write("go", "");
     end(actor).await;
+}
+
+#[tokio::test]
+async fn every_change_has_the_whole_summary_and_a_resume_tells_the_tree_again() {
+    let thinking = scene(
+        "think",
+        &["{ think = '**Looking around**' }, { say = 'thought' }"],
+    );
+    let cues = [
+        (
+            "spawn_agent",
+            json!({"message": "think", "task_name": "kid"}),
+        ),
+        ("wait", json!({"ids": ["/root/kid"]})),
+    ];
+    let stage = super::play::stage(&thinking, &cues).await;
+    let actor = play(&stage).await;
+    for msg in seen(&actor) {
+        let EventMsg::SubagentLifecycle(change) = msg else {
+            continue;
+        };
+        let summary = match change {
+            SubagentLifecycle::Created { subagent } | SubagentLifecycle::Restored { subagent } => {
+                subagent
+            }
+            SubagentLifecycle::Status {
+                subagent, status, ..
+            } => {
+                let subagent = *subagent.unwrap();
+                assert_eq!(subagent.status, status);
+                subagent
+            }
+            SubagentLifecycle::ReasoningHeader { subagent, .. }
+            | SubagentLifecycle::Deleted { subagent, .. } => *subagent.unwrap(),
+        };
+        assert_eq!(summary.path.as_deref(), Some("/root/kid"));
+        assert_eq!(summary.parent_session_id, Some(actor.session_id()));
+    }
+    let session = actor.session_id();
+    let kid = agents(&actor).await.remove(0);
+    end(actor).await;
+    let mut actor = stage.resume(session).await;
+    let is_restored = |msg: &EventMsg| {
+        matches!(
+            msg,
+            EventMsg::SubagentLifecycle(SubagentLifecycle::Restored { .. })
+        )
+    };
+    let told = actor.until(is_restored).await;
+    let Some(EventMsg::SubagentLifecycle(SubagentLifecycle::Restored { subagent })) = told.last()
+    else {
+        panic!("until returns the event it waited for");
+    };
+    assert_eq!(
+        *subagent,
+        SubagentSummary {
+            reasoning_header: None,
+            ..kid.summary()
+        }
+    );
+    end(actor).await;
+    // It follows from the logs, and is not kept.
+    let kept = recorded(&stage, session).await;
+    assert!(!kept.iter().any(is_restored));
 }

@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use expect_test::expect;
 use serde_json::json;
 use troupe_agents::Family;
-use troupe_agents::desk::AgentView;
+use troupe_agents::desk::{AgentView, StopRequest};
+use troupe_agents::tree::command::{StopMode, Verb};
 use troupe_protocol::agent::AgentStatus;
 use troupe_protocol::op::Op;
 use troupe_protocol::policy::{ApprovalPolicy, SandboxPolicy};
@@ -16,8 +17,8 @@ use troupe_protocol::{EventMsg, SessionId, TurnItem};
 use troupe_testkit::{Actor, Stage};
 
 use super::play::{
-    Cue, agents, answer, answers, backgrounds, begin, call, empty_stage, end, named, play, records,
-    requests_of, scene, seen,
+    Cue, agents, answer, answers, backgrounds, begin, call, empty_stage, end, named, play,
+    recorded, records, requests_of, scene, seen,
 };
 
 async fn stage(children: &str, cues: &[Cue]) -> Stage {
@@ -520,4 +521,80 @@ async fn finished_sessions_do_not_pile_up_in_memory() {
     let first = actor.agents().user().result("1", None).await.unwrap();
     assert_eq!(first.last_message.as_deref(), Some("ok"));
     end(actor).await;
+}
+
+const ENDED_UNFETCHED: &str = "you have not fetched their results";
+
+#[tokio::test]
+async fn the_end_of_a_session_starts_no_turn_and_is_told_with_the_next_task() {
+    let stage = stage("", &[create("work")]).await;
+    let mut actor = play(&stage).await;
+    actor.agents().quiet().await;
+    let kid = agents(&actor).await.remove(0);
+    let session = actor.session_id();
+    assert_eq!(
+        requests_of(&stage, session).len(),
+        2,
+        "nobody asked for more"
+    );
+    actor.turn("and now?").await;
+    let told = requests_of(&stage, session)[2]["input"].to_string();
+    assert_eq!(told.matches(ENDED_UNFETCHED).count(), 1, "{told}");
+    let line = format!("session {}: completed", kid.session);
+    assert!(told.contains(&line), "{told}");
+    // Once.
+    actor.turn("and then?").await;
+    end(actor).await;
+    let mut actor = stage.resume(session).await;
+    actor.turn("well?").await;
+    let told = requests_of(&stage, session).pop().unwrap()["input"].to_string();
+    assert_eq!(told.matches(ENDED_UNFETCHED).count(), 1, "{told}");
+    end(actor).await;
+}
+
+#[tokio::test]
+async fn a_session_that_was_waited_for_is_not_told_of_again() {
+    let stage = stage("", &[create("work"), wait(1, 20_000)]).await;
+    let mut actor = play(&stage).await;
+    actor.turn("and now?").await;
+    let requests = requests_of(&stage, actor.session_id());
+    let told = requests.last().unwrap()["input"].to_string();
+    assert!(!told.contains(ENDED_UNFETCHED), "{told}");
+    end(actor).await;
+}
+
+#[tokio::test]
+async fn a_session_calls_back_if_its_creator_asks_for_it() {
+    let create = (
+        "create_session",
+        json!({"session_type": "default", "prompt": "work", "enable_callback": true}),
+    );
+    let stage = stage("", &[create]).await;
+    let actor = play(&stage).await;
+    actor.agents().quiet().await;
+    let requests = requests_of(&stage, actor.session_id());
+    assert_eq!(requests.len(), 3, "the callback began a task");
+    let told = requests[2]["input"].to_string();
+    assert!(!told.contains(ENDED_UNFETCHED), "{told}");
+    end(actor).await;
+}
+
+#[tokio::test]
+async fn a_session_that_was_interrupted_is_not_told_as_cancelled() {
+    let stage = stage(&busy(), &[create("be busy"), until_here()]).await;
+    let actor = play(&stage).await;
+    let desk = actor.agents().user();
+    desk.stop(StopRequest {
+        verb: Verb::Interrupt,
+        targets: vec!["1".to_owned()],
+        mode: StopMode::Act,
+        note: None,
+    })
+    .await
+    .unwrap();
+    actor.agents().quiet().await;
+    let session = actor.session_id();
+    end(actor).await;
+    let told = backgrounds(&recorded(&stage, session).await).pop().unwrap();
+    assert!(told.ends_with(" interrupted"), "{told}");
 }

@@ -1,11 +1,14 @@
 //! `spawn_agent`: what it takes, what it refuses, and what a child gets.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use async_trait::async_trait;
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 use troupe_agents::Options;
-use troupe_agents::desk::{Catalogue, ModelChoice};
+use troupe_agents::desk::{Catalogue, Listing, ModelChoice};
+use troupe_agents::roles::Choice;
 use troupe_agents::tree::{Limits, limits::OnLimit};
 use troupe_protocol::EventMsg;
 use troupe_protocol::agent::AgentStatus;
@@ -255,6 +258,147 @@ async fn while_models_are_loaded_a_spawn_that_names_one_can_be_tried_again() {
         "Models are being updated; try spawn_agent again in a moment."
     );
     assert!(answers[1].contains("agent_id"), "{}", answers[1]);
+    end(actor).await;
+}
+
+/// A catalogue that is asked for when somebody names a model that it does not have yet.
+#[derive(Debug, Default)]
+struct Late {
+    asked: AtomicBool,
+    answered: AtomicBool,
+}
+
+#[async_trait]
+impl Catalogue for Late {
+    fn models(&self) -> Option<Vec<ModelChoice>> {
+        let names: &[&str] = match self.answered.load(Ordering::Relaxed) {
+            true => &["scripted-1", "late-1"],
+            false => &["scripted-1"],
+        };
+        Some(names.iter().map(|name| choice(name)).collect())
+    }
+
+    fn listing(&self) -> Listing {
+        if self.answered.load(Ordering::Relaxed) {
+            return Listing::Whole;
+        }
+        self.asked.store(true, Ordering::Relaxed);
+        Listing::Loading
+    }
+
+    async fn listed(&self) {
+        assert!(self.asked.load(Ordering::Relaxed), "nobody asked");
+        self.answered.store(true, Ordering::Relaxed);
+    }
+}
+
+fn choice(name: &str) -> ModelChoice {
+    ModelChoice {
+        name: name.to_owned(),
+        efforts: Vec::new(),
+    }
+}
+
+#[tokio::test]
+async fn the_first_spawn_that_names_a_model_of_the_provider_waits_for_its_list() {
+    let cues = [
+        spawn(json!({"message": "work", "model": "late-1"})),
+        spawn(json!({"message": "work", "model": "never-1"})),
+    ];
+    let late = |options: &mut Options| options.catalogue = Arc::new(Late::default());
+    let stage = stage_with("", &cues, late).await;
+    let actor = play(&stage).await;
+    let answers = answers(&stage, &actor).await;
+    assert!(answers[0].contains("agent_id"), "{}", answers[0]);
+    assert_eq!(
+        answers[1],
+        "Unknown model `never-1` for spawn_agent. Available models: scripted-1, late-1"
+    );
+    end(actor).await;
+}
+
+/// A provider that lists nothing.
+#[derive(Debug)]
+struct Unlisted;
+
+impl Catalogue for Unlisted {
+    fn models(&self) -> Option<Vec<ModelChoice>> {
+        Some(vec![choice("scripted-1")])
+    }
+
+    fn listing(&self) -> Listing {
+        let why = "404 Not Found".to_owned();
+        Listing::Unavailable { why }
+    }
+
+    fn named(&self) -> Vec<ModelChoice> {
+        vec![choice("catalogue-1")]
+    }
+}
+
+#[tokio::test]
+async fn without_a_list_a_model_is_good_that_somebody_names() {
+    let cues = [
+        spawn(json!({"message": "work", "model": "catalogue-1"})),
+        spawn(json!({"message": "work", "model": "role-1"})),
+        spawn(json!({"message": "work", "agent_type": "painter"})),
+        spawn(json!({"message": "work", "model": "typed-1"})),
+        spawn(json!({"message": "work", "model": "nobodys-1"})),
+    ];
+    let unlisted = |options: &mut Options| {
+        options.catalogue = Arc::new(Unlisted);
+        let typed = Choice {
+            model: Some("typed-1".to_owned()),
+            reasoning_effort: None,
+        };
+        options.types = std::iter::once(("tester".to_owned(), typed)).collect();
+    };
+    let stage = stage_with("", &cues, unlisted).await;
+    role(
+        &stage,
+        "painter",
+        "---\ndescription: paints\nmodel: role-1\n---\nPaint.",
+    );
+    let actor = play(&stage).await;
+    let answers = answers(&stage, &actor).await;
+    for answer in &answers[..4] {
+        assert!(answer.contains("agent_id"), "{answer}");
+    }
+    for known in ["catalogue-1", "role-1", "typed-1", "scripted-1", "404"] {
+        assert!(answers[4].contains(known), "{}", answers[4]);
+    }
+    end(actor).await;
+}
+
+#[tokio::test]
+async fn the_configuration_says_what_a_type_thinks_with() {
+    let cues = [
+        spawn(json!({"message": "work", "agent_type": "mathematician", "task_name": "kid"})),
+        spawn(json!({"message": "work", "agent_type": "linter_fixer"})),
+        spawn(json!({"message": "work", "agent_type": "tester"})),
+    ];
+    let typed = |options: &mut Options| {
+        let typed = Choice {
+            model: Some("scripted-2".to_owned()),
+            reasoning_effort: None,
+        };
+        options.types = std::iter::once(("Mathematician".to_owned(), typed)).collect();
+    };
+    let stage = stage_with("", &cues, typed).await;
+    let actor = play(&stage).await;
+    let mathematician = answer(&stage, &actor, 0).await;
+    assert_eq!(mathematician["effective"]["model"], "scripted-2");
+    assert_eq!(mathematician["effective"]["reasoning_effort"], "high");
+    let fixer = answer(&stage, &actor, 1).await;
+    assert_eq!(fixer["effective"]["model"], "scripted-1");
+    assert_eq!(fixer["effective"]["reasoning_effort"], "low");
+    // A model that does not take the type's effort has its own.
+    let tester = answer(&stage, &actor, 2).await;
+    assert_eq!(tester["effective"].get("reasoning_effort"), None);
+    assert!(
+        tester["why"].to_string().contains("does not take medium"),
+        "{tester}"
+    );
     end(actor).await;
 }
 

@@ -3,13 +3,13 @@
 use expect_test::expect;
 use serde_json::{Value, json};
 use troupe_agents::Family;
-use troupe_protocol::AgentId;
 use troupe_protocol::tree::{Fact, MailKind, Sender};
+use troupe_protocol::{AgentId, EventMsg};
 use troupe_testkit::Stage;
 
 use super::cast::{self, depths, has_mail, heard, is_completed, lines, open, plot, subagents};
 use super::hands::Hands;
-use super::play::{Cue, agent, answer, answers, call, end, play, scene, until_there};
+use super::play::{Cue, agent, answer, answers, call, end, play, recorded, scene, until_there};
 
 async fn stage_with(hands: &Hands, children: &str, root: &[&str]) -> Stage {
     let stage = Stage::new(&plot(children, root)).await;
@@ -260,4 +260,32 @@ async fn a_tree_has_sixteen_watchdogs_and_their_messages_are_short() {
         the tree has 16 watchdogs already; cancel one with cancel: true, or wait for the agent instead
         the message has 2001 characters; a watchdog's has at most 2000"#]].assert_eq(&[&*rest[0], &rest[2]].join("\n"));
     end(actor).await;
+}
+
+#[tokio::test]
+async fn people_are_told_that_a_watchdog_goes_on_without_them() {
+    let hands = Hands::default();
+    let watch = watchdog(json!({"agent_id": 1, "interval_s": 60}));
+    let wait = call(&("subagent_await", json!({})));
+    let root = [&*spawn("work"), &wait, &watch, "{ say = 'watching' }"];
+    let stage = stage_with(&hands, "", &root).await;
+    let mut actor = open(&stage).await;
+    hands.turn(&actor, 61).await;
+    actor.until(is_completed(1)).await;
+    let session = actor.session_id();
+    end(actor).await;
+    let told: Vec<String> = recorded(&stage, session)
+        .await
+        .into_iter()
+        .filter_map(|msg| match msg {
+            EventMsg::Warning { message } => Some(message),
+            EventMsg::BackgroundEvent(event) => Some(event.message),
+            _ => None,
+        })
+        .filter(|text| text.contains("watchdog"))
+        .collect();
+    expect![[r#"
+        agent /root has set up a watchdog: /root/default is written to every 60 s, also while nobody is connected, until the watchdog is cancelled or one of the two is closed
+        the watchdog of agent /root has written to /root/default"#]]
+    .assert_eq(&told.join("\n"));
 }

@@ -189,7 +189,8 @@ impl World {
             | What::TimeOut { .. }
             | What::StopWaiting { .. }
             | What::Sweep
-            | What::Keep { .. } => {}
+            | What::Keep { .. }
+            | What::Rebind { .. } => {}
         }
     }
 
