@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
 use serde_json::{Value, json};
@@ -487,4 +488,34 @@ steps = [{ call = "request_user_input", arguments = { questions = [{ id = "which
     assert_eq!(questions[0]["what"], "Which one?", "{questions}");
     let page = machine.run(&["agents", "show", "asker"]).succeeded();
     assert!(page.stdout.contains("Which one? (question)"), "{page:#?}");
+}
+
+#[test]
+fn an_agent_whose_log_is_gone_is_shown_as_lost() {
+    let (machine, id) = counted();
+    let tree = object(&machine.run(&["agents", "tree", "--json"]).succeeded());
+    let session = tree["agents"][1]["session_id"].as_str().unwrap().to_owned();
+    let logs = walk(&machine.path("home/sessions"));
+    let log = logs
+        .iter()
+        .find(|path| path.to_string_lossy().contains(&session));
+    fs::remove_file(log.unwrap()).unwrap();
+    let run = machine.run(&["agents", "tree", &id[..8], "--json"]);
+    let tree = object(&run.succeeded());
+    assert_eq!(tree["agents"][1]["status"], "lost");
+}
+
+/// All files below a directory.
+fn walk(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths
+        .flat_map(|path| {
+            if path.is_dir() {
+                walk(&path)
+            } else {
+                vec![path]
+            }
+        })
+        .collect()
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use troupe_agents::tree::lifecycle::Interruption;
 use troupe_agents::tree::{AddressError, Agent, Memory, Record, Status};
+use troupe_protocol::agent::SubagentLifecycle;
 use troupe_protocol::result::TaskResult;
 use troupe_protocol::rollout::{RolloutRecord, SessionMeta};
 use troupe_protocol::spawn::SpawnSpec;
@@ -34,6 +35,9 @@ pub struct Chronicle {
     logs: Vec<Reading>,
     /// The tokens that each session has used.
     tokens: HashMap<SessionId, u64>,
+    /// Of whom the root's log told that they ran.
+    ran: HashSet<SessionId>,
+    without_log: HashSet<SessionId>,
 }
 
 /// How far a log was read.
@@ -88,6 +92,8 @@ impl Chronicle {
                 next: Position::default(),
             }],
             tokens: HashMap::new(),
+            ran: HashSet::new(),
+            without_log: HashSet::new(),
         };
         chronicle.follow(store).await?;
         Ok(chronicle)
@@ -115,9 +121,13 @@ impl Chronicle {
             let batch = match store.read_all(session, next).await {
                 Ok(batch) => batch,
                 // A child that has not been opened yet has no log.
-                Err(Error::NotFound { .. }) if index > 0 => return Ok(()),
+                Err(Error::NotFound { .. }) if index > 0 => {
+                    self.without_log.insert(session);
+                    return Ok(());
+                }
                 Err(error) => return Err(Failure::failed(error)),
             };
+            self.without_log.remove(&session);
             for line in batch.lines.iter().filter(|line| may_be_ours(&line.bytes)) {
                 // One that cannot be read is reported by whoever resumes the tree.
                 match line.record().map(|stamped| stamped.record) {
@@ -135,13 +145,21 @@ impl Chronicle {
     }
 
     /// The last count of a session is all that it has used, also in a task that was cut off.
+    /// And whoever ran once has had a log.
     fn count(&mut self, session: SessionId, msg: &EventMsg) {
-        if let EventMsg::TokenCount {
-            info: Some(info), ..
-        } = msg
-        {
-            let total = info.total_token_usage.total_tokens;
-            self.tokens.insert(session, total);
+        match msg {
+            EventMsg::TokenCount {
+                info: Some(info), ..
+            } => {
+                let total = info.total_token_usage.total_tokens;
+                self.tokens.insert(session, total);
+            }
+            EventMsg::SubagentLifecycle(SubagentLifecycle::Status {
+                session_id, status, ..
+            }) if status.shows_that_it_ran() => {
+                self.ran.insert(*session_id);
+            }
+            _ => {}
         }
     }
 
@@ -254,7 +272,11 @@ impl Chronicle {
     }
 
     pub fn row(&self, agent: &Agent, served: Served) -> Row {
-        let status = status(agent, served);
+        let status = if self.is_lost(agent) {
+            Status::Lost
+        } else {
+            status(agent, served)
+        };
         let last = self.results.get(&agent.id).and_then(|all| all.last());
         Row {
             agent_id: agent.id,
@@ -283,6 +305,11 @@ impl Chronicle {
             last_task: last.map(|result| result.task_id.clone()),
             pruned: agent.place == troupe_agents::tree::agent::Place::Pruned,
         }
+    }
+
+    /// It ran, and the log that says so is gone.
+    fn is_lost(&self, agent: &Agent) -> bool {
+        self.ran.contains(&agent.session) && self.without_log.contains(&agent.session)
     }
 
     fn tokens(&self, agent: AgentId) -> u64 {
@@ -314,5 +341,6 @@ fn may_be_ours(line: &[u8]) -> bool {
     has(KIND_BYTES, br#""type":"agent""#)
         || !has(KIND_BYTES, br#""type":""#)
         || (has(KIND_BYTES, br#""type":"event_msg""#)
-            && has(EVENT_KIND_BYTES, br#""type":"token_count""#))
+            && (has(EVENT_KIND_BYTES, br#""type":"token_count""#)
+                || has(EVENT_KIND_BYTES, br#""type":"subagent_lifecycle""#)))
 }

@@ -1,11 +1,14 @@
 //! What children may not do, whatever they are asked to and whatever they ask for.
 
 use troupe_agents::Family;
+use troupe_agents::desk::StopRequest;
 use troupe_agents::tree::Status;
+use troupe_agents::tree::command::{StopMode, Urgency, Verb};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::op::{ConfigureSession, Op};
 use troupe_protocol::policy::{CollaborationMode, SandboxPolicy};
 use troupe_protocol::session::TurnOverrides;
+use troupe_protocol::tree::AgentMessage;
 use troupe_testkit::{Actor, Stage};
 
 use super::logs;
@@ -226,6 +229,64 @@ async fn a_tree_that_is_resumed_with_less_binds_the_children_that_it_has() {
     let of_child = told(&stage, &actor, "1").await;
     assert!(of_child[0].contains("Read-only"), "{of_child:?}");
     assert!(!stage.cwd().join("narrowed").exists());
+    actor.shut_down().await;
+}
+
+/// Nobody of a tree is out of its root's reach: neither children of children, nor those who
+/// were released.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tree_that_is_resumed_with_less_binds_grandchildren_and_the_released() {
+    let middle = [
+        call("spawn_agent", r#"message = "leaf", task_name = "leaf""#),
+        call("wait", r#"ids = ["leaf"]"#),
+        say("ready"),
+        write("of-middle"),
+        say("tried"),
+    ];
+    let leaf = [say("ready"), write("of-leaf"), say("tried")];
+    let of_root = [
+        call("spawn_agent", r#"message = "middle", task_name = "middle""#),
+        call("wait", "ids = [1]"),
+        say("done"),
+        say("noted"),
+        say("noted"),
+    ];
+    let scenes = [
+        scene("leaf", &leaf),
+        scene("middle", &middle),
+        root(&of_root),
+    ];
+    let stage = stage(&scenes)
+        .await
+        .sandbox(SandboxPolicy::DangerFullAccess);
+    let mut actor = stage.start().await;
+    actor.turn("begin").await;
+    let release = StopRequest {
+        verb: Verb::Release,
+        targets: vec!["1".to_owned()],
+        mode: StopMode::Act,
+        note: None,
+    };
+    actor.agents().user().stop(release).await.unwrap();
+    let session = actor.session_id();
+    actor.shut_down().await;
+    let actor = stage
+        .start_with(ConfigureSession {
+            resume: Some(session),
+            overrides: under(SandboxPolicy::read_only()),
+            ..ConfigureSession::default()
+        })
+        .await;
+    let desk = actor.agents().user();
+    for agent in ["1", "2"] {
+        let words = AgentMessage::text("again");
+        desk.send(agent, words, Urgency::Regular).await.unwrap();
+        actor.agents().quiet().await;
+        let told = told(&stage, &actor, agent).await.pop().unwrap();
+        assert!(told.contains("Read-only"), "{agent}: {told}");
+    }
+    assert!(!stage.cwd().join("of-middle").exists());
+    assert!(!stage.cwd().join("of-leaf").exists());
     actor.shut_down().await;
 }
 
