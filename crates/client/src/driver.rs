@@ -71,6 +71,7 @@ impl Driver {
             hello: Hello {
                 token: options.token,
                 client: options.client,
+                secret: options.secret,
                 role: options.role,
                 after: options.after,
             },
@@ -216,6 +217,7 @@ impl Driver {
         match notice {
             ServerNotice::Welcome(welcome) => {
                 self.hello.client = Some(welcome.client.clone());
+                self.hello.secret = Some(welcome.secret.clone());
                 self.link = Some(link);
                 Ok(welcome)
             }

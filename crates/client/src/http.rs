@@ -17,12 +17,16 @@ use troupe_transport::{FromServer, ToServer};
 use crate::connect::{Origin, Stream};
 use crate::h2::H2;
 
+const CLIENT_HEADER: &str = "troupe-client";
+const SECRET_HEADER: &str = "troupe-client-secret";
+
 #[derive(Debug)]
 pub(crate) struct HttpLink {
     connection: H2<Full<Bytes>>,
     origin: Origin,
     token: Option<Secret>,
-    client: Option<ClientId>,
+    /// Our name, and what proves that it is ours.
+    client: Option<(ClientId, Secret)>,
     events: Incoming,
     reader: SseReader,
     /// Answers to what was sent.
@@ -41,9 +45,11 @@ impl HttpLink {
             path.push_str("&client=");
             path.push_str(client.as_str());
         }
-        let request = request(&origin, Method::GET, &path, hello.token.as_ref())
-            .body(Full::default())
-            .map_err(io::Error::other)?;
+        let mut request = request(&origin, Method::GET, &path, hello.token.as_ref());
+        if let Some(secret) = &hello.secret {
+            request = request.header(SECRET_HEADER, secret.0.as_str());
+        }
+        let request = request.body(Full::default()).map_err(io::Error::other)?;
         let response = connection.request(request).await?;
         let status = response.status();
         let mut link = Self {
@@ -103,7 +109,7 @@ impl HttpLink {
         if let FromServer::Notice(notice) = &message
             && let ServerNotice::Welcome(welcome) = notice.as_ref()
         {
-            self.client = Some(welcome.client.clone());
+            self.client = Some((welcome.client.clone(), welcome.secret.clone()));
         }
         message
     }
@@ -113,8 +119,10 @@ impl HttpLink {
         let path = "/v1/submissions";
         let mut request = request(&self.origin, Method::POST, path, self.token.as_ref())
             .header(CONTENT_TYPE, "application/json");
-        if let Some(client) = &self.client {
-            request = request.header("troupe-client", client.as_str());
+        if let Some((client, secret)) = &self.client {
+            request = request
+                .header(CLIENT_HEADER, client.as_str())
+                .header(SECRET_HEADER, secret.0.as_str());
         }
         let request = request.body(Full::from(body)).map_err(io::Error::other)?;
         let response = self.connection.request(request).await?;

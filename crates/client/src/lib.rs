@@ -65,6 +65,8 @@ pub struct Options {
     pub after: u64,
     /// Comes back as this client.
     pub client: Option<ClientId>,
+    /// What that client's welcome gave it.
+    pub secret: Option<Secret>,
     /// Needed wherever the server cannot ask the operating system who connects.
     pub token: Option<Secret>,
     /// Connects with TLS, and trusts these certificates.
@@ -79,6 +81,7 @@ impl Default for Options {
             role: ClientRole::Drive,
             after: 0,
             client: None,
+            secret: None,
             token: None,
             tls: None,
             patience: Duration::from_millis(GIVING_UP_MS),

@@ -48,6 +48,9 @@ pub struct Hello {
     /// one, and submissions that were already accepted from it are not done twice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<ClientId>,
+    /// What that `welcome` gave with the name. A name without it is not given away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret: Option<Secret>,
     #[serde(default)]
     pub role: ClientRole,
     /// The last event that the client has seen; 0 for none.
@@ -110,6 +113,8 @@ pub struct Welcome {
     pub version: u32,
     /// The client's name, for its next `hello`.
     pub client: ClientId,
+    /// What proves that a later connection is the same client. Nobody else is told.
+    pub secret: Secret,
     #[serde(flatten)]
     pub seat: Seat,
     /// The newest event: a client that has seen it has caught up.

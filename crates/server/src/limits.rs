@@ -61,6 +61,10 @@ pub const CLIENT_ID_BYTES_MAX: usize = 64;
 /// silent for longest is forgotten first.
 pub const RECEIPTS_CLIENTS_MAX: usize = 64;
 
+/// Clients whose secrets are remembered. Of those that are gone, the one that came first is
+/// forgotten first: its name is free again.
+pub const IDENTITIES_MAX: usize = 1_024;
+
 /// Submissions that are remembered of one client. The oldest is forgotten first.
 pub const RECEIPTS_MAX: usize = 256;
 
@@ -131,6 +135,12 @@ pub const DIRECTORY_ENTRIES_MAX: usize = 50_000;
 
 /// Rows of a list that asks for no number.
 pub const LIST_ROWS_DEFAULT: usize = 25;
+
+/// Directories that a list of threads is filtered by. More are refused.
+pub const CWD_FILTERS_MAX: usize = 256;
+
+/// How often the log of a session that another process works with is looked at by who waits.
+pub const MCP_LOOK_INTERVAL_MS: u64 = 500;
 
 /// How long `troupe_sessions_prompt` and `troupe_sessions_wait` wait if nobody says.
 pub const MCP_WAIT_MS_DEFAULT: u64 = 5 * 60 * 1_000;

@@ -14,6 +14,7 @@ mod converse;
 mod grpc;
 mod http;
 mod hub;
+mod identities;
 mod lines;
 mod pace;
 mod receipts;

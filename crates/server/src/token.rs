@@ -7,6 +7,7 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
+use troupe_protocol::link::Secret;
 use uuid::Uuid;
 
 use crate::limits::{TOKEN_BYTES_MAX, TOKEN_CHARS_MIN};
@@ -89,6 +90,16 @@ impl Token {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Self::read(path),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Takes a text for a token.
+    pub(crate) fn of(secret: Secret) -> Self {
+        Self(secret.0)
+    }
+
+    /// Returns what its holder is told.
+    pub(crate) fn to_secret(&self) -> Secret {
+        Secret(self.0.clone())
     }
 
     /// Tells whether a client knows the token, in a time that does not tell how much of it.

@@ -33,6 +33,7 @@ pub fn from_client(message: ClientMessage) -> FromClient {
             },
             token: some(hello.token).map(Secret),
             client: some(hello.client).map(ClientId),
+            secret: some(hello.secret).map(Secret),
             after: hello.after,
         })),
         Some(Sent::Seat(seat)) => match SeatRequest::try_from(seat) {
@@ -74,6 +75,10 @@ pub fn to_server(message: &ToServer) -> Result<ClientMessage, serde_json::Error>
                 .clone()
                 .map_or_else(String::new, |token| token.0),
             client: hello.client.clone().map_or_else(String::new, |id| id.0),
+            secret: hello
+                .secret
+                .clone()
+                .map_or_else(String::new, |secret| secret.0),
             role: match hello.role {
                 ClientRole::Drive => Role::Drive,
                 ClientRole::Follow => Role::Follow,

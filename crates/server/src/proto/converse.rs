@@ -11,7 +11,7 @@ use troupe_protocol::ClientId;
 use troupe_protocol::link::{ClientRequest, ClientRole, Goodbye, Hello, ServerNotice};
 use troupe_transport::FromClient;
 
-use super::hub::{Hub, Member, session_ended};
+use super::hub::{Hub, Member, Speaker, session_ended};
 use super::pace::Turn;
 use crate::limits::{
     ANSWERS_QUEUED_MAX, DRIVER_FIRST_MS, HELLO_MS_MAX, LINGER_MS_MAX, STALLED_MS_MAX,
@@ -209,7 +209,7 @@ async fn listen(
                 None => return,
             },
         };
-        let answer = hub.say(Some(client.clone()), message).await;
+        let answer = hub.say(Speaker::Connected(client.clone()), message).await;
         if let Some(answer) = answer
             && answers.try_send(answer).is_err()
         {

@@ -6,7 +6,8 @@
 //! | `POST /v1/submissions` with one submission or seat request | `202` accepted, `204` done, or why not |
 //!
 //! A stream is a client, and its `welcome` names it. A submission says whose it is by the header
-//! `Troupe-Client`; one without belongs to nobody, and is accepted while nobody drives.
+//! `Troupe-Client`, and proves it by `Troupe-Client-Secret`; one without belongs to nobody, and is
+//! accepted while nobody drives.
 
 use std::convert::Infallible;
 use std::task::{Context, Poll};
@@ -23,16 +24,19 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use troupe_protocol::ClientId;
 use troupe_protocol::error::ErrorInfo;
-use troupe_protocol::link::{ClientRequest, ClientRole, Hello, ServerNotice};
+use troupe_protocol::link::{ClientRequest, ClientRole, Hello, Secret, ServerNotice};
 use troupe_transport::limits::{BATCH_BYTES_MAX, LINE_BYTES_MAX};
 use troupe_transport::{FromClient, sse};
 
 use super::converse::{Gone, Inlet, Outgoing, Outlet, converse};
+use super::hub::Speaker;
 use super::web::{Host, Shown};
 use crate::limits::OUTGOING_QUEUED_MAX;
 use crate::web::no_place;
 
 const CLIENT_HEADER: &str = "troupe-client";
+/// In a header, because addresses are written to logs.
+const SECRET_HEADER: &str = "troupe-client-secret";
 const LAST_EVENT_HEADER: &str = "last-event-id";
 
 pub(super) fn router() -> Router<Host> {
@@ -72,6 +76,7 @@ async fn events(
     let hello = Hello {
         token: None,
         client: wish.client,
+        secret: secret(&headers),
         role: wish.role,
         after,
     };
@@ -168,8 +173,12 @@ async fn submissions(State(host): State<Host>, request: Request) -> Response {
         return complaint(StatusCode::PAYLOAD_TOO_LARGE, &message);
     };
     let client = head.headers.get(CLIENT_HEADER).map(HeaderValue::to_str);
-    let client = match client.transpose() {
-        Ok(client) => client.map(ClientId::from),
+    let speaker = match client.transpose() {
+        Ok(None) => Speaker::Nobody,
+        Ok(Some(client)) => Speaker::Named {
+            client: ClientId::from(client),
+            secret: secret(&head.headers),
+        },
         Err(_) => return complaint(StatusCode::BAD_REQUEST, "Troupe-Client is not text"),
     };
     match FromClient::decode(&body) {
@@ -180,11 +189,16 @@ async fn submissions(State(host): State<Host>, request: Request) -> Response {
             };
             (StatusCode::BAD_REQUEST, Json(notice)).into_response()
         }
-        message => match host.hub.say(client, message).await {
+        message => match host.hub.say(speaker, message).await {
             None => StatusCode::NO_CONTENT.into_response(),
             Some(notice) => (status_of(&notice), Json(notice)).into_response(),
         },
     }
+}
+
+fn secret(headers: &HeaderMap) -> Option<Secret> {
+    let shown = headers.get(SECRET_HEADER)?.to_str().ok()?;
+    Some(Secret(shown.to_owned()))
 }
 
 fn status_of(notice: &ServerNotice) -> StatusCode {
@@ -194,6 +208,7 @@ fn status_of(notice: &ServerNotice) -> StatusCode {
         ServerNotice::Refused { error, .. } => match error.error_info {
             Some(ErrorInfo::NotDriving) => StatusCode::CONFLICT,
             Some(ErrorInfo::NotFound) => StatusCode::NOT_FOUND,
+            Some(ErrorInfo::Unauthorized) => StatusCode::UNAUTHORIZED,
             _ => StatusCode::BAD_REQUEST,
         },
         _ => StatusCode::OK,

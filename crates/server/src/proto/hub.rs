@@ -13,12 +13,13 @@ use troupe_engine::{Closed, EventSource, EventStream, SessionHandle};
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::ErrorEvent;
 use troupe_protocol::link::{
-    ClientRequest, ClientRole, Goodbye, Hello, LINK_VERSION, ServerNotice, Welcome,
+    ClientRequest, ClientRole, Goodbye, Hello, LINK_VERSION, Secret, ServerNotice, Welcome,
 };
 use troupe_protocol::{ClientId, Op, Submission, SubmissionId};
 use troupe_transport::FromClient;
 use uuid::Uuid;
 
+use super::identities::{Identities, Stranger};
 use super::pace::Pace;
 use super::receipts::Receipts;
 use super::seats::Seats;
@@ -67,19 +68,48 @@ impl Drop for Member {
 enum Ask {
     Join {
         hello: Hello,
-        reply: oneshot::Sender<Result<Member, String>>,
+        reply: oneshot::Sender<Result<Member, NotJoined>>,
     },
     Leave {
         client: ClientId,
         connection: u64,
     },
     Say {
-        /// Nobody, for a request that belongs to no connection.
-        from: Option<ClientId>,
+        from: Speaker,
         message: FromClient,
         reply: oneshot::Sender<Option<ServerNotice>>,
     },
     Shutdown,
+}
+
+/// Who says something.
+#[derive(Debug)]
+pub(super) enum Speaker {
+    /// The client of a connection.
+    Connected(ClientId),
+    /// One who says whose connection the message belongs to.
+    Named {
+        client: ClientId,
+        secret: Option<Secret>,
+    },
+    /// The message belongs to no connection.
+    Nobody,
+}
+
+/// Why a client is not taken in.
+#[derive(Debug)]
+struct NotJoined {
+    reason: Goodbye,
+    message: String,
+}
+
+impl NotJoined {
+    fn misunderstood(message: String) -> Self {
+        Self {
+            reason: Goodbye::Misunderstood,
+            message,
+        }
+    }
 }
 
 impl Hub {
@@ -101,6 +131,7 @@ impl Hub {
             source,
             seats,
             members: BTreeMap::new(),
+            identities: Identities::default(),
             receipts: Receipts::default(),
             connections: 0,
             hub: hub.clone(),
@@ -108,26 +139,21 @@ impl Hub {
         (hub, actor.run(asks))
     }
 
-    /// Takes a client in; refuses one whose name is of no use.
+    /// Takes a client in; refuses one whose name is of no use, or another's.
     pub(super) async fn join(&self, hello: Hello) -> Result<Member, ServerNotice> {
         let (reply, answer) = oneshot::channel();
         self.ask(Ask::Join { hello, reply });
         match answer.await {
             Ok(Ok(member)) => Ok(member),
-            Ok(Err(message)) => Err(ServerNotice::Goodbye {
-                reason: Goodbye::Misunderstood,
-                message,
-            }),
+            Ok(Err(NotJoined { reason, message })) => {
+                Err(ServerNotice::Goodbye { reason, message })
+            }
             Err(_) => Err(session_ended()),
         }
     }
 
     /// Does what a client asks; returns what to tell it.
-    pub(super) async fn say(
-        &self,
-        from: Option<ClientId>,
-        message: FromClient,
-    ) -> Option<ServerNotice> {
+    pub(super) async fn say(&self, from: Speaker, message: FromClient) -> Option<ServerNotice> {
         let (reply, answer) = oneshot::channel();
         self.ask(Ask::Say {
             from,
@@ -161,6 +187,7 @@ struct Actor {
     source: Arc<EventSource>,
     seats: watch::Sender<Seats>,
     members: BTreeMap<ClientId, Presence>,
+    identities: Identities,
     receipts: Receipts,
     /// Counts them, so that an old connection's end is told from its successor's.
     connections: u64,
@@ -199,15 +226,18 @@ impl Actor {
         }
     }
 
-    fn join(&mut self, hello: Hello) -> Result<Member, String> {
+    fn join(&mut self, hello: Hello) -> Result<Member, NotJoined> {
         let client = match hello.client {
             None => ClientId(format!("c-{}", &Uuid::new_v4().simple().to_string()[..12])),
-            Some(client) if client.as_str().is_empty() => return Err("client is empty".to_owned()),
-            Some(client) if client.as_str().len() > CLIENT_ID_BYTES_MAX => {
-                return Err(format!("client is longer than {CLIENT_ID_BYTES_MAX} bytes"));
-            }
-            Some(client) => client,
+            Some(client) => checked(client, hello.secret.as_ref())?,
         };
+        let members = &self.members;
+        let is_present = |client: &ClientId| members.contains_key(client);
+        let admitted = self.identities.admit(&client, hello.secret, is_present);
+        let secret = admitted.map_err(|Stranger| NotJoined {
+            reason: Goodbye::Unauthorized,
+            message: not_yours(&client),
+        })?;
         self.connections += 1;
         let replaced = CancellationToken::new();
         let presence = Presence {
@@ -228,6 +258,7 @@ impl Actor {
             welcome: Welcome {
                 version: LINK_VERSION,
                 client,
+                secret,
                 seat,
                 seq,
             },
@@ -256,7 +287,18 @@ impl Actor {
         });
     }
 
-    async fn say(&mut self, from: Option<ClientId>, message: FromClient) -> Option<ServerNotice> {
+    async fn say(&mut self, from: Speaker, message: FromClient) -> Option<ServerNotice> {
+        let from = match from {
+            Speaker::Connected(client) => Some(client),
+            Speaker::Named { client, secret } if self.identities.is(&client, secret.as_ref()) => {
+                Some(client)
+            }
+            Speaker::Named { client, .. } if self.members.contains_key(&client) => {
+                return Some(refused(None, ErrorInfo::Unauthorized, not_yours(&client)));
+            }
+            Speaker::Named { client, .. } => Some(client),
+            Speaker::Nobody => None,
+        };
         if let Some(client) = &from
             && !self.members.contains_key(client)
         {
@@ -351,6 +393,25 @@ impl Actor {
             None => seats.driver().is_none(),
         }
     }
+}
+
+/// Refuses a name, or a secret, that is of no use.
+fn checked(client: ClientId, secret: Option<&Secret>) -> Result<ClientId, NotJoined> {
+    if client.as_str().is_empty() {
+        return Err(NotJoined::misunderstood("client is empty".to_owned()));
+    }
+    let secret_bytes = secret.map_or(0, |secret| secret.0.len());
+    for (what, bytes) in [("client", client.as_str().len()), ("secret", secret_bytes)] {
+        if bytes > CLIENT_ID_BYTES_MAX {
+            let message = format!("{what} is longer than {CLIENT_ID_BYTES_MAX} bytes");
+            return Err(NotJoined::misunderstood(message));
+        }
+    }
+    Ok(client)
+}
+
+fn not_yours(client: &ClientId) -> String {
+    format!("client {client} is another one: show the secret of its welcome, or leave its name out")
 }
 
 /// Tells whether an operation changes nothing. Followers may ask too.

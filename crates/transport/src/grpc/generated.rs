@@ -30,6 +30,9 @@ pub struct Hello {
     /// The seq of the last event that the client has seen.
     #[prost(uint64, tag = "4")]
     pub after: u64,
+    /// What that welcome gave with the name.
+    #[prost(string, tag = "5")]
+    pub secret: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Submission {

@@ -9,6 +9,7 @@ fn what_a_client_sends_arrives() {
     let hello = Hello {
         token: Some(Secret("t".to_owned())),
         client: Some("c".into()),
+        secret: Some(Secret("s".to_owned())),
         role: ClientRole::Follow,
         after: 7,
     };

@@ -21,7 +21,9 @@ fn requests_stand_beside_submissions() {
     check(r#"{"type":"take_seat"}"#, expect!["TakeSeat"]);
     check(
         r#"{"after":7,"role":"follow","type":"hello"}"#,
-        expect![[r#"Hello(Hello { token: None, client: None, role: Follow, after: 7 })"#]],
+        expect![[
+            r#"Hello(Hello { token: None, client: None, secret: None, role: Follow, after: 7 })"#
+        ]],
     );
 }
 

@@ -3,12 +3,13 @@
 use expect_test::expect;
 use troupe_client::Options;
 use troupe_protocol::error::ErrorInfo;
-use troupe_protocol::link::{ClientRole, Seat, ServerNotice};
+use troupe_protocol::link::{ClientRole, Seat, Secret, ServerNotice};
 use troupe_protocol::op::Op;
 use troupe_protocol::{ClientId, EventMsg};
 use troupe_testkit::Stage;
 
-use super::house::{ALL, Guest, House};
+use super::house::{ALL, Guest, House, TOKEN};
+use super::raw;
 
 const PLAY: &str = "[[scene]]\n[[scene.turn]]\nsteps = [{ say = 'ok' }]\n";
 
@@ -95,6 +96,7 @@ async fn a_driver_that_comes_back_in_time_keeps_the_seat() {
     let _waiting = house.join("unix", Options::default()).await.unwrap();
     let options = Options {
         client: Some(old.id()),
+        secret: Some(old.client.welcome().secret.clone()),
         ..Options::default()
     };
     let new = house.join("unix", options).await.unwrap();
@@ -106,6 +108,57 @@ async fn a_driver_that_comes_back_in_time_keeps_the_seat() {
         }
     };
     assert!(error.to_string().contains("came back"), "{error}");
+}
+
+/// Everybody is told the name of the driver; it is no key to its seat.
+#[tokio::test]
+async fn a_follower_does_not_get_the_seat_by_taking_the_drivers_name() {
+    for kind in ALL {
+        let stage = Stage::new(PLAY).await;
+        let house = House::open(&stage).await;
+        let mut driver = house.drive(kind).await;
+        driver
+            .until(|msg| matches!(msg, EventMsg::SessionConfigured(_)))
+            .await;
+        for secret in [None, Some(Secret("0".repeat(64)))] {
+            let options = Options {
+                client: Some(driver.id()),
+                secret,
+                ..Options::default()
+            };
+            let refused = house.join(kind, options).await.err().unwrap();
+            assert!(refused.to_string().contains("another one"), "{refused}");
+        }
+        driver.say("hello").await;
+        driver.until_task_ends().await;
+    }
+}
+
+/// Over HTTP the client of a submission is named by a header.
+#[tokio::test]
+async fn a_submission_proves_whose_it_is() {
+    let stage = Stage::new(PLAY).await;
+    let house = House::open(&stage).await;
+    let driver = house.drive("http").await;
+    let body = r#"{"id":"1","op":{"type":"interrupt"}}"#;
+    let post = |secret: &str| {
+        format!(
+            "POST /v1/submissions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n\
+             Troupe-Client: {}\r\n{secret}Connection: close\r\nContent-Length: {}\r\n\r\n{body}",
+            driver.id(),
+            body.len()
+        )
+    };
+    let place = house.socket_of("http").to_string();
+    for wrong in ["", "Troupe-Client-Secret: 00000000\r\n"] {
+        let answer = raw::http(&place, &post(wrong)).await;
+        assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
+        assert!(answer.contains("another one"), "{answer}");
+    }
+    let own = &driver.client.welcome().secret.0;
+    let own = format!("Troupe-Client-Secret: {own}\r\n");
+    let answer = raw::http(&place, &post(&own)).await;
+    assert!(answer.starts_with("HTTP/1.1 202"), "{answer}");
 }
 
 #[tokio::test]
