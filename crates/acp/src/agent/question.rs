@@ -115,7 +115,11 @@ impl Asking<'_> {
     async fn patch(&self, request: PatchApprovalRequest) -> Option<Op> {
         let id = request.call_id.0.clone();
         let call = tool_call::of_changes(id.clone(), &request.changes);
-        let call = labelled(call, request.agent.as_ref(), request.reason.as_deref());
+        let granted = request.grant_root.as_ref();
+        let granted = granted.map(|root| format!("makes {} writable", root.display()));
+        let reasons: Vec<String> = request.reason.into_iter().chain(granted).collect();
+        let reason = (!reasons.is_empty()).then(|| reasons.join("\n"));
+        let call = labelled(call, request.agent.as_ref(), reason.as_deref());
         let options = decisions(&[
             ReviewDecision::Approved,
             ReviewDecision::ApprovedForSession,
@@ -134,7 +138,9 @@ impl Asking<'_> {
                 continue;
             };
             let id = format!("{}-{index}", request.call_id);
+            // The title is cut: who answers reads all of it.
             let call = ToolCall::new(id, one_line(&question.question));
+            let call = call.content(vec![tool_call::text(&question.question)]);
             let call = labelled(call, request.agent.as_ref(), Some(&question.header));
             match self.ask(call, options).await? {
                 Said::Option(chosen) if chosen != SKIP => {
@@ -162,6 +168,7 @@ impl Asking<'_> {
             let message = request.request["message"].as_str().unwrap_or_default();
             let title = format!("{}: {message}", request.server_name);
             let call = ToolCall::new(request.id.0.clone(), one_line(&title));
+            let call = call.content(vec![tool_call::text(&title)]);
             let call = labelled(call, request.agent.as_ref(), None);
             let options = vec![
                 PermissionOption::new(ACCEPT, "Accept", PermissionOptionKind::AllowOnce),

@@ -17,7 +17,12 @@ pub struct Server {
 
 impl Server {
     pub fn start(machine: &Machine) -> Self {
-        let mut command = machine.troupe(&["app-server"]);
+        Self::with(machine, &["app-server"])
+    }
+
+    /// Starts it by these arguments.
+    pub fn with(machine: &Machine, arguments: &[&str]) -> Self {
+        let mut command = machine.troupe(arguments);
         let mut process = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -46,6 +46,18 @@ fn settings_are_written_and_hold_for_the_next_thread() {
     server.end();
 }
 
+/// Clients of the Codex family write settings before the command.
+#[test]
+fn a_setting_before_the_command_counts() {
+    let machine = Machine::playing(HELLO);
+    let mut server = Server::with(&machine, &["--config", "model=another-model", "app-server"]);
+    let opened = server.call("thread/start", json!({})).unwrap();
+    assert_eq!(opened["model"], "another-model");
+    let account = server.call("account/read", json!({})).unwrap();
+    assert_eq!(account["account"], Value::Null, "there is no key");
+    server.end();
+}
+
 #[test]
 fn a_change_that_is_of_no_use_is_not_written() {
     let machine = Machine::playing(HELLO);

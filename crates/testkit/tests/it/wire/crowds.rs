@@ -1,15 +1,21 @@
 //! Many who come, and say nothing.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::net::{TcpStream, UnixStream};
+use tokio::sync::Notify;
 use troupe_client::Options;
+use troupe_server::Reach;
+use troupe_server::headless::Headless;
 use troupe_server::limits::{CONNECTIONS_MAX, HELLO_MS_MAX};
+use troupe_server::mcp::{McpListener, Orchestra};
 use troupe_testkit::Stage;
 
-use super::house::{ALL, House, PATIENCE, following};
+use super::house::{ALL, Bell, House, KEEPALIVE, PATIENCE, TOKEN, following, token_in};
+use super::raw;
 use crate::it::app::client::app;
 use crate::it::app::socket::Listening;
 
@@ -74,6 +80,52 @@ async fn silent_connections_lock_nobody_out_of_the_app_server() {
     }
     listening.close().await;
     app.end().await;
+}
+
+#[tokio::test]
+async fn silent_connections_lock_nobody_out_of_the_mcp_server() {
+    let stage = Stage::new(PLAY).await;
+    let directory = tempfile::tempdir().unwrap();
+    let listener = McpListener::bind(troupe_server::Options {
+        listen: vec!["http:127.0.0.1:0".parse().unwrap()],
+        token: Some(token_in(&directory)),
+        reach: Reach::ThisMachine,
+        hosts: Vec::new(),
+        origins: Vec::new(),
+        tls: None,
+        keepalive: KEEPALIVE,
+    })
+    .await
+    .unwrap();
+    let url = listener.urls().next().unwrap();
+    let place = url.strip_prefix("http://").unwrap();
+    let place = place.strip_suffix("/mcp").unwrap();
+    let house = troupe_server::House::new(stage.ground());
+    let orchestra = Orchestra::new(house.clone(), Headless::Refuse, "0.0.0");
+    let bell = Arc::new(Notify::new());
+    let serving = tokio::spawn(listener.run(Arc::new(orchestra), Bell(Arc::clone(&bell))));
+
+    let silent = crowd("tcp", place).await;
+    let body = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
+    let request = format!(
+        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n\
+         Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\n\
+         Connection: close\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let answer = raw::http(place, &request).await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    // Those who say nothing are cut off, the last of them too.
+    let limit = Duration::from_millis(HELLO_MS_MAX) + PATIENCE;
+    for mut stream in silent {
+        let mut said = Vec::new();
+        let read = tokio::time::timeout(limit, stream.read_to_end(&mut said)).await;
+        // Some are reset.
+        read.expect("who says nothing is cut off").ok();
+    }
+    bell.notify_one();
+    serving.await.unwrap();
+    house.end().await;
 }
 
 #[tokio::test]

@@ -5,10 +5,12 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tokio::net::TcpStream;
 use troupe_client::{Client, Options, TlsOptions, Told};
 use troupe_protocol::EventMsg;
-use troupe_protocol::link::Secret;
+use troupe_protocol::link::{ClientRole, Secret};
 use troupe_protocol::op::{ConfigureSession, Op};
+use troupe_server::limits::CONNECTIONS_MAX;
 use troupe_server::tls::{Tls, TlsError};
 use troupe_server::token::Token;
 use troupe_server::{Reach, Server};
@@ -100,6 +102,35 @@ async fn a_session_is_driven_over_tls() {
                 Told::Event(event) if matches!(event.msg, EventMsg::SessionConfigured(_)) => break,
                 _ => {}
             }
+        }
+    }
+}
+
+/// Before TLS is set up nobody has shown anything.
+#[tokio::test]
+async fn silent_connections_lock_nobody_out_behind_tls() {
+    let directory = tempfile::tempdir().unwrap();
+    let stage = Stage::new(PLAY).await;
+    let addresses = open(&stage, token_in(&directory)).await;
+    for address in &addresses {
+        let Address::Net(_, place) = by_name(address.clone()) else {
+            panic!("{address} is of the network");
+        };
+        let mut silent = Vec::new();
+        for _ in 0..CONNECTIONS_MAX + 8 {
+            silent.push(TcpStream::connect(("127.0.0.1", place.port)).await.unwrap());
+        }
+        for other in &addresses {
+            let options = Options {
+                role: ClientRole::Follow,
+                token: Some(Secret(TOKEN.to_owned())),
+                tls: Some(TlsOptions {
+                    trusted: fixture("ca.pem"),
+                }),
+                ..Options::default()
+            };
+            let joined = Client::connect(by_name(other.clone()), options).await;
+            assert!(joined.is_ok(), "{address} keeps clients out of {other}");
         }
     }
 }
