@@ -16,6 +16,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use troupe_engine::schema::Schema;
 use troupe_protocol::approval::{ExecApprovalRequest, ReviewDecision};
+use troupe_protocol::input::UserInput;
 use troupe_protocol::policy::SandboxPolicy;
 use troupe_protocol::result::TaskResult;
 use troupe_protocol::tree::{AgentMessage, Caller};
@@ -91,6 +92,10 @@ impl Desk {
         if let Some(schema) = &request.output_schema {
             Schema::compile(schema)?;
         }
+        // Without items it is made ready and waits; with items they must say something.
+        if !request.items.is_empty() {
+            check_words(&request.items)?;
+        }
         self.check_backend(request.backend.as_ref().or(role.backend.as_ref()))?;
         let spawn = async |request, role| {
             let request = Box::new(request);
@@ -135,6 +140,7 @@ impl Desk {
         message: AgentMessage,
         urgency: Urgency,
     ) -> Result<Sent, Trouble> {
+        check_words(&message.items)?;
         let to = to.to_owned();
         self.ask(|caller, reply| Request::Send {
             caller,
@@ -424,4 +430,14 @@ pub struct ModelChoice {
 pub struct RolePlace {
     pub cwd: PathBuf,
     pub roles: Arc<crate::roles::Roles>,
+}
+
+/// Refuses a message that says nothing.
+fn check_words(items: &[UserInput]) -> Result<(), Trouble> {
+    if items.iter().all(UserInput::is_blank) {
+        return Err(Trouble::Invalid(
+            "the message is blank; say something".to_owned(),
+        ));
+    }
+    Ok(())
 }

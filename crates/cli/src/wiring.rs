@@ -341,6 +341,7 @@ impl Wiring {
         Ok(Instructions {
             base,
             user: (!user.is_empty()).then(|| self.shared(user.join("\n\n"))),
+            user_file: Some(self.source.home.instructions_file()).filter(|file| file.is_file()),
             role: None,
             project: ProjectDocSettings {
                 bytes_max: conversation.project_doc_max_bytes,

@@ -125,16 +125,17 @@ pub(crate) fn agents(standing: &str) -> String {
     format!("{AGENTS_OPEN}\n{}\n</agents>", standing.trim_end())
 }
 
-/// Tells whether an item is such a message.
+/// Tells whether an item is such a message, or one of a developer, who speaks as the engine
+/// does.
 pub(crate) fn is_fragment_item(item: &ResponseItem) -> bool {
-    let is_user = matches!(
-        item,
-        ResponseItem::Message {
-            role: Role::User,
-            ..
-        }
-    );
-    is_user && text_of(item).is_some_and(is_fragment)
+    let ResponseItem::Message { role, .. } = item else {
+        return false;
+    };
+    match role {
+        Role::User => text_of(item).is_some_and(is_fragment),
+        Role::System | Role::Developer => true,
+        Role::Assistant => false,
+    }
 }
 
 /// Returns the first text of a message.
@@ -324,6 +325,14 @@ pub(crate) fn project_doc(cwd: &Path, instructions: &Instructions) -> ProjectDoc
         )));
     }
     doc
+}
+
+/// Returns the files that the instructions of user and project come from.
+pub(crate) fn instruction_sources(cwd: &Path, instructions: &Instructions) -> Vec<PathBuf> {
+    let files = ProjectFiles::find(cwd, &instructions.project);
+    let project = files.paths.iter().filter(|path| files.real(path).is_ok());
+    let user = instructions.user_file.iter();
+    user.chain(project).cloned().collect()
 }
 
 /// The instruction files of a project, from its root down.

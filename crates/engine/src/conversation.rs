@@ -3,7 +3,7 @@
 //! The parts of its behaviour are files of their own: `opening` and `forking` (how it
 //! begins), `preparing` (a user turn before anything is aborted for it), `running` (a task's
 //! requests), `skilled` (the skills it can use), `steering` (messages that join it), `cycle`
-//! (one response and its calls), `equipping` (tools that come from elsewhere), `ending` (a
+//! (one response and its calls), `equipping` (tools that come from elsewhere), `injecting` (items of a client's own), `ending` (a
 //! task's result), `stopping` (ending a task early), `requests` (everything else a client may
 //! ask), `undoing` (files as they were), `compaction` (making the history smaller), `models`
 //! (what is known about the model), `remedy` (requests that a provider refuses), `hosted` (what the tree is told), `ordered` (what the tree
@@ -15,6 +15,7 @@ mod ending;
 mod equipping;
 mod forking;
 mod hosted;
+mod injecting;
 mod leaving;
 mod models;
 mod opening;
@@ -88,6 +89,8 @@ pub(crate) struct Conversation {
     skills: skilled::Noted,
     /// The pictures of the message that is about to be read.
     pub pictures: Arc<DecodedPictures>,
+    /// What the model is to be told, and is not yet.
+    untold: Vec<ResponseItem>,
     shells: user_shell::UserShells,
     host: Option<Arc<dyn Host>>,
     prompt_cache_key: String,
@@ -123,6 +126,8 @@ pub(crate) struct NewTask {
     pub output_schema: Option<Value>,
     /// The bookmark to continue from.
     pub from: Option<ResponseId>,
+    /// The client's own name for the message.
+    pub client_id: Option<String>,
     pub asker: Asker,
 }
 
@@ -148,6 +153,7 @@ impl NewTask {
             overrides: self.overrides,
             final_output_json_schema: self.output_schema,
             last_response_id: self.from,
+            client_id: self.client_id,
         }
     }
 }
@@ -169,6 +175,7 @@ impl Conversation {
             },
             model_provider: Some(self.meta.model_provider.clone()),
             base_instructions: self.meta.base_instructions.clone(),
+            developer_instructions: self.meta.developer_instructions.clone(),
             fork: Some(point),
             ..ConfigureSession::default()
         }
@@ -285,6 +292,10 @@ impl Conversation {
     fn context_beside(&self, told: &[&str], warnings: &mut Vec<String>) -> Vec<ResponseItem> {
         let mut items = Vec::new();
         let context = self.turn_context();
+        let developer = self.meta.developer_instructions.as_deref();
+        if let Some(text) = developer.filter(|text| !told.contains(text)) {
+            items.push(ResponseItem::developer_text(text));
+        }
         let title = context::project_doc_title(&context.cwd);
         if !told.iter().any(|text| text.starts_with(&title)) {
             let doc = context::project_doc(&context.cwd, &self.instructions);

@@ -112,6 +112,8 @@ pub struct Instructions {
     pub base: Option<Arc<str>>,
     /// Instructions of the user for all projects.
     pub user: Option<Arc<str>>,
+    /// The file that they come from.
+    pub user_file: Option<std::path::PathBuf>,
     /// What the session is for, after everything else that goes beside the history.
     pub role: Option<Arc<str>>,
     pub project: ProjectDocSettings,
@@ -128,6 +130,7 @@ impl Default for Instructions {
         Self {
             base: None,
             user: None,
+            user_file: None,
             role: None,
             project: ProjectDocSettings::default(),
             skills: Arc::default(),

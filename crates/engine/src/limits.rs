@@ -34,6 +34,12 @@ pub const DEFERRED_MAX: usize = 64;
 /// Messages that may wait for the next model request. Over it `steer` is refused.
 pub const STEERED_MAX: usize = 64;
 
+/// Items that a client adds to the history at a time. More are refused.
+pub const INJECTED_ITEMS_MAX: usize = 1_000;
+
+/// Bytes of the items that a client adds to the history at a time. More are refused.
+pub const INJECTED_BYTES_MAX: usize = 8 * 1024 * 1024;
+
 /// Commands of the user's own that run at the same time. Over it another is refused.
 pub const USER_SHELLS_MAX: usize = 16;
 

@@ -179,7 +179,9 @@ impl Folded {
         }
         if is_from_user {
             self.history.drop_dangling_reasoning();
-            self.untold.retain(|untold| *untold != item);
+        }
+        if let Some(told) = self.untold.iter().position(|untold| *untold == item) {
+            self.untold.remove(told);
         }
         if let Some(call) = item.open_call() {
             let place = self.history.items().len();
@@ -233,6 +235,7 @@ impl Folded {
                     .outcomes
                     .extend(outcome(item).map(|text| (call, text)));
             }
+            EventMsg::ItemsInjected { items } => self.untold.extend(items),
             EventMsg::TokenCount {
                 info: Some(info), ..
             } => self.total_usage = info.total_token_usage,

@@ -4,6 +4,8 @@
 mod mention;
 mod picture;
 
+pub(crate) use picture::linked as linked_picture;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -24,22 +26,35 @@ use crate::skills::{self, Catalogue, Chosen, Skill};
 pub(crate) struct Message {
     /// What it chose goes before it.
     pub skills: Vec<Chosen>,
-    pub item: ResponseItem,
+    /// None if nothing is said: the model goes on with what it knows.
+    pub item: Option<ResponseItem>,
     /// Set if the engine wrote it.
     pub metadata: Option<MessageMetadata>,
+    /// The client's own name for it.
+    pub client_id: Option<String>,
 }
 
 impl Message {
+    /// A task that begins without a word.
+    pub(crate) fn unspoken() -> Self {
+        Self {
+            skills: Vec::new(),
+            item: None,
+            metadata: None,
+            client_id: None,
+        }
+    }
+
     /// Returns what the model is told, in order.
     pub(crate) fn history(&self) -> impl Iterator<Item = ResponseItem> {
         let skills = self.skills.iter().map(Chosen::item);
-        skills.chain([self.marked_item()])
+        skills.chain(self.marked_item())
     }
 
     /// Returns its own item, which says where it came from.
-    fn marked_item(&self) -> ResponseItem {
+    fn marked_item(&self) -> Option<ResponseItem> {
         let mut item = self.item.clone();
-        if let ResponseItem::Message { metadata, .. } = &mut item {
+        if let Some(ResponseItem::Message { metadata, .. }) = &mut item {
             *metadata = self.metadata.clone().map(Box::new);
         }
         item
@@ -50,8 +65,9 @@ impl From<ResponseItem> for Message {
     fn from(item: ResponseItem) -> Self {
         Self {
             skills: Vec::new(),
-            item,
+            item: Some(item),
             metadata: None,
+            client_id: None,
         }
     }
 }
@@ -103,13 +119,14 @@ pub(crate) async fn read(items: &[UserInput], place: &Place) -> Result<Message, 
     }
     Ok(Message {
         skills,
-        item: ResponseItem::Message {
+        item: Some(ResponseItem::Message {
             id: None,
             role: Role::User,
             content,
             metadata: None,
-        },
+        }),
         metadata: None,
+        client_id: None,
     })
 }
 
@@ -117,6 +134,9 @@ pub(crate) async fn read(items: &[UserInput], place: &Place) -> Result<Message, 
 fn check(items: &[UserInput]) -> Result<(), String> {
     if items.is_empty() {
         return Err("the message has no items; send at least one".to_owned());
+    }
+    if items.iter().all(UserInput::is_blank) {
+        return Err("the message is blank; say something".to_owned());
     }
     let (mut chars, mut images) = (0, 0);
     for item in items {

@@ -72,7 +72,11 @@ note?: string | null, }
 /**
  * What one agent, the user or the engine says to an agent.
  */
-export type AgentMessage = { items: Array<UserInput>, metadata?: MessageMetadata | null, };
+export type AgentMessage = { items: Array<UserInput>, metadata?: MessageMetadata | null,
+/**
+ * The client's own name for the message, which its item repeats.
+ */
+client_id?: string | null, };
 
 export type AgentMessageItem = { id: ItemId, text: string, };
 
@@ -294,6 +298,10 @@ export type ConfigureSession = { model_provider?: string | null,
  */
 base_instructions?: string | null,
 /**
+ * Told to the model as a developer's message, before the user speaks.
+ */
+developer_instructions?: string | null,
+/**
  * Continue this session.
  */
 resume?: SessionId | null,
@@ -410,6 +418,7 @@ export type EventMsg = { "type": "session_configured" } & SessionConfigured
   | { "type": "token_count", info?: TokenUsageInfo | null, rate_limits?: RateLimitSnapshot | null, }
   | { "type": "context_compacted" }
   | { "type": "thread_rolled_back", num_turns: number, }
+  | { "type": "items_injected", items: Array<ResponseItem>, }
   | { "type": "undo_started", message?: string | null, }
   | { "type": "undo_completed" } & UndoCompleted
   | { "type": "error" } & ErrorEvent
@@ -618,7 +627,17 @@ last_response_id?: ResponseId | null,
 /**
  * Only this many of the last turns; all if absent.
  */
-turns?: number | null, };
+turns?: number | null,
+/**
+ * The turn to fork at, in the place of a bookmark.
+ */
+turn?: ForkTurn | null, };
+
+/**
+ * A turn that a fork is made at.
+ */
+export type ForkTurn = { "through": SubmissionId }
+  | { "before": SubmissionId };
 
 /**
  * How an agent came to be.
@@ -651,7 +670,11 @@ token?: Secret | null,
  * The name that an earlier `welcome` gave. The new connection takes the place of the old
  * one, and submissions that were already accepted from it are not done twice.
  */
-client?: ClientId | null, role: ClientRole,
+client?: ClientId | null,
+/**
+ * What that `welcome` gave with the name. A name without it is not given away.
+ */
+secret?: Secret | null, role: ClientRole,
 /**
  * The last event that the client has seen; 0 for none.
  */
@@ -808,12 +831,21 @@ export type Op = { "type": "configure_session" } & ConfigureSession
  * Continue from this bookmark; what came after it is left out.
  */
 last_response_id?: ResponseId | null, }
-  | { "type": "user_turn", items: Array<UserInput>, final_output_json_schema?: JsonValue | null, last_response_id?: ResponseId | null, cwd?: string | null, approval_policy?: ApprovalPolicy | null, sandbox_policy?: SandboxPolicy | null, model?: string | null,
+  | { "type": "user_turn", items: Array<UserInput>, final_output_json_schema?: JsonValue | null, last_response_id?: ResponseId | null,
+/**
+ * The client's own name for the message, which its item repeats.
+ */
+client_id?: string | null, cwd?: string | null, approval_policy?: ApprovalPolicy | null, sandbox_policy?: SandboxPolicy | null, model?: string | null,
 /**
  * `null` takes an effort back: the model does as it does by itself.
  */
 effort?: EffortChoice | null, summary?: ReasoningSummary | null, collaboration_mode?: ModeChoice | null, personality?: Personality | null, }
-  | { "type": "steer", items: Array<UserInput>, }
+  | { "type": "steer", items: Array<UserInput>,
+/**
+ * The client's own name for the message, which its item repeats.
+ */
+client_id?: string | null, }
+  | { "type": "inject_items", items: Array<ResponseItem>, }
   | { "type": "interrupt" }
   | { "type": "override_turn_context", cwd?: string | null, approval_policy?: ApprovalPolicy | null, sandbox_policy?: SandboxPolicy | null, model?: string | null,
 /**
@@ -1052,7 +1084,11 @@ export type SessionConfigured = { session_id: SessionId, forked_from_id?: Sessio
 /**
  * How many messages the history begins with.
  */
-history_entry_count: number, rollout_path?: string | null, cwd: string, approval_policy: ApprovalPolicy, sandbox_policy: SandboxPolicy, model: string, effort?: ReasoningEffort | null, summary: ReasoningSummary, collaboration_mode: CollaborationMode,
+history_entry_count: number, rollout_path?: string | null,
+/**
+ * The files whose instructions the model is told, such as AGENTS.md.
+ */
+instruction_sources?: Array<string>, cwd: string, approval_policy: ApprovalPolicy, sandbox_policy: SandboxPolicy, model: string, effort?: ReasoningEffort | null, summary: ReasoningSummary, collaboration_mode: CollaborationMode,
 /**
  * What the model is told of the mode; the mode's own instructions if absent.
  */
@@ -1073,6 +1109,10 @@ timestamp: string, cwd: string,
  * The program that opened the session, such as an SDK's name.
  */
 originator: string, cli_version: string, source: SessionSource, model_provider: string, forked_from_id?: SessionId | null, base_instructions?: string | null,
+/**
+ * What the model is told as a developer's message.
+ */
+developer_instructions?: string | null,
 /**
  * The manner that the instructions were filled with when the session began. A later
  * one is told in the history, so that what came before stays as it was sent.
@@ -1417,6 +1457,10 @@ answers: { [key in string]: Answer }, };
 
 export type UserMessageItem = { id: ItemId, content: Array<UserInput>,
 /**
+ * The client's own name for the message.
+ */
+client_id?: string | null,
+/**
  * Set if the engine wrote the message, as for a child that ended.
  */
 metadata?: MessageMetadata | null, };
@@ -1426,6 +1470,10 @@ export type Welcome = { version: number,
  * The client's name, for its next `hello`.
  */
 client: ClientId,
+/**
+ * What proves that a later connection is the same client. Nobody else is told.
+ */
+secret: Secret,
 /**
  * The newest event: a client that has seen it has caught up.
  */

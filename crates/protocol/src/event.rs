@@ -18,6 +18,7 @@ use crate::command::{
     CommandSource, FileChanges, OutputStream, ParsedCommand, PlanStep, WorkStatus,
 };
 use crate::error::ErrorInfo;
+use crate::history::ResponseItem;
 use crate::id::{CallId, ItemId, ResponseId, SessionId, SubmissionId};
 use crate::input::UserInput;
 use crate::item::{CommandOutcome, TurnItem};
@@ -81,6 +82,11 @@ pub enum EventMsg {
     ContextCompacted,
     ThreadRolledBack {
         num_turns: u32,
+    },
+    /// The answer to `inject_items`. What could not be told to the model at once, because a
+    /// task runs, is told with its next request.
+    ItemsInjected {
+        items: Vec<ResponseItem>,
     },
     UndoStarted {
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -306,6 +312,9 @@ pub struct SessionConfigured {
     pub history_entry_count: usize,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rollout_path: Option<PathBuf>,
+    /// The files whose instructions the model is told, such as AGENTS.md.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub instruction_sources: Vec<PathBuf>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -66,6 +66,11 @@ impl ResponseItem {
         Self::message(Role::User, ContentItem::InputText { text: text.into() })
     }
 
+    pub fn developer_text(text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self::message(Role::Developer, ContentItem::InputText { text })
+    }
+
     pub fn assistant_text(text: impl Into<String>) -> Self {
         Self::message(
             Role::Assistant,

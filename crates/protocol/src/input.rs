@@ -38,6 +38,11 @@ impl UserInput {
             text_elements: Vec::new(),
         }
     }
+
+    /// Tells whether it is a text that says nothing.
+    pub fn is_blank(&self) -> bool {
+        matches!(self, Self::Text { text, .. } if text.trim().is_empty())
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

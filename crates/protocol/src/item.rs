@@ -55,6 +55,9 @@ impl TurnItem {
 pub struct UserMessageItem {
     pub id: ItemId,
     pub content: Vec<UserInput>,
+    /// The client's own name for the message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_id: Option<String>,
     /// Set if the engine wrote the message, as for a child that ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<MessageMetadata>,

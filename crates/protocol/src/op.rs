@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::approval::{ReviewDecision, UserInputResponse};
+use crate::history::ResponseItem;
 use crate::id::{ResponseId, SessionId, SubmissionId};
 use crate::input::UserInput;
 use crate::session::{SessionSource, TurnOverrides};
@@ -44,10 +45,21 @@ pub enum Op {
         final_output_json_schema: Option<Value>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         last_response_id: Option<ResponseId>,
+        /// The client's own name for the message, which its item repeats.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        client_id: Option<String>,
     },
     /// Adds input at the next model request of the running task, without aborting it.
     Steer {
         items: Vec<UserInput>,
+        /// The client's own name for the message, which its item repeats.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        client_id: Option<String>,
+    },
+    /// Adds items to what the model knows, as they are, without starting a task. They are shown
+    /// to nobody. Answered with `items_injected`.
+    InjectItems {
+        items: Vec<ResponseItem>,
     },
     Interrupt,
     /// Changes settings without starting a task.
@@ -128,6 +140,9 @@ pub struct ConfigureSession {
     /// Replaces the built-in instructions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_instructions: Option<String>,
+    /// Told to the model as a developer's message, before the user speaks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub developer_instructions: Option<String>,
     /// Continue this session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume: Option<SessionId>,
@@ -155,6 +170,20 @@ pub struct ForkPoint {
     /// Only this many of the last turns; all if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<u32>,
+    /// The turn to fork at, in the place of a bookmark.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<ForkTurn>,
+}
+
+/// A turn that a fork is made at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+pub enum ForkTurn {
+    /// The last turn that the fork has. It must have ended.
+    Through(SubmissionId),
+    /// The first turn that the fork does not have.
+    Before(SubmissionId),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -76,6 +76,9 @@ pub struct SessionMeta {
     pub forked_from_id: Option<SessionId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_instructions: Option<String>,
+    /// What the model is told as a developer's message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub developer_instructions: Option<String>,
     /// The manner that the instructions were filled with when the session began. A later
     /// one is told in the history, so that what came before stays as it was sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]

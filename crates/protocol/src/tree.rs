@@ -43,6 +43,9 @@ pub struct AgentMessage {
     pub items: Vec<UserInput>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<MessageMetadata>,
+    /// The client's own name for the message, which its item repeats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_id: Option<String>,
 }
 
 impl AgentMessage {
@@ -50,6 +53,7 @@ impl AgentMessage {
         Self {
             items: vec![UserInput::text(text)],
             metadata: None,
+            client_id: None,
         }
     }
 

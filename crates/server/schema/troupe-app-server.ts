@@ -195,6 +195,11 @@ authToken: string | null, requiresOpenaiAuth: boolean | null, };
 
 export type ByteRange = { start: number, end: number, };
 
+/**
+ * The child whose end a message tells of.
+ */
+export type CallbackOrigin = { isCallback: boolean, source: string, childSessionId: string, childTaskId: string, };
+
 export type ClientCapabilities = {
 /**
  * Lets the client use methods and fields that may still change.
@@ -869,7 +874,11 @@ sessionId: string, forkedFromId: string | null, parentThreadId: string | null,
 /**
  * The beginning of the first thing that the user said.
  */
-preview: string, ephemeral: boolean, modelProvider: string, model: string | null,
+preview: string, ephemeral: boolean,
+/**
+ * Always null: there are no projects.
+ */
+projectId: string | null, modelProvider: string, model: string | null,
 /**
  * Unix seconds.
  */
@@ -889,9 +898,13 @@ note: string | null, turns: Array<Turn>, };
 
 export type ThreadForkParams = { threadId: string,
 /**
- * The last turn that the new thread has; all if absent.
+ * The last turn that the new thread has; all if absent. It must have ended.
  */
-lastTurnId: string | null, ephemeral: boolean | null,
+lastTurnId: string | null,
+/**
+ * The first turn that the new thread does not have. Experimental.
+ */
+beforeTurnId: string | null, ephemeral: boolean | null,
 /**
  * Leaves the turns out of the answer.
  */
@@ -908,7 +921,15 @@ export type ThreadIdNotification = { threadId: string, };
  */
 export type ThreadIdParams = { threadId: string, };
 
-export type ThreadItem = { "type": "userMessage", id: string, content: Array<UserInput>, }
+export type ThreadItem = { "type": "userMessage", id: string,
+/**
+ * The name that the client gave to its message.
+ */
+clientId: string | null, content: Array<UserInput>,
+/**
+ * Whose end it tells of, if the engine wrote it. Ours.
+ */
+callback: CallbackOrigin | null, }
   | { "type": "agentMessage", id: string, text: string, }
   | { "type": "plan", id: string, text: string, }
   | { "type": "reasoning", id: string, summary: Array<string>, content: Array<string>, }
@@ -988,7 +1009,11 @@ export type ThreadStartParams = {
 /**
  * Nothing is written to disk.
  */
-ephemeral: boolean | null, model: string | null, modelProvider: string | null, cwd: string | null, approvalPolicy: AskForApproval | null, approvalsReviewer: ApprovalsReviewer | null, sandbox: SandboxMode | null,
+ephemeral: boolean | null,
+/**
+ * Refused if there are any: a client offers tools by an MCP server.
+ */
+dynamicTools: Array<JsonValue> | null, model: string | null, modelProvider: string | null, cwd: string | null, approvalPolicy: AskForApproval | null, approvalsReviewer: ApprovalsReviewer | null, sandbox: SandboxMode | null,
 /**
  * Of the configuration's keys, `model_reasoning_effort` and `model_reasoning_summary` count.
  */
@@ -1092,7 +1117,15 @@ export type TurnPlanUpdatedNotification = { threadId: string, turnId: string, ex
 /**
  * What begins a turn. What is given beside the input becomes the thread's setting.
  */
-export type TurnStartParams = { threadId: string, input: Array<UserInput>, cwd: string | null, approvalPolicy: AskForApproval | null, approvalsReviewer: ApprovalsReviewer | null, sandboxPolicy: SandboxPolicy | null, model: string | null, effort: ReasoningEffort | null, summary: ReasoningSummary | null, personality: Personality | null,
+export type TurnStartParams = { threadId: string,
+/**
+ * The client's own name for the message, which its item repeats as `clientId`.
+ */
+clientUserMessageId: string | null,
+/**
+ * Nothing has the model go on with what it was not answered to, such as injected items.
+ */
+input: Array<UserInput>, cwd: string | null, approvalPolicy: AskForApproval | null, approvalsReviewer: ApprovalsReviewer | null, sandboxPolicy: SandboxPolicy | null, model: string | null, effort: ReasoningEffort | null, summary: ReasoningSummary | null, personality: Personality | null,
 /**
  * The JSON Schema that the last answer must fit.
  */
@@ -1106,7 +1139,11 @@ export type TurnStartResponse = { turn: Turn, };
 
 export type TurnStatus = "inProgress" | "completed" | "interrupted" | "failed";
 
-export type TurnSteerParams = { threadId: string, input: Array<UserInput>,
+export type TurnSteerParams = { threadId: string,
+/**
+ * The client's own name for the message, which its item repeats as `clientId`.
+ */
+clientUserMessageId: string | null, input: Array<UserInput>,
 /**
  * The turn that the input is meant for; another one is not touched.
  */

@@ -33,7 +33,7 @@ use troupe_store::Store;
 
 use crate::limits::HOUSE_REQUESTS_QUEUED_MAX;
 use actor::{Actor, Ask};
-pub(crate) use members::dead;
+pub(crate) use members::{dead, place_of};
 pub use thread::{Refused, Thread};
 
 /// Whoever knows models, tools and files.

@@ -34,6 +34,7 @@ fn meta() -> SessionMeta {
         model_provider: "scripted".into(),
         forked_from_id: None,
         base_instructions: None,
+        developer_instructions: None,
         personality: None,
         git: None,
     }

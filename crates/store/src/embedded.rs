@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::forwards;
 use crate::index::Indexer;
 use crate::layout::{self, Found, Layout};
-use crate::lease::Lease;
+use crate::lease::{self, Lease};
 use crate::limits::OPEN_ATTEMPTS_MAX;
 use crate::line::Unreadable;
 use crate::list::{ListPage, ListQuery};
@@ -181,6 +181,14 @@ impl Store for EmbeddedStore {
 
     async fn open_approvals(&self, root: SessionId) -> Result<Vec<ApprovalRow>, Error> {
         self.home.indexer.open_approvals(root).await
+    }
+
+    async fn is_held(&self, id: SessionId) -> Result<bool, Error> {
+        self.reading(move |home| {
+            let found = home.layout.find(id)?;
+            lease::is_held(&found.path)
+        })
+        .await
     }
 
     async fn archive(&self, id: SessionId) -> Result<(), Error> {

@@ -4,7 +4,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use troupe_protocol::{ResponseId, SessionId};
+use troupe_protocol::{ResponseId, SessionId, SubmissionId};
 
 use crate::store::Position;
 
@@ -13,6 +13,12 @@ use crate::store::Position;
 pub enum Error {
     #[error("no session {what:?} in this home; `troupe sessions list` shows the known ones")]
     NotFound { what: String },
+
+    #[error("turn not found: {turn}")]
+    NoTurn { turn: SubmissionId },
+
+    #[error("turn {turn} has not ended; interrupt it or wait for its end")]
+    TurnRuns { turn: SubmissionId },
 
     #[error("no bookmark {response_id} in this home; use the response_id of a response")]
     NoBookmark { response_id: ResponseId },

@@ -64,6 +64,21 @@ impl Drop for Lease {
     }
 }
 
+/// Tells whether somebody owns a log, without taking it.
+pub(crate) fn is_held(path: &Path) -> Result<bool, Error> {
+    let file = File::open(path).map_err(|source| Error::read(path, source))?;
+    if owner(&file).is_some() {
+        return Ok(true);
+    }
+    // An owner that `/proc/locks` does not tell of, as in another pid namespace. Many may have
+    // the shared lock, and it is gone with the file.
+    match file.try_lock_shared() {
+        Ok(()) => Ok(false),
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Error(source)) => Err(Error::io("lock", path, source)),
+    }
+}
+
 /// Finds the owner in `/proc/locks`. `None` where that does not tell, as for an owner in
 /// another pid namespace.
 fn owner(file: &File) -> Option<u32> {

@@ -10,8 +10,8 @@ use crate::clock::UnixMillis;
 /// Filters, order and page. The default asks for the 25 sessions that changed last.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListQuery {
-    /// Only sessions that worked in exactly this directory last.
-    pub cwd: Option<PathBuf>,
+    /// Only sessions that worked in exactly one of these directories last. Empty: any.
+    pub cwds: Vec<PathBuf>,
     pub archived: ArchivedFilter,
     /// Empty: any but `SubSession`, because the children of a session are seen with it.
     pub sources: Vec<SourceKind>,

@@ -48,6 +48,7 @@ impl Live {
             model_provider: String::new(),
             forked_from_id: None,
             base_instructions: None,
+            developer_instructions: None,
             personality: context.personality,
             git: None,
         })

@@ -186,6 +186,10 @@ impl Store for MemoryStore {
         self.index()?.open_approvals(root)
     }
 
+    async fn is_held(&self, id: SessionId) -> Result<bool, Error> {
+        self.with(id, |kept| Ok(kept.leased))
+    }
+
     async fn archive(&self, id: SessionId) -> Result<(), Error> {
         self.with(id, |kept| kept.set_archived(id, true))
     }

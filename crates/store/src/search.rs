@@ -88,7 +88,7 @@ pub async fn search(store: &dyn Store, query: &SearchQuery) -> Result<SearchPage
     let mut page = SearchPage::default();
     let from = query.cursor.as_deref().map(Cursor::parse).transpose()?;
     let mut list = ListQuery {
-        cwd: query.cwd.clone(),
+        cwds: query.cwd.iter().cloned().collect(),
         archived: query.archived,
         sources: SourceKind::ALL.to_vec(),
         // Sessions that changed in the same millisecond come again, and are passed over.

@@ -90,6 +90,10 @@ pub trait Store: Send + Sync + Debug {
         })
     }
 
+    /// Tells whether somebody works with a session: this process or another has its log open for
+    /// writing.
+    async fn is_held(&self, id: SessionId) -> Result<bool, Error>;
+
     /// Moves a session out of sight. Refused while somebody holds its lease.
     async fn archive(&self, id: SessionId) -> Result<(), Error>;
 

@@ -271,6 +271,15 @@ class ByteRange(TypedDict):
     end: int
 
 
+class CallbackOrigin(TypedDict):
+    """The child whose end a message tells of."""
+
+    isCallback: bool
+    source: str
+    childSessionId: str
+    childTaskId: str
+
+
 class ClientCapabilities(TypedDict):
     # Lets the client use methods and fields that may still change.
     experimentalApi: NotRequired[bool]
@@ -1408,6 +1417,8 @@ class Thread(TypedDict):
     # The beginning of the first thing that the user said.
     preview: str
     ephemeral: bool
+    # Always null: there are no projects.
+    projectId: Union[str, None]
     modelProvider: str
     model: Union[str, None]
     # Unix seconds.
@@ -1435,8 +1446,10 @@ class ThreadForkParams(TypedDict):
     a stored thread from what it had."""
 
     threadId: str
-    # The last turn that the new thread has; all if absent.
+    # The last turn that the new thread has; all if absent. It must have ended.
     lastTurnId: NotRequired[Union[str, None]]
+    # The first turn that the new thread does not have. Experimental.
+    beforeTurnId: NotRequired[Union[str, None]]
     model: NotRequired[Union[str, None]]
     modelProvider: NotRequired[Union[str, None]]
     cwd: NotRequired[Union[str, None]]
@@ -1466,7 +1479,11 @@ class ThreadIdParams(TypedDict):
 class ThreadItemUserMessage(TypedDict):
     type: Literal["userMessage"]
     id: str
+    # The name that the client gave to its message.
+    clientId: Union[str, None]
     content: List["UserInput"]
+    # Whose end it tells of, if the engine wrote it. Ours.
+    callback: Union["CallbackOrigin", None]
 
 
 class ThreadItemAgentMessage(TypedDict):
@@ -1710,6 +1727,8 @@ class ThreadStartParams(TypedDict):
     personality: NotRequired[Union["Personality", None]]
     # Nothing is written to disk.
     ephemeral: NotRequired[Union[bool, None]]
+    # Refused if there are any: a client offers tools by an MCP server.
+    dynamicTools: NotRequired[Union[List[Any], None]]
 
 
 class ThreadStartedNotification(TypedDict):
@@ -1889,6 +1908,9 @@ class TurnStartParams(TypedDict):
     """What begins a turn. What is given beside the input becomes the thread's setting."""
 
     threadId: str
+    # The client's own name for the message, which its item repeats as `clientId`.
+    clientUserMessageId: NotRequired[Union[str, None]]
+    # Nothing has the model go on with what it was not answered to, such as injected items.
     input: List["UserInput"]
     cwd: NotRequired[Union[str, None]]
     approvalPolicy: NotRequired[Union["AskForApproval", None]]
@@ -1913,6 +1935,8 @@ TurnStatus = Literal["inProgress", "completed", "interrupted", "failed"]
 
 class TurnSteerParams(TypedDict):
     threadId: str
+    # The client's own name for the message, which its item repeats as `clientId`.
+    clientUserMessageId: NotRequired[Union[str, None]]
     input: List["UserInput"]
     # The turn that the input is meant for; another one is not touched.
     expectedTurnId: str

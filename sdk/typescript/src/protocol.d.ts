@@ -262,6 +262,14 @@ export type ByteRange = {
   end: number;
 };
 
+/** The child whose end a message tells of. */
+export type CallbackOrigin = {
+  isCallback: boolean;
+  source: string;
+  childSessionId: string;
+  childTaskId: string;
+};
+
 export type ClientCapabilities = {
   /** Lets the client use methods and fields that may still change. */
   experimentalApi?: boolean;
@@ -1333,6 +1341,8 @@ export type Thread = {
   /** The beginning of the first thing that the user said. */
   preview: string;
   ephemeral: boolean;
+  /** Always null: there are no projects. */
+  projectId: string | null;
   modelProvider: string;
   model: string | null;
   /** Unix seconds. */
@@ -1359,8 +1369,10 @@ export type Thread = {
  * a stored thread from what it had. */
 export type ThreadForkParams = {
   threadId: string;
-  /** The last turn that the new thread has; all if absent. */
+  /** The last turn that the new thread has; all if absent. It must have ended. */
   lastTurnId?: string | null;
+  /** The first turn that the new thread does not have. Experimental. */
+  beforeTurnId?: string | null;
   model?: string | null;
   modelProvider?: string | null;
   cwd?: string | null;
@@ -1390,7 +1402,11 @@ export type ThreadItem =
   | {
     type: "userMessage";
     id: string;
+    /** The name that the client gave to its message. */
+    clientId: string | null;
     content: Array<UserInput>;
+    /** Whose end it tells of, if the engine wrote it. Ours. */
+    callback: CallbackOrigin | null;
   }
   | {
     type: "agentMessage";
@@ -1614,6 +1630,8 @@ export type ThreadStartParams = {
   personality?: Personality | null;
   /** Nothing is written to disk. */
   ephemeral?: boolean | null;
+  /** Refused if there are any: a client offers tools by an MCP server. */
+  dynamicTools?: Array<JsonValue> | null;
 };
 
 export type ThreadStartedNotification = {
@@ -1785,6 +1803,9 @@ export type TurnPlanUpdatedNotification = {
 /** What begins a turn. What is given beside the input becomes the thread's setting. */
 export type TurnStartParams = {
   threadId: string;
+  /** The client's own name for the message, which its item repeats as `clientId`. */
+  clientUserMessageId?: string | null;
+  /** Nothing has the model go on with what it was not answered to, such as injected items. */
   input: Array<UserInput>;
   cwd?: string | null;
   approvalPolicy?: AskForApproval | null;
@@ -1812,6 +1833,8 @@ export type TurnStatus =
 
 export type TurnSteerParams = {
   threadId: string;
+  /** The client's own name for the message, which its item repeats as `clientId`. */
+  clientUserMessageId?: string | null;
   input: Array<UserInput>;
   /** The turn that the input is meant for; another one is not touched. */
   expectedTurnId: string;

@@ -102,7 +102,7 @@ pub(super) async fn list(
 ) -> Result<ListSessionsResponse, RpcError> {
     let store = house.store().map_err(RpcError::internal)?;
     let query = ListQuery {
-        cwd: request.cwd,
+        cwds: request.cwd.into_iter().collect(),
         cursor: request.cursor,
         ..ListQuery::default()
     };

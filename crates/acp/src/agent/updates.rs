@@ -322,6 +322,7 @@ fn is_silent(msg: &EventMsg) -> bool {
             | EventMsg::SteerReceipt(_)
             | EventMsg::TokenCount { .. }
             | EventMsg::ThreadRolledBack { .. }
+            | EventMsg::ItemsInjected { .. }
             | EventMsg::UndoStarted { .. }
             | EventMsg::UndoCompleted(_)
             | EventMsg::Error(_)

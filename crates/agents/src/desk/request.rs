@@ -90,6 +90,19 @@ impl Turn {
     }
 }
 
+impl Turn {
+    /// Says where in the parent's conversation the child branches off: the task that runs, or ran
+    /// last, and how much was said by then.
+    #[must_use]
+    pub fn at(self, task: SubmissionId, message_index: u32) -> Self {
+        Self {
+            task,
+            message_index,
+            ..self
+        }
+    }
+}
+
 /// What a child of a child inherits that a person makes, outside of any turn.
 impl From<&SpawnSpec> for Turn {
     fn from(parent: &SpawnSpec) -> Self {

@@ -111,6 +111,8 @@ pub struct Spawned {
 pub struct Sent {
     pub message: MessageId,
     pub receipt: Receipt,
+    /// The task that takes it, as things stood then. A stop may keep it from beginning.
+    pub task: SubmissionId,
     /// The recipient, afterwards.
     pub view: AgentView,
 }

@@ -234,6 +234,7 @@ impl Supervisor {
                 result.session_id,
                 result.task_id.clone(),
             )),
+            client_id: None,
         }
     }
 

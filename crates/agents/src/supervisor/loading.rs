@@ -336,5 +336,6 @@ fn fork_point(spec: &SpawnSpec, parent: SessionId) -> Option<ForkPoint> {
         session_id: parent,
         last_response_id: None,
         turns,
+        turn: None,
     })
 }

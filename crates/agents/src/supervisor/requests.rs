@@ -141,6 +141,7 @@ impl Supervisor {
                     let sent = Sent {
                         message: id,
                         receipt,
+                        task: this.tree.task_taking(to, id),
                         view: this.view(to),
                     };
                     answer(reply, Ok(sent));

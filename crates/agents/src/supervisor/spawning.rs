@@ -10,7 +10,7 @@ use troupe_protocol::spawn::{AnsweredCall, CallbackConfig, SpawnSpec};
 use troupe_protocol::tree::{
     AgentMessage, Bond, CallbackMode, Caller, Genealogy, Keepsake, MessageId, Reach, SpawnPoint,
 };
-use troupe_protocol::{AgentId, SessionId};
+use troupe_protocol::{AgentId, SessionId, SubmissionId};
 
 use super::Supervisor;
 use super::lines::Contents;
@@ -89,6 +89,7 @@ impl Supervisor {
             message: (!request.items.is_empty()).then_some(AgentMessage {
                 items: request.items,
                 metadata: None,
+                client_id: None,
             }),
             ..Contents::default()
         };
@@ -172,7 +173,8 @@ impl Supervisor {
             name: name.to_owned(),
             genealogy: Genealogy {
                 origin: request.origin,
-                point: Some(SpawnPoint {
+                // A parent that never had a task has no place to point at.
+                point: (request.turn.task != SubmissionId::default()).then(|| SpawnPoint {
                     task: request.turn.task.clone(),
                     message_index: request.turn.message_index,
                 }),

@@ -1,12 +1,12 @@
 //! Messages between agents, and the receipts for them.
 
-use troupe_protocol::AgentId;
+use troupe_protocol::{AgentId, SubmissionId};
 
 use super::agent::{Place, StopOrder};
 use super::command::{Letter, Urgency};
 use super::effect::{AbortWhy, Answer, DeadWhy, Effect, HeldWhy, Receipt};
 use super::id::MessageId;
-use super::inbox::{Envelope, MailKind, Sender};
+use super::inbox::{Envelope, MailKind, Sender, TakeCallbacks};
 use super::limits::INBOX_MESSAGES_MAX;
 use super::persist::Fact;
 use super::run::{Replacement, Stage};
@@ -150,6 +150,17 @@ impl Tree {
                 position: in_inbox(),
             },
         }
+    }
+
+    /// Returns the task that takes a message, as things stand: the one in flight, or the one that
+    /// the first of the inbox will begin and the others join.
+    pub fn task_taking(&self, agent: AgentId, message: MessageId) -> SubmissionId {
+        if let Some(run) = self.live.runs.get(&agent) {
+            return run.task.clone();
+        }
+        let node = self.memory.get(agent);
+        let first = node.and_then(|node| node.inbox.next(TakeCallbacks::Held));
+        first.map_or(message, |first| first.id).task()
     }
 
     /// Hands over the poke that a task missed because it was only starting.

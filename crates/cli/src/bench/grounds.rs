@@ -100,6 +100,7 @@ pub async fn long_session(home: &Path, megabytes: u32) -> Result<SessionId, trou
         model_provider: "bench".to_owned(),
         forked_from_id: None,
         base_instructions: None,
+        developer_instructions: None,
         personality: None,
         git: None,
     };
@@ -150,6 +151,7 @@ fn asked(session: SessionId, text: &str) -> RolloutRecord {
                 id: ItemId("1".to_owned()),
                 content: vec![UserInput::text(text)],
                 metadata: None,
+                client_id: None,
             }),
             completed_at_ms: 0,
         },

@@ -199,7 +199,7 @@ async fn list(store: &dyn Store, arguments: ListArguments) -> Outcome {
     let cwd = arguments.cwd.as_deref().map(worked_in).transpose()?;
     let page = store
         .list(&ListQuery {
-            cwd,
+            cwds: cwd.into_iter().collect(),
             archived: if arguments.archived {
                 ArchivedFilter::Archived
             } else {

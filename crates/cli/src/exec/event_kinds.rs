@@ -36,6 +36,7 @@ pub fn is_beside_the_task(msg: &EventMsg) -> bool {
             | EventMsg::ResponseCompleted { .. }
             | EventMsg::SteerReceipt(_)
             | EventMsg::ThreadRolledBack { .. }
+            | EventMsg::ItemsInjected { .. }
             | EventMsg::UndoStarted { .. }
             | EventMsg::UndoCompleted(_)
             | EventMsg::BackgroundEvent(_)

@@ -621,6 +621,7 @@ fn user_turn(items: impl IntoIterator<Item = UserInput>, output_schema: Option<V
         overrides: TurnOverrides::default(),
         final_output_json_schema: output_schema,
         last_response_id: None,
+        client_id: None,
     }
 }
 

@@ -51,6 +51,7 @@ pub async fn configure_session(
                 session_id,
                 last_response_id: at,
                 turns: None,
+                turn: None,
             };
             (session_id, None, Some(fork))
         }
@@ -105,7 +106,7 @@ pub async fn resolve(store: &dyn Store, text: &str) -> Result<SessionId, Failure
 pub async fn last(store: &dyn Store, cwd: Option<&Path>) -> Result<SessionId, Failure> {
     let page = store
         .list(&ListQuery {
-            cwd: cwd.map(Path::to_owned),
+            cwds: cwd.map(Path::to_owned).into_iter().collect(),
             limit: Some(1),
             ..ListQuery::default()
         })

@@ -30,6 +30,7 @@ pub(super) fn speak_for_itself(setup: Setup) -> Setup {
         instructions: Instructions {
             base: Some("".into()),
             user: None,
+            user_file: None,
             project: ProjectDocSettings {
                 bytes_max: 0,
                 ..setup.instructions.project

@@ -46,7 +46,7 @@ impl Conversation {
 
     /// Ends a task that did what it was asked for.
     pub(super) async fn complete_task(&mut self, out: &mut Emitter) -> Result<(), Error> {
-        self.tell_shell_output(out)?;
+        self.tell_untold(out)?;
         let Some(mut task) = self.task.take() else {
             return Ok(());
         };

@@ -1,5 +1,6 @@
 //! A new session with the history of another, or with its last turns.
 
+mod turns;
 mod unended;
 
 use std::collections::HashSet;
@@ -35,6 +36,9 @@ pub(super) async fn fork(
     meta.base_instructions = meta
         .base_instructions
         .or(live.meta.base_instructions.clone());
+    meta.developer_instructions = meta
+        .developer_instructions
+        .or(live.meta.developer_instructions.clone());
     // What both have sent stays the same, and so does the provider's memory of it.
     meta.personality = live.meta.personality;
     let mut warnings = live.warnings.clone();
@@ -176,6 +180,9 @@ fn without_orphans(mut records: Vec<RolloutRecord>) -> Vec<RolloutRecord> {
 }
 
 async fn read_fork_point(store: &dyn Store, point: &ForkPoint) -> Result<LiveHistory, Error> {
+    if let Some(turn) = &point.turn {
+        return turns::read_at(store, point.session_id, turn).await;
+    }
     let Some(response_id) = &point.last_response_id else {
         return store.read_live(point.session_id).await;
     };

@@ -12,6 +12,7 @@ use troupe_store::{Error, Log, Store};
 use super::equipping::Listings;
 use super::models::Models;
 use super::{Conversation, Usage, forking};
+use crate::context;
 use crate::deps::{Deps, Notice, Setup};
 use crate::emit::Emitter;
 use crate::events::{Followed, Origin};
@@ -95,6 +96,8 @@ impl Conversation {
         } = opened;
         meta.model_provider.clone_from(&setup.provider_id);
         meta.base_instructions = request.base_instructions.or(meta.base_instructions);
+        let developer = request.developer_instructions;
+        meta.developer_instructions = developer.or(meta.developer_instructions);
         let repair = Repair {
             unfinished: std::mem::take(&mut folded.unfinished),
             open_calls,
@@ -105,7 +108,7 @@ impl Conversation {
         let after = out.last_seq();
         let mut conversation = Self::assemble(deps, mailbox, setup, meta, folded);
         conversation.context = conversation.context.with(request.overrides);
-        conversation.shells.still_untold(untold);
+        conversation.untold = untold;
         let read = read.into_iter().map(Notice::Warning);
         let notices = notices.into_iter().chain(read).collect();
         if let Err(error) = conversation.introduce(out, id, repair, notices) {
@@ -139,7 +142,7 @@ impl Conversation {
         notices: Vec<Notice>,
     ) -> Result<(), Error> {
         let unfinished = self.repair(out, repair)?;
-        self.tell_shell_output(out)?;
+        self.tell_untold(out)?;
         self.tell_configured(out, id)?;
         let unfinished = unfinished.map(Notice::Warning);
         for notice in notices.into_iter().chain(unfinished) {
@@ -189,6 +192,7 @@ impl Conversation {
             has_agents: folded.has_agents,
             skills: super::skilled::Noted::default(),
             pictures: Arc::default(),
+            untold: Vec::new(),
             shells: super::user_shell::UserShells::default(),
             host: setup.host,
             prompt_cache_key: setup
@@ -253,6 +257,7 @@ impl Conversation {
         self.models.forget();
         self.meta.model_provider = setup.provider_id;
         self.meta.base_instructions = request.base_instructions;
+        self.meta.developer_instructions = request.developer_instructions;
         self.instructions = setup.instructions;
         self.window = setup.window;
         self.host = setup.host;
@@ -283,6 +288,10 @@ impl Conversation {
             context: self.context.clone(),
             history_entry_count: self.history.items().len(),
             rollout_path,
+            instruction_sources: context::instruction_sources(
+                &self.context.cwd,
+                &self.instructions,
+            ),
         }
     }
 }
@@ -334,6 +343,7 @@ pub(super) fn new_meta(setup: &Setup, deps: &Deps, request: &ConfigureSession) -
         model_provider: setup.provider_id.clone(),
         forked_from_id: None,
         base_instructions: request.base_instructions.clone(),
+        developer_instructions: request.developer_instructions.clone(),
         git: setup.origin.git.clone(),
     }
 }

@@ -38,6 +38,7 @@ impl Conversation {
             overrides: TurnOverrides::default(),
             output_schema,
             from: None,
+            client_id: message.client_id,
             asker: Asker::Inbox(id),
         };
         match self.prepare_start(&new).await? {

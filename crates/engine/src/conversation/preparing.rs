@@ -16,6 +16,7 @@ use super::{Asker, Conversation, NewTask};
 use crate::emit::Emitter;
 use crate::history::History;
 use crate::output::Output;
+use crate::output::schema::{Schema, SchemaError};
 use crate::resume;
 use crate::skills::Catalogue;
 use crate::task::Steered;
@@ -68,9 +69,16 @@ impl Conversation {
         };
         let cwd = task.overrides.cwd.as_ref().unwrap_or(&self.context.cwd);
         let place = self.place(cwd.clone(), task.author()).await;
-        let message = match user_input::read(&task.items, &place).await {
-            Ok(message) => message,
-            Err(refusal) => return Ok(Err(refusal)),
+        let message = if task.items.is_empty() && self.may_go_on(task) {
+            Message::unspoken()
+        } else {
+            match user_input::read(&task.items, &place).await {
+                Ok(message) => Message {
+                    client_id: task.client_id.clone(),
+                    ..message
+                },
+                Err(refusal) => return Ok(Err(refusal)),
+            }
         };
         if let Asker::Client = task.asker {
             let context = self.context.with(task.overrides.clone());
@@ -103,6 +111,16 @@ impl Conversation {
         }))
     }
 
+    /// Tells whether a task can begin without a word: a client may want an answer to what it put
+    /// into the history, or have a turn go on that was cut off.
+    fn may_go_on(&self, task: &NewTask) -> bool {
+        // One that runs goes on by itself.
+        let is_here = matches!(task.asker, Asker::Client) && task.from.is_none();
+        let is_here = is_here && self.task.is_none();
+        let last = self.history.responses().next_back();
+        is_here && last.is_some_and(|last| last.assistant_message().is_none())
+    }
+
     /// A client looks at its answer itself; that of an agent counts only if it fits. What a
     /// callback begins is still the work that a client asked for, in the shape it asked for.
     fn output(&self, task: &NewTask) -> Result<Output, ErrorEvent> {
@@ -114,15 +132,13 @@ impl Conversation {
                 fatal: false,
                 error_info: Some(ErrorInfo::InvalidSubmission),
             }),
-            Asker::Client => Ok(Output::shaped(schema)),
+            Asker::Client => {
+                let checked = schema.as_ref().map(Schema::compile).transpose();
+                checked.map_err(|error| unusable_schema(&error))?;
+                Ok(Output::shaped(schema))
+            }
             Asker::Inbox(_) if schema.is_none() => Ok(Output::shaped(self.asked_shape.clone())),
-            Asker::Inbox(_) => Output::checked(schema).map_err(|error| ErrorEvent {
-                message: format!(
-                    "the output schema is not one that answers can be checked by: {error}"
-                ),
-                fatal: false,
-                error_info: Some(ErrorInfo::InvalidSubmission),
-            }),
+            Asker::Inbox(_) => Output::checked(schema).map_err(|error| unusable_schema(&error)),
         }
     }
 
@@ -145,6 +161,7 @@ impl Conversation {
                 session_id: bookmark.session,
                 last_response_id: Some(response_id.clone()),
                 turns: None,
+                turn: None,
             })));
         }
         let live = self
@@ -171,6 +188,14 @@ impl Conversation {
         self.history = branch.history;
         self.usage.counted = None;
         Ok(())
+    }
+}
+
+fn unusable_schema(error: &SchemaError) -> ErrorEvent {
+    ErrorEvent {
+        message: format!("the output schema is not one that answers can be checked by: {error}"),
+        fatal: false,
+        error_info: Some(ErrorInfo::InvalidSubmission),
     }
 }
 

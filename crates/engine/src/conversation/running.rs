@@ -147,7 +147,7 @@ impl Conversation {
 
     /// Asks the model, after making room if there is too little.
     pub(super) async fn sample(&mut self, out: &mut Emitter) -> Result<(), Error> {
-        self.tell_shell_output(out)?;
+        self.tell_untold(out)?;
         self.deliver_steered(out).await?;
         let full = self.context_tokens() >= self.compact_limit();
         let Some(task) = &self.task else {

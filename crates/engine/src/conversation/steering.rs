@@ -22,10 +22,14 @@ impl Conversation {
         out: &mut Emitter,
         id: SubmissionId,
         items: Vec<UserInput>,
+        client_id: Option<String>,
     ) -> Result<(), Error> {
         let place = self.place_for(&items, Author::User).await;
         let message = match user_input::read(&items, &place).await {
-            Ok(message) => message,
+            Ok(message) => Message {
+                client_id,
+                ..message
+            },
             Err(refusal) => return out.error(&id, refusal),
         };
         if let Err(refusal) = self.check_fits(&message, &self.turn_context().model) {
@@ -83,6 +87,7 @@ impl Conversation {
             ResponseItem::user_text(text).into()
         });
         read.metadata = message.metadata;
+        read.client_id = message.client_id;
         Steered {
             sender: Sender::Inbox(id),
             items: message.items,
@@ -161,11 +166,14 @@ impl Conversation {
     ) -> impl Iterator<Item = Line> + use<> {
         let skills = message.skills.iter();
         let mut items: Vec<TurnItem> = skills.map(|skill| self.skill_item(skill)).collect();
-        items.push(TurnItem::UserMessage(UserMessageItem {
-            id: self.ids.item("user"),
-            content,
-            metadata: message.metadata.clone(),
-        }));
+        if message.item.is_some() {
+            items.push(TurnItem::UserMessage(UserMessageItem {
+                id: self.ids.item("user"),
+                content,
+                client_id: message.client_id.clone(),
+                metadata: message.metadata.clone(),
+            }));
+        }
         let mut lines: Vec<Line> = message.history().map(|item| Line::item(&item)).collect();
         for item in items {
             let started = self.started_event(id, item.clone());

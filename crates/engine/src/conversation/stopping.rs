@@ -190,7 +190,7 @@ impl Conversation {
         let lines = lines.chain(records.map(Line::Record));
         out.write_lines(lines.chain(msgs.map(|msg| Line::event(&task.id, msg))))?;
         self.history.extend(answers);
-        self.tell_shell_output(out)?;
+        self.tell_untold(out)?;
         Ok([claiming.receipt, ending.receipt])
     }
 

@@ -6,9 +6,7 @@
 //!        that is made after its end, or follows the task if none is made
 //! ```
 //!
-//! What is put into the history at once would come between a call and its answer, which
-//! providers refuse. Until it is told, the output is found in the log by the end of the
-//! command.
+//! Until it is told (`injecting`), the output is found in the log by the end of the command.
 
 use std::sync::Arc;
 
@@ -29,18 +27,16 @@ use super::running::not_now;
 use super::stopping::as_failed;
 use crate::calls::{CallSignal, Caller, SessionChannel};
 use crate::context;
-use crate::emit::{Emitter, Line};
+use crate::emit::Emitter;
 use crate::host::{Doing, NotNow};
 use crate::limits::USER_SHELLS_MAX;
 use crate::output::Output;
 use crate::task::Phase;
 
-/// The user's commands that run, and the output of those that are over.
+/// The user's commands that run.
 #[derive(Debug, Default)]
 pub(super) struct UserShells {
     running: Vec<Running>,
-    /// What the model is not told yet.
-    untold: Vec<ResponseItem>,
 }
 
 #[derive(Debug)]
@@ -83,11 +79,6 @@ impl UserShells {
     pub(super) fn are_stopping(&self) -> bool {
         let mut running = self.running.iter();
         running.any(|running| running.cancel.is_cancelled())
-    }
-
-    /// Takes over what an earlier engine did not get to tell.
-    pub(super) fn still_untold(&mut self, items: Vec<ResponseItem>) {
-        self.untold.extend(items);
     }
 
     fn find(&mut self, call_id: &CallId) -> Option<&mut Running> {
@@ -257,7 +248,7 @@ impl Conversation {
         let told = untold(&item);
         let events = self.completed_events(turn_id, vec![item]);
         out.emit(id, events)?;
-        self.shells.untold.extend(told);
+        self.untold.extend(told);
         Ok(())
     }
 
@@ -274,7 +265,7 @@ impl Conversation {
     /// Goes on after the end of a command.
     async fn shell_over(&mut self, out: &mut Emitter) -> Result<(), Error> {
         let Some(task) = &self.task else {
-            self.tell_shell_output(out)?;
+            self.tell_untold(out)?;
             return out.commit().await;
         };
         match task.phase {
@@ -284,7 +275,7 @@ impl Conversation {
                 if running.any(|running| running.turn_id == task.id) {
                     return Ok(());
                 }
-                self.tell_shell_output(out)?;
+                self.tell_untold(out)?;
                 // What was said meanwhile was said to the model.
                 if self.deliver_steered(out).await? {
                     return self.sample(out).await;
@@ -300,17 +291,6 @@ impl Conversation {
         }
     }
 
-    /// Puts the output of commands that are over into the history.
-    pub(super) fn tell_shell_output(&mut self, out: &mut Emitter) -> Result<(), Error> {
-        if self.shells.untold.is_empty() {
-            return Ok(());
-        }
-        out.write_lines(self.shells.untold.iter().map(Line::item))?;
-        let told = std::mem::take(&mut self.shells.untold);
-        self.history.extend(told);
-        Ok(())
-    }
-
     /// Ends commands at once; of what they wrote nothing more is known.
     pub(super) fn drop_shells(&mut self, out: &mut Emitter, which: Which) -> Result<(), Error> {
         let is_meant = |running: &mut Running| which == Which::All || running.cancel.is_cancelled();
@@ -324,7 +304,7 @@ impl Conversation {
     /// Ends every command because the conversation is left.
     pub(crate) fn end_shells(&mut self, out: &mut Emitter) -> Result<(), Error> {
         self.drop_shells(out, Which::All)?;
-        self.tell_shell_output(out)
+        self.tell_untold(out)
     }
 }
 

@@ -109,6 +109,7 @@ impl Actor {
                     overrides: TurnOverrides::default(),
                     output_schema: final_output_json_schema,
                     from: last_response_id,
+                    client_id: None,
                     asker: Asker::Client,
                 };
                 self.user_turn(id, task).await
@@ -118,17 +119,20 @@ impl Actor {
                 overrides,
                 final_output_json_schema,
                 last_response_id,
+                client_id,
             } => {
                 let task = NewTask {
                     items,
                     overrides,
                     output_schema: final_output_json_schema,
                     from: last_response_id,
+                    client_id,
                     asker: Asker::Client,
                 };
                 self.user_turn(id, task).await
             }
-            Op::Steer { items } => conversation.steer(out, id, items).await,
+            Op::Steer { items, client_id } => conversation.steer(out, id, items, client_id).await,
+            Op::InjectItems { items } => conversation.inject(out, &id, items).await,
             Op::Interrupt => conversation.interrupt(out, &id).await,
             Op::OverrideTurnContext { overrides } => {
                 conversation.override_context(out, &id, overrides)
@@ -317,6 +321,7 @@ fn error_info(error: &Error) -> ErrorInfo {
     match error {
         Error::NotFound { .. }
         | Error::NoBookmark { .. }
+        | Error::NoTurn { .. }
         | Error::BookmarkElsewhere { .. }
         | Error::SameName { .. }
         | Error::Ambiguous { .. } => ErrorInfo::NotFound,

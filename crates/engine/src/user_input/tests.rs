@@ -16,7 +16,7 @@ async fn check(cwd: &Path, items: Value, expected: Expect) {
     };
     let found = match read(&items, &place).await {
         Err(refusal) => format!("refused: {}", refusal.message),
-        Ok(message) => match message.item {
+        Ok(message) => match message.item.unwrap() {
             ResponseItem::Message { content, .. } => {
                 serde_json::to_value(content).unwrap().to_string()
             }
@@ -101,6 +101,12 @@ async fn a_message_says_something() {
         Path::new("/"),
         json!([]),
         expect!["refused: the message has no items; send at least one"],
+    )
+    .await;
+    check(
+        Path::new("/"),
+        json!([{"type": "text", "text": " \n"}, {"type": "text", "text": ""}]),
+        expect!["refused: the message is blank; say something"],
     )
     .await;
     let skill = json!([{"type": "skill", "name": "ship", "path": "/nowhere/SKILL.md"}]);

@@ -30,6 +30,8 @@ examples! { EventMsg:
         r#"{"type":"context_compacted"}"#,
     EventMsg::ThreadRolledBack { .. } =>
         r#"{"type":"thread_rolled_back","num_turns":2}"#,
+    EventMsg::ItemsInjected { .. } =>
+        r#"{"type":"items_injected","items":[{"type":"message","role":"user","content":[{"type":"input_text","text":"note"}]}]}"#,
     EventMsg::UndoStarted { .. } =>
         r#"{"type":"undo_started","message":"taking back"}"#,
     EventMsg::UndoCompleted(_) =>

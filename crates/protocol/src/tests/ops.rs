@@ -10,6 +10,8 @@ examples! { Op:
         r#"{"type":"user_input","items":[{"type":"text","text":"hello"},{"type":"image","image_url":"data:image/png;base64,AA==","detail":"low"}],"last_response_id":"resp_1"}"#,
     Op::UserTurn { .. } =>
         r#"{"type":"user_turn","items":[{"type":"text","text":"see [file]","text_elements":[{"byte_range":{"start":4,"end":10},"placeholder":"file"}]},{"type":"local_image","path":"/a.png"},{"type":"skill","name":"s","path":"/s/SKILL.md"},{"type":"mention","name":"m","path":"app://m"}],"cwd":"/repo","approval_policy":"never","sandbox_policy":{"type":"read-only","network_access":false},"model":"m-1","final_output_json_schema":{"type":"object"},"last_response_id":"resp_1"}"#,
+    Op::InjectItems { .. } =>
+        r#"{"type":"inject_items","items":[{"type":"message","role":"developer","content":[{"type":"input_text","text":"note"}]}]}"#,
     Op::Steer { .. } =>
         r#"{"type":"steer","items":[{"type":"text","text":"also the tests"}]}"#,
     Op::Interrupt =>

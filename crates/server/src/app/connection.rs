@@ -24,7 +24,7 @@ use crate::limits::{FINISH_MS_MAX, REQUESTS_MAX};
 use crate::rpc::{Dialect, Gone, Incoming, Outbox, RequestId, RpcError, codes, decode};
 
 /// The version of the protocol that clients of the Codex family ask for in the user agent.
-const COMPATIBLE_WITH: &str = "0.163.0";
+const COMPATIBLE_WITH: &str = "0.169.0";
 
 /// A client's place at the server. Cheap to clone.
 #[derive(Debug, Clone)]

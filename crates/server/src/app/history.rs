@@ -7,7 +7,7 @@ use troupe_protocol::project::joined_text;
 use troupe_protocol::rollout::{EventRecord, RolloutRecord, SessionMeta};
 use troupe_protocol::session::{SessionSource, TurnContext};
 use troupe_protocol::usage::TokenUsageInfo;
-use troupe_protocol::{CallId, EventMsg, ResponseId, SessionId, SubmissionId, TurnItem};
+use troupe_protocol::{CallId, EventMsg, SessionId, SubmissionId, TurnItem};
 use troupe_store::{Error, LiveHistory, SessionSummary, Store};
 
 use super::questions::Question;
@@ -34,8 +34,6 @@ pub(super) struct Stored {
     note: Option<String>,
     preview: Option<String>,
     updated_ms: i64,
-    /// The last bookmark of each turn.
-    bookmarks: BTreeMap<SubmissionId, ResponseId>,
     /// When the last turn began.
     started_ms: i64,
     /// The review that runs, or was cut off, and when it began.
@@ -60,7 +58,6 @@ impl Stored {
             name: None,
             note: None,
             preview: None,
-            bookmarks: BTreeMap::new(),
             started_ms: 0,
             review: None,
         };
@@ -90,11 +87,6 @@ impl Stored {
         self.review.as_ref().is_some_and(|(id, _)| id.0 == turn)
     }
 
-    /// Returns the bookmark at which a turn ended, and whether there is such a turn.
-    pub(super) fn bookmark(&self, turn: &str) -> Option<&ResponseId> {
-        self.bookmarks.get(&SubmissionId(turn.to_owned()))
-    }
-
     pub(super) fn thread(&self, status: ThreadStatus, path: Option<std::path::PathBuf>) -> Thread {
         let meta = &self.meta;
         let context = self.context.as_ref();
@@ -106,6 +98,7 @@ impl Stored {
             parent_thread_id: parent,
             preview: self.preview.clone().unwrap_or_default(),
             ephemeral: false,
+            project_id: None,
             model_provider: meta.model_provider.clone(),
             model: context.map(|context| context.model.clone()),
             created_at: created_ms(meta) / 1000,
@@ -189,13 +182,6 @@ impl Stored {
                 }
             }
             EventMsg::ItemCompleted { item, turn_id, .. } => self.item(&turn_id, &item),
-            EventMsg::ResponseCompleted {
-                turn_id,
-                response_id,
-                ..
-            } => {
-                self.bookmarks.insert(turn_id, response_id);
-            }
             EventMsg::TokenCount {
                 info: Some(info), ..
             } => self.usage = Some(info),
@@ -301,6 +287,7 @@ pub(super) fn listed(summary: SessionSummary, status: ThreadStatus) -> Thread {
         parent_thread_id: parent,
         preview: summary.preview.unwrap_or_default(),
         ephemeral: summary.path.is_none(),
+        project_id: None,
         model_provider: summary.model_provider,
         model: summary.model,
         created_at: summary.created.0 / 1000,

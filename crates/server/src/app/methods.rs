@@ -58,6 +58,7 @@ const METHODS: &[Method] = &[
     stable("thread/delete", threads::delete),
     stable("thread/name/set", threads::set_name),
     stable("thread/note/set", threads::set_note),
+    stable("thread/inject_items", threads::inject_items),
     stable("thread/compact/start", threads::compact),
     stable("thread/rollback", threads::roll_back),
     stable("thread/unsubscribe", threads::unsubscribe),

@@ -12,7 +12,8 @@ use troupe_protocol::op::{ElicitationDecision, Op};
 use troupe_protocol::{CallId, EventMsg, SessionId};
 
 use super::now_ms;
-use super::translate::items::{actions, command_line};
+use super::translate::AskedItem;
+use super::translate::items::{self, actions, command_line};
 use super::wire::approval as wire;
 use crate::rpc::{Gone, Outbox, PeerRequest, RpcError};
 
@@ -46,13 +47,28 @@ impl Question {
         }
     }
 
-    fn agent(&self) -> Option<&AgentLabel> {
+    /// Returns who asks, if it is not the root.
+    pub(super) fn agent(&self) -> Option<&AgentLabel> {
         match self {
             Self::Command(request) => request.agent.as_ref(),
             Self::Patch(request) => request.agent.as_ref(),
             Self::Input(request) => request.agent.as_ref(),
             Self::Elicitation(request) => request.agent.as_ref(),
         }
+    }
+
+    /// Returns the item that it is about, and its turn.
+    pub(super) fn item(&self) -> Option<AskedItem> {
+        let id = self.item_id();
+        let (turn, item) = match self {
+            Self::Command(request) => (&request.turn_id, items::asked_command(id, request)),
+            Self::Patch(request) => (&request.turn_id, items::asked_patch(id, request)),
+            Self::Input(_) | Self::Elicitation(_) => return None,
+        };
+        Some(AskedItem {
+            turn: turn.clone(),
+            item,
+        })
     }
 
     /// Tells whether this agent asks.
@@ -215,23 +231,30 @@ fn response(
     request: &UserInputRequest,
     answer: Option<wire::UserInputResponse>,
 ) -> UserInputResponse {
-    let mut given = answer.unwrap_or_default().answers;
-    let answers = request.questions.iter().filter_map(|question| {
-        let said = given.remove(&question.id)?.answers;
-        let options = question.options.as_deref().unwrap_or_default();
+    let given = answer.unwrap_or_default().answers;
+    let answers = given.into_iter().map(|(id, said)| {
+        // An answer to a question that nobody asked is passed on too: the session refuses it.
+        let question = request.questions.iter().find(|question| question.id == id);
+        let options = question.and_then(|question| question.options.as_deref());
         let mut answer = Answer::default();
-        for text in said {
-            let chosen = options
-                .iter()
-                .find(|option| option.label == text || option.value == text);
-            match chosen {
+        for text in said.answers {
+            let mut options = options.unwrap_or_default().iter();
+            match options.find(|option| option.label == text || option.value == text) {
                 Some(option) => answer.selected.push(option.value.clone()),
-                None => answer.other = Some(text),
+                None => answer.other = Some(joined(answer.other, text)),
             }
         }
-        Some((question.id.clone(), answer))
+        (id, answer)
     });
     UserInputResponse {
         answers: answers.collect(),
+    }
+}
+
+/// A person may say more than one thing.
+fn joined(before: Option<String>, text: String) -> String {
+    match before {
+        Some(before) => format!("{before}\n{text}"),
+        None => text,
     }
 }

@@ -59,6 +59,7 @@ pub(super) enum Control {
     },
     Steer {
         items: Vec<UserInput>,
+        client_id: Option<String>,
         expected: String,
         reply: Reply,
     },
@@ -77,6 +78,8 @@ pub(super) struct NewTurn {
     pub items: Vec<UserInput>,
     pub overrides: TurnOverrides,
     pub output_schema: Option<Value>,
+    /// The client's own name for the message.
+    pub client_id: Option<String>,
 }
 
 /// What a subscription begins with.
@@ -259,24 +262,27 @@ impl Teller {
                 self.begin(*input, reply).await;
             }
             Control::Start { input, reply } => {
-                let items = input.items.clone();
-                let waits = Submitted::Joining { input, reply };
-                self.submit(Op::Steer { items }, waits).await;
+                let op = Op::Steer {
+                    items: input.items.clone(),
+                    client_id: input.client_id.clone(),
+                };
+                self.submit(op, Submitted::Joining { input, reply }).await;
             }
             Control::Steer {
                 expected, reply, ..
             } if self.is_review(&expected) => reply.refuse(reviews::in_review()).await,
             Control::Steer {
                 items,
+                client_id,
                 expected,
                 reply,
-            } => match check_turn(&self.translator, &expected) {
-                Err(error) => reply.refuse(error).await,
-                Ok(_) => {
-                    self.submit(Op::Steer { items }, Submitted::Steer(reply))
-                        .await;
+            } => {
+                if let Err(error) = check_turn(&self.translator, &expected) {
+                    return reply.refuse(error).await;
                 }
-            },
+                let op = Op::Steer { items, client_id };
+                self.submit(op, Submitted::Steer(reply)).await;
+            }
             Control::Interrupt { turn, reply } if self.is_review(&turn) => {
                 self.interrupt_review(turn, reply).await;
             }
@@ -298,6 +304,7 @@ impl Teller {
             overrides: input.overrides,
             final_output_json_schema: input.output_schema,
             last_response_id: None,
+            client_id: input.client_id,
         };
         self.submit(op, Submitted::Turn(reply)).await;
     }
@@ -311,6 +318,10 @@ impl Teller {
     }
 
     async fn put(&mut self, question: Question) -> Result<(), Gone> {
+        if self.asked.contains_key(question.id()) {
+            return Ok(());
+        }
+        self.show(&question).await?;
         let Entry::Vacant(place) = self.asked.entry(question.id().clone()) else {
             return Ok(());
         };
@@ -323,6 +334,22 @@ impl Teller {
             request: id,
         });
         Ok(())
+    }
+
+    /// Tells of the item that is asked about, if that was not told yet: the question names it,
+    /// and what a patch would change stands only there.
+    async fn show(&mut self, question: &Question) -> Result<(), Gone> {
+        let Some(asked) = question.item() else {
+            return Ok(());
+        };
+        let translator = match question.agent() {
+            Some(agent) => self.children.translator(agent.session_id),
+            None => Some(&mut self.translator),
+        };
+        match translator.and_then(|translator| translator.asked(asked)) {
+            Some(started) => self.connection.notify(&started).await,
+            None => Ok(()),
+        }
     }
 
     async fn answer(&mut self, call: &CallId, answer: Result<Value, RpcError>) {

@@ -16,8 +16,9 @@ use super::history::Stored;
 use super::trees;
 use super::wire::Empty;
 use super::wire::thread::{
-    Thread, ThreadIdParams, ThreadResponse, ThreadRollbackParams, ThreadSetNameParams,
-    ThreadSetNoteParams, ThreadStatus, ThreadUnsubscribeResponse, UnsubscribeStatus,
+    Thread, ThreadIdParams, ThreadInjectItemsParams, ThreadResponse, ThreadRollbackParams,
+    ThreadSetNameParams, ThreadSetNoteParams, ThreadStatus, ThreadUnsubscribeResponse,
+    UnsubscribeStatus,
 };
 use crate::house::{self, OpenError, Refused};
 use crate::rpc::RpcError;
@@ -56,6 +57,23 @@ pub(super) fn set_note(call: Call) -> Handling {
         let noted =
             |msg: &EventMsg| matches!(msg, EventMsg::ThreadNoteUpdated { .. }).then_some(());
         thread.ask(op, noted).await.map_err(refused)?;
+        Ok(Empty {})
+    })
+}
+
+pub(super) fn inject_items(call: Call) -> Handling {
+    call.answer(|client, params: ThreadInjectItemsParams| async move {
+        let mut items = Vec::with_capacity(params.items.len());
+        for (index, item) in params.items.into_iter().enumerate() {
+            let item = serde_json::from_value(item).map_err(|error| {
+                RpcError::invalid_request(format!("items[{index}] is no item: {error}"))
+            })?;
+            items.push(item);
+        }
+        let thread = open_thread(&client, &params.thread_id).await?;
+        let done = |msg: &EventMsg| matches!(msg, EventMsg::ItemsInjected { .. }).then_some(());
+        let op = Op::InjectItems { items };
+        thread.ask(op, done).await.map_err(refused)?;
         Ok(Empty {})
     })
 }
@@ -130,10 +148,9 @@ pub(super) fn storage(error: &troupe_store::Error) -> RpcError {
         troupe_store::Error::NotFound { what } => {
             RpcError::invalid_request(format!("thread not found: {what}"))
         }
-        troupe_store::Error::Cursor { .. } => RpcError::invalid_params(error.to_string()),
-        troupe_store::Error::Owned { .. } | troupe_store::Error::Member { .. } => {
-            RpcError::invalid_request(error.to_string())
-        }
+        troupe_store::Error::Cursor { .. }
+        | troupe_store::Error::Owned { .. }
+        | troupe_store::Error::Member { .. } => RpcError::invalid_request(error.to_string()),
         _ => RpcError::internal(error.to_string()),
     }
 }

@@ -48,10 +48,23 @@ pub(super) struct Translator {
     summary_parts: HashMap<ItemId, u32>,
     /// Calls that were told as work with other agents.
     collaborations: HashSet<CallId>,
+    /// Items that have begun and not ended.
+    begun: HashSet<ItemId>,
+    /// Of these, those that were told because somebody was asked about them, and have not
+    /// begun in truth.
+    asked: BTreeMap<ItemId, AskedItem>,
     /// Open questions of this thread.
     questions: BTreeMap<CallId, ActiveFlag>,
     /// What was last told of the provider's limits.
     limits: RateLimits,
+}
+
+/// What somebody is asked about.
+#[derive(Debug)]
+pub(super) struct AskedItem {
+    pub turn: SubmissionId,
+    /// In progress.
+    pub item: ThreadItem,
 }
 
 /// The turn that runs.
@@ -72,6 +85,8 @@ impl Translator {
             texts: Texts::default(),
             summary_parts: HashMap::new(),
             collaborations: HashSet::new(),
+            begun: HashSet::new(),
+            asked: BTreeMap::new(),
             questions: BTreeMap::new(),
             limits: RateLimits::default(),
         }
@@ -281,15 +296,35 @@ impl Translator {
         self.texts = Texts::default();
         self.summary_parts.clear();
         self.collaborations.clear();
+        self.begun.clear();
+        let left = std::mem::take(&mut self.asked).into_values();
+        let mut told: Vec<ServerNotification> = left.map(|asked| self.declined(asked)).collect();
         let duration_ms = duration_ms.unwrap_or_else(|| now_ms() - turn.started_at_ms);
         let turn = turn.snapshot(status, ItemsView::Summary, Some(duration_ms));
-        vec![
-            self.status_changed(),
-            ServerNotification::TurnCompleted(TurnNotification {
-                thread_id: self.thread.clone(),
-                turn,
-            }),
-        ]
+        told.push(self.status_changed());
+        told.push(ServerNotification::TurnCompleted(TurnNotification {
+            thread_id: self.thread.clone(),
+            turn,
+        }));
+        told
+    }
+
+    /// Returns the beginning of an item that somebody is about to be asked about, unless it was
+    /// told.
+    pub(super) fn asked(&mut self, asked: AskedItem) -> Option<ServerNotification> {
+        let id = ItemId(asked.item.id().to_owned());
+        if !self.begun.insert(id.clone()) {
+            return None;
+        }
+        let started = self.started(&asked.turn.0, asked.item.clone());
+        self.asked.insert(id, asked);
+        Some(started)
+    }
+
+    /// Ends an item that was asked about and never begun.
+    fn declined(&self, asked: AskedItem) -> ServerNotification {
+        let item = asked.item.declined();
+        self.completed(&asked.turn.0, item, now_ms())
     }
 
     fn item_started(
@@ -298,6 +333,11 @@ impl Translator {
         turn: &SubmissionId,
         started_at_ms: i64,
     ) -> Vec<ServerNotification> {
+        if !self.begun.insert(item.id().clone()) {
+            // It was told when somebody was asked about it.
+            self.asked.remove(item.id());
+            return Vec::new();
+        }
         if let TurnItem::ToolCall(call) = item
             && collab::collaborates(&call.tool)
         {
@@ -323,6 +363,8 @@ impl Translator {
     ) -> Vec<ServerNotification> {
         self.texts.is_over(item.id());
         self.summary_parts.remove(item.id());
+        self.begun.remove(item.id());
+        self.asked.remove(item.id());
         let call = CallId(item.id().0.clone());
         if self.collaborations.remove(&call) {
             return Vec::new();

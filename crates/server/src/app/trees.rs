@@ -17,7 +17,6 @@ use troupe_agents::desk::{
 use troupe_agents::tree::command::{StopMode, Urgency};
 use troupe_agents::tree::effect::WaitEnd;
 use troupe_protocol::agent::AgentOrigin;
-use troupe_protocol::session::TurnContext;
 use troupe_protocol::spawn::HistoryShare;
 use troupe_protocol::tree::{AgentMessage, CallbackMode, OnParentInterrupt};
 use troupe_protocol::{AgentId, SubmissionId};
@@ -31,6 +30,7 @@ use super::wire::tree::{
     AgentSpawnParams, AgentSpawnResponse, AgentStopParams, AgentStopResponse, AgentWaitParams,
     AgentWaitResponse, TreeListResponse, TreeReadParams, TreeReadResponse, TreeSummary,
 };
+use crate::house::place_of;
 use crate::limits::AGENT_WAIT_MS_DEFAULT;
 use crate::rpc::RpcError;
 
@@ -71,9 +71,17 @@ pub(super) fn read(call: Call) -> Handling {
 
 pub(super) fn spawn(call: Call) -> Handling {
     call.answer(|client: Connection, params: AgentSpawnParams| async move {
+        if params.input.is_empty() {
+            return Err(RpcError::invalid_request("input must not be empty"));
+        }
         let thread = open_thread(&client, &params.root_thread_id).await?;
         let context = thread.context().await.map_err(threads::refused)?;
-        let request = spawn_request(&context, params);
+        let house = client.app().house();
+        let turn = match place_of(house, thread.id()).await {
+            Some((task, index)) => Turn::outside(&context).at(task, index),
+            None => Turn::outside(&context),
+        };
+        let request = spawn_request(turn, params);
         let spawned = thread.agents().user().spawn(request).await;
         let spawned = spawned.map_err(refused)?;
         Ok(AgentSpawnResponse {
@@ -83,7 +91,7 @@ pub(super) fn spawn(call: Call) -> Handling {
     })
 }
 
-fn spawn_request(context: &TurnContext, params: AgentSpawnParams) -> SpawnRequest {
+fn spawn_request(turn: Turn, params: AgentSpawnParams) -> SpawnRequest {
     SpawnRequest {
         backend: None,
         tool: TOOL,
@@ -111,7 +119,7 @@ fn spawn_request(context: &TurnContext, params: AgentSpawnParams) -> SpawnReques
             config: None,
         },
         thread_note: params.note,
-        turn: Turn::outside(context),
+        turn,
     }
 }
 
@@ -124,6 +132,7 @@ pub(super) fn send(call: Call) -> Handling {
         let message = AgentMessage {
             items: params.input.into_iter().map(Into::into).collect(),
             metadata: None,
+            client_id: None,
         };
         let urgency = if params.interrupt {
             Urgency::Interrupt

@@ -28,6 +28,7 @@ pub(super) fn start(call: Call) -> Handling {
                 personality: params.personality.map(|personality| personality.0),
             },
             output_schema: params.output_schema,
+            client_id: params.client_user_message_id,
         });
         let control = |reply| Control::Start { input, reply };
         hand_over(&client, &params.thread_id, reply, control).await;
@@ -42,8 +43,10 @@ pub(super) fn steer(call: Call) -> Handling {
             return reply.refuse(error).await;
         }
         let expected = params.expected_turn_id;
+        let client_id = params.client_user_message_id;
         let control = |reply| Control::Steer {
             items,
+            client_id,
             expected,
             reply,
         };

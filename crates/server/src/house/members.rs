@@ -1,7 +1,8 @@
 //! The agents below threads, for those who name them by their session.
 
 use troupe_agents::tree::effect::DeadWhy;
-use troupe_protocol::SessionId;
+use troupe_protocol::rollout::RolloutRecord;
+use troupe_protocol::{EventMsg, SessionId, SubmissionId};
 
 use super::House;
 
@@ -32,6 +33,30 @@ impl House {
         }
         None
     }
+}
+
+/// Returns where a conversation is now, for a child that branches off there: the task that runs, or
+/// ran last, and how many items the model knows. One that is kept nowhere, or never had a task, is
+/// nowhere.
+pub(crate) async fn place_of(house: &House, session: SessionId) -> Option<(SubmissionId, u32)> {
+    let store = house.store().ok()?;
+    let live = store.read_live(session).await.ok()?;
+    let mut task = None;
+    let mut items = 0;
+    for (_, line) in &live.records {
+        match &line.record {
+            RolloutRecord::ResponseItem(_) => items += 1,
+            RolloutRecord::Compacted(compacted) => items = compacted.replacement_history.len(),
+            RolloutRecord::EventMsg(event) => match &event.msg {
+                EventMsg::TurnStarted(started) => task = Some(started.turn_id.clone()),
+                EventMsg::TurnComplete(complete) => task = Some(complete.turn_id.clone()),
+                EventMsg::TurnAborted(aborted) => task = Some(aborted.turn_id.clone()),
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+    Some((task?, u32::try_from(items).unwrap_or(u32::MAX)))
 }
 
 /// Tells a person why an agent takes no message, and what to do.

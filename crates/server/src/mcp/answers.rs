@@ -54,6 +54,8 @@ pub(super) struct SessionAnswer {
     pub ready_for_prompt: bool,
     /// Whether this server has it in memory.
     pub loaded: bool,
+    /// Whether another process has it, which alone can prompt it.
+    pub held_elsewhere: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -114,9 +116,19 @@ impl OpenApproval {
     }
 }
 
+impl SessionAnswer {
+    /// Tells whether nothing runs in it, whoever has it.
+    pub(super) fn is_done(&self) -> bool {
+        self.ready_for_prompt || (self.held_elsewhere && self.status != "running")
+    }
+}
+
 impl InWords for SessionAnswer {
     fn in_words(&self) -> String {
         let mut text = format!("session {} is {}", self.session_id, self.status);
+        if self.held_elsewhere {
+            text.push_str(", in another process");
+        }
         if let Some(on) = &self.waiting_on {
             write!(text, ", waiting on {on}").expect("a String takes any text");
         }
@@ -302,12 +314,25 @@ pub(super) struct TaskAnswer {
     pub last_message: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// Whose end began it, if the engine wrote its prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub callback: Option<CallbackAnswer>,
     /// Under the output schema that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Output>,
     /// What the engine saw, whatever the model says. Absent for sessions outside of trees.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence: Option<EvidenceAnswer>,
+}
+
+/// The child whose end a message tells of.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct CallbackAnswer {
+    pub is_callback: bool,
+    pub source: String,
+    pub child_session_id: SessionId,
+    pub child_task_id: String,
 }
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]

@@ -294,6 +294,19 @@ fn response(questions: &[Question], fields: &Map<String, Value>) -> UserInputRes
             response.answers.insert(question.id.clone(), answer);
         }
     }
+    // An answer to a question that nobody asked is passed on too: the session refuses it.
+    let is_asked = |name: &str| {
+        let bare = name.strip_suffix(OTHER).unwrap_or(name);
+        let mut questions = questions.iter();
+        questions.any(|question| question.id == name || question.id == bare)
+    };
+    for name in fields.keys().filter(|name| !is_asked(name)) {
+        let answer = Answer {
+            selected: Vec::new(),
+            other: text(name),
+        };
+        response.answers.insert(name.clone(), answer);
+    }
     response
 }
 

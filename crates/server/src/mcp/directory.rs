@@ -52,6 +52,16 @@ impl Orchestra {
         Ok(Found { session, root })
     }
 
+    /// Tells whether a process works with a tree: whoever does has the log of its root.
+    pub(super) async fn is_held(&self, found: Found) -> Result<bool, Trouble> {
+        match self.store()?.is_held(found.root).await {
+            Ok(held) => Ok(held),
+            // A root whose log is gone is nobody's.
+            Err(Error::NotFound { .. }) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Returns the thread of a tree that is in memory.
     pub(super) async fn loaded(&self, found: Found) -> Option<Thread> {
         let thread = self.house.get(found.root).await?;

@@ -27,7 +27,7 @@ use crate::house::Thread;
 impl Orchestra {
     pub(super) async fn list(&self, arguments: ListArguments) -> Result<SessionList, Trouble> {
         let query = ListQuery {
-            cwd: arguments.working_directory,
+            cwds: arguments.working_directory.into_iter().collect(),
             archived: if arguments.archived {
                 ArchivedFilter::Archived
             } else {
@@ -132,6 +132,7 @@ impl Orchestra {
             status: view.status.row().agents.to_owned(),
             ready_for_prompt: view.status.is_final() && view.pending.messages == 0,
             loaded: true,
+            held_elsewhere: false,
             title: thread
                 .configured()
                 .thread_name
@@ -166,8 +167,10 @@ impl Orchestra {
         let rows = store.tree(found.root).await?;
         let row = rows.iter().find(|row| row.session == found.session);
         let last = tasks::read(&*store, found.session).await?.pop();
+        let held_elsewhere = self.is_held(found).await?;
         let status = match (row, &last) {
-            (Some(row), _) => standing(row.standing),
+            (Some(row), _) => standing(row.standing, held_elsewhere),
+            (None, Some(task)) if task.status == "running" && !held_elsewhere => "interrupted",
             (None, Some(task)) => task.status.as_str(),
             (None, None) => "idle",
         };
@@ -184,8 +187,10 @@ impl Orchestra {
             session_id: found.session,
             short_id: found.session.short(),
             status: status.to_owned(),
-            ready_for_prompt: status != "running",
+            // A prompt would be refused by whoever has it.
+            ready_for_prompt: !held_elsewhere,
             loaded: false,
+            held_elsewhere,
             title: None,
             note: None,
             path: row.map(|row| row.path.clone()),
@@ -242,15 +247,15 @@ impl Orchestra {
 
     pub(super) async fn tree(&self, arguments: &TreeArguments) -> Result<TreeAnswer, Trouble> {
         let found = self.find(&arguments.session_id).await?;
-        let agents = match self.loaded(found).await {
-            Some(thread) => {
-                let desk = desk(&thread);
-                let root = desk.view(&AgentId::ROOT.to_string()).await?;
-                let others = desk.list(Scope::All, arguments.include_closed).await?;
-                let views = std::iter::once(&root).chain(&others);
-                views.map(live_agent).collect()
-            }
-            None => stored_agents(&*self.store()?, found, arguments.include_closed).await?,
+        let agents = if let Some(thread) = self.loaded(found).await {
+            let desk = desk(&thread);
+            let root = desk.view(&AgentId::ROOT.to_string()).await?;
+            let others = desk.list(Scope::All, arguments.include_closed).await?;
+            let views = std::iter::once(&root).chain(&others);
+            views.map(live_agent).collect()
+        } else {
+            let held = self.is_held(found).await?;
+            stored_agents(&*self.store()?, found, held, arguments.include_closed).await?
         };
         Ok(TreeAnswer {
             root_session_id: found.root,
@@ -282,6 +287,7 @@ fn live_agent(view: &AgentView) -> AgentAnswer {
 async fn stored_agents(
     store: &dyn Store,
     found: Found,
+    held: bool,
     closed: bool,
 ) -> Result<Vec<AgentAnswer>, Trouble> {
     let rows = store.tree(found.root).await?;
@@ -291,7 +297,7 @@ async fn stored_agents(
         session_id: row.session,
         parent_agent_id: row.parent.map(|parent| parent.0),
         path: row.path.clone(),
-        status: standing(row.standing).to_owned(),
+        status: standing(row.standing, held).to_owned(),
         role: row.role.clone(),
         note: None,
         waiting_on: None,
@@ -342,10 +348,12 @@ fn waiting_on(view: &AgentView) -> Option<String> {
     Some(name.to_owned())
 }
 
-fn standing(standing: Standing) -> &'static str {
+/// What its log says of an agent. What was running when its process died runs no more.
+fn standing(standing: Standing, is_held: bool) -> &'static str {
     match standing {
         Standing::PendingInit => "pending_init",
-        Standing::Running => "running",
+        Standing::Running if is_held => "running",
+        Standing::Running => "interrupted",
         Standing::Ended(end) => match end {
             End::Completed => "completed",
             End::Errored | End::FailedToStart => "errored",

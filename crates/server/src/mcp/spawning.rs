@@ -1,6 +1,8 @@
 //! `troupe_sessions_spawn`: a session of its own, or a child in a tree.
 
+use serde_json::Value;
 use troupe_agents::desk::{AgentView, CallbackChoice, SpawnRequest, Turn};
+use troupe_engine::schema::Schema;
 use troupe_mcp::serve::Caller;
 use troupe_protocol::Op;
 use troupe_protocol::agent::AgentOrigin;
@@ -18,7 +20,7 @@ use super::attend::attend;
 use super::directory::desk;
 use super::orchestra::Orchestra;
 use super::trouble::Trouble;
-use crate::house::Thread;
+use crate::house::{Thread, place_of};
 
 /// What we are called among those that can run a session.
 const OURSELVES: &str = "troupe";
@@ -37,6 +39,15 @@ impl Orchestra {
         mut arguments: SpawnArguments,
         caller: &Caller,
     ) -> Result<Spawned, Trouble> {
+        check_prompt("troupe_sessions_spawn", &arguments.prompt)?;
+        if let Some(schema) = &arguments.output_schema {
+            let schema = Value::Object(schema.clone());
+            let checked = Schema::compile(&schema);
+            checked.map_err(|error| Trouble::Arguments {
+                tool: "troupe_sessions_spawn",
+                problem: format!("outputSchema: {error}"),
+            })?;
+        }
         let runner = self.runner(arguments.agentic_tool.take())?;
         match arguments.parent_session_id.take() {
             None => self.spawn_root(runner, arguments, caller).await,
@@ -71,6 +82,7 @@ impl Orchestra {
             return Err(Trouble::OnlyForChildren { argument });
         }
         let prompt = prompt(&arguments);
+        let wants_callback = arguments.enable_callback == Some(true);
         let request = ConfigureSession {
             model_provider: match runner {
                 Runner::Unsaid | Runner::Troupe => None,
@@ -108,7 +120,7 @@ impl Orchestra {
             attend(thread.clone(), events, self.headless);
         }
         Ok(Spawned {
-            note: note(thread.id(), None),
+            note: note(thread.id(), CallbackNews::for_root(wants_callback)),
             session_id: thread.id(),
             short_id: thread.id().short(),
             path: root.path,
@@ -144,6 +156,10 @@ impl Orchestra {
             }
             Some(spec) => (Turn::from(&**spec), callback(&arguments, &spec.callback)),
         };
+        let turn = match place_of(&self.house, found.session).await {
+            Some((task, index)) => turn.at(task, index),
+            None => turn,
+        };
         let calls_back = callback
             .config
             .as_ref()
@@ -158,7 +174,14 @@ impl Orchestra {
         }
         let view = spawned.view;
         Ok(Spawned {
-            note: note(view.session, calls_back.then_some(found.session)),
+            note: note(
+                view.session,
+                if calls_back {
+                    CallbackNews::Called(found.session)
+                } else {
+                    CallbackNews::Unasked
+                },
+            ),
             session_id: view.session,
             short_id: view.session.short(),
             path: view.path,
@@ -190,6 +213,15 @@ impl Orchestra {
             }
         }
     }
+}
+
+/// Refuses a prompt that says nothing, before anything is made for it.
+pub(super) fn check_prompt(tool: &'static str, prompt: &str) -> Result<(), Trouble> {
+    if prompt.trim().is_empty() {
+        let problem = "prompt is blank; say what is to be done".to_owned();
+        return Err(Trouble::Arguments { tool, problem });
+    }
+    Ok(())
 }
 
 fn prompt(arguments: &SpawnArguments) -> String {
@@ -268,13 +300,30 @@ fn callback(arguments: &SpawnArguments, inherited: &CallbackConfig) -> CallbackC
     }
 }
 
-fn note(session: SessionId, called_back: Option<SessionId>) -> String {
-    let callback = match called_back {
-        Some(parent) => format!(
+/// Who hears of the end of a session.
+enum CallbackNews {
+    Called(SessionId),
+    /// A callback was asked for, and there is no parent.
+    Nobody,
+    Unasked,
+}
+
+impl CallbackNews {
+    fn for_root(wanted: bool) -> Self {
+        if wanted { Self::Nobody } else { Self::Unasked }
+    }
+}
+
+fn note(session: SessionId, callback: CallbackNews) -> String {
+    let callback = match callback {
+        CallbackNews::Called(parent) => format!(
             "Session {} is called back when it is done. ",
             parent.short()
         ),
-        None => String::new(),
+        CallbackNews::Nobody => "Nobody is called back: enableCallback is for children, and there \
+                                 is no parentSessionId. "
+            .to_owned(),
+        CallbackNews::Unasked => String::new(),
     };
     format!("{callback}Use troupe_sessions_wait with sessionIds [\"{session}\"] for its result.")
 }

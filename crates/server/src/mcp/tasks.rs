@@ -6,14 +6,16 @@ use troupe_protocol::input::UserInput;
 use troupe_protocol::item::TurnItem;
 use troupe_protocol::result::{Evidence, StopReason, StructuredOutput, TaskResult};
 use troupe_protocol::rollout::RolloutRecord;
-use troupe_protocol::tree::Fact;
+use troupe_protocol::tree::{Fact, MessageMetadata};
 use troupe_protocol::{EventMsg, SessionId};
 use troupe_store::{Error, Line, Position, Store, UnixMillis};
 
-use super::answers::{CommandAnswer, EvidenceAnswer, FileAnswer, Output, TaskAnswer, TaskList};
+use super::answers::{
+    CallbackAnswer, CommandAnswer, EvidenceAnswer, FileAnswer, Output, TaskAnswer, TaskList,
+};
 use super::arguments::{TaskArguments, TasksArguments};
 use super::asks::tells;
-use super::directory::desk;
+use super::directory::{Found, desk};
 use super::orchestra::Orchestra;
 use super::trouble::Trouble;
 use crate::limits::{MCP_TASKS_DEFAULT, MCP_TASKS_MAX};
@@ -23,7 +25,15 @@ impl Orchestra {
         let store = self.store()?;
         let task = &arguments.task_id;
         let sessions = match &arguments.session_id {
-            Some(session) => vec![self.find(session).await?.session],
+            Some(session) => {
+                let found = self.find(session).await?;
+                let mut tasks = read(&*store, found.session).await?;
+                self.end_of_the_dead(found, &mut tasks).await?;
+                if let Some(task) = tasks.into_iter().find(|one| one.task_id == *task) {
+                    return Ok(task);
+                }
+                vec![found.session]
+            }
             None => self.sessions_in_memory().await,
         };
         for session in &sessions {
@@ -44,6 +54,7 @@ impl Orchestra {
     pub(super) async fn tasks(&self, arguments: &TasksArguments) -> Result<TaskList, Trouble> {
         let found = self.find(&arguments.session_id).await?;
         let mut tasks = read(&*self.store()?, found.session).await?;
+        self.end_of_the_dead(found, &mut tasks).await?;
         let total = tasks.len();
         tasks.reverse();
         tasks.truncate(
@@ -57,6 +68,21 @@ impl Orchestra {
             task.evidence = None;
         }
         Ok(TaskList { tasks, total })
+    }
+
+    /// A task that runs in nobody's process died with the one that had it.
+    async fn end_of_the_dead(&self, found: Found, tasks: &mut [TaskAnswer]) -> Result<(), Trouble> {
+        let runs = |task: &TaskAnswer| task.status == "running";
+        if !tasks.iter().any(runs)
+            || self.loaded(found).await.is_some()
+            || self.is_held(found).await?
+        {
+            return Ok(());
+        }
+        for task in tasks.iter_mut().filter(|task| runs(task)) {
+            "crash".clone_into(&mut task.status);
+        }
+        Ok(())
     }
 
     /// Returns the sessions of all trees in memory.
@@ -132,8 +158,11 @@ fn take(tasks: &mut Vec<TaskAnswer>, session: SessionId, at: UnixMillis, record:
                 item: TurnItem::UserMessage(message),
                 ..
             } => {
-                if let Some(task) = named(tasks, &turn_id.0) {
-                    task.prompt.get_or_insert_with(|| text(&message.content));
+                if let Some(task) = named(tasks, &turn_id.0)
+                    && task.prompt.is_none()
+                {
+                    task.prompt = Some(text(&message.content));
+                    task.callback = message.metadata.map(callback);
                 }
             }
             _ => {}
@@ -160,8 +189,18 @@ fn begun(session: SessionId, task_id: String, started_at: UnixMillis) -> TaskAns
         prompt: None,
         last_message: None,
         error: None,
+        callback: None,
         output: None,
         evidence: None,
+    }
+}
+
+fn callback(metadata: MessageMetadata) -> CallbackAnswer {
+    CallbackAnswer {
+        is_callback: metadata.is_callback,
+        source: metadata.source,
+        child_session_id: metadata.child_session_id,
+        child_task_id: metadata.child_task_id.0,
     }
 }
 

@@ -6,6 +6,7 @@ use troupe_mcp::serve::{ReadError, ResourceCard, ResourcePage, ResourceText, Tem
 use troupe_protocol::SessionId;
 use troupe_protocol::history::{ContentItem, ResponseItem, SummaryPart, ToolOutputBody};
 use troupe_protocol::rollout::RolloutRecord;
+use troupe_protocol::tree::MessageMetadata;
 use troupe_store::{Error, ListQuery, Position, Store};
 
 use crate::limits::{MCP_OUTPUT_CHARS_MAX, MCP_PAGE_BYTES_MAX};
@@ -145,9 +146,17 @@ fn section(text: &mut String, record: &RolloutRecord) {
 
 fn item_section(text: &mut String, item: &ResponseItem) {
     match item {
-        ResponseItem::Message { role, content, .. } => {
-            let role = format!("{role:?}").to_lowercase();
-            add(text, &role, &words(content));
+        ResponseItem::Message {
+            role,
+            content,
+            metadata,
+            ..
+        } => {
+            let title = match metadata {
+                Some(metadata) => callback_title(metadata),
+                None => format!("{role:?}").to_lowercase(),
+            };
+            add(text, &title, &words(content));
         }
         ResponseItem::Reasoning { summary, .. } => {
             if let Some(SummaryPart::SummaryText { text: first }) = summary.first() {
@@ -170,6 +179,19 @@ fn item_section(text: &mut String, item: &ResponseItem) {
         }
         _ => {}
     }
+}
+
+/// A message that the engine wrote is not taken for one of a person.
+fn callback_title(metadata: &MessageMetadata) -> String {
+    let MessageMetadata {
+        source,
+        child_session_id,
+        child_task_id,
+        ..
+    } = metadata;
+    format!(
+        "callback (source {source}, child session {child_session_id}, child task {child_task_id})"
+    )
 }
 
 fn words(content: &[ContentItem]) -> String {

@@ -13,17 +13,17 @@ use troupe_agents::tree::effect::{Receipt, WaitEnd};
 use troupe_mcp::serve::Caller;
 use troupe_protocol::op::{ConfigureSession, ForkPoint};
 use troupe_protocol::tree::AgentMessage;
-use troupe_store::Store;
 
 use super::answers::{Prompted, SessionAnswer, Waited};
 use super::arguments::{PromptArguments, PromptMode, WaitArguments};
 use super::attend::attend;
 use super::directory::{Found, desk};
 use super::orchestra::Orchestra;
+use super::spawning::check_prompt;
 use super::trouble::Trouble;
 use super::watch::Watch;
 use crate::house::{Thread, dead};
-use crate::limits::{MCP_WAIT_MS_MAX, MCP_WAIT_SESSIONS_MAX};
+use crate::limits::{MCP_LOOK_INTERVAL_MS, MCP_WAIT_MS_MAX, MCP_WAIT_SESSIONS_MAX};
 
 /// How a wait for one session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +38,7 @@ impl Orchestra {
         arguments: PromptArguments,
         caller: &Caller,
     ) -> Result<Prompted, Trouble> {
+        check_prompt("troupe_sessions_prompt", &arguments.prompt)?;
         let found = self.find(&arguments.session_id).await?;
         let (thread, found) = match arguments.mode {
             PromptMode::Continue => (self.open(found).await?, found),
@@ -82,6 +83,7 @@ impl Orchestra {
             session_id: found.session,
             last_response_id: None,
             turns: None,
+            turn: None,
         };
         let fork = self.house.fork(point, ConfigureSession::default()).await?;
         let (session, root) = (fork.id(), fork.id());
@@ -108,9 +110,8 @@ impl Orchestra {
             places.push((found, self.loaded(found).await));
         }
         let until = deadline(arguments.timeout_ms);
-        let store = self.store()?;
         let ended = tokio::select! {
-            ended = all_or_one(&*store, &places, until, arguments.all, caller) => ended?,
+            ended = self.all_or_one(&places, until, arguments.all, caller) => ended?,
             () = caller.cancelled().cancelled() => return Err(Trouble::Cancelled),
         };
         let mut waited = Waited {
@@ -123,7 +124,7 @@ impl Orchestra {
             if !arguments.include_last_message {
                 session.last_message = None;
             }
-            let list = if session.ready_for_prompt {
+            let list = if session.is_done() {
                 &mut waited.finished
             } else {
                 &mut waited.running
@@ -146,37 +147,54 @@ impl Orchestra {
     }
 }
 
-/// A session that is not in memory does not work, so it is done.
-async fn all_or_one(
-    store: &dyn Store,
-    places: &[(Found, Option<Thread>)],
-    until: Instant,
-    all: bool,
-    caller: &Caller,
-) -> Result<Over, Trouble> {
-    let is_done = places.iter().any(|(_, thread)| thread.is_none());
-    if is_done && !all {
-        return Ok(Over::Done);
+impl Orchestra {
+    async fn all_or_one(
+        &self,
+        places: &[(Found, Option<Thread>)],
+        until: Instant,
+        all: bool,
+        caller: &Caller,
+    ) -> Result<Over, Trouble> {
+        let store = self.store()?;
+        let store = &*store;
+        let mut waits: FuturesUnordered<_> = places
+            .iter()
+            .map(|(found, thread)| async move {
+                match thread {
+                    Some(thread) => {
+                        let watch = Watch::from_now(store, thread, caller).await?;
+                        let desk = desk(thread);
+                        watch.during(patient(&desk, *found, until)).await
+                    }
+                    None => self.done_elsewhere(*found, until).await,
+                }
+            })
+            .collect();
+        let mut over = Over::Done;
+        while let Some(one) = waits.next().await {
+            match (one?, all) {
+                (Over::Done, true) => {}
+                (Over::Done, false) => return Ok(Over::Done),
+                (Over::TimeUp, _) => over = Over::TimeUp,
+            }
+        }
+        Ok(over)
     }
-    let threads = places
-        .iter()
-        .filter_map(|(found, thread)| Some((*found, thread.as_ref()?)));
-    let mut waits: FuturesUnordered<_> = threads
-        .map(|(found, thread)| async move {
-            let watch = Watch::from_now(store, thread, caller).await?;
-            let desk = desk(thread);
-            watch.during(patient(&desk, found, until)).await
-        })
-        .collect();
-    let mut over = Over::Done;
-    while let Some(one) = waits.next().await {
-        match (one?, all) {
-            (Over::Done, true) => {}
-            (Over::Done, false) => return Ok(Over::Done),
-            (Over::TimeUp, _) => over = Over::TimeUp,
+
+    /// Waits for a session that is not in memory. Nobody tells us what another process does with
+    /// it, so its log is looked at now and then.
+    async fn done_elsewhere(&self, found: Found, until: Instant) -> Result<Over, Trouble> {
+        loop {
+            if self.stored(found).await?.is_done() {
+                return Ok(Over::Done);
+            }
+            if Instant::now() >= until {
+                return Ok(Over::TimeUp);
+            }
+            let pause = Duration::from_millis(MCP_LOOK_INTERVAL_MS);
+            tokio::time::sleep_until(until.min(Instant::now() + pause)).await;
         }
     }
-    Ok(over)
 }
 
 /// Waits until a session has nothing to do: a message that its task did not take starts the

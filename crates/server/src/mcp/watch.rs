@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use troupe_engine::EventStream;
 use troupe_mcp::serve::Caller;
 use troupe_protocol::item::TurnItem;
-use troupe_protocol::{CallId, EventMsg, Op};
+use troupe_protocol::{CallId, EventMsg, Op, SubmissionId};
 use troupe_store::Store;
 
 use super::asks::{self, Ask};
@@ -30,6 +30,8 @@ pub(super) struct Watch<'a> {
     events: EventStream,
     /// Asked before, and not answered yet.
     earlier: Vec<Ask>,
+    /// Answers that were submitted, each with what is said instead if it is not taken.
+    submitted: HashMap<SubmissionId, Op>,
 }
 
 impl<'a> Watch<'a> {
@@ -40,6 +42,7 @@ impl<'a> Watch<'a> {
             caller,
             events: thread.events_after(seq),
             earlier: Vec::new(),
+            submitted: HashMap::new(),
         }
     }
 
@@ -68,13 +71,19 @@ impl<'a> Watch<'a> {
         loop {
             tokio::select! {
                 over = &mut until => return over,
-                op = asking.answered() => self.answer(op).await,
+                answer = asking.answered() => self.answer(answer).await,
                 () = news.told(self.caller) => {}
                 event = self.events.next() => {
                     let Some(event) = event else {
                         // The session has ended, which the wait is told too.
                         return until.await;
                     };
+                    if let EventMsg::Error(_) = &event.msg
+                        && let Some(declined) = self.submitted.remove(&event.id)
+                    {
+                        // The session must not wait for ever; why is among the news.
+                        self.thread.submit(declined).await.ok();
+                    }
                     if let Some(id) = asks::resolved(&event.msg) {
                         asking.withdraw(id);
                     }
@@ -89,18 +98,27 @@ impl<'a> Watch<'a> {
         }
     }
 
-    async fn answer(&self, op: Option<Op>) {
-        if let Some(op) = op {
-            // A session that takes nothing more has nothing to ask.
-            self.thread.submit(op).await.ok();
+    async fn answer(&mut self, answer: Option<AskAnswer>) {
+        // A session that takes nothing more has nothing to ask.
+        if let Some(AskAnswer { op, declined }) = answer
+            && let Ok(id) = self.thread.submit(op).await
+        {
+            self.submitted.insert(id, declined);
         }
     }
+}
+
+/// What a person said to a question.
+struct AskAnswer {
+    op: Op,
+    /// What is said instead if that is not taken.
+    declined: Op,
 }
 
 /// The questions that a person has before them.
 #[derive(Default)]
 struct Asking<'a> {
-    waiting: FuturesUnordered<BoxFuture<'a, (CallId, Option<Op>)>>,
+    waiting: FuturesUnordered<BoxFuture<'a, (CallId, Option<AskAnswer>)>>,
     open: HashMap<CallId, CancellationToken>,
 }
 
@@ -113,11 +131,15 @@ impl<'a> Asking<'a> {
         let withdrawn = CancellationToken::new();
         self.open.insert(id.clone(), withdrawn.clone());
         let put = async move {
-            let Some(form) = ask.form() else {
-                return (id, Some(ask.declined()));
+            let declined = ask.declined();
+            let op = match ask.form() {
+                None => Some(declined.clone()),
+                Some(form) => {
+                    let reply = withdrawn.run_until_cancelled(caller.ask(form)).await;
+                    reply.map(|reply| ask.answer(reply))
+                }
             };
-            let reply = withdrawn.run_until_cancelled(caller.ask(form)).await;
-            (id, reply.map(|reply| ask.answer(reply)))
+            (id, op.map(|op| AskAnswer { op, declined }))
         };
         self.waiting.push(put.boxed());
     }
@@ -129,7 +151,7 @@ impl<'a> Asking<'a> {
     }
 
     /// Returns what comes of the next question; never, if there is none. Safe to cancel.
-    async fn answered(&mut self) -> Option<Op> {
+    async fn answered(&mut self) -> Option<AskAnswer> {
         match self.waiting.next().await {
             Some((id, op)) => {
                 self.open.remove(&id);
@@ -200,6 +222,7 @@ fn in_words(msg: &EventMsg) -> Option<String> {
         EventMsg::StreamError(error) => error.message.clone(),
         EventMsg::BackgroundEvent(event) => event.message.clone(),
         EventMsg::Warning { message } => message.clone(),
+        EventMsg::Error(error) => error.message.clone(),
         _ => return None,
     };
     let line = line.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -290,13 +290,13 @@ impl Actor {
     async fn say(&mut self, from: Speaker, message: FromClient) -> Option<ServerNotice> {
         let from = match from {
             Speaker::Connected(client) => Some(client),
-            Speaker::Named { client, secret } if self.identities.is(&client, secret.as_ref()) => {
+            Speaker::Named { client, secret } => {
+                let is_proved = self.identities.is(&client, secret.as_ref());
+                if !is_proved && self.members.contains_key(&client) {
+                    return Some(refused(None, ErrorInfo::Unauthorized, not_yours(&client)));
+                }
                 Some(client)
             }
-            Speaker::Named { client, .. } if self.members.contains_key(&client) => {
-                return Some(refused(None, ErrorInfo::Unauthorized, not_yours(&client)));
-            }
-            Speaker::Named { client, .. } => Some(client),
             Speaker::Nobody => None,
         };
         if let Some(client) = &from

@@ -117,10 +117,8 @@ impl Select {
                 .to_owned(),
             values: Vec::new(),
         };
-        if let Some(cwd) = &query.cwd {
-            let cwd = cwd.to_string_lossy().into_owned();
-            select.and(" AND cwd = ?", [Value::Text(cwd)]);
-        }
+        let cwds = query.cwds.iter();
+        select.and_one_of("cwd", cwds.map(|cwd| cwd.to_string_lossy().into_owned()));
         match query.archived {
             ArchivedFilter::Live => select.and(" AND archived = 0", []),
             ArchivedFilter::Archived => select.and(" AND archived = 1", []),

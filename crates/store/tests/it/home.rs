@@ -57,6 +57,7 @@ pub fn meta() -> SessionMeta {
         model_provider: "scripted".into(),
         forked_from_id: None,
         base_instructions: None,
+        developer_instructions: None,
         personality: None,
         git: None,
     }

@@ -22,6 +22,7 @@ pub fn user_said(text: &str) -> RolloutRecord {
             id: "item".into(),
             content: vec![UserInput::text(text)],
             metadata: None,
+            client_id: None,
         }),
         completed_at_ms: 0,
     })
@@ -164,7 +165,7 @@ async fn filters_combine() {
         ..everything
     };
     check(&home, oldest_first, &["Read 100% of a_b", "write", "child"]).await;
-    let in_a = with(&|query| query.cwd = Some("/a".into()));
+    let in_a = with(&|query| query.cwds = vec!["/a".into()]);
     check(&home, in_a, &["Read 100% of a_b"]).await;
     let by_people = with(&|query| query.sources = vec![SourceKind::Cli, SourceKind::Exec]);
     check(&home, by_people, &["write", "Read 100% of a_b"]).await;
@@ -188,7 +189,7 @@ async fn filters_combine() {
         assert_eq!(page.sessions.len(), found, "{text}");
     }
     let both = with(&|query| {
-        query.cwd = Some("/a".into());
+        query.cwds = vec!["/a".into(), "/nowhere".into()];
         query.sources = vec![SourceKind::SubSession];
     });
     check(&home, both, &["child"]).await;

@@ -205,6 +205,7 @@ async fn a_fork_goes_on_by_itself() {
                 session_id: source,
                 last_response_id: None,
                 turns: None,
+                turn: None,
             }),
             ..ConfigureSession::default()
         })

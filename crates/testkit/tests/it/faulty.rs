@@ -165,6 +165,10 @@ impl Store for Faulty {
         self.inner.list(query).await
     }
 
+    async fn is_held(&self, id: SessionId) -> Result<bool, Error> {
+        self.inner.is_held(id).await
+    }
+
     async fn archive(&self, id: SessionId) -> Result<(), Error> {
         self.inner.archive(id).await
     }

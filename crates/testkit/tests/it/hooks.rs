@@ -125,6 +125,7 @@ steps = [{ say = "three" }]
     actor
         .submit(Op::Steer {
             items: vec![UserInput::text("one more thing")],
+            client_id: None,
         })
         .await;
     actor

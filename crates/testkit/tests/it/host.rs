@@ -83,6 +83,7 @@ fn message(text: &str) -> AgentMessage {
     AgentMessage {
         items: vec![UserInput::text(text)],
         metadata: None,
+        client_id: None,
     }
 }
 

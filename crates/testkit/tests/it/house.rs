@@ -124,6 +124,7 @@ async fn a_fork_goes_on_by_itself() {
         session_id: thread.id(),
         last_response_id: None,
         turns: None,
+        turn: None,
     };
     let fork = house
         .fork(point, ConfigureSession::default())

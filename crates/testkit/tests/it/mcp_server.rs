@@ -1,6 +1,7 @@
 //! Sessions as tools for an outside agent, over the Model Context Protocol.
 
 mod client;
+mod elsewhere;
 
 use serde_json::json;
 use troupe_agents::Family;
@@ -335,6 +336,52 @@ async fn a_child_calls_its_parent_back() {
     }
     let input = serde_json::to_string(&stage.input_of(2)).expect("it is JSON");
     assert!(input.contains("There are three."), "{input}");
+    // Who reads the task, or the transcript, is told that no person said it.
+    let tasks = json!({"sessionId": parent});
+    let tasks = client.call("troupe_tasks_list", tasks).await;
+    let callback = &tasks["tasks"][0]["callback"];
+    assert_eq!(callback["isCallback"], true);
+    assert_eq!(callback["source"], "troupe");
+    assert_eq!(callback["childSessionId"], child["sessionId"]);
+    let task = callback["childTaskId"].as_str().expect("it has a task");
+    assert!(tasks["tasks"][1].get("callback").is_none());
+    let uri = format!("troupe://sessions/{parent}/transcript");
+    let read = client.request("resources/read", json!({"uri": uri})).await;
+    let text = read["result"]["contents"][0]["text"].as_str();
+    let text = text.expect("it is text");
+    let session = child["sessionId"].as_str().expect("it has an id");
+    let title = format!("## callback (source troupe, child session {session}, child task {task})");
+    assert!(text.contains(&title), "{text}");
+    client.end().await;
+}
+
+#[tokio::test]
+async fn a_spawn_without_a_parent_says_that_nobody_is_called_back() {
+    let stage = Stage::new(GREETING).await;
+    let mut client = Client::connect(&stage).await;
+    let params = json!({"prompt": "hello", "enableCallback": true});
+    let spawned = client.call("troupe_sessions_spawn", params).await;
+    let note = spawned["note"].as_str().expect("there is a note");
+    assert!(note.starts_with("Nobody is called back"), "{note}");
+    client.end().await;
+}
+
+#[tokio::test]
+async fn what_says_nothing_or_cannot_be_checked_is_refused_before_anything_is_made() {
+    let stage = Stage::new(GREETING).await;
+    let mut client = Client::connect(&stage).await;
+    let blank = json!({"prompt": " \n"});
+    let blank = client.failed("troupe_sessions_spawn", blank).await;
+    assert!(blank.contains("prompt is blank"), "{blank}");
+    let schema = json!({"prompt": "hello", "outputSchema": {"type": "nonsense"}});
+    let schema = client.failed("troupe_sessions_spawn", schema).await;
+    assert!(schema.contains("outputSchema"), "{schema}");
+    let listed = client.call("troupe_sessions_list", json!({})).await;
+    assert_eq!(listed["sessions"], json!([]));
+    let id = client.spawned("hello").await;
+    let blank = json!({"sessionId": id, "prompt": ""});
+    let blank = client.failed("troupe_sessions_prompt", blank).await;
+    assert!(blank.contains("prompt is blank"), "{blank}");
     client.end().await;
 }
 

@@ -42,6 +42,7 @@ async fn turn_with(actor: &mut Actor, text: &str, personality: Personality) {
             overrides: speaking(personality),
             final_output_json_schema: None,
             last_response_id: None,
+            client_id: None,
         })
         .await;
     actor.until_task_ends().await;

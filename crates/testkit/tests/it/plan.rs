@@ -40,6 +40,7 @@ async fn turn_with(actor: &mut Actor, text: &str, overrides: TurnOverrides) -> V
             overrides,
             final_output_json_schema: None,
             last_response_id: None,
+            client_id: None,
         })
         .await;
     actor.until_task_ends().await

@@ -29,6 +29,7 @@ fn fork_of(session_id: SessionId) -> ConfigureSession {
             session_id,
             last_response_id: None,
             turns: None,
+            turn: None,
         }),
         ..ConfigureSession::default()
     }
@@ -199,6 +200,7 @@ steps = [{ say = "two" }]
     actor
         .submit(Op::Steer {
             items: vec![UserInput::text("do not forget this")],
+            client_id: None,
         })
         .await;
     let msgs = actor.until_task_ends().await;
@@ -225,6 +227,7 @@ steps = [{ say = "one two" }, { end = "stall" }]
     let steer = actor
         .submit(Op::Steer {
             items: vec![UserInput::text("and this")],
+            client_id: None,
         })
         .await;
     actor

@@ -93,6 +93,7 @@ async fn a_turn_runs_with_all_its_settings_and_so_do_those_after_it() {
             overrides: wanted.clone(),
             final_output_json_schema: None,
             last_response_id: None,
+            client_id: None,
         })
         .await;
     actor.until_task_ends().await;
@@ -194,6 +195,7 @@ async fn an_effort_that_the_model_does_not_take_is_refused_by_name() {
             },
             final_output_json_schema: None,
             last_response_id: None,
+            client_id: None,
         },
     )
     .await;
@@ -231,6 +233,7 @@ async fn an_effort_from_before_a_change_of_the_model_is_left_out_and_told() {
             },
             final_output_json_schema: None,
             last_response_id: None,
+            client_id: None,
         })
         .await;
     let msgs = actor.until_task_ends().await;

@@ -271,7 +271,12 @@ steps = [{ say = "done" }]
         .until(|msg| matches!(msg, EventMsg::ExecCommandBegin(_)))
         .await;
     let items = vec![UserInput::text("and $ship")];
-    actor.submit(Op::Steer { items }).await;
+    actor
+        .submit(Op::Steer {
+            items,
+            client_id: None,
+        })
+        .await;
     actor
         .until(|msg| matches!(msg, EventMsg::SteerReceipt(_)))
         .await;

@@ -158,6 +158,7 @@ async fn a_fork_that_cannot_be_kept_leaves_the_session_as_it_was() {
                 session_id: session,
                 last_response_id: None,
                 turns: None,
+                turn: None,
             }),
             ..ConfigureSession::default()
         }))

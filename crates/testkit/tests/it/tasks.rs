@@ -258,6 +258,7 @@ steps = [{ say = "understood" }]
     let steer = actor
         .submit(Op::Steer {
             items: vec![UserInput::text("mind the gap")],
+            client_id: None,
         })
         .await;
     actor
@@ -297,6 +298,7 @@ steps = [{ say = "and the rest" }]
     actor
         .submit(Op::Steer {
             items: vec![UserInput::text("also this")],
+            client_id: None,
         })
         .await;
     let msgs = actor.until_task_ends().await;
@@ -313,6 +315,7 @@ async fn steering_without_a_task_is_refused() {
     actor
         .submit(Op::Steer {
             items: vec![UserInput::text("hello?")],
+            client_id: None,
         })
         .await;
     let msgs = actor.until(|msg| matches!(msg, EventMsg::Error(_))).await;
@@ -382,6 +385,7 @@ async fn another_directory_brings_its_own_instructions() {
             },
             final_output_json_schema: None,
             last_response_id: None,
+            client_id: None,
         })
         .await;
     actor.until_task_ends().await;

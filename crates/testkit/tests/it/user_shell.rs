@@ -170,7 +170,12 @@ async fn what_is_said_meanwhile_is_answered_after_all_of_them() {
     run(&mut actor, "cat first").await;
     actor.until(is_users).await;
     let items = vec![UserInput::text("and what do you say?")];
-    actor.submit(Op::Steer { items }).await;
+    actor
+        .submit(Op::Steer {
+            items,
+            client_id: None,
+        })
+        .await;
     run(&mut actor, "cat second").await;
     actor.until(is_users).await;
     fill(first).await;

@@ -71,6 +71,7 @@ impl SendInput {
         let message = AgentMessage {
             items,
             metadata: None,
+            client_id: None,
         };
         let sent = self.desk.send(&id, message, urgency).await;
         let after = sent.as_ref().map_or(&before, |sent| &sent.view);

@@ -86,6 +86,7 @@ impl SendMessage {
                 let message = AgentMessage {
                     items: vec![UserInput::text(text)],
                     metadata: None,
+                    client_id: None,
                 };
                 let sent = self.desk.send(to, message, urgency).await?;
                 let is_read = !matches!(sent.receipt, Receipt::Dead { .. });

@@ -156,7 +156,7 @@ async fn of_session(site: &Site, session: SessionId) -> Result<Target, Failure> 
 /// Finds the tree of this directory whose session changed last.
 async fn newest(site: &Site) -> Result<Option<Chronicle>, Failure> {
     let query = ListQuery {
-        cwd: Some(site.cwd.clone()),
+        cwds: vec![site.cwd.clone()],
         limit: Some(SESSIONS_SEARCHED_MAX),
         ..ListQuery::default()
     };

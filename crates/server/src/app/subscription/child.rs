@@ -25,8 +25,6 @@ use crate::rpc::{Gone, RpcError};
 pub(super) struct Child {
     id: SessionId,
     translator: Translator,
-    /// Who waits for the turn that their input begins or joins.
-    starts: Vec<Reply>,
     /// Who waits for the end of a turn.
     interrupts: Vec<(SubmissionId, Reply)>,
 }
@@ -41,26 +39,32 @@ impl Child {
         Self {
             id,
             translator,
-            starts: Vec::new(),
             interrupts: Vec::new(),
         }
+    }
+
+    pub(super) fn translator(&mut self) -> &mut Translator {
+        &mut self.translator
     }
 
     pub(super) async fn control(&mut self, desk: &Desk, control: Control) {
         match control {
             Control::Start { input, reply } => match self.start(desk, *input).await {
-                Ok(Some(turn)) => {
+                Ok(turn) => {
                     let turn = running(&turn, None);
                     reply.send(Ok(TurnStartResponse { turn })).await;
                 }
-                Ok(None) => self.starts.push(reply),
                 Err(error) => reply.refuse(error).await,
             },
             Control::Steer {
                 items,
+                client_id,
                 expected,
                 reply,
-            } => reply.send(self.steer(desk, items, &expected).await).await,
+            } => {
+                let steered = self.steer(desk, items, client_id, &expected).await;
+                reply.send(steered).await;
+            }
             Control::Review { reply, .. } => {
                 let message = "a child is not reviewed; review the thread at its root";
                 reply.refuse(RpcError::invalid_request(message)).await;
@@ -72,21 +76,20 @@ impl Child {
         }
     }
 
-    /// Returns the turn that takes the input, if it is known before it begins.
-    async fn start(&self, desk: &Desk, input: NewTurn) -> Result<Option<SubmissionId>, RpcError> {
+    /// Returns the turn that takes the input. It need not have begun, and a stop may keep it from
+    /// that: an answer that waited for its beginning might never come.
+    async fn start(&self, desk: &Desk, input: NewTurn) -> Result<SubmissionId, RpcError> {
         if input.overrides != TurnOverrides::default() || input.output_schema.is_some() {
             return Err(RpcError::invalid_request(
                 "a child keeps the settings that it was made with; send it only input",
             ));
         }
-        let sent = self.send(desk, input.items).await?;
-        let own = sent.message.task();
-        let waiting = sent.view.pending.messages + sent.view.pending.interrupts;
+        let sent = self.send(desk, input.items, input.client_id).await?;
         Ok(match (sent.receipt, self.translator.turn()) {
-            (Receipt::Delivered, _) => Some(own),
-            (_, Some(turn)) => Some(turn.id.clone()),
-            // The first of the inbox begins a turn, and the others join it.
-            (_, None) => (waiting <= 1).then_some(own),
+            (Receipt::Delivered, _) => sent.message.task(),
+            // What the client does not know to have ended.
+            (_, Some(turn)) => turn.id.clone(),
+            (_, None) => sent.task,
         })
     }
 
@@ -94,17 +97,24 @@ impl Child {
         &self,
         desk: &Desk,
         items: Vec<UserInput>,
+        client_id: Option<String>,
         expected: &str,
     ) -> Result<TurnSteerResponse, RpcError> {
         let turn = check_turn(&self.translator, expected)?;
-        self.send(desk, items).await?;
+        self.send(desk, items, client_id).await?;
         Ok(TurnSteerResponse { turn_id: turn.0 })
     }
 
-    async fn send(&self, desk: &Desk, items: Vec<UserInput>) -> Result<Sent, RpcError> {
+    async fn send(
+        &self,
+        desk: &Desk,
+        items: Vec<UserInput>,
+        client_id: Option<String>,
+    ) -> Result<Sent, RpcError> {
         let message = AgentMessage {
             items,
             metadata: None,
+            client_id,
         };
         let address = self.id.to_string();
         let sent = desk.send(&address, message, Urgency::Regular).await;
@@ -130,12 +140,6 @@ impl Child {
     /// Tells what the child says. What it asks is asked at the root.
     pub(super) async fn event(&mut self, client: &Connection, event: &Event) -> Result<(), Gone> {
         match &event.msg {
-            EventMsg::TurnStarted(started) => {
-                for reply in self.starts.drain(..) {
-                    let turn = running(&started.turn_id, Some(started.started_at_ms / 1000));
-                    reply.send(Ok(TurnStartResponse { turn })).await;
-                }
-            }
             EventMsg::TurnComplete(_) | EventMsg::TurnAborted(_) => {
                 let is_over = |(turn, _): &mut (SubmissionId, Reply)| *turn == event.id;
                 let over: Vec<_> = self.interrupts.extract_if(.., is_over).collect();

@@ -14,6 +14,7 @@ use troupe_protocol::{Event, SessionId};
 use super::child::Child;
 use super::{Control, Scope};
 use crate::app::connection::Connection;
+use crate::app::translate::Translator;
 use crate::app::wire::notification::{ServerNotification, ThreadStartedNotification};
 use crate::app::wire::thread::{SubAgentSource, Thread, ThreadSource, ThreadSpawn, ThreadStatus};
 use crate::house;
@@ -135,6 +136,11 @@ impl Children {
         self.listen().await;
     }
 
+    /// Returns what tells of a child that the client follows.
+    pub(super) fn translator(&mut self, id: SessionId) -> Option<&mut Translator> {
+        self.known.get_mut(&id).map(Child::translator)
+    }
+
     /// Tells the client of a new child.
     pub(super) async fn created(&mut self, subagent: &SubagentSummary) -> Result<(), Gone> {
         if self.only.is_none() && self.told.insert(subagent.session_id) {
@@ -216,6 +222,7 @@ impl Children {
             parent_thread_id: None,
             preview: String::new(),
             ephemeral: self.agents.is_ephemeral(),
+            project_id: None,
             model_provider: self.model_provider.clone(),
             model: None,
             created_at: 0,

@@ -204,7 +204,12 @@ fn opened(
         model_provider: provider.unwrap_or_else(|| configured.model_provider_id.clone()),
         service_tier: None,
         cwd: cwd.clone(),
-        instruction_sources: Vec::new(),
+        // One that works elsewhere reads others.
+        instruction_sources: if *cwd == configured.context.cwd {
+            configured.instruction_sources.clone()
+        } else {
+            Vec::new()
+        },
         approval_policy: approval.into(),
         approvals_reviewer: ApprovalsReviewer::User,
         sandbox: sandbox.clone().into(),

@@ -1,12 +1,9 @@
 //! `thread/start`, `thread/resume`, `thread/fork`: each subscribes the client that asks.
 
-use troupe_protocol::SessionId;
-use troupe_protocol::op::{ConfigureSession, ForkPoint};
-use troupe_protocol::policy::{
-    CollaborationMode, EffortChoice, ModeChoice, ModeSettings, ModeWithSettings, ReasoningEffort,
-    ReasoningSummary,
-};
+use troupe_protocol::op::{ConfigureSession, ForkPoint, ForkTurn};
+use troupe_protocol::policy::{EffortChoice, ReasoningEffort, ReasoningSummary};
 use troupe_protocol::session::{SessionSource, TurnOverrides};
+use troupe_protocol::{SessionId, SubmissionId};
 
 use super::{child, not_open, status, stored};
 use crate::app::call::{Call, Handling, Reply, thread_id};
@@ -29,6 +26,10 @@ use crate::rpc::RpcError;
 
 pub(in crate::app) fn start(call: Call) -> Handling {
     call.pass(|client, params: ThreadStartParams, reply| async move {
+        if params.dynamic_tools.is_some_and(|tools| !tools.is_empty()) {
+            let message = "dynamicTools are not supported; offer the tools by an MCP server";
+            return reply.refuse(RpcError::invalid_request(message)).await;
+        }
         let (mut request, warnings) = match wishes(params.settings) {
             Ok(wishes) => wishes,
             Err(error) => return reply.refuse(error).await,
@@ -66,19 +67,20 @@ async fn forked(
     let (mut request, warnings) = wishes(params.settings)?;
     request.source = Some(SessionSource::AppServer);
     request.ephemeral = params.ephemeral.unwrap_or_default();
-    let last_response_id = match &params.last_turn_id {
-        None => None,
-        Some(turn) => {
-            let source = stored(client, &params.thread_id).await?;
-            let bookmark = source.bookmark(turn).cloned();
-            let missing = || RpcError::invalid_request(format!("turn not found: {turn}"));
-            Some(bookmark.ok_or_else(missing)?)
+    let turn = match (params.last_turn_id, params.before_turn_id) {
+        (Some(_), Some(_)) => {
+            let message = "lastTurnId and beforeTurnId exclude each other";
+            return Err(RpcError::invalid_request(message));
         }
+        (Some(turn), None) => Some(ForkTurn::Through(SubmissionId(turn))),
+        (None, Some(turn)) => Some(ForkTurn::Before(SubmissionId(turn))),
+        (None, None) => None,
     };
     let point = ForkPoint {
         session_id: thread_id(&params.thread_id)?,
-        last_response_id,
+        last_response_id: None,
         turns: None,
+        turn,
     };
     let fork = client.app().house().fork(point, request).await;
     let fork = fork.map_err(not_open)?;
@@ -309,7 +311,7 @@ fn wishes(settings: ThreadSettings) -> Result<(ConfigureSession, Vec<String>), R
         model: settings.model,
         effort: None,
         summary: None,
-        collaboration_mode: settings.developer_instructions.map(instructed),
+        collaboration_mode: None,
         personality: settings.personality.map(|personality| personality.0),
     };
     let mut warnings = Vec::new();
@@ -342,19 +344,10 @@ fn wishes(settings: ThreadSettings) -> Result<(ConfigureSession, Vec<String>), R
         overrides,
         model_provider: settings.model_provider,
         base_instructions: settings.base_instructions,
+        developer_instructions: settings.developer_instructions,
         ..ConfigureSession::default()
     };
     Ok((request, warnings))
-}
-
-fn instructed(instructions: String) -> ModeChoice {
-    ModeChoice::Full(ModeWithSettings {
-        mode: CollaborationMode::Default,
-        settings: ModeSettings {
-            developer_instructions: Some(instructions),
-            ..ModeSettings::default()
-        },
-    })
 }
 
 async fn warn(client: &Connection, thread: SessionId, warnings: Vec<String>) {
@@ -390,6 +383,7 @@ pub(super) fn new_thread(thread: &house::Thread) -> Thread {
         parent_thread_id: None,
         preview: String::new(),
         ephemeral: thread.agents().is_ephemeral(),
+        project_id: None,
         model_provider: configured.model_provider_id.clone(),
         model: Some(configured.context.model.clone()),
         created_at: now,
@@ -418,7 +412,7 @@ fn opened(thread: &house::Thread, shown: Thread) -> ThreadOpenResponse {
         model_provider: configured.model_provider_id.clone(),
         service_tier: None,
         cwd: context.cwd.clone(),
-        instruction_sources: Vec::new(),
+        instruction_sources: configured.instruction_sources.clone(),
         approval_policy: context.approval_policy.into(),
         approvals_reviewer: ApprovalsReviewer::User,
         sandbox: context.sandbox_policy.clone().into(),

@@ -18,7 +18,7 @@ use crate::app::wire::thread::{
     ThreadLoadedListParams, ThreadLoadedListResponse, ThreadReadParams, ThreadResponse,
     ThreadSortKey, ThreadStatus,
 };
-use crate::limits::{LIST_ROWS_DEFAULT, THREAD_QUIET_MS_MAX};
+use crate::limits::{CWD_FILTERS_MAX, LIST_ROWS_DEFAULT, THREAD_QUIET_MS_MAX};
 use crate::rpc::RpcError;
 
 pub(in crate::app) fn list(call: Call) -> Handling {
@@ -44,18 +44,20 @@ pub(in crate::app) fn list(call: Call) -> Handling {
 }
 
 fn query(params: ThreadListParams) -> Result<ListQuery, RpcError> {
-    let cwd = match params.cwd {
-        None => None,
-        Some(CwdFilter::One(cwd)) => Some(cwd),
-        Some(CwdFilter::Any(mut directories)) if directories.len() < 2 => directories.pop(),
-        Some(CwdFilter::Any(_)) => {
-            let message = "invalid params: cwd: one directory at a time can be asked for";
-            return Err(RpcError::invalid_params(message));
-        }
+    let cwds = match params.cwd {
+        None => Vec::new(),
+        Some(CwdFilter::One(cwd)) => vec![cwd],
+        Some(CwdFilter::Any(directories)) => directories,
     };
+    if cwds.len() > CWD_FILTERS_MAX {
+        return Err(RpcError::invalid_request(format!(
+            "cwd: {} directories were given; at most {CWD_FILTERS_MAX} are taken",
+            cwds.len()
+        )));
+    }
     let kinds = params.source_kinds.unwrap_or_default();
     Ok(ListQuery {
-        cwd,
+        cwds,
         archived: match params.archived {
             Some(true) => ArchivedFilter::Archived,
             Some(false) | None => ArchivedFilter::Live,

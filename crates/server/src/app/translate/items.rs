@@ -1,14 +1,17 @@
 //! Items of the engine as clients know them.
 
-use troupe_protocol::command::{self, FileChange, ParsedCommand};
+use troupe_protocol::approval::{ExecApprovalRequest, PatchApprovalRequest};
+use troupe_protocol::command::{self, FileChange, FileChanges, ParsedCommand};
 use troupe_protocol::event::ReviewOutput;
 use troupe_protocol::item::{
     CommandExecutionItem, FileChangeItem, McpToolCallItem, ToolCallItem, TurnItem,
 };
 
+use troupe_protocol::tree::MessageMetadata;
+
 use crate::app::wire::item::{
-    CommandAction, CommandSource, ContentItem, FileUpdateChange, PatchChangeKind, ThreadItem,
-    ToolError, ToolStatus, WorkStatus,
+    CallbackOrigin, CommandAction, CommandSource, ContentItem, FileUpdateChange, PatchChangeKind,
+    ThreadItem, ToolError, ToolStatus, WorkStatus,
 };
 
 /// Returns the item as clients know it; `None` for one that they have no name for and that
@@ -18,7 +21,9 @@ pub(in crate::app) fn item(item: &TurnItem) -> Option<ThreadItem> {
     Some(match item {
         TurnItem::UserMessage(message) => ThreadItem::UserMessage {
             id,
+            client_id: message.client_id.clone(),
             content: message.content.iter().map(Into::into).collect(),
+            callback: message.metadata.as_ref().map(callback),
         },
         TurnItem::AgentMessage(message) => ThreadItem::AgentMessage {
             id,
@@ -55,6 +60,15 @@ pub(in crate::app) fn item(item: &TurnItem) -> Option<ThreadItem> {
     })
 }
 
+fn callback(metadata: &MessageMetadata) -> CallbackOrigin {
+    CallbackOrigin {
+        is_callback: metadata.is_callback,
+        source: metadata.source.clone(),
+        child_session_id: metadata.child_session_id.to_string(),
+        child_task_id: metadata.child_task_id.0.clone(),
+    }
+}
+
 fn execution(id: String, item: &CommandExecutionItem) -> ThreadItem {
     let outcome = item.outcome.as_ref();
     ThreadItem::CommandExecution {
@@ -73,6 +87,31 @@ fn execution(id: String, item: &CommandExecutionItem) -> ThreadItem {
         aggregated_output: outcome.map(|outcome| outcome.aggregated_output.clone()),
         exit_code: outcome.and_then(|outcome| outcome.exit_code),
         duration_ms: outcome.map(|outcome| outcome.duration_ms),
+    }
+}
+
+/// Returns the command that a question is about.
+pub(in crate::app) fn asked_command(id: String, request: &ExecApprovalRequest) -> ThreadItem {
+    ThreadItem::CommandExecution {
+        id,
+        command: command_line(&request.command),
+        cwd: request.cwd.clone(),
+        process_id: None,
+        source: CommandSource::Agent,
+        status: WorkStatus::InProgress,
+        command_actions: actions(&request.parsed_cmd),
+        aggregated_output: None,
+        exit_code: None,
+        duration_ms: None,
+    }
+}
+
+/// Returns the change that a question is about.
+pub(in crate::app) fn asked_patch(id: String, request: &PatchApprovalRequest) -> ThreadItem {
+    ThreadItem::FileChange {
+        id,
+        changes: changes(&request.changes),
+        status: WorkStatus::InProgress,
     }
 }
 
@@ -101,7 +140,15 @@ pub(in crate::app) fn actions(parsed: &[ParsedCommand]) -> Vec<CommandAction> {
 }
 
 fn file_change(id: String, item: &FileChangeItem) -> ThreadItem {
-    let changes = item.changes.iter().map(|(path, change)| {
+    ThreadItem::FileChange {
+        id,
+        changes: changes(&item.changes),
+        status: work_status(item.status),
+    }
+}
+
+fn changes(changes: &FileChanges) -> Vec<FileUpdateChange> {
+    let changes = changes.iter().map(|(path, change)| {
         let (kind, diff) = match change.clone() {
             FileChange::Add { content } => (PatchChangeKind::Add, content),
             FileChange::Delete { content } => (PatchChangeKind::Delete, content),
@@ -113,11 +160,7 @@ fn file_change(id: String, item: &FileChangeItem) -> ThreadItem {
         let path = path.clone();
         FileUpdateChange { path, kind, diff }
     });
-    ThreadItem::FileChange {
-        id,
-        changes: changes.collect(),
-        status: work_status(item.status),
-    }
+    changes.collect()
 }
 
 fn mcp_call(id: String, item: &McpToolCallItem) -> ThreadItem {

@@ -19,7 +19,11 @@ use super::policy::ReasoningEffort;
 pub enum ThreadItem {
     UserMessage {
         id: String,
+        /// The name that the client gave to its message.
+        client_id: Option<String>,
         content: Vec<UserInput>,
+        /// Whose end it tells of, if the engine wrote it. Ours.
+        callback: Option<CallbackOrigin>,
     },
     AgentMessage {
         id: String,
@@ -99,6 +103,46 @@ pub enum ThreadItem {
     ContextCompaction {
         id: String,
     },
+}
+
+impl ThreadItem {
+    pub fn id(&self) -> &str {
+        match self {
+            Self::UserMessage { id, .. }
+            | Self::AgentMessage { id, .. }
+            | Self::Plan { id, .. }
+            | Self::Reasoning { id, .. }
+            | Self::CommandExecution { id, .. }
+            | Self::FileChange { id, .. }
+            | Self::McpToolCall { id, .. }
+            | Self::DynamicToolCall { id, .. }
+            | Self::CollabAgentToolCall { id, .. }
+            | Self::ImageView { id, .. }
+            | Self::EnteredReviewMode { id, .. }
+            | Self::ExitedReviewMode { id, .. }
+            | Self::ContextCompaction { id } => id,
+        }
+    }
+
+    /// Returns it as one that was not agreed to.
+    #[must_use]
+    pub fn declined(mut self) -> Self {
+        if let Self::CommandExecution { status, .. } | Self::FileChange { status, .. } = &mut self {
+            *status = WorkStatus::Declined;
+        }
+        self
+    }
+}
+
+/// The child whose end a message tells of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+pub struct CallbackOrigin {
+    pub is_callback: bool,
+    pub source: String,
+    pub child_session_id: String,
+    pub child_task_id: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

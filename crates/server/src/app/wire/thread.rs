@@ -23,6 +23,8 @@ pub struct Thread {
     /// The beginning of the first thing that the user said.
     pub preview: String,
     pub ephemeral: bool,
+    /// Always null: there are no projects.
+    pub project_id: Option<String>,
     pub model_provider: String,
     pub model: Option<String>,
     /// Unix seconds.
@@ -140,6 +142,9 @@ pub struct ThreadStartParams {
     /// Nothing is written to disk.
     #[serde(default)]
     pub ephemeral: Option<bool>,
+    /// Refused if there are any: a client offers tools by an MCP server.
+    #[serde(default)]
+    pub dynamic_tools: Option<Vec<Value>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -159,9 +164,12 @@ pub struct ThreadResumeParams {
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct ThreadForkParams {
     pub thread_id: String,
-    /// The last turn that the new thread has; all if absent.
+    /// The last turn that the new thread has; all if absent. It must have ended.
     #[serde(default)]
     pub last_turn_id: Option<String>,
+    /// The first turn that the new thread does not have. Experimental.
+    #[serde(default)]
+    pub before_turn_id: Option<String>,
     #[serde(flatten)]
     pub settings: ThreadSettings,
     #[serde(default)]
@@ -285,6 +293,15 @@ pub struct ThreadLoadedListResponse {
 pub struct ThreadSetNameParams {
     pub thread_id: String,
     pub name: String,
+}
+
+/// Items of the Responses API, for the model alone.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+pub struct ThreadInjectItemsParams {
+    pub thread_id: String,
+    pub items: Vec<Value>,
 }
 
 /// An empty note clears it. Ours.

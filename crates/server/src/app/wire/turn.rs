@@ -82,6 +82,10 @@ pub enum CodexErrorInfo {
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct TurnStartParams {
     pub thread_id: String,
+    /// The client's own name for the message, which its item repeats as `clientId`.
+    #[serde(default)]
+    pub client_user_message_id: Option<String>,
+    /// Nothing has the model go on with what it was not answered to, such as injected items.
     pub input: Vec<UserInput>,
     #[serde(default)]
     pub cwd: Option<PathBuf>,
@@ -118,6 +122,9 @@ pub struct TurnStartResponse {
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct TurnSteerParams {
     pub thread_id: String,
+    /// The client's own name for the message, which its item repeats as `clientId`.
+    #[serde(default)]
+    pub client_user_message_id: Option<String>,
     pub input: Vec<UserInput>,
     /// The turn that the input is meant for; another one is not touched.
     pub expected_turn_id: String,

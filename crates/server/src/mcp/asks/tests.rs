@@ -118,6 +118,17 @@ fn questions_are_fields() {
 }
 
 #[test]
+fn an_answer_to_a_question_that_nobody_asked_is_left_to_the_session_to_refuse() {
+    check_answer(
+        &questions(),
+        filled(json!({"colour": "red", "nowhere": "x"})),
+        expect![[
+            r#"{"type":"user_input_answer","id":"call-2","response":{"answers":{"colour":{"selected":["red"]},"nowhere":{"selected":[],"other":"x"}}}}"#
+        ]],
+    );
+}
+
+#[test]
 fn an_option_is_kept_beside_free_text() {
     let both = filled(json!({"colour": "red", "colour_other": "a dark one"}));
     check_answer(

@@ -279,6 +279,7 @@ async fn tell(actor: &mut Actor, text: &str) {
     let message = AgentMessage {
         items: vec![UserInput::text(text)],
         metadata: None,
+        client_id: None,
     };
     let desk = actor.agents().user();
     desk.send(CHILD, message, Urgency::Regular).await.unwrap();

@@ -297,6 +297,7 @@ fn message(text: &str) -> AgentMessage {
     AgentMessage {
         items: vec![UserInput::text(text)],
         metadata: None,
+        client_id: None,
     }
 }
 

@@ -269,6 +269,7 @@ pub fn message(text: &str) -> AgentMessage {
     AgentMessage {
         items: vec![UserInput::text(text)],
         metadata: None,
+        client_id: None,
     }
 }
 

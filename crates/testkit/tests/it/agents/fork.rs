@@ -294,6 +294,7 @@ async fn fork_of(stage: &Stage, session: SessionId) -> Actor {
         session_id: session,
         last_response_id: None,
         turns: None,
+        turn: None,
     };
     let request = ConfigureSession {
         fork: Some(point),

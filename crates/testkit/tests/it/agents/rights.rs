@@ -176,6 +176,7 @@ async fn turn_under(actor: &mut Actor, overrides: TurnOverrides) {
         overrides,
         final_output_json_schema: None,
         last_response_id: None,
+        client_id: None,
     };
     actor.submit(op).await;
     let events = actor.until_task_ends().await;

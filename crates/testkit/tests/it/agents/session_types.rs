@@ -105,6 +105,7 @@ async fn a_session_is_made_as_the_turn_of_its_parent_is_and_asks_nobody() {
             },
             final_output_json_schema: None,
             last_response_id: None,
+            client_id: None,
         })
         .await;
     actor.until_task_ends().await;

@@ -120,6 +120,7 @@ async fn torn_last_lines_are_told_and_the_tree_stands() {
     let message = troupe_protocol::tree::AgentMessage {
         items: vec![troupe_protocol::input::UserInput::text("again")],
         metadata: None,
+        client_id: None,
     };
     let urgency = troupe_agents::tree::command::Urgency::Regular;
     desk.send("/root/a", message, urgency).await.unwrap();

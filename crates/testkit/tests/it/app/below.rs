@@ -68,11 +68,15 @@ async fn a_child_takes_turns_a_name_and_a_note() {
     client.told("turn/started").await;
     ended(&mut client, &child).await;
 
-    let request = client.send("turn/start", saying(&child, "again")).await;
+    let mut again = saying(&child, "again");
+    again["clientUserMessageId"] = json!("mine");
+    let request = client.send("turn/start", again).await;
     let told = client.all_until("turn/started").await;
     let answer = told.iter().find(|it| it["id"] == request);
     let turn = &answer.expect("the answer comes before the turn")["result"]["turn"]["id"];
     assert_eq!(told.last().unwrap()["params"]["turn"]["id"], *turn);
+    let said = client.told("item/started").await;
+    assert_eq!(said["item"]["clientId"], "mine");
     let over = ended(&mut client, &child).await;
     assert_eq!((&over["id"], &over["status"]), (turn, &json!("completed")));
 

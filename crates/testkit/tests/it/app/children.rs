@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use troupe_protocol::policy::ApprovalPolicy;
+use troupe_protocol::tree::Fact;
 use troupe_testkit::Stage;
 
 use super::client::{Client, app};
@@ -75,6 +76,58 @@ async fn a_child_is_a_thread_that_the_client_follows() {
     let read = json!({"threadId": child, "includeTurns": true});
     let read = client.call("thread/read", read).await.unwrap();
     assert_eq!(read["thread"]["parentThreadId"], root);
+    client.leave().await;
+    app.end().await;
+}
+
+/// Who reads the item is told that no person said it.
+#[tokio::test]
+async fn a_callback_says_whose_end_it_tells_of() {
+    let stage = Stage::new(
+        r#"
+        [[scene]]
+        when = "count the files"
+        [[scene.turn]]
+        steps = [{ say = "There are three." }]
+
+        [[scene]]
+        when = "lead"
+        [[scene.turn]]
+        steps = [{ say = "Ready." }]
+        [[scene.turn]]
+        steps = [{ say = "I heard it." }]
+        "#,
+    )
+    .await;
+    let app = app(&stage);
+    let mut client = Client::ready(&app).await;
+    let root = client.thread().await;
+    let turn = client.whole_turn(&root, "lead").await;
+    let input = json!([{"type": "text", "text": "count the files"}]);
+    let wish = json!({"rootThreadId": root, "name": "counter", "input": input, "callBack": true});
+    let spawned = client.call("agent/spawn", wish).await.unwrap();
+    let child = &spawned["agent"]["threadId"];
+    let called = loop {
+        let told = client.told("item/completed").await;
+        if told["threadId"] == json!(root) && told["item"]["callback"].is_object() {
+            break told;
+        }
+    };
+    let callback = &called["item"]["callback"];
+    assert_eq!(callback["isCallback"], true);
+    assert_eq!(callback["source"], "troupe");
+    assert_eq!(callback["childSessionId"], *child);
+    assert!(callback["childTaskId"].is_string());
+    // A child of a client branches off where its parent was.
+    let session = root.parse().unwrap();
+    let lines = stage.store().agent_lines(session).await.unwrap().lines;
+    let point = lines.iter().find_map(|(_, line)| match &line.record.fact {
+        Fact::Born(birth) => birth.genealogy.point.clone(),
+        _ => None,
+    });
+    let point = point.expect("the child has a place");
+    assert_eq!(json!(point.task), turn["id"]);
+    assert!(point.message_index > 1);
     client.leave().await;
     app.end().await;
 }

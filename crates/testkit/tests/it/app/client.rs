@@ -110,6 +110,17 @@ impl Client {
         serde_json::from_str(&line.expect("the server goes on")).unwrap()
     }
 
+    /// Returns the next message, also one that came while another was waited for. If none comes,
+    /// the test ends with what `missing` says.
+    pub async fn next_or(&mut self, missing: impl FnOnce() -> String) -> Value {
+        if let Some(message) = self.passed.pop_front() {
+            return message;
+        }
+        let line = tokio::time::timeout(PATIENCE, self.output.next_line()).await;
+        let line = line.unwrap_or_else(|_| panic!("{}", missing())).unwrap();
+        serde_json::from_str(&line.expect("the server goes on")).unwrap()
+    }
+
     /// Sends a request and returns its id.
     pub async fn send(&mut self, method: &str, params: Value) -> Value {
         let id = json!(format!("r{}", self.next));

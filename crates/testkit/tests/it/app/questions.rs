@@ -130,3 +130,56 @@ async fn a_turn_that_ends_asks_nothing_more() {
     client.leave().await;
     app.end().await;
 }
+
+const CHOOSING: &str = r#"
+    [[scene]]
+    [[scene.turn]]
+    steps = [{ call = "request_user_input", call_id = "ask_1", arguments = { questions = [{ id = "color", header = "Colour", question = "Which colour?", isOther = true, options = [{ value = "red", label = "Red", description = "Warm." }, { value = "blue", label = "Blue", description = "Cold." }] }] } }]
+    [[scene.turn]]
+    steps = [{ say = "done" }]
+"#;
+
+const INPUT: &str = "item/tool/requestUserInput";
+
+/// The option is kept beside what was said in one's own words.
+#[tokio::test]
+async fn an_option_and_a_text_are_both_an_answer() {
+    let stage = Stage::new(CHOOSING).await;
+    let app = app(&stage);
+    let mut client = Client::ready(&app).await;
+    let thread = client.thread().await;
+    client.turn(&thread, "work").await;
+    let (id, asked) = client.asked(INPUT).await;
+    let label = asked["questions"][0]["options"][0]["label"].clone();
+    let answers = json!({"color": {"answers": [label, "but not too dark"]}});
+    client.respond(&id, json!({"answers": answers})).await;
+    client.told("turn/completed").await;
+    let told = serde_json::to_string(stage.input_of(1).last().unwrap()).unwrap();
+    assert!(told.contains("but not too dark"), "{told}");
+    assert!(told.to_lowercase().contains("red"), "{told}");
+    client.leave().await;
+    app.end().await;
+}
+
+#[tokio::test]
+async fn an_answer_to_a_question_that_nobody_asked_is_told_and_answers_nothing() {
+    let stage = Stage::new(CHOOSING).await;
+    let app = app(&stage);
+    let mut client = Client::ready(&app).await;
+    let thread = client.thread().await;
+    client.turn(&thread, "work").await;
+    let (id, _) = client.asked(INPUT).await;
+    let answers = json!({"nowhere": {"answers": ["Red"]}});
+    client.respond(&id, json!({"answers": answers})).await;
+    let warning = client.told("warning").await;
+    let message = warning["message"].as_str().unwrap();
+    assert!(
+        message.contains("there is no question \"nowhere\""),
+        "{message}"
+    );
+    client.told("turn/completed").await;
+    let told = serde_json::to_string(stage.input_of(1).last().unwrap()).unwrap();
+    assert!(!told.contains("nowhere"), "{told}");
+    client.leave().await;
+    app.end().await;
+}

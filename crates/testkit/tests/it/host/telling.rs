@@ -138,6 +138,7 @@ async fn a_fork_has_the_last_turns_and_an_answer_to_what_ran() {
                 session_id: source.session_id(),
                 last_response_id: None,
                 turns: Some(1),
+                turn: None,
             }),
             ..ConfigureSession::default()
         })

@@ -99,6 +99,11 @@ impl Client {
         self.send("tools/call", params).await
     }
 
+    /// Waits for the answer to a call that was begun.
+    pub async fn ended(&mut self, id: u64) -> Value {
+        self.structured(id).await
+    }
+
     async fn structured(&mut self, id: u64) -> Value {
         let mut response = self.response(id).await;
         assert_ne!(response["result"]["isError"], true, "{response}");

@@ -47,6 +47,17 @@ async fn going_back_and_making_smaller() {
 }
 
 #[tokio::test]
+async fn items_are_injected_and_come_back() {
+    let stage = Stage::new(&play(&["{ say = 'seen' }"])).await;
+    let mut actor = stage.start().await;
+    let op = r#"{"type":"inject_items","items":[{"type":"message","role":"user","content":[{"type":"input_text","text":"note"}]}]}"#;
+    told(&mut actor, op, &["items_injected"]).await;
+    let op = r#"{"type":"user_turn","items":[]}"#;
+    told(&mut actor, op, &["task_complete"]).await;
+    kept(&stage, actor).await;
+}
+
+#[tokio::test]
 async fn an_old_setting_is_told() {
     let notice = Notice::Deprecated {
         summary: "the key is old".to_owned(),

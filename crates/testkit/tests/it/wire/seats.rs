@@ -149,7 +149,7 @@ async fn a_submission_proves_whose_it_is() {
             body.len()
         )
     };
-    let place = house.socket_of("http").to_string();
+    let place = house.socket_of("http");
     for wrong in ["", "Troupe-Client-Secret: 00000000\r\n"] {
         let answer = raw::http(&place, &post(wrong)).await;
         assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");

@@ -55,6 +55,7 @@ fn sent(number: u32, receipt: Receipt) -> Sent {
     Sent {
         message: MessageId(Uuid::nil()),
         receipt,
+        task: troupe_protocol::SubmissionId::default(),
         view: example::view(number, Status::Running),
     }
 }

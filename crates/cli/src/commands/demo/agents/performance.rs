@@ -91,6 +91,7 @@ impl Performance {
             overrides: TurnOverrides::default(),
             final_output_json_schema: None,
             last_response_id: None,
+            client_id: None,
         })
         .await?;
         let mut quiet: Option<Later> = None;
