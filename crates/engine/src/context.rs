@@ -7,18 +7,17 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use troupe_protocol::ResponseItem;
 use troupe_protocol::command::{PlanStep, StepStatus};
 use troupe_protocol::history::{ContentItem, Role};
 use troupe_protocol::item::CommandExecutionItem;
 use troupe_protocol::policy::{Personality, SandboxPolicy};
 use troupe_protocol::session::TurnContext;
+use troupe_protocol::{Fragment, ResponseItem};
 use troupe_tools::hooks::Refusal;
 
 use crate::deps::{Clock, Instructions, ProjectDocSettings};
 use crate::host::{Stopper, Who};
 use crate::limits::UNDONE_FILES_SHOWN_MAX;
-use crate::skills;
 
 pub(crate) use standing::Standing;
 
@@ -30,15 +29,15 @@ const PERSONALITY_PRAGMATIC: &str = include_str!("prompts/personality_pragmatic.
 /// Looked for in each directory, in this order; the first one that exists counts.
 const PROJECT_DOC_NAMES: [&str; 2] = ["AGENTS.override.md", "AGENTS.md"];
 
-const USER_SHELL_OPEN: &str = "<user_shell_command>";
-const ENVIRONMENT_OPEN: &str = "<environment_context>";
-const PROJECT_DOC_OPEN: &str = "# AGENTS.md instructions for ";
-const PLAN_OPEN: &str = "<current_plan>";
-const PROPOSAL_OPEN: &str = "<latest_proposal>";
-const ABORTED_OPEN: &str = "<turn_aborted>";
-const AGENTS_OPEN: &str = "<agents>";
-const HOOK_OPEN: &str = "<hook>";
-const UNDONE_OPEN: &str = "<files_taken_back>";
+const USER_SHELL_OPEN: &str = Fragment::UserShell.opening();
+const ENVIRONMENT_OPEN: &str = Fragment::Environment.opening();
+const PROJECT_DOC_OPEN: &str = Fragment::ProjectDoc.opening();
+const PLAN_OPEN: &str = Fragment::Plan.opening();
+const PROPOSAL_OPEN: &str = Fragment::Proposal.opening();
+const ABORTED_OPEN: &str = Fragment::Aborted.opening();
+const AGENTS_OPEN: &str = Fragment::Agents.opening();
+const HOOK_OPEN: &str = Fragment::Hook.opening();
+const UNDONE_OPEN: &str = Fragment::Undone.opening();
 
 pub(crate) fn is_environment(text: &str) -> bool {
     text.starts_with(ENVIRONMENT_OPEN)
@@ -47,25 +46,6 @@ pub(crate) fn is_environment(text: &str) -> bool {
 /// Returns how the message with the instructions for this directory begins.
 pub(crate) fn project_doc_title(cwd: &Path) -> String {
     format!("{PROJECT_DOC_OPEN}{}\n", cwd.display())
-}
-
-/// Tells whether a user message is one of the engine's own.
-pub(crate) fn is_fragment(text: &str) -> bool {
-    is_environment(text)
-        || is_plan(text)
-        || is_proposal(text)
-        || standing::is_note(text)
-        || skills::is_fragment(text)
-        || [
-            PROJECT_DOC_OPEN,
-            AGENTS_OPEN,
-            HOOK_OPEN,
-            USER_SHELL_OPEN,
-            ABORTED_OPEN,
-            UNDONE_OPEN,
-        ]
-        .iter()
-        .any(|opening| text.starts_with(opening))
 }
 
 pub(crate) fn is_plan(text: &str) -> bool {
@@ -125,14 +105,14 @@ pub(crate) fn agents(standing: &str) -> String {
     format!("{AGENTS_OPEN}\n{}\n</agents>", standing.trim_end())
 }
 
-/// Tells whether an item is such a message, or one of a developer, who speaks as the engine
-/// does.
+/// Tells whether an item is a message of the engine that says how things stand, or one of a
+/// developer, who speaks as the engine does.
 pub(crate) fn is_fragment_item(item: &ResponseItem) -> bool {
     let ResponseItem::Message { role, .. } = item else {
         return false;
     };
     match role {
-        Role::User => text_of(item).is_some_and(is_fragment),
+        Role::User => item.fragment().is_some_and(|fragment| !fragment.is_news()),
         Role::System | Role::Developer => true,
         Role::Assistant => false,
     }

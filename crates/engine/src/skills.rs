@@ -169,11 +169,6 @@ impl Skills {
     }
 }
 
-/// Tells whether a message of the history is one of this module's.
-pub(crate) fn is_fragment(text: &str) -> bool {
-    is_listing(text) || choice::is_text(text)
-}
-
 impl Catalogue {
     /// Returns the skill that a name means.
     pub fn find(&self, name: &str) -> Option<&Skill> {

@@ -619,6 +619,11 @@ export type FileState = { "kind": "absent" }
   | { "kind": "link", target: string, }
   | { "kind": "other", what: string, };
 
+/**
+ * An agent whose conversations can be taken over.
+ */
+export type ForeignAgent = "codex" | "claude";
+
 export type ForkPoint = { session_id: SessionId,
 /**
  * The bookmark to fork at; the end if absent.
@@ -689,6 +694,19 @@ export type HistoryShare = "none" | "all"
 export type ImageDetail = "auto" | "low" | "high" | "original";
 
 export type ImageViewItem = { id: ItemId, path: string, };
+
+/**
+ * The conversation of another agent that a session took over.
+ */
+export type ImportedFrom = { agent: ForeignAgent,
+/**
+ * As the other agent names the conversation.
+ */
+id: string,
+/**
+ * How long the other agent's file was. It may have gone on since then.
+ */
+bytes: number, };
 
 export type Interruption = "user" | "parent" | "crash" | "shutdown";
 
@@ -1117,7 +1135,11 @@ developer_instructions?: string | null,
  * The manner that the instructions were filled with when the session began. A later
  * one is told in the history, so that what came before stays as it was sent.
  */
-personality?: Personality | null, git?: GitInfo | null, };
+personality?: Personality | null, git?: GitInfo | null,
+/**
+ * Set if another agent had this conversation before.
+ */
+imported_from?: ImportedFrom | null, };
 
 /**
  * Who opened a session.

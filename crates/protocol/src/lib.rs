@@ -18,6 +18,7 @@ pub mod catalogue;
 pub mod command;
 pub mod error;
 pub mod event;
+pub mod fragment;
 pub mod history;
 pub mod id;
 pub mod input;
@@ -39,6 +40,7 @@ pub mod undo;
 pub mod usage;
 
 pub use event::{Event, EventMsg};
+pub use fragment::Fragment;
 pub use history::ResponseItem;
 pub use id::{AgentId, CallId, ClientId, ItemId, ResponseId, SessionId, SubmissionId};
 pub use item::TurnItem;

@@ -85,6 +85,38 @@ pub struct SessionMeta {
     pub personality: Option<Personality>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub git: Option<GitInfo>,
+    /// Set if another agent had this conversation before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported_from: Option<ImportedFrom>,
+}
+
+/// The conversation of another agent that a session took over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+pub struct ImportedFrom {
+    pub agent: ForeignAgent,
+    /// As the other agent names the conversation.
+    pub id: String,
+    /// How long the other agent's file was. It may have gone on since then.
+    pub bytes: u64,
+}
+
+/// An agent whose conversations can be taken over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+pub enum ForeignAgent {
+    Codex,
+    Claude,
+}
+
+impl ForeignAgent {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Codex => "codex",
+            Self::Claude => "claude",
+        }
+    }
 }
 
 /// An event as it is kept. Its older-name projections are not kept: they follow from it

@@ -37,6 +37,7 @@ fn meta() -> SessionMeta {
         developer_instructions: None,
         personality: None,
         git: None,
+        imported_from: None,
     }
 }
 

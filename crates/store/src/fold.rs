@@ -183,10 +183,13 @@ impl Fold {
             } => self.row.tokens = info.total_token_usage.total_tokens,
             EventMsg::ThreadNameUpdated { thread_name } => self.row.name = thread_name,
             EventMsg::ThreadNoteUpdated { thread_note } => self.row.note = thread_note,
+            // A list shows what somebody said, and not what the engine tells of a child.
             EventMsg::ItemCompleted {
                 item: TurnItem::UserMessage(message),
                 ..
-            } => self.row.preview = message.content.iter().find_map(preview),
+            } if message.metadata.is_none() => {
+                self.row.preview = message.content.iter().find_map(preview)
+            }
             EventMsg::UserMessage { message, .. } => self.row.preview = beginning(&message),
             // Other items, and a token count that has no count.
             _ => {}

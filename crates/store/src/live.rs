@@ -51,6 +51,7 @@ impl Live {
             developer_instructions: None,
             personality: context.personality,
             git: None,
+            imported_from: None,
         })
     }
 

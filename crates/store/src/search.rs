@@ -60,6 +60,8 @@ pub struct Hit {
 pub enum Speaker {
     User,
     Agent,
+    /// The engine, for a child that ended.
+    Engine,
 }
 
 impl Speaker {
@@ -67,6 +69,7 @@ impl Speaker {
         match self {
             Self::User => "user",
             Self::Agent => "agent",
+            Self::Engine => "engine",
         }
     }
 }
@@ -184,7 +187,13 @@ fn hit(line: &Line, query: &SearchQuery, session: &SessionSummary) -> Option<Hit
         return None;
     };
     let (speaker, text) = match item {
-        TurnItem::UserMessage(message) => (Speaker::User, words(&message.content)),
+        TurnItem::UserMessage(message) => {
+            let speaker = match message.metadata {
+                Some(_) => Speaker::Engine,
+                None => Speaker::User,
+            };
+            (speaker, words(&message.content))
+        }
         TurnItem::AgentMessage(message) => (Speaker::Agent, message.text),
         _ => return None,
     };

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use agent_client_protocol_schema::v1::{ContentBlock, TextContent};
 use troupe_model::{HistoryItem, Model, ModelRequest};
 use troupe_process::{CommandSpec, Confinement, Launcher, StdinMode};
-use troupe_protocol::ResponseItem;
 use troupe_protocol::history::{ContentItem, Role};
+use troupe_protocol::{Fragment, ResponseItem};
 use troupe_tools::{CallContext, Registry};
 
 use super::companion::{Companion, Greeting};
@@ -246,7 +246,9 @@ fn transcript(items: &[Arc<HistoryItem>]) -> Option<String> {
     for item in items {
         let item = item.item();
         let said = |role, who| message(item, role).map(|words| format!("{who}: {words}\n"));
-        text.extend(said(Role::User, "User"));
+        if item.fragment().is_none_or(Fragment::is_news) {
+            text.extend(said(Role::User, "User"));
+        }
         text.extend(said(Role::Assistant, "You"));
     }
     let text = tail(&text, BACKEND_TRANSCRIPT_BYTES_MAX);

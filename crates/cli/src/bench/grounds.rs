@@ -103,6 +103,7 @@ pub async fn long_session(home: &Path, megabytes: u32) -> Result<SessionId, trou
         developer_instructions: None,
         personality: None,
         git: None,
+        imported_from: None,
     };
     let mut log = store.create(&meta).await?;
     let turn = |words: usize| {

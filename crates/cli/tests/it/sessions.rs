@@ -257,3 +257,34 @@ fn a_session_without_its_first_line_is_shown_and_goes_on() {
     let told = "does not begin with a readable session_meta line";
     assert!(run.stderr.contains(told), "{}", run.stderr);
 }
+
+/// The engine tells the model of its surroundings, the project and the mode as the user's
+/// messages, because providers know no other way.
+#[test]
+fn only_what_people_said_is_shown_as_theirs() {
+    let machine = Machine::playing(
+        r#"
+[[scene]]
+[[scene.turn]]
+steps = [{ say = "Here:\n<proposed_plan>\n1. bake\n</proposed_plan>\nGood?" }]
+"#,
+    );
+    machine.write("project/AGENTS.md", "Be brief about bread.");
+    let run = machine.run(&["exec", "--plan", "--json", "bread"]);
+    let id = run.succeeded().thread_id();
+    let shown = machine.run(&["sessions", "show", &id]).succeeded().stdout;
+    let said: Vec<&str> = shown.split("\n── user\n").skip(1).collect();
+    assert_eq!(said.len(), 1, "{shown}");
+    assert!(said[0].starts_with("bread\n"), "{shown}");
+    for title in ["surroundings", "project instructions", "mode"] {
+        assert!(shown.contains(&format!("── note ({title})")), "{shown}");
+    }
+    assert!(
+        shown.contains("── assistant\nHere:\n1. bake\nGood?"),
+        "{shown}"
+    );
+    let found = machine
+        .run(&["sessions", "search", "brief about"])
+        .failed_with(1);
+    assert_eq!(found.stdout, "");
+}

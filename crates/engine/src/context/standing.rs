@@ -5,27 +5,22 @@
 //! it; the newest note of a kind counts. Because the history itself says what was told, a
 //! rollback, a fork, a resume and a compaction need no rule of their own.
 
-use troupe_protocol::ResponseItem;
 use troupe_protocol::policy::{CollaborationMode, Personality};
 use troupe_protocol::session::TurnContext;
+use troupe_protocol::{Fragment, ResponseItem};
 
 use super::manner;
 
-const MODE_OPEN: &str = "<collaboration_mode>";
+const MODE_OPEN: &str = Fragment::Mode.opening();
 const MODE_CLOSE: &str = "</collaboration_mode>";
 const MODE_PLAN: &str = include_str!("../prompts/mode_plan.md");
 const MODE_DEFAULT: &str = include_str!("../prompts/mode_default.md");
 
-const MANNER_OPEN: &str = "<personality_spec>";
+const MANNER_OPEN: &str = Fragment::Personality.opening();
 const MANNER_CLOSE: &str = "</personality_spec>";
 const MANNER_CHANGED: &str = "From now on, this is how you speak:";
 const MANNER_NONE: &str =
     "From now on no particular manner is asked of you: speak as the task suggests.";
-
-/// Tells whether a message is a note of ours.
-pub(super) fn is_note(text: &str) -> bool {
-    text.starts_with(MODE_OPEN) || text.starts_with(MANNER_OPEN)
-}
 
 /// A setting of which the model knows by notes.
 #[derive(Debug)]

@@ -212,7 +212,7 @@ fn a_manner_is_told_when_the_instructions_have_another() {
 fn notes_are_not_the_users_words() {
     let note = Standing::mode(&context_in(CollaborationMode::Plan, None));
     let note = note.missing(&[]).unwrap();
-    assert!(is_fragment(text_of(&note).unwrap()));
+    assert!(is_fragment_item(&note));
 }
 
 #[test]
@@ -237,5 +237,6 @@ fn who_ended_a_turn_is_told_as_it_was() {
             The agent /root/lead interrupted the previous turn on purpose (it is obsolete). Commands that were running have been stopped and may have done part of their work. Wait for what you are told next.
             </turn_aborted>"]],
     );
-    assert!(is_fragment(&interrupted(&Stopper::default())));
+    let told = ResponseItem::user_text(interrupted(&Stopper::default()));
+    assert!(is_fragment_item(&told));
 }

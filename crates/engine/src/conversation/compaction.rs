@@ -353,10 +353,9 @@ fn newest_user_messages<'a>(
 ) -> Vec<ResponseItem> {
     let mut left = tokens_max;
     let mut kept = Vec::new();
-    let own = messages.rev().filter(|message| {
-        context::text_of(message)
-            .is_none_or(|text| !context::is_fragment(text) && !text.starts_with(SUMMARY_PREFIX))
-    });
+    let own = messages
+        .rev()
+        .filter(|message| !context::is_fragment_item(message));
     for (nth, message) in own.enumerate() {
         let cost = HistoryItem::new(message.clone()).approx_tokens();
         match left.checked_sub(cost) {

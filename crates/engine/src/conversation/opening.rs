@@ -345,5 +345,6 @@ pub(super) fn new_meta(setup: &Setup, deps: &Deps, request: &ConfigureSession) -
         base_instructions: request.base_instructions.clone(),
         developer_instructions: request.developer_instructions.clone(),
         git: setup.origin.git.clone(),
+        imported_from: None,
     }
 }

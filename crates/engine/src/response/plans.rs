@@ -15,6 +15,8 @@
 //! A message of nothing but blanks beside its plan is none, so it is begun with its first
 //! word and not before.
 
+use troupe_protocol::fragment::PLAN_TAGS;
+
 use crate::tags::{self, Segment, Tag, TagReader};
 
 /// The only kind of block.
@@ -23,8 +25,8 @@ pub struct ProposedPlan;
 
 pub const TAGS: &[Tag<ProposedPlan>] = &[Tag {
     block: ProposedPlan,
-    open: "<proposed_plan>",
-    close: "</proposed_plan>",
+    open: PLAN_TAGS[0],
+    close: PLAN_TAGS[1],
 }];
 
 /// Returns what a message says, without the lines that are tags.

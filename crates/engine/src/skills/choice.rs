@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use troupe_protocol::ResponseItem;
+use troupe_protocol::{Fragment, ResponseItem};
 
 use super::{Catalogue, Problem, Skill, scan};
 use crate::limits::{SKILL_NAME_CHARS_MAX, SKILL_TEXT_BYTES_MAX};
 
-const OPEN: &str = "<skill>\n";
+const OPEN: &str = Fragment::Skill.opening();
 const CLOSE: &str = "\n</skill>";
 
 /// A chosen skill as the model is told it.
@@ -24,11 +24,6 @@ impl Chosen {
     pub(crate) fn item(&self) -> ResponseItem {
         ResponseItem::user_text(self.text.as_str())
     }
-}
-
-/// Tells whether a message is a chosen skill.
-pub(super) fn is_text(text: &str) -> bool {
-    text.starts_with(OPEN)
 }
 
 /// Returns the skills that a text names as `$name`, each once. A `$name` that is none is text.

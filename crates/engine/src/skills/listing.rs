@@ -2,13 +2,15 @@
 
 use std::fmt::Write as _;
 
+use troupe_protocol::Fragment;
+
 use super::{Catalogue, Skill};
 use crate::limits::{
     SKILL_LIST_CHARS_MAX, SKILL_LIST_PERCENT, SKILL_LIST_TOKENS_MAX, SKILL_WARNING_BYTES_MAX,
     SKILL_WARNINGS_MAX,
 };
 
-const OPEN: &str = "<skills_instructions>";
+const OPEN: &str = Fragment::SkillList.opening();
 const TEMPLATE: &str = include_str!("../prompts/skills.md");
 const PLACEHOLDER: &str = "{{skills}}";
 

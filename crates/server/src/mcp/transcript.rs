@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use troupe_mcp::serve::{ReadError, ResourceCard, ResourcePage, ResourceText, TemplateCard};
 use troupe_protocol::SessionId;
+use troupe_protocol::fragment::without_plan_tags;
 use troupe_protocol::history::{ContentItem, ResponseItem, SummaryPart, ToolOutputBody};
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::tree::MessageMetadata;
@@ -147,16 +148,13 @@ fn section(text: &mut String, record: &RolloutRecord) {
 fn item_section(text: &mut String, item: &ResponseItem) {
     match item {
         ResponseItem::Message {
-            role,
-            content,
-            metadata,
-            ..
+            content, metadata, ..
         } => {
-            let title = match metadata {
+            let author = match metadata {
                 Some(metadata) => callback_title(metadata),
-                None => format!("{role:?}").to_lowercase(),
+                None => item.author_title().unwrap_or_default(),
             };
-            add(text, &title, &words(content));
+            add(text, &author, &without_plan_tags(&words(content)));
         }
         ResponseItem::Reasoning { summary, .. } => {
             if let Some(SummaryPart::SummaryText { text: first }) = summary.first() {

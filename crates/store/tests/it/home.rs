@@ -60,6 +60,7 @@ pub fn meta() -> SessionMeta {
         developer_instructions: None,
         personality: None,
         git: None,
+        imported_from: None,
     }
 }
 

@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 
 use serde_json::json;
-use troupe_protocol::ResponseItem;
+use troupe_protocol::fragment::without_plan_tags;
 use troupe_protocol::history::{ContentItem, SummaryPart, ToolOutputBody};
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::undo::{ChangedFile, FileFact, FileState};
+use troupe_protocol::{Fragment, ResponseItem};
 use troupe_store::{LiveHistory, SessionSummary, SourceKind, UnixMillis};
 
 use crate::terminal;
@@ -79,7 +80,11 @@ pub fn transcript(live: &LiveHistory) -> String {
             RolloutRecord::Compacted(compacted) => {
                 section(&mut text, "summary of what came before", &compacted.message);
                 for item in &compacted.replacement_history {
-                    text += &item_text(item);
+                    text += &match item.fragment() {
+                        // It was shown just now.
+                        Some(Fragment::Summary | Fragment::Imported) => String::new(),
+                        Some(_) | None => item_text(item),
+                    };
                 }
             }
             RolloutRecord::Files(fact) => text += &changed_files(fact),
@@ -114,16 +119,13 @@ fn changed_files(fact: &FileFact) -> String {
 fn item_text(item: &ResponseItem) -> String {
     let mut text = String::new();
     match item {
-        ResponseItem::Message { role, content, .. } => {
+        ResponseItem::Message { content, .. } => {
             let words: Vec<&str> = content
                 .iter()
                 .map(|part| part.text().unwrap_or("[image]"))
                 .collect();
-            section(
-                &mut text,
-                &format!("{role:?}").to_lowercase(),
-                &words.join("\n"),
-            );
+            let author = item.author_title().unwrap_or_default();
+            section(&mut text, &author, &without_plan_tags(&words.join("\n")));
         }
         ResponseItem::Reasoning { summary, .. } => {
             let Some(SummaryPart::SummaryText { text: first }) = summary.first() else {

@@ -1,6 +1,8 @@
 use expect_test::{Expect, expect};
 
-use super::{Page, shortened};
+use troupe_protocol::ResponseItem;
+
+use super::{Page, item_section, shortened};
 use crate::limits::MCP_OUTPUT_CHARS_MAX;
 
 fn check(uri: &str, expected: Expect) {
@@ -36,4 +38,36 @@ fn long_outputs_say_what_is_left_out() {
     assert_eq!(shortened("short"), "short");
     let long = "é".repeat(MCP_OUTPUT_CHARS_MAX + 3);
     assert!(shortened(&long).ends_with("\n… 3 more characters"));
+}
+
+#[test]
+fn what_the_engine_told_its_model_is_no_word_of_the_user() {
+    let mut text = String::new();
+    for words in [
+        "<environment_context>\n  <cwd>/w</cwd>\n</environment_context>",
+        "<current_plan>\n- [pending] bake\n</current_plan>",
+        "[Troupe] Child session 12345678 has completed.",
+        "bake bread",
+    ] {
+        item_section(&mut text, &ResponseItem::user_text(words));
+    }
+    item_section(
+        &mut text,
+        &ResponseItem::assistant_text("<proposed_plan>\n1. bake\n</proposed_plan>"),
+    );
+    let titles: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("## "))
+        .collect();
+    assert_eq!(
+        titles,
+        [
+            "## note (surroundings)",
+            "## note (plan so far)",
+            "## note (callback)",
+            "## user",
+            "## assistant"
+        ]
+    );
+    assert!(!text.contains("proposed_plan"), "{text}");
 }
