@@ -4,8 +4,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::bench;
 use crate::commands::{
-    acp, agents, app_server, apply_patch, completion, config, demo, doctor, exec, mcp, mcp_server,
-    mock_model, models, proto, review, roles, rules, sessions, skills, trust, undo,
+    acp, agents, app_server, apply_patch, completion, config, demo, doctor, exec, import, mcp,
+    mcp_server, mock_model, models, proto, review, roles, rules, sessions, skills, trust, undo,
 };
 
 /// A local coding-agent engine in which one agent can run many.
@@ -50,6 +50,8 @@ pub enum Command {
     Acp(acp::AcpArguments),
     /// List, show, export and archive sessions.
     Sessions(sessions::SessionsArguments),
+    /// Take over a conversation of Codex or Claude Code.
+    Import(import::ImportArguments),
     /// Bring files back to what they were before a session's last turns.
     Undo(undo::UndoArguments),
     /// Look at the agents of a session, and act in its tree.

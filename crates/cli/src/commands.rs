@@ -10,6 +10,7 @@ pub mod demo;
 pub mod doctor;
 mod door;
 pub mod exec;
+pub mod import;
 pub mod mcp;
 pub mod mcp_server;
 pub mod mock_model;
@@ -55,6 +56,7 @@ pub fn run(cli: Cli) -> Outcome {
         Some(Command::McpServer(arguments)) => mcp_server::run(*arguments, overrides, layers),
         Some(Command::Acp(arguments)) => acp::run(arguments, overrides, layers),
         Some(Command::Sessions(arguments)) => sessions::run(arguments, overrides, layers),
+        Some(Command::Import(arguments)) => import::run(arguments, overrides, layers),
         Some(Command::Undo(arguments)) => undo::run(arguments, overrides, layers),
         Some(Command::Agents(arguments)) => agents::run(arguments, overrides, layers),
         Some(Command::Roles(arguments)) => roles::run(arguments, overrides, layers),
@@ -85,6 +87,7 @@ fn needs_no_configuration(command: &Command) -> bool {
         | Command::AppServer(_)
         | Command::McpServer(_)
         | Command::Acp(_)
+        | Command::Import(_)
         | Command::Undo(_)
         | Command::Agents(_)
         | Command::Models(_)

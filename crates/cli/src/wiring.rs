@@ -158,6 +158,20 @@ impl Wiring {
             .then(|| self.here.settings.model.model_provider.clone())
     }
 
+    /// Returns what a session is given that another agent's conversation becomes.
+    pub fn frame(&self) -> Result<troupe_import::Frame, Failure> {
+        Ok(troupe_import::Frame {
+            model_provider: self.here.settings.model.model_provider.clone(),
+            context: self.here.context(&self.add_dirs)?,
+            cli_version: env!("CARGO_PKG_VERSION").to_owned(),
+        })
+    }
+
+    /// Returns where the sessions are kept.
+    pub fn home(&self) -> &Path {
+        self.source.home.path()
+    }
+
     /// Returns what the person asked for by profile, argument or flag: it holds in a
     /// session that is continued too, where everything else stays as it was.
     pub fn explicit(&self) -> Result<TurnOverrides, Failure> {

@@ -31,6 +31,8 @@ mod exec;
 mod faults;
 #[path = "it/hooks.rs"]
 mod hooks;
+#[path = "it/import.rs"]
+mod import;
 #[path = "it/kill.rs"]
 mod kill;
 #[path = "it/kill_tree.rs"]

@@ -97,7 +97,8 @@ pub enum ExecAction {
 
 #[derive(Debug, Args)]
 pub struct ResumeArguments {
-    /// The session: id, its first 4 or more characters, or name. With --last, the prompt.
+    /// The session: id, its first 4 or more characters, or name; or a file of Codex or Claude
+    /// Code, which is taken over. With --last, the prompt.
     pub session: Option<String>,
     /// What to do next; `-` or nothing reads it from stdin.
     pub prompt: Option<String>,

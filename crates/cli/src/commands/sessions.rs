@@ -22,6 +22,8 @@ use crate::failure::{Exit, Failure, Outcome};
 use crate::home::{Home, here};
 use crate::terminal;
 
+pub use show::local_time;
+
 #[derive(Debug, Args)]
 #[command(
     after_help = "A session is named by its id, by the first characters of it, or by its name.

@@ -88,7 +88,7 @@ pub enum ReviewForm {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Continue {
     New,
-    /// By id, by the first characters of it, or by name.
+    /// By id, by the first characters of it, by name, or by the file of another agent.
     Resume(String),
     Last {
         any_directory: bool,

@@ -9,6 +9,7 @@ use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::session::SessionSource;
 use troupe_store::{ListQuery, Position, Store};
 
+use crate::commands::import;
 use crate::exec::request::Continue;
 use crate::failure::Failure;
 use crate::wiring::Wiring;
@@ -37,6 +38,10 @@ pub async fn configure_session(
     let store = store.as_ref();
     let (origin, resume, fork) = match continues {
         Continue::New => return Ok(new),
+        Continue::Resume(text) if import::is_path(&text) => {
+            let id = import::resume_file(wiring, Path::new(&text)).await?;
+            (id, Some(id), None)
+        }
         Continue::Resume(text) => {
             let id = resolve(store, &text).await?;
             (id, Some(id), None)
@@ -97,7 +102,11 @@ async fn stored_provider(store: &dyn Store, id: SessionId) -> Result<Option<Stri
 pub async fn resolve(store: &dyn Store, text: &str) -> Result<SessionId, Failure> {
     // A full id needs no index.
     if let Ok(id) = text.parse() {
-        return Ok(id);
+        let is_here = store.read_all(id, Position::default()).await.is_ok();
+        if is_here {
+            return Ok(id);
+        }
+        return Ok(import::session_made_of(store, text).await.unwrap_or(id));
     }
     store.resolve(text).await.map_err(Failure::not_started)
 }
