@@ -183,12 +183,17 @@ impl Conversation {
 
     /// Returns the pictures that have to be decoded before this can be done.
     pub(crate) fn undecoded_pictures(&self, op: &Op) -> Vec<PictureSource> {
+        let injected;
         let (items, cwd) = match op {
             Op::UserTurn {
                 items, overrides, ..
             } => (items, overrides.cwd.as_ref().unwrap_or(&self.context.cwd)),
             Op::UserInput { items, .. } => (items, &self.context.cwd),
-            Op::Steer { items } => (items, &self.turn_context().cwd),
+            Op::Steer { items, .. } => (items, &self.turn_context().cwd),
+            Op::InjectItems { items } => {
+                injected = injecting::pictures(items);
+                (&injected, &self.context.cwd)
+            }
             _ => return Vec::new(),
         };
         self.pictures.missing(items, cwd)

@@ -4,8 +4,6 @@
 mod mention;
 mod picture;
 
-pub(crate) use picture::linked as linked_picture;
-
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,7 +14,7 @@ use troupe_protocol::history::{ContentItem, Role};
 use troupe_protocol::input::{TextElement, UserInput};
 use troupe_protocol::tree::MessageMetadata;
 
-pub(crate) use picture::{DecodedPictures, PictureSource};
+pub(crate) use picture::{DecodedPictures, PictureSource, linked as linked_picture};
 
 use crate::limits::{INPUT_CHARS_MAX, INPUT_IMAGES_MAX, SKILLS_CHOSEN_MAX};
 use crate::skills::{self, Catalogue, Chosen, Skill};

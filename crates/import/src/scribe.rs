@@ -124,6 +124,7 @@ impl Scribe {
                 let item = TurnItem::UserMessage(UserMessageItem {
                     id: self.item_id(),
                     content: shown,
+                    client_id: None,
                     metadata: None,
                 });
                 self.item(told, Some(item))

@@ -220,6 +220,7 @@ impl Takeover<'_> {
             model_provider: self.frame.model_provider.clone(),
             forked_from_id: None,
             base_instructions: None,
+            developer_instructions: None,
             personality: None,
             git: git.then(|| GitInfo {
                 commit_hash: heading.commit.clone(),

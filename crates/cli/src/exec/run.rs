@@ -551,13 +551,19 @@ impl Run {
     async fn explain(&mut self, Explanation { agent, text }: Explanation) -> Result<(), Failure> {
         let Some(path) = agent else {
             let items = vec![UserInput::text(text)];
-            return self.submit(Op::Steer { items }).await;
+            return self
+                .submit(Op::Steer {
+                    items,
+                    client_id: None,
+                })
+                .await;
         };
         let Some(agents) = self.configurator.agents() else {
             return Ok(());
         };
         let message = AgentMessage {
             items: vec![UserInput::text(text)],
+            client_id: None,
             metadata: None,
         };
         let sent = agents.user().send(&path, message, Urgency::Regular).await;

@@ -10,13 +10,14 @@ use std::collections::HashSet;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{ErrorEvent, EventMsg};
 use troupe_protocol::history::ContentItem;
+use troupe_protocol::input::UserInput;
 use troupe_protocol::{CallId, ResponseItem, SubmissionId};
 use troupe_store::Error;
 
 use super::Conversation;
 use crate::emit::{Emitter, Line};
 use crate::limits::{INJECTED_BYTES_MAX, INJECTED_ITEMS_MAX};
-use crate::user_input;
+use crate::user_input::{self, DecodedPictures};
 
 impl Conversation {
     /// Adds items of a client to what the model knows.
@@ -33,7 +34,8 @@ impl Conversation {
                 .filter_map(ResponseItem::open_call)
                 .cloned(),
         );
-        let items = match sound(items, &known).await {
+        let pictures = std::mem::take(&mut self.pictures);
+        let items = match sound(items, &known, &pictures).await {
             Ok(items) => items,
             Err(problem) => return out.error(id, refusal(problem)),
         };
@@ -63,6 +65,7 @@ impl Conversation {
 async fn sound(
     items: Vec<ResponseItem>,
     known: &HashSet<CallId>,
+    pictures: &DecodedPictures,
 ) -> Result<Vec<ResponseItem>, String> {
     if items.is_empty() {
         return Err("items must not be empty".to_owned());
@@ -82,7 +85,7 @@ async fn sound(
     check_calls(&items, known)?;
     let mut checked = Vec::with_capacity(items.len());
     for (index, item) in items.into_iter().enumerate() {
-        let item = with_pictures(item).await;
+        let item = with_pictures(item, pictures).await;
         checked.push(item.map_err(|problem| format!("items[{index}]: {problem}"))?);
     }
     Ok(checked)
@@ -114,7 +117,26 @@ fn check_calls(items: &[ResponseItem], known: &HashSet<CallId>) -> Result<(), St
     }
 }
 
-async fn with_pictures(item: ResponseItem) -> Result<ResponseItem, String> {
+/// Returns the pictures among items of a client, so that they can be decoded beside the session.
+pub(super) fn pictures(items: &[ResponseItem]) -> Vec<UserInput> {
+    let contents = items.iter().filter_map(|item| match item {
+        ResponseItem::Message { content, .. } => Some(content),
+        _ => None,
+    });
+    let picture = |part: &ContentItem| match part {
+        ContentItem::InputImage { image_url, detail } => Some(UserInput::Image {
+            image_url: image_url.clone(),
+            detail: *detail,
+        }),
+        _ => None,
+    };
+    contents.flatten().filter_map(picture).collect()
+}
+
+async fn with_pictures(
+    item: ResponseItem,
+    pictures: &DecodedPictures,
+) -> Result<ResponseItem, String> {
     match item {
         ResponseItem::Other(_) => Err(
             "it is no item that this engine knows: message, reasoning, function_call, \
@@ -131,7 +153,7 @@ async fn with_pictures(item: ResponseItem) -> Result<ResponseItem, String> {
             for part in content {
                 parts.push(match part {
                     ContentItem::InputImage { image_url, detail } => {
-                        user_input::linked_picture(&image_url, detail).await?
+                        user_input::linked_picture(&image_url, detail, pictures).await?
                     }
                     other => other,
                 });

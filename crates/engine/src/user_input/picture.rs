@@ -77,7 +77,7 @@ impl DecodedPictures {
 }
 
 /// A picture by its address. The provider fetches it, unless the address is the picture.
-pub(super) async fn linked(
+pub(crate) async fn linked(
     url: &str,
     detail: Option<ImageDetail>,
     decoded: &DecodedPictures,

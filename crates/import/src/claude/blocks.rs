@@ -87,6 +87,7 @@ pub(super) fn asked(message: &Value, losses: &mut Losses) -> Option<Passage> {
             id: None,
             role: Role::User,
             content,
+            metadata: None,
         },
     })
 }

@@ -161,6 +161,7 @@ fn user_message(parts: &[Value], losses: &mut Losses) -> Option<Passage> {
         id: None,
         role: Role::User,
         content,
+        metadata: None,
     };
     Some(Passage::Asked { shown, told })
 }

@@ -19,6 +19,7 @@ async fn fork(stage: &Stage, of: &Actor) -> Actor {
                 session_id: of.session_id(),
                 last_response_id: None,
                 turns: None,
+                turn: None,
             }),
             ..ConfigureSession::default()
         })
