@@ -12,7 +12,7 @@ if [ "$1" != --inside ]; then
     home=$(mktemp -d /var/tmp/troupe-user.XXXXXX)
     # Out here nothing is mounted in it, so nothing but the copy is removed.
     trap 'rm -rf --one-file-system "$home"' EXIT
-    mkdir "$home/tree"
+    mkdir "$home/tree" "$home/built"
     (cd "$root" && git ls-files -z --cached --others --exclude-standard |
         tar --null --files-from=- --ignore-failed-read -cf - 2>/dev/null) | tar -C "$home/tree" -xf -
     mkdir -p "$home/tree/target"
@@ -26,8 +26,9 @@ fi
 home=$2 root=$3
 shift 3
 mount --make-rprivate /
-# Held open, because the way to them may be covered.
-exec 8<"$home/tree" 9<"$root/target"
+# The way to it will be covered.
+mount --bind "$root/target" "$home/built"
+mount -o remount,bind,ro "$home/built"
 # The outermost directory on the way that is closed to others is replaced by one that is not.
 way=$(dirname "$root") closed=
 while [ "$way" != / ]; do
@@ -41,9 +42,8 @@ if [ -n "$closed" ]; then
     mount -t tmpfs -o mode=755 tmpfs "$closed"
     mkdir -p "$root"
 fi
-mount --bind /proc/self/fd/8 "$root"
-mount --bind -o ro /proc/self/fd/9 "$root/target"
-exec 8<&- 9<&-
+mount --bind "$home/tree" "$root"
+mount --move "$home/built" "$root/target"
 if [ -d "$root/target/tmp" ]; then
     mount -t tmpfs -o mode=1777 tmpfs "$root/target/tmp"
 fi
