@@ -153,3 +153,26 @@ fn a_provider_without_a_list_is_told_of() {
     })
     .unwrap();
 }
+
+#[test]
+fn a_session_says_in_its_configuration_what_its_tree_is_like() {
+    let directory = tempfile::tempdir().unwrap();
+    let wiring = wiring_to(directory.path(), "http://127.0.0.1:9/v1");
+    let options = wiring.tree_options(None);
+    let reader = options.reader.unwrap();
+    let read = |config: serde_json::Value| {
+        reader.read(&ConfigureSession {
+            config: config.as_object().unwrap().clone(),
+            ..ConfigureSession::default()
+        })
+    };
+    let settings =
+        read(serde_json::json!({"agents.enabled": false, "agents.max_depth": 1})).unwrap();
+    assert!(settings.families.is_empty());
+    assert_eq!(settings.limits.max_depth, 1);
+    let others = read(serde_json::json!({"agents": {"tools": ["subagents"]}})).unwrap();
+    assert_eq!(others.families, [troupe_agents::Family::Subagents]);
+    assert_eq!(others.limits, options.limits);
+    let refused = read(serde_json::json!({"agents.max_depth": "deep"})).unwrap_err();
+    assert!(refused.message.contains("max_depth"), "{}", refused.message);
+}

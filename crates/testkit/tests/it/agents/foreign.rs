@@ -2,12 +2,13 @@
 
 use serde_json::json;
 use troupe_agents::Family;
+use troupe_agents::desk::CallbackChoice;
 use troupe_protocol::AgentId;
 use troupe_protocol::op::{ConfigureSession, ForkPoint};
 use troupe_protocol::tree::Fact;
 use troupe_testkit::{Actor, Stage};
 
-use super::cast::{lines, open, spawn_agent, stage};
+use super::cast::{lines, open, spawn_agent, stage, wish};
 use super::play::{agents, answers_of, call, end, requests_of, scene};
 
 const NOT_IN_YOUR_TREE: &str = "are not in your tree";
@@ -94,7 +95,7 @@ async fn a_fork_of_a_fork_counts_on_above_both() {
     let mut first = fork(&stage, &source).await;
     first.turn("make another").await;
     let second = fork(&stage, &first).await;
-    let request = super::cast::wish(&stage, "four", Default::default());
+    let request = wish(&stage, "four", CallbackChoice::default());
     let made = second.agents().user().spawn(request).await.unwrap();
     assert_eq!(made.view.agent, AgentId(4));
     for actor in [second, first, source] {

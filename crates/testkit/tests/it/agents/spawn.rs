@@ -271,9 +271,10 @@ struct Late {
 #[async_trait]
 impl Catalogue for Late {
     fn models(&self) -> Option<Vec<ModelChoice>> {
-        let names: &[&str] = match self.answered.load(Ordering::Relaxed) {
-            true => &["scripted-1", "late-1"],
-            false => &["scripted-1"],
+        let names: &[&str] = if self.answered.load(Ordering::Relaxed) {
+            &["scripted-1", "late-1"]
+        } else {
+            &["scripted-1"]
         };
         Some(names.iter().map(|name| choice(name)).collect())
     }
