@@ -158,14 +158,12 @@ const UNREASONING_FAMILIES: [&str; 3] = ["gpt-3.5", "gpt-4", "chatgpt-4o"];
 
 /// Tells whether a model reasons. One that nobody knows is newer than this catalogue, and does.
 pub(crate) fn reasons(slug: &str) -> bool {
-    match lookup(slug) {
-        Some(info) => info.reasons(),
-        None => {
-            let slug = base_of_tuned(slug).unwrap_or(slug);
-            let mut families = UNREASONING_FAMILIES.iter();
-            !families.any(|family| slug.starts_with(family))
-        }
+    if let Some(info) = lookup(slug) {
+        return info.reasons();
     }
+    let slug = base_of_tuned(slug).unwrap_or(slug);
+    let mut families = UNREASONING_FAMILIES.iter();
+    !families.any(|family| slug.starts_with(family))
 }
 
 /// Reads `gpt-4.1` out of `ft:gpt-4.1:organisation:suffix:id`.
