@@ -64,17 +64,16 @@ pub async fn configure_session(
     let overrides = wiring.explicit()?;
     // The model's name is the session's, so it must be asked where the session asked it; one that
     // is named anew and is not there, where the catalogue has it.
-    let model_provider = match wiring.explicit_provider() {
-        Some(id) => Some(id),
-        None => {
-            let stored = stored_provider(store, origin).await?;
-            let model = overrides.model.as_deref();
-            let fitting = stored.as_deref().zip(model).and_then(|(stored, model)| {
-                catalogue::misfit(stored, model)?;
-                catalogue::provider_of(model)
-            });
-            fitting.map(str::to_owned).or(stored)
-        }
+    let model_provider = if let Some(id) = wiring.explicit_provider() {
+        Some(id)
+    } else {
+        let stored = stored_provider(store, origin).await?;
+        let model = overrides.model.as_deref();
+        let fitting = stored.as_deref().zip(model).and_then(|(stored, model)| {
+            catalogue::misfit(stored, model)?;
+            catalogue::provider_of(model)
+        });
+        fitting.map(str::to_owned).or(stored)
     };
     Ok(ConfigureSession {
         overrides,

@@ -276,7 +276,10 @@ impl Conversation {
             .collect();
         // What could not be read of the surroundings was told when they were first read.
         let mut items = self.context_beside(&told, &mut Vec::new());
-        let messages = past.iter().map(|item| item.item()).filter(is_user_message);
+        let messages = past
+            .iter()
+            .map(|item| item.item())
+            .filter(|item| is_user_message(item));
         let tokens_max = self.kept_tokens_max(then);
         items.extend(newest_user_messages(messages, tokens_max, whole));
         items.push(ResponseItem::user_text(format!(
@@ -386,7 +389,7 @@ fn text_bytes(tokens: u64) -> usize {
     usize::try_from(tokens.saturating_mul(4)).unwrap_or(usize::MAX)
 }
 
-fn is_user_message(item: &&ResponseItem) -> bool {
+fn is_user_message(item: &ResponseItem) -> bool {
     matches!(
         item,
         ResponseItem::Message {
