@@ -664,7 +664,7 @@ async fn a_file_that_git_converts_comes_back_byte_for_byte() {
     stage.write("wide", "w\0i\0d\0e\0\n\0");
     stage.write("ident", "$Id: somebody else's $\n");
     stage.write("plain", "plain\n");
-    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
+    let old = std::time::SystemTime::now() - std::time::Duration::from_mins(1);
     for name in names.split(' ') {
         let path = stage.cwd().join(name);
         let file = std::fs::File::options().append(true).open(path).unwrap();

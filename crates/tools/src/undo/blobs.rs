@@ -29,7 +29,7 @@ pub(super) struct Blobs {
 const ADDED_SHARE: u64 = 12;
 
 /// How old a content is before it is marked as used again.
-const USED_INTERVAL: Duration = Duration::from_secs(60 * 60);
+const USED_INTERVAL: Duration = Duration::from_hours(1);
 
 impl Blobs {
     pub(super) fn new(directory: PathBuf) -> Self {
@@ -199,7 +199,7 @@ mod tests {
         };
         let mut last = String::new();
         for number in 0..100_u8 {
-            last = blobs.keep(&[number; 50_000]).unwrap();
+            last = blobs.keep(&vec![number; 50_000]).unwrap();
             assert!(total() <= 1_200_000, "after {number}: {}", total());
         }
         assert!(blobs.get(&last).is_some(), "the oldest go first");

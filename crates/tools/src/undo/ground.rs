@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use troupe_protocol::undo::FileState;
 
-use super::look::{other, repository, sha256};
+use super::look::{other, repository, sha256, too_large};
 use crate::patch::PlanError;
 use crate::patch::place::{Entry, Place, Resolver};
 
@@ -100,6 +100,7 @@ impl Ground {
                         mode: attributes.mode.bits() & 0o7777,
                     })
                 },
+                Err(PlanError::TooLarge { .. }) => Sight::of(too_large()),
                 Err(error) => Sight::of(other(error.to_string())),
             },
             Ok(Entry::Symlink { target, .. }) => Sight::of(FileState::Link { target }),

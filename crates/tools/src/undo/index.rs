@@ -122,7 +122,13 @@ impl IndexFile {
             let (name, length) = (reader.take(4)?, reader.u32()? as usize);
             let content = reader.take(length)?;
             match name {
-                b"link" => shared = SharedLink::parse(content, hash)?,
+                b"link" => {
+                    let (id, rest) = content.split_at_checked(hash.bytes())?;
+                    // All zeros: there is no other file after all.
+                    if id.iter().any(|byte| *byte != 0) {
+                        shared = Some(SharedLink::parse(ObjectId::new(id)?, rest)?);
+                    }
+                }
                 b"sdir" => {}
                 // Without the others an index can be understood.
                 _ if name[0].is_ascii_uppercase() => {}
@@ -162,22 +168,17 @@ impl IndexFile {
 }
 
 impl SharedLink {
-    /// `Some(None)` if there is no other file after all.
-    fn parse(content: &[u8], hash: Hash) -> Option<Option<Self>> {
-        let (id, mut rest) = content.split_at_checked(hash.bytes())?;
-        if id.iter().all(|byte| *byte == 0) {
-            return Some(None);
-        }
+    fn parse(id: ObjectId, mut rest: &[u8]) -> Option<Self> {
         let (deleted, replaced) = if rest.is_empty() {
-            Default::default()
+            (Bitmap::default(), Bitmap::default())
         } else {
             (Bitmap::parse(&mut rest)?, Bitmap::parse(&mut rest)?)
         };
-        Some(Some(Self {
-            id: ObjectId::new(id)?,
+        Some(Self {
+            id,
             deleted,
             replaced,
-        }))
+        })
     }
 
     /// Entries without a name stand in the place of those that are marked as replaced.

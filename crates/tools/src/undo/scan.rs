@@ -44,7 +44,7 @@ impl WorkTree {
                 .chunks(share)
                 .map(|paths| scope.spawn(move || self.stamps_of(paths, stop)))
                 .collect();
-            let ended = workers.into_iter().map(|worker| worker.join());
+            let ended = workers.into_iter().map(std::thread::ScopedJoinHandle::join);
             ended.collect::<Result<Vec<_>, _>>()
         });
         let found = found.map_err(|_| io::Error::other("a thread panicked"))?;
@@ -60,7 +60,7 @@ impl WorkTree {
         let mut walk = self.walk();
         let mut stamps = Vec::with_capacity(paths.len());
         for (number, path) in paths.iter().enumerate() {
-            if number % 1_024 == 0 && stop.is_due() {
+            if number.is_multiple_of(1_024) && stop.is_due() {
                 return Err(io::ErrorKind::TimedOut.into());
             }
             stamps.push(walk.stamp(path.as_ref()));

@@ -5,6 +5,7 @@
 //! every later one; only what is in no commit is read, once. Git is asked, in the sandbox, which
 //! files it does not track, while the others are looked at here.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
@@ -174,7 +175,8 @@ impl Trees {
     ) -> Result<(TakenLook, File), String> {
         let began = Instant::now();
         let stop = Stop::after(Some(UNDO_TREE_TIME_MAX));
-        let looking = self.look_until(place, known, &stop);
+        // Boxed, because every command that may write waits for it.
+        let looking = Box::pin(self.look_until(place, known, &stop));
         let looked = tokio::time::timeout(UNDO_TREE_TIME_MAX, looking).await;
         let too_long = || format!("it took longer than {} s", UNDO_TREE_TIME_MAX.as_secs());
         let (assembled, lock) = looked.map_err(|_| too_long())??;
@@ -243,7 +245,7 @@ impl Trees {
         let converted = if git::names_conversion(attributes) || named.await? {
             git::converted(git, &sightings.object_paths()).await?
         } else {
-            Default::default()
+            BTreeSet::default()
         };
         sightings.verify(&sizes, &converted);
         Ok(())

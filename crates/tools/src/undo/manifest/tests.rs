@@ -11,7 +11,7 @@ fn file(path: &str, content: FileContent) -> KnownFile {
             changed_ns: -5,
         },
         content,
-        is_settled: path.len() % 2 == 0,
+        is_settled: path.len().is_multiple_of(2),
     }
 }
 
