@@ -128,12 +128,12 @@ impl CodexReader {
 
     fn compacted(&mut self, payload: &Value, losses: &mut Losses) -> Passage {
         let summary = text(payload, "message").unwrap_or_default();
-        let replacement = match payload.get("replacement_history").and_then(Value::as_array) {
-            Some(items) => replacement(items, summary, losses),
-            None => {
-                let said = self.recent.iter().map(ResponseItem::user_text);
-                said.chain([items::note(summary)]).collect()
-            }
+        let items = payload.get("replacement_history").and_then(Value::as_array);
+        let replacement = if let Some(items) = items {
+            replacement(items, summary, losses)
+        } else {
+            let said = self.recent.iter().map(ResponseItem::user_text);
+            said.chain([items::note(summary)]).collect()
         };
         self.recent.clear();
         self.recent_chars = 0;

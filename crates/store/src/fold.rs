@@ -188,7 +188,7 @@ impl Fold {
                 item: TurnItem::UserMessage(message),
                 ..
             } if message.metadata.is_none() => {
-                self.row.preview = message.content.iter().find_map(preview)
+                self.row.preview = message.content.iter().find_map(preview);
             }
             EventMsg::UserMessage { message, .. } => self.row.preview = beginning(&message),
             // Other items, and a token count that has no count.

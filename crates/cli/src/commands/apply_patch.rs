@@ -1,8 +1,7 @@
 //! `troupe apply-patch`: the engine's patch format on the command line.
 
 use std::ffi::OsString;
-use std::io;
-use std::io::Write as _;
+use std::io::{self, IsTerminal, Write as _};
 
 use clap::Args;
 use troupe_tools::patch::run_standalone;
@@ -10,6 +9,7 @@ use troupe_tools::patch::run_standalone;
 use crate::commands::print;
 use crate::failure::{Exit, Outcome};
 use crate::home::here;
+use crate::terminal::harmless;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Either every file of the patch is changed or none.
@@ -33,7 +33,13 @@ pub struct ApplyPatchArguments {
 pub fn run(arguments: ApplyPatchArguments) -> Outcome {
     let cwd = here()?;
     let finished = run_standalone(&arguments.patch, io::stdin().lock(), &cwd);
-    io::stderr().write_all(finished.stderr.as_bytes())?;
+    let complaint = if io::stderr().is_terminal() {
+        // It quotes the patch, and names of files.
+        harmless(&finished.stderr)
+    } else {
+        finished.stderr
+    };
+    io::stderr().write_all(complaint.as_bytes())?;
     print(&finished.stdout)?;
     Ok(match finished.code {
         0 => Exit::Success,

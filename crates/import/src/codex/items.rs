@@ -185,27 +185,24 @@ fn content<'a>(
     losses: &mut Losses,
 ) -> Vec<ContentItem> {
     let parts = parts.into_iter().filter_map(|part| {
-        let words = match text(part, "type").unwrap_or_default() {
-            "input_image" => match text(part, "image_url").and_then(pictures::embedded) {
-                Some(address) => {
-                    return Some(ContentItem::InputImage {
-                        image_url: address.to_owned(),
-                        detail: None,
-                    });
-                }
-                None => {
-                    losses.add(Loss::Picture);
-                    NO_PICTURE
-                }
-            },
-            _ => match words_of(part) {
-                Some(words) if is_picture_tag(words) => return None,
-                Some(words) => words,
-                None => {
-                    losses.add(Loss::Content);
-                    NO_CONTENT
-                }
-            },
+        let words = if text(part, "type") == Some("input_image") {
+            let picture = text(part, "image_url").and_then(pictures::embedded);
+            if let Some(address) = picture {
+                return Some(ContentItem::InputImage {
+                    image_url: address.to_owned(),
+                    detail: None,
+                });
+            }
+            losses.add(Loss::Picture);
+            NO_PICTURE
+        } else if let Some(words) = words_of(part) {
+            if is_picture_tag(words) {
+                return None;
+            }
+            words
+        } else {
+            losses.add(Loss::Content);
+            NO_CONTENT
         };
         Some(ContentItem::InputText {
             text: words.to_owned(),

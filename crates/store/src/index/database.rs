@@ -1,6 +1,7 @@
 //! The connection: opening, schema, and what is done when the file is of no use.
 
 use std::fs::{self, OpenOptions};
+use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -42,13 +43,20 @@ pub(super) enum Verdict {
 
 impl Index {
     pub(super) fn open(path: &Path) -> Result<Self, Error> {
+        let failed_to_open = |source| Error::io(OPEN, path, source);
+        // A pipe in its place would hold the open up until somebody writes into it.
+        let is_special = |found: fs::Metadata| !found.is_file() && !found.is_dir();
+        if fs::metadata(path).is_ok_and(is_special) {
+            let source = io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file");
+            return Err(failed_to_open(source));
+        }
         // SQLite would create it for everybody to read.
         OpenOptions::new()
             .append(true)
             .create(true)
             .mode(FILE_MODE)
             .open(path)
-            .map_err(|source| Error::io(OPEN, path, source))?;
+            .map_err(failed_to_open)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let open = || -> rusqlite::Result<Connection> {
             let db = Connection::open_with_flags(path, flags)?;

@@ -123,6 +123,21 @@ async fn a_directory_in_the_place_of_the_index_keeps_nobody_out() {
     assert!(home.path("state.db").is_dir());
 }
 
+/// Opening a pipe waits for somebody at its other end.
+#[tokio::test]
+async fn a_pipe_in_the_place_of_the_index_holds_nobody_up() {
+    let home = busy_home().await;
+    for name in ["state.db", "state.db-wal", "state.db-shm"] {
+        fs::remove_file(home.path(name)).ok();
+    }
+    let mode = nix::sys::stat::Mode::S_IRWXU;
+    nix::unistd::mkfifo(&home.path("state.db"), mode).unwrap();
+    let page = home.again().list(&ListQuery::default()).await.unwrap();
+    assert_eq!(page.sessions.len(), 5);
+    let told = &page.warnings[0];
+    assert!(told.contains("it is no regular file"), "{told}");
+}
+
 #[tokio::test]
 async fn a_damaged_index_is_put_aside_and_rebuilt() {
     type Damage = fn(&mut Vec<u8>);

@@ -8,6 +8,7 @@ use troupe_store::Store;
 use super::resolve;
 use crate::commands::{print, tell};
 use crate::failure::{Exit, Failure, Outcome};
+use crate::terminal::harmless;
 
 #[derive(Debug, Args)]
 pub(super) struct DeleteArguments {
@@ -50,7 +51,7 @@ fn is_agreed(what: &str) -> Result<bool, Failure> {
         )));
     }
     let mut terminal = io::stderr();
-    write!(terminal, "delete {what} for good? [y/N] ")?;
+    write!(terminal, "delete {} for good? [y/N] ", harmless(what))?;
     terminal.flush()?;
     let mut line = String::new();
     io::stdin().lock().read_line(&mut line)?;
