@@ -2,6 +2,8 @@
 //! `expected.txt` what becomes of it. Those named after a version were written by that version.
 //! `UPDATE_EXPECT=1` writes what is expected anew.
 
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
 #[path = "it/cases.rs"]
 mod cases;
 #[path = "it/chronicle.rs"]

@@ -1,5 +1,7 @@
 //! What became of a conversation.
 
+use std::fmt::Write as _;
+
 use serde_json::{Map, Value, json};
 use troupe_import::takeover::{ImportOutcome, SinceThen};
 use troupe_import::{Imported, Origin};
@@ -48,7 +50,7 @@ fn about(imported: &Imported) -> String {
     let mut lines = String::new();
     let mut add = |title: &str, value: Option<String>| {
         if let Some(value) = value {
-            lines += &format!("{title:<9} {value}\n");
+            writeln!(lines, "{title:<9} {value}").expect("a string takes any text");
         }
     };
     add("name", imported.name.clone());
