@@ -113,7 +113,6 @@ async fn a_command_that_floods_us_is_ended_and_told() {
     assert!(text.contains(told), "{}", &text[text.len() - 300..]);
     let shown = bench.channel.command().outcome.unwrap().aggregated_output;
     assert!(shown.contains(told));
-    assert!(output_of(&bench.channel.events()).contains("more output than can be shown"));
 }
 
 #[tokio::test]
