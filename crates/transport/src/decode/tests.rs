@@ -82,7 +82,7 @@ fn an_unknown_type_is_named() {
     check(
         r#"{"id":"1","op":{"type":"fly_to_the_moon"}}"#,
         expect![
-            "1 | submission has an unknown type `fly_to_the_moon`; known types: configure_session, user_input, user_turn, steer, interrupt, override_turn_context, exec_approval, patch_approval, request_user_input_response, user_input_answer, resolve_elicitation, run_user_shell_command, compact, thread_rollback, set_thread_name, set_thread_note, review, list_skills, list_models, list_mcp_tools, refresh_mcp_servers, undo, shutdown"
+            "1 | submission has an unknown type `fly_to_the_moon`; known types: configure_session, user_input, user_turn, steer, inject_items, interrupt, override_turn_context, exec_approval, patch_approval, request_user_input_response, user_input_answer, resolve_elicitation, run_user_shell_command, compact, thread_rollback, set_thread_name, set_thread_note, review, list_skills, list_models, list_mcp_tools, refresh_mcp_servers, undo, shutdown"
         ],
     );
     check(
@@ -91,7 +91,7 @@ fn an_unknown_type_is_named() {
             "x".repeat(1_000_000)
         ),
         expect![
-            "1 | submission has an unknown type `xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…`; known types: configure_session, user_input, user_turn, steer, interrupt, override_turn_context, exec_approval, patch_approval, request_user_input_response, user_input_answer, resolve_elicitation, run_user_shell_command, compact, thread_rollback, set_thread_name, set_thread_note, review, list_skills, list_models, list_mcp_tools, refresh_mcp_servers, undo, shutdown"
+            "1 | submission has an unknown type `xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…`; known types: configure_session, user_input, user_turn, steer, inject_items, interrupt, override_turn_context, exec_approval, patch_approval, request_user_input_response, user_input_answer, resolve_elicitation, run_user_shell_command, compact, thread_rollback, set_thread_name, set_thread_note, review, list_skills, list_models, list_mcp_tools, refresh_mcp_servers, undo, shutdown"
         ],
     );
 }
