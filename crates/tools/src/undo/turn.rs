@@ -313,7 +313,9 @@ fn compare(
             },
         };
         let after = ground.look(&path).state;
-        if !before.is_same(&after) {
+        // What is not kept cannot be compared: that it differs was seen by its times.
+        let is_unknown = matches!(before, FileState::Other { .. });
+        if is_unknown || !before.is_same(&after) {
             changed.push(ChangedFile {
                 path,
                 before,
