@@ -340,10 +340,11 @@ fn question_page(question: &Question) -> String {
     let mut page = format!("  {}\n", question.question);
     let options = question.options.as_deref().unwrap_or_default();
     for (option, number) in options.iter().zip(1..) {
-        page.push_str(&match option.description.as_str() {
+        let line = match option.description.as_str() {
             "" => format!("  [{number}] {}\n", option.label),
             description => format!("  [{number}] {}: {description}\n", option.label),
-        });
+        };
+        page.push_str(&line);
     }
     page.push_str(match (options.is_empty(), question.is_other) {
         (true, _) => "  your answer (empty: none) > ",
@@ -387,7 +388,8 @@ fn is_option(option: &troupe_protocol::approval::QuestionOption, line: &str) -> 
 }
 
 fn indented(text: &str) -> String {
-    text.lines().map(|line| format!("  {line}\n")).collect()
+    let lines = text.lines().flat_map(|line| ["  ", line, "\n"]);
+    lines.collect()
 }
 
 #[cfg(test)]

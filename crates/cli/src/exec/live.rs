@@ -46,13 +46,11 @@ struct RunningCommand {
 impl Live {
     pub fn apply(&mut self, msg: &EventMsg, now_ms: i64) {
         match msg {
-            EventMsg::TurnStarted(_) => self.think(now_ms),
-            EventMsg::AgentMessageContentDelta(delta) | EventMsg::PlanDelta(delta) => {
-                if let Some(thinking) = &mut self.thinking {
-                    thinking.take(&delta.delta, delta.snapshot);
-                }
-            }
-            EventMsg::ReasoningContentDelta(delta) | EventMsg::ReasoningRawContentDelta(delta) => {
+            EventMsg::TurnStarted(_) | EventMsg::ResponseCompleted { .. } => self.think(now_ms),
+            EventMsg::AgentMessageContentDelta(delta)
+            | EventMsg::PlanDelta(delta)
+            | EventMsg::ReasoningContentDelta(delta)
+            | EventMsg::ReasoningRawContentDelta(delta) => {
                 if let Some(thinking) = &mut self.thinking {
                     thinking.take(&delta.delta, delta.snapshot);
                 }
@@ -66,7 +64,6 @@ impl Live {
             }
             EventMsg::ItemStarted { item, .. } => self.started(item, now_ms),
             EventMsg::ItemCompleted { item, .. } => self.completed(item),
-            EventMsg::ResponseCompleted { .. } => self.think(now_ms),
             EventMsg::TurnComplete(_) | EventMsg::TurnAborted(_) => {
                 self.thinking = None;
                 self.commands.clear();

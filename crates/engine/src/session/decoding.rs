@@ -63,7 +63,7 @@ impl Actor {
         if let Some(conversation) = &mut self.conversation {
             conversation.pictures = pictures.into();
         }
-        self.submission(submission).await
+        Box::pin(self.submission(submission)).await
     }
 
     /// Gives up the submission whose pictures are being decoded. Returns whether there was one.

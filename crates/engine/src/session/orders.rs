@@ -15,7 +15,7 @@ impl Actor {
         match (order, &mut self.conversation) {
             (Order::Operate { submission: id, op }, _) => {
                 let what = recorded(&op);
-                let done = self.submission(Submission { id, op }).await;
+                let done = Box::pin(self.submission(Submission { id, op })).await;
                 // Nobody but the tree asked, so nobody else would hear of it.
                 if let (Err(error), Some(what), Some(conversation)) =
                     (&done, what, &self.conversation)

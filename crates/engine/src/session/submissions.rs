@@ -29,7 +29,7 @@ impl Actor {
     ) -> Result<Flow, Error> {
         let id = &submission.id;
         if by == Submitter::Program {
-            return self.submission(submission).await;
+            return Box::pin(self.submission(submission)).await;
         }
         if id.as_str().is_empty() {
             self.refuse(
@@ -47,7 +47,7 @@ impl Actor {
             self.emitter.emit(id, vec![EventMsg::Warning { message }])?;
             return Ok(Flow::Continue(()));
         }
-        self.submission(submission).await
+        Box::pin(self.submission(submission)).await
     }
 
     pub(super) async fn submission(&mut self, submission: Submission) -> Result<Flow, Error> {
