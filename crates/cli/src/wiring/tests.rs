@@ -15,8 +15,11 @@ use crate::home::Home;
 use crate::layers::ConfigSource;
 
 fn wiring(directory: &Path) -> Wiring {
-    wiring_to(directory, "http://127.0.0.1:9/v1")
+    wiring_to(directory, NOBODY)
 }
+
+/// Nobody listens there.
+const NOBODY: &str = "http://127.0.0.1:9/v1";
 
 fn wiring_to(directory: &Path, base_url: &str) -> Wiring {
     wiring_with(directory, base_url, &[])
@@ -55,7 +58,7 @@ fn configure(wiring: &Wiring, cwd: &Path) -> Setup {
 #[test]
 fn sessions_share_one_model_per_provider() {
     let directory = tempfile::tempdir().unwrap();
-    let wiring = wiring(directory.path());
+    let wiring = wiring_with(directory.path(), NOBODY, &["model=m"]);
     let other = directory.path().join("other");
     fs::create_dir(&other).unwrap();
     let models = [directory.path(), &other].map(|cwd| configure(&wiring, cwd).model);
@@ -85,7 +88,7 @@ fn servers_are_read_again_when_that_is_asked_for() {
     let directory = tempfile::tempdir().unwrap();
     let config = directory.path().join("home/config.toml");
     fs::create_dir(config.parent().unwrap()).unwrap();
-    let wiring = wiring(directory.path());
+    let wiring = wiring_with(directory.path(), NOBODY, &["model=m"]);
     let failed = block_on(async {
         let setup = wiring
             .configure(&ConfigureSession::default())

@@ -177,7 +177,7 @@ fn a_session_in_use_names_its_owner_who_is_not_disturbed() {
     assert_eq!(complete["msg"]["last_agent_message"], "Two.");
     owner.end();
     // It is free now, and the one that was refused may take it.
-    other.send("open", &json!({"type": "configure_session", "resume": id}));
+    other.send("again", &json!({"type": "configure_session", "resume": id}));
     other.until("session_configured");
     other.send("3", &user_turn("go on"));
     let complete = other.until("task_complete");

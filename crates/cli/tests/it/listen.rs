@@ -114,7 +114,7 @@ async fn converse(address: Address, token: Option<Secret>) -> Vec<String> {
             }
         }
     }
-    client.submit("", Op::Shutdown).await.unwrap();
+    client.submit("end", Op::Shutdown).await.unwrap();
     while let Some(event) = client.next_event().await.unwrap() {
         told.push(shown(&serde_json::to_value(event).unwrap()));
     }

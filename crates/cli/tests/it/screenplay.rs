@@ -7,7 +7,7 @@ use troupe_model::scripted::MockServer;
 
 use crate::machine::{Machine, Run};
 
-/// The blocks of the page: the screenplay, and the configuration that plays it.
+/// The blocks of the page: the screenplay, a list of models, and the configuration that plays it.
 fn examples() -> Vec<String> {
     let page = include_str!("../../../../docs/screenplay.md");
     let blocks = page.split("```toml\n").skip(1);
@@ -18,8 +18,8 @@ fn examples() -> Vec<String> {
 
 #[test]
 fn the_examples_of_the_page_play() {
-    let [screenplay, configuration] = examples().try_into().unwrap();
-    let stage = Machine::playing(&screenplay);
+    let [screenplay, models, configuration] = examples().try_into().unwrap();
+    let stage = Machine::playing(&format!("{models}{screenplay}"));
     for wire in ["responses", "chat", "messages"] {
         let machine = Machine::bare();
         let configuration = configuration

@@ -1,0 +1,171 @@
+//! What a look at a work tree sees and keeps, and what the model is told of an undo.
+
+use super::*;
+
+/// Git may keep other bytes than are on disk; what comes back is what was there.
+#[tokio::test]
+async fn a_file_that_git_converts_comes_back_byte_for_byte() {
+    let names = "crlf filtered wide ident plain";
+    let script = format!("for f in {names}; do echo changed > $f; done");
+    let stage = Stage::new(&screenplay(&[&command(&script)])).await;
+    git(&stage, &["init", "-q"]);
+    git(&stage, &["config", "core.autocrlf", "input"]);
+    git(&stage, &["config", "filter.turn.clean", "tr a-z b-za"]);
+    git(&stage, &["config", "filter.turn.smudge", "tr b-za a-z"]);
+    let attributes = "filtered filter=turn\nwide working-tree-encoding=UTF-16LE\nident ident\n";
+    stage.write(".gitattributes", attributes);
+    stage.write("crlf", "one\r\ntwo\r\n");
+    stage.write("filtered", "as long as before\n");
+    stage.write("wide", "w\0i\0d\0e\0\n\0");
+    stage.write("ident", "$Id: somebody else's $\n");
+    stage.write("plain", "plain\n");
+    let old = std::time::SystemTime::now() - std::time::Duration::from_mins(1);
+    for name in names.split(' ') {
+        let path = stage.cwd().join(name);
+        let file = std::fs::File::options().append(true).open(path).unwrap();
+        file.set_modified(old).unwrap();
+    }
+    git(&stage, &["add", "."]);
+    git(&stage, &["commit", "-q", "-m", "first"]);
+    settle_index(&stage);
+    let read = |stage: &Stage| -> Vec<Vec<u8>> {
+        let names = names.split(' ').map(|name| stage.cwd().join(name));
+        names.map(|path| std::fs::read(path).unwrap()).collect()
+    };
+    let before = read(&stage);
+    let mut actor = stage.start().await;
+    actor.turn("go").await;
+    assert_ne!(read(&stage), before);
+    let completed = undo(&mut actor, last()).await;
+    assert!(completed.success, "{completed:?}");
+    assert_eq!(read(&stage), before);
+    // Of what git has as it is, nothing was copied before it was changed.
+    assert_eq!(completed.restored.len(), 5);
+}
+
+/// Gives the index a time after that of all files, as a work tree has it that is not brand-new.
+fn settle_index(stage: &Stage) {
+    let index = stage.cwd().join(".git/index");
+    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(5);
+    let index = std::fs::File::options().append(true).open(index).unwrap();
+    index.set_modified(later).unwrap();
+}
+
+/// Returns how many contents are kept.
+fn kept(stage: &Stage) -> usize {
+    let shelves = std::fs::read_dir(stage.home().join("snapshots/files"));
+    let shelves = shelves.into_iter().flatten();
+    let files = shelves.map(|shelf| std::fs::read_dir(shelf.unwrap().path()).unwrap().count());
+    files.sum()
+}
+
+#[tokio::test]
+async fn what_git_has_is_not_copied_and_what_is_too_large_is_not_either() {
+    let script = "echo more >> large; echo two > edited; truncate -s 33M made";
+    let stage = Stage::new(&screenplay(&[&command(script)])).await;
+    commit(&stage);
+    settle_index(&stage);
+    let large = std::fs::File::create(stage.cwd().join("large")).unwrap();
+    large.set_len(33 * 1024 * 1024).unwrap();
+    let mut actor = stage.start().await;
+    actor.turn("go").await;
+    // What `edited` held, and what it holds.
+    assert_eq!(kept(&stage), 2);
+    let completed = undo(&mut actor, last()).await;
+    assert!(!completed.success, "{completed:?}");
+    let reason = "it cannot be taken back: it is larger than 33554432 bytes";
+    let conflicts = completed.conflicts.iter();
+    let reasons: Vec<&str> = conflicts.map(|it| it.reason.as_str()).collect();
+    assert_eq!(reasons, [reason, reason]);
+    assert_eq!(stage.read("edited"), "two\n");
+    let partly = UndoRequest {
+        partly: true,
+        ..last()
+    };
+    let completed = undo(&mut actor, partly).await;
+    assert!(completed.success, "{completed:?}");
+    assert_eq!(stage.read("edited"), "one\n");
+}
+
+#[tokio::test]
+async fn every_kind_of_index_is_understood() {
+    let variants: [&[&[&str]]; 6] = [
+        &[&["update-index", "--index-version", "4"]],
+        &[&["update-index", "--split-index"]],
+        &[&["update-index", "--untracked-cache"]],
+        &[&["update-index", "--assume-unchanged", "edited"]],
+        &[&["sparse-checkout", "set", "--sparse-index", "sub"]],
+        &[&["rm", "-q", "--cached", "-r", "."]],
+    ];
+    let script = "echo two > edited; rm kept; echo new > new; echo more >> sub/a";
+    for variant in variants {
+        let stage = Stage::new(&screenplay(&[&command(script)])).await;
+        commit(&stage);
+        for name in ["sub", "away"] {
+            std::fs::create_dir(stage.cwd().join(name)).unwrap();
+            stage.write(&format!("{name}/a"), "a\n");
+        }
+        git(&stage, &["add", "."]);
+        git(&stage, &["commit", "-q", "-m", "second"]);
+        for arguments in variant {
+            git(&stage, arguments);
+        }
+        settle_index(&stage);
+        let before = files(&stage.cwd());
+        let mut actor = stage.start().await;
+        actor.turn("go").await;
+        assert_ne!(files(&stage.cwd()), before, "{variant:?}");
+        let completed = undo(&mut actor, last()).await;
+        assert!(completed.success, "{variant:?}: {completed:?}");
+        assert_eq!(files(&stage.cwd()), before, "{variant:?}");
+    }
+}
+
+/// A repository inside is not looked into, so it is neither forgotten nor said to be taken back.
+#[tokio::test]
+async fn a_repository_that_a_turn_made_is_named_and_the_rest_can_be_taken_back() {
+    let script = "echo two > edited; git init -q inner; echo x > inner/x";
+    let stage = Stage::new(&screenplay(&[&command(script)])).await;
+    commit(&stage);
+    let mut actor = stage.start().await;
+    actor.turn("go").await;
+    let completed = undo(&mut actor, last()).await;
+    check(
+        &stage,
+        &completed,
+        expect![[r#"
+            success false
+            nothing was changed, because not all of it can be taken back: see what is in the way (partly: take back the rest)
+            conflict inner: it cannot be taken back: it is a repository of its own, and what is in it is not known
+        "#]],
+    );
+    assert_eq!(stage.read("edited"), "two\n");
+    // Once it is gone, nothing is in the way.
+    std::fs::remove_dir_all(stage.cwd().join("inner")).unwrap();
+    let completed = undo(&mut actor, last()).await;
+    assert!(completed.success, "{completed:?}");
+    assert_eq!(stage.read("edited"), "one\n");
+}
+
+#[tokio::test]
+async fn the_model_is_told_at_its_next_task_what_was_taken_back() {
+    let stage = Stage::new(&screenplay(&[
+        &command("echo two > edited; echo x > new"),
+        "{ say = 'hm' }",
+    ]))
+    .await;
+    commit(&stage);
+    let mut actor = stage.start().await;
+    let session = actor.session_id();
+    actor.turn("go").await;
+    undo(&mut actor, last()).await;
+    actor.shut_down().await;
+    let mut actor = stage.resume(session).await;
+    actor.turn("on").await;
+    let requests = stage.requests();
+    let last = requests.last().expect("the model was asked");
+    let last = String::from_utf8_lossy(&last.body).into_owned();
+    let note = "The user has taken back changes to these files";
+    assert_eq!(last.matches(note).count(), 1, "{last}");
+    assert!(last.contains("removed") && last.contains("/new"), "{last}");
+}
