@@ -133,6 +133,7 @@ fn converse_on_stdio() -> Vec<String> {
         client.send_bytes(format!("{line}\n").as_bytes());
         client.until(end);
     }
+    client.send("end", &json!({"type": "shutdown"}));
     let events = client.finish();
     let shown = |event| shown(&serde_json::to_value(event).unwrap());
     events.iter().map(shown).collect()
