@@ -61,3 +61,51 @@ impl Capture {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use async_trait::async_trait;
+    use troupe_protocol::approval::{ReviewDecision, UserInputRequest, UserInputResponse};
+
+    use super::*;
+    use crate::call::Ask;
+
+    #[derive(Debug, Default)]
+    struct Onlooker(Mutex<Vec<Bytes>>);
+
+    #[async_trait]
+    impl Channel for Onlooker {
+        async fn report(&self, event: ToolEvent) {
+            if let ToolEvent::Output { bytes, .. } = event {
+                self.0.lock().unwrap().push(bytes);
+            }
+        }
+
+        async fn ask(&self, _: Ask) -> ReviewDecision {
+            ReviewDecision::Denied
+        }
+
+        async fn question(&self, _: UserInputRequest) -> Option<UserInputResponse> {
+            None
+        }
+    }
+
+    #[tokio::test]
+    async fn who_watches_a_flood_is_told_once_that_no_more_is_shown() {
+        let (mut capture, onlooker) = (Capture::new(), Onlooker::default());
+        for _ in 0..OUTPUT_EVENTS_MAX + 10 {
+            let piece = Piece {
+                stream: OutputStream::Stdout,
+                bytes: Bytes::from_static(b"y\n"),
+            };
+            capture.take(piece, &onlooker).await;
+        }
+        let seen = onlooker.0.into_inner().unwrap();
+        assert_eq!(seen.len(), OUTPUT_EVENTS_MAX);
+        let notes = seen.iter().filter(|bytes| **bytes == NOT_STREAMED);
+        assert_eq!(notes.count(), 1);
+        assert_eq!(seen.last().unwrap(), NOT_STREAMED);
+    }
+}
