@@ -32,8 +32,9 @@ impl Terminal {
         let words = std::iter::once(troupe.get_program()).chain(troupe.get_args());
         let words: Vec<_> = words.map(|word| word.to_string_lossy()).collect();
         let line = shlex::try_join(words.iter().map(|word| &**word)).unwrap();
-        // The screen stays to be read after the run.
-        command.arg(format!("{line}; echo exit $?; cat"));
+        // The screen stays to be read after the run, also where a shell would end with a Ctrl-C
+        // that was meant for the run.
+        command.arg(format!("trap : INT; {line}; echo exit $?; cat"));
         assert!(command.status().expect(INSTALL_TMUX).success());
         terminal
     }
