@@ -245,6 +245,7 @@ impl Wiring {
             session_id: None,
             prompt_cache_key: None,
             forking_call: None,
+            dynamic_tools: Vec::new(),
         };
         Ok(if is_program {
             backends::speak_for_itself(setup)

@@ -9,6 +9,7 @@ use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::session::{GitInfo, SessionSource, TurnContext};
 use troupe_protocol::spawn::AnsweredCall;
+use troupe_protocol::tool::DynamicTool;
 use troupe_protocol::{EventMsg, SessionId};
 use troupe_store::Store;
 use troupe_tools::Registry;
@@ -83,6 +84,9 @@ pub struct Setup {
     /// The call that made this fork, open in the history that it shares. Other open calls
     /// are the source's, and are answered there.
     pub forking_call: Option<AnsweredCall>,
+    /// Those of the tools that a client runs itself, for the log of a new session: who brings it
+    /// back can offer them again.
+    pub dynamic_tools: Vec<DynamicTool>,
 }
 
 /// What a person should know of the configuration that a session is opened with.

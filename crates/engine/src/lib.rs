@@ -15,7 +15,7 @@
 //! → `response`, [`tags`] and `calls` (one model cycle) → `inquiry` (what calls ask people) → `history`, `context`, `sharing` (what is sent
 //! to the model) → `user_input`, [`skills`] (what a user's message brings) → `evidence`, `output` (what a task came to) → `emit`, [`events`] (what is
 //! said) → `resume` (the same lines, folded) → [`host`] (the tree that a session may be a
-//! member of).
+//! member of) → [`dynamic`] (tools that clients run).
 //!
 //! Deliberately absent: other agents, SQL, HTTP, the terminal, `Command::new`, the
 //! environment, the working directory of the process, configuration files. What a session
@@ -25,6 +25,7 @@ mod calls;
 mod context;
 mod conversation;
 pub mod deps;
+pub mod dynamic;
 mod emit;
 pub mod events;
 mod evidence;

@@ -207,3 +207,9 @@ pub(crate) const UNDONE_FILES_SHOWN_MAX: usize = 100;
 
 /// Ids of submissions that a session knows again.
 pub const SUBMISSIONS_KNOWN_MAX: usize = 256;
+
+/// What the answer of a client to a call of its tool may cost the model; a longer one is cut.
+pub(crate) const DYNAMIC_TOOL_REPLY_TOKENS_MAX: usize = 10_000;
+
+/// Pictures of such an answer. Others are left out, and said to be.
+pub(crate) const DYNAMIC_TOOL_IMAGES_MAX: usize = 8;

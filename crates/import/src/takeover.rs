@@ -231,6 +231,7 @@ impl Takeover<'_> {
                 id: origin.id(),
                 bytes: origin.file.bytes(),
             }),
+            dynamic_tools: Vec::new(),
         }
     }
 }

@@ -335,6 +335,15 @@ export type ContextCompactionItem = { id: ItemId,
 status: WorkStatus, };
 
 /**
+ * A tool that a client brings, and runs itself when the model calls it.
+ */
+export type DynamicTool = { name: string, description: string,
+/**
+ * JSON Schema of the arguments.
+ */
+input_schema: JsonValue, };
+
+/**
  * An effort as a client chooses it: one of them, or `null` for what the model does by itself.
  */
 export type EffortChoice = ReasoningEffort | null;
@@ -1139,7 +1148,11 @@ personality?: Personality | null, git?: GitInfo | null,
 /**
  * Set if another agent had this conversation before.
  */
-imported_from?: ImportedFrom | null, };
+imported_from?: ImportedFrom | null,
+/**
+ * The tools that the client which opened the session runs itself.
+ */
+dynamic_tools?: Array<DynamicTool>, };
 
 /**
  * Who opened a session.

@@ -9,6 +9,7 @@ use crate::history::ResponseItem;
 use crate::id::{ResponseId, SessionId, SubmissionId};
 use crate::policy::Personality;
 use crate::session::{GitInfo, SessionSource, TurnContext};
+use crate::tool::DynamicTool;
 use crate::tree::AgentLine;
 use crate::undo::FileFact;
 use crate::usage::TokenUsage;
@@ -88,6 +89,9 @@ pub struct SessionMeta {
     /// Set if another agent had this conversation before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported_from: Option<ImportedFrom>,
+    /// The tools that the client which opened the session runs itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dynamic_tools: Vec<DynamicTool>,
 }
 
 /// The conversation of another agent that a session took over.

@@ -32,6 +32,16 @@ pub enum ToolSpec {
     },
 }
 
+/// A tool that a client brings, and runs itself when the model calls it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+pub struct DynamicTool {
+    pub name: String,
+    pub description: String,
+    /// JSON Schema of the arguments.
+    pub input_schema: Value,
+}
+
 impl ToolSpec {
     pub fn name(&self) -> &str {
         match self {

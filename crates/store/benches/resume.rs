@@ -38,6 +38,7 @@ fn meta() -> SessionMeta {
         personality: None,
         git: None,
         imported_from: None,
+        dynamic_tools: Vec::new(),
     }
 }
 

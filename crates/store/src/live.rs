@@ -52,6 +52,7 @@ impl Live {
             personality: context.personality,
             git: None,
             imported_from: None,
+            dynamic_tools: Vec::new(),
         })
     }
 

@@ -581,6 +581,59 @@ class DeprecationNotification(TypedDict):
     details: Union[str, None]
 
 
+class DynamicToolCallOutputContentItemInputText(TypedDict):
+    type: Literal["inputText"]
+    text: str
+
+
+class DynamicToolCallOutputContentItemInputImage(TypedDict):
+    type: Literal["inputImage"]
+    imageUrl: str
+
+
+class DynamicToolCallOutputContentItemInputAudio(TypedDict):
+    type: Literal["inputAudio"]
+    audioUrl: str
+
+
+DynamicToolCallOutputContentItem = Union["DynamicToolCallOutputContentItemInputText", "DynamicToolCallOutputContentItemInputImage", "DynamicToolCallOutputContentItemInputAudio"]
+
+
+class DynamicToolCallParams(TypedDict):
+    """`item/tool/call`: the model called a tool of the client's."""
+
+    threadId: str
+    turnId: str
+    callId: str
+    # Always absent: tools have no namespaces.
+    namespace: Union[str, None]
+    tool: str
+    arguments: Dict[str, Any]
+
+
+class DynamicToolCallResponse(TypedDict):
+    """The answer to it."""
+
+    contentItems: List["DynamicToolCallOutputContentItem"]
+    success: bool
+
+
+DynamicToolKind = Literal["function"]
+
+
+class DynamicToolSpec(TypedDict):
+    """A tool of the client's, as `thread/start` takes it."""
+
+    # A function, also if absent.
+    type: NotRequired[Union["DynamicToolKind", None]]
+    name: str
+    description: str
+    # JSON Schema of the arguments, which are an object.
+    inputSchema: Any
+    # Refused if true: every tool is offered from the start.
+    deferLoading: NotRequired[Union[bool, None]]
+
+
 class EffortOption(TypedDict):
     reasoningEffort: "ReasoningEffort"
     description: str
@@ -1541,6 +1594,8 @@ class ThreadItemMcpToolCall(TypedDict):
 class ThreadItemDynamicToolCall(TypedDict):
     type: Literal["dynamicToolCall"]
     id: str
+    # Always absent: tools have no namespaces.
+    namespace: Union[str, None]
     tool: str
     arguments: Any
     status: "ToolStatus"
@@ -1727,8 +1782,8 @@ class ThreadStartParams(TypedDict):
     personality: NotRequired[Union["Personality", None]]
     # Nothing is written to disk.
     ephemeral: NotRequired[Union[bool, None]]
-    # Refused if there are any: a client offers tools by an MCP server.
-    dynamicTools: NotRequired[Union[List[Any], None]]
+    # Tools that the client runs itself when the model calls them. Experimental.
+    dynamicTools: NotRequired[Union[List["DynamicToolSpec"], None]]
 
 
 class ThreadStartedNotification(TypedDict):

@@ -554,6 +554,51 @@ export type DeprecationNotification = {
   details: string | null;
 };
 
+export type DynamicToolCallOutputContentItem =
+  | {
+    type: "inputText";
+    text: string;
+  }
+  | {
+    type: "inputImage";
+    imageUrl: string;
+  }
+  | {
+    type: "inputAudio";
+    audioUrl: string;
+  };
+
+/** `item/tool/call`: the model called a tool of the client's. */
+export type DynamicToolCallParams = {
+  threadId: string;
+  turnId: string;
+  callId: string;
+  /** Always absent: tools have no namespaces. */
+  namespace: string | null;
+  tool: string;
+  arguments: { [key: string]: JsonValue };
+};
+
+/** The answer to it. */
+export type DynamicToolCallResponse = {
+  contentItems: Array<DynamicToolCallOutputContentItem>;
+  success: boolean;
+};
+
+export type DynamicToolKind = "function";
+
+/** A tool of the client's, as `thread/start` takes it. */
+export type DynamicToolSpec = {
+  /** A function, also if absent. */
+  type?: DynamicToolKind | null;
+  name: string;
+  description: string;
+  /** JSON Schema of the arguments, which are an object. */
+  inputSchema: JsonValue;
+  /** Refused if true: every tool is offered from the start. */
+  deferLoading?: boolean | null;
+};
+
 export type EffortOption = {
   reasoningEffort: ReasoningEffort;
   description: string;
@@ -1457,6 +1502,8 @@ export type ThreadItem =
   | {
     type: "dynamicToolCall";
     id: string;
+    /** Always absent: tools have no namespaces. */
+    namespace: string | null;
     tool: string;
     arguments: JsonValue;
     status: ToolStatus;
@@ -1630,8 +1677,8 @@ export type ThreadStartParams = {
   personality?: Personality | null;
   /** Nothing is written to disk. */
   ephemeral?: boolean | null;
-  /** Refused if there are any: a client offers tools by an MCP server. */
-  dynamicTools?: Array<JsonValue> | null;
+  /** Tools that the client runs itself when the model calls them. Experimental. */
+  dynamicTools?: Array<DynamicToolSpec> | null;
 };
 
 export type ThreadStartedNotification = {

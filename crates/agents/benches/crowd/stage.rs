@@ -224,6 +224,7 @@ impl Configurator for Fixed {
             session_id: None,
             prompt_cache_key: None,
             forking_call: None,
+            dynamic_tools: Vec::new(),
         })
     }
 }

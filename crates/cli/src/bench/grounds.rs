@@ -104,6 +104,7 @@ pub async fn long_session(home: &Path, megabytes: u32) -> Result<SessionId, trou
         personality: None,
         git: None,
         imported_from: None,
+        dynamic_tools: Vec::new(),
     };
     let mut log = store.create(&meta).await?;
     let turn = |words: usize| {

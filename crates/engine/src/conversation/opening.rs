@@ -346,5 +346,6 @@ pub(super) fn new_meta(setup: &Setup, deps: &Deps, request: &ConfigureSession) -
         developer_instructions: request.developer_instructions.clone(),
         git: setup.origin.git.clone(),
         imported_from: None,
+        dynamic_tools: setup.dynamic_tools.clone(),
     }
 }

@@ -61,6 +61,7 @@ pub fn meta() -> SessionMeta {
         personality: None,
         git: None,
         imported_from: None,
+        dynamic_tools: Vec::new(),
     }
 }
 

@@ -1,0 +1,99 @@
+//! A client's tool, as the model calls it.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::{Map, Value, json};
+use troupe_protocol::tool::{DynamicTool, ToolSpec};
+use troupe_tools::{Call, Concurrency, Tool, ToolOutput, item};
+
+use super::desk::{DeskCall, DeskTicket, ToolDesk};
+
+#[derive(Debug)]
+pub(super) struct DeskTool {
+    spec: ToolSpec,
+    desk: Arc<ToolDesk>,
+}
+
+impl DeskTool {
+    pub(super) fn new(tool: &DynamicTool, desk: Arc<ToolDesk>) -> Self {
+        Self {
+            spec: ToolSpec::Function {
+                name: tool.name.clone(),
+                description: tool.description.clone(),
+                parameters: parameters(&tool.input_schema).into(),
+            },
+            desk,
+        }
+    }
+
+    fn lay_out(&self, call: &Call) -> Result<DeskTicket, String> {
+        let asked = DeskCall {
+            call_id: call.id.clone(),
+            turn_id: call.context.turn_id.clone(),
+            tool: self.spec.name().to_owned(),
+            arguments: arguments(call.input.as_str())?,
+        };
+        let laid_out = self.desk.lay_out(asked);
+        laid_out.map_err(|trouble| trouble.to_string())
+    }
+}
+
+#[async_trait]
+impl Tool for DeskTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    /// What a client does is not known to be safe beside other calls.
+    fn concurrency(&self) -> Concurrency {
+        Concurrency::Exclusive
+    }
+
+    async fn call(&self, call: Call) -> ToolOutput {
+        let name = self.spec.name();
+        // Before the call is told: who hears of it finds it at the desk.
+        match self.lay_out(&call) {
+            Ok(ticket) => item::shown(&call, name, answered(&call, ticket)).await,
+            Err(problem) => item::failed(&call, name, problem).await,
+        }
+    }
+}
+
+async fn answered(call: &Call, ticket: DeskTicket) -> ToolOutput {
+    let outcome = tokio::select! {
+        biased;
+        () = call.cancel.cancelled() => {
+            return ToolOutput::failure(
+                "the task was stopped before the client answered; whether the tool did anything \
+                 is not known",
+            );
+        }
+        outcome = ticket.answered() => outcome,
+    };
+    match outcome {
+        Ok(reply) => reply.into_output().await,
+        Err(trouble) => ToolOutput::failure(trouble.to_string()),
+    }
+}
+
+fn arguments(text: &str) -> Result<Map<String, Value>, String> {
+    // Some models leave the arguments out where none is required.
+    if text.trim().is_empty() {
+        return Ok(Map::new());
+    }
+    match serde_json::from_str(text) {
+        Ok(Value::Object(arguments)) => Ok(arguments),
+        Ok(_) => Err("the arguments are not a JSON object; call it again with one".to_owned()),
+        Err(error) => Err(format!("the arguments are not valid JSON: {error}")),
+    }
+}
+
+/// Returns a schema of an object, which is what providers take: some want its properties named
+/// even if there are none.
+fn parameters(schema: &Value) -> Value {
+    let mut schema = schema.as_object().cloned().unwrap_or_default();
+    schema.insert("type".to_owned(), json!("object"));
+    schema.entry("properties").or_insert_with(|| json!({}));
+    Value::Object(schema)
+}
