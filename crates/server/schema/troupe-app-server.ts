@@ -407,6 +407,43 @@ startDate: string, tokens: number, };
 
 export type DeprecationNotification = { summary: string, details: string | null, };
 
+export type DynamicToolCallOutputContentItem = { "type": "inputText", text: string, }
+  | { "type": "inputImage", imageUrl: string, }
+  | { "type": "inputAudio", audioUrl: string, };
+
+/**
+ * `item/tool/call`: the model called a tool of the client's.
+ */
+export type DynamicToolCallParams = { threadId: string, turnId: string, callId: string,
+/**
+ * Always absent: tools have no namespaces.
+ */
+namespace: string | null, tool: string, arguments: { [key in string]: JsonValue }, };
+
+/**
+ * The answer to it.
+ */
+export type DynamicToolCallResponse = { contentItems: Array<DynamicToolCallOutputContentItem>, success: boolean, };
+
+export type DynamicToolKind = "function";
+
+/**
+ * A tool of the client's, as `thread/start` takes it.
+ */
+export type DynamicToolSpec = {
+/**
+ * A function, also if absent.
+ */
+type: DynamicToolKind | null, name: string, description: string,
+/**
+ * JSON Schema of the arguments, which are an object.
+ */
+inputSchema: JsonValue,
+/**
+ * Refused if true: every tool is offered from the start.
+ */
+deferLoading: boolean | null, };
+
 export type EffortOption = { reasoningEffort: ReasoningEffort, description: string, };
 
 export type ElicitationAction = "accept" | "decline" | "cancel";
@@ -936,7 +973,11 @@ callback: CallbackOrigin | null, }
   | { "type": "commandExecution", id: string, command: string, cwd: string, processId: string | null, source: CommandSource, status: WorkStatus, commandActions: Array<CommandAction>, aggregatedOutput: string | null, exitCode: number | null, durationMs: number | null, }
   | { "type": "fileChange", id: string, changes: Array<FileUpdateChange>, status: WorkStatus, }
   | { "type": "mcpToolCall", id: string, server: string, tool: string, status: ToolStatus, arguments: JsonValue, result: JsonValue | null, error: ToolError | null, durationMs: number | null, }
-  | { "type": "dynamicToolCall", id: string, tool: string, arguments: JsonValue, status: ToolStatus, contentItems: Array<ContentItem> | null, success: boolean | null, }
+  | { "type": "dynamicToolCall", id: string,
+/**
+ * Always absent: tools have no namespaces.
+ */
+namespace: string | null, tool: string, arguments: JsonValue, status: ToolStatus, contentItems: Array<ContentItem> | null, success: boolean | null, }
   | { "type": "collabAgentToolCall", id: string, tool: CollabTool, status: ToolStatus, senderThreadId: string, receiverThreadIds: Array<string>, prompt: string | null, model: string | null, reasoningEffort: ReasoningEffort | null, agentsStates: { [key in string]: AgentState }, }
   | { "type": "imageView", id: string, path: string, }
   | { "type": "enteredReviewMode", id: string, review: string, }
@@ -1011,9 +1052,9 @@ export type ThreadStartParams = {
  */
 ephemeral: boolean | null,
 /**
- * Refused if there are any: a client offers tools by an MCP server.
+ * Tools that the client runs itself when the model calls them. Experimental.
  */
-dynamicTools: Array<JsonValue> | null, model: string | null, modelProvider: string | null, cwd: string | null, approvalPolicy: AskForApproval | null, approvalsReviewer: ApprovalsReviewer | null, sandbox: SandboxMode | null,
+dynamicTools: Array<DynamicToolSpec> | null, model: string | null, modelProvider: string | null, cwd: string | null, approvalPolicy: AskForApproval | null, approvalsReviewer: ApprovalsReviewer | null, sandbox: SandboxMode | null,
 /**
  * Of the configuration's keys, `model_reasoning_effort` and `model_reasoning_summary` count.
  */

@@ -86,7 +86,7 @@ impl App {
     /// `home` is what clients are told that everything is kept in.
     pub fn new(house: House, office: Arc<dyn Office>, home: PathBuf) -> Self {
         Self(Arc::new(Shared {
-            house,
+            house: house.for_tool_clients(),
             office,
             home,
             numbers: AtomicU64::new(1),

@@ -29,6 +29,7 @@ use troupe_agents::{AgentsConfigurator, Grove};
 use troupe_protocol::SessionId;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::op::{ConfigureSession, ForkPoint};
+use troupe_protocol::tool::DynamicTool;
 use troupe_store::Store;
 
 use crate::limits::HOUSE_REQUESTS_QUEUED_MAX;
@@ -57,6 +58,30 @@ pub trait Ground: Send + Sync + fmt::Debug {
 pub struct House {
     asks: mpsc::Sender<Ask>,
     ground: Arc<dyn Ground>,
+    kept_tools: KeptTools,
+}
+
+/// Whether threads that are brought back have the tools that a client ran for them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum KeptTools {
+    /// No client of this way in can run them.
+    Left,
+    Offered,
+}
+
+/// How a thread is to be opened.
+#[derive(Debug)]
+struct Opening {
+    request: ConfigureSession,
+    tools: OpeningTools,
+}
+
+/// Which tools the clients of a thread run.
+#[derive(Debug)]
+enum OpeningTools {
+    /// Those of the log that it is brought back from or forked off; none for a new one.
+    OfLog(KeptTools),
+    Brought(Vec<DynamicTool>),
 }
 
 /// Why there is no thread.
@@ -91,7 +116,21 @@ impl House {
         let (asks, inbox) = mpsc::channel(HOUSE_REQUESTS_QUEUED_MAX);
         // Ends when every handle is gone.
         tokio::spawn(Actor::new(Arc::clone(&ground)).run(inbox));
-        Self { asks, ground }
+        Self {
+            asks,
+            ground,
+            kept_tools: KeptTools::Left,
+        }
+    }
+
+    /// Returns the same house for clients that run tools: a thread that is brought back, or
+    /// forked off another, offers those that the log knows.
+    #[must_use]
+    pub(crate) fn for_tool_clients(self) -> Self {
+        Self {
+            kept_tools: KeptTools::Offered,
+            ..self
+        }
     }
 
     /// Returns the programs that a session may be run by in the place of a model.
@@ -102,12 +141,23 @@ impl House {
 
     /// Opens a new thread.
     pub async fn start(&self, request: ConfigureSession) -> Result<Thread, OpenError> {
-        let request = Box::new(ConfigureSession {
+        self.start_with(request, Vec::new()).await
+    }
+
+    /// Opens a new thread with tools that its clients run.
+    pub(crate) async fn start_with(
+        &self,
+        request: ConfigureSession,
+        tools: Vec<DynamicTool>,
+    ) -> Result<Thread, OpenError> {
+        let request = ConfigureSession {
             resume: None,
             fork: None,
             ..request
-        });
-        self.open(|reply| Ask::Begin { request, reply }).await
+        };
+        let tools = OpeningTools::Brought(tools);
+        let opening = Box::new(Opening { request, tools });
+        self.open(|reply| Ask::Begin { opening, reply }).await
     }
 
     /// Returns the thread of a session: the one in memory as it is, else the stored one with
@@ -117,12 +167,12 @@ impl House {
         id: SessionId,
         request: ConfigureSession,
     ) -> Result<Thread, OpenError> {
-        let request = Box::new(ConfigureSession {
+        let opening = self.of_log(ConfigureSession {
             resume: Some(id),
             fork: None,
             ..request
         });
-        self.open(|reply| Ask::Resume { id, request, reply }).await
+        self.open(|reply| Ask::Resume { id, opening, reply }).await
     }
 
     /// Opens a new thread with the history of another session, which may be running.
@@ -131,12 +181,17 @@ impl House {
         point: ForkPoint,
         request: ConfigureSession,
     ) -> Result<Thread, OpenError> {
-        let request = Box::new(ConfigureSession {
+        let opening = self.of_log(ConfigureSession {
             resume: None,
             fork: Some(point),
             ..request
         });
-        self.open(|reply| Ask::Begin { request, reply }).await
+        self.open(|reply| Ask::Begin { opening, reply }).await
+    }
+
+    fn of_log(&self, request: ConfigureSession) -> Box<Opening> {
+        let tools = OpeningTools::OfLog(self.kept_tools);
+        Box::new(Opening { request, tools })
     }
 
     /// Returns a thread that is in memory.

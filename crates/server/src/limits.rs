@@ -210,3 +210,17 @@ pub const DIFF_NEW_FILES_MAX: usize = 200;
 
 /// Conversations that are read from the index at once to add up their tokens.
 pub const USAGE_PAGE_ROWS: usize = 100;
+
+/// Tools that a client brings for one thread. More are refused, as is each that is over one of
+/// the bounds below.
+pub const DYNAMIC_TOOLS_MAX: usize = 128;
+
+/// What providers take as the name of a function.
+pub const DYNAMIC_TOOL_NAME_BYTES_MAX: usize = 64;
+
+/// The description of one of them, and its schema.
+pub const DYNAMIC_TOOL_DESCRIPTION_BYTES_MAX: usize = 8 * 1024;
+pub const DYNAMIC_TOOL_SCHEMA_BYTES_MAX: usize = 64 * 1024;
+
+/// All of them together: they go with every request to the model.
+pub const DYNAMIC_TOOLS_BYTES_MAX: usize = 256 * 1024;

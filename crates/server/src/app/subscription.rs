@@ -8,6 +8,7 @@
 mod child;
 mod children;
 mod reviews;
+mod tool_calls;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -41,6 +42,7 @@ use crate::house::Thread;
 use crate::limits::SUBSCRIPTION_REQUESTS_QUEUED_MAX;
 use crate::rpc::{Gone, RpcError};
 use children::{ChildNews, Children};
+use tool_calls::ToolCalls;
 
 /// The way to the task. Dropping it ends the subscription, after what the client asked and
 /// answered so far.
@@ -129,10 +131,11 @@ impl Subscription {
             only,
             children: Children::new(connection.clone(), &thread, scope),
             connection,
-            thread,
             translator,
             asked: HashMap::new(),
             answers: FuturesUnordered::new(),
+            tool_calls: ToolCalls::new(only.is_none().then(|| thread.follow_tools())),
+            thread,
             submitted: HashMap::new(),
             interrupts: Vec::new(),
         };
@@ -168,6 +171,7 @@ struct Teller {
     /// Questions that were put to the client.
     asked: HashMap<CallId, Asked>,
     answers: FuturesUnordered<BoxFuture<'static, (CallId, Result<Value, RpcError>)>>,
+    tool_calls: ToolCalls,
     /// What was submitted for the client and is not answered yet.
     submitted: HashMap<SubmissionId, Submitted>,
     /// Who waits for the end of a turn.
@@ -219,7 +223,7 @@ impl Teller {
             for question in questions {
                 self.put(question).await?;
             }
-            Ok(())
+            self.put_waiting_tool_calls().await
         };
         let mut told: Result<(), Gone> = begun.await;
         while told.is_ok() {
@@ -234,6 +238,10 @@ impl Teller {
                 },
                 Some((call, answer)) = self.answers.next() => {
                     self.answer(&call, answer).await;
+                    Ok(())
+                }
+                Some(answer) = self.tool_calls.next() => {
+                    self.tool_calls.answer(answer);
                     Ok(())
                 }
                 news = next(&mut self.children, &mut events) => match news {
@@ -362,6 +370,7 @@ impl Teller {
 
     /// Passes on the answers that came before the client left.
     async fn answered(&mut self) {
+        self.tool_calls.answered();
         while let Some(Some((call, answer))) = self.answers.next().now_or_never() {
             self.answer(&call, answer).await;
         }
@@ -390,6 +399,7 @@ impl Teller {
                 self.connection.notify(&notification).await?;
             }
         }
+        self.tool_call_news(&event.msg).await?;
         match Question::of(&event.msg) {
             Some(question) if self.only.is_none_or(|only| question.is_of(only)) => {
                 self.put(question).await

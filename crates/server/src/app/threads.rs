@@ -1,5 +1,6 @@
 //! `thread/*`: threads are opened, found, named, put away.
 
+mod brought;
 mod child;
 mod open;
 mod shelf;

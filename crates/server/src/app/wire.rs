@@ -20,6 +20,7 @@ pub mod policy;
 pub mod review;
 pub mod search;
 pub mod thread;
+pub mod tool;
 pub mod tree;
 pub mod turn;
 

@@ -10,11 +10,10 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
-use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::{Op, SessionId};
 
 use super::open::open;
-use super::{Ground, OpenError, Thread};
+use super::{Ground, OpenError, Opening, Thread};
 use crate::limits::{
     THREAD_QUIET_MS_MAX, THREADS_LOOK_INTERVAL_MS, THREADS_MAX, THREADS_UNUSED_MAX,
     THREADS_UNUSED_MS_MAX,
@@ -26,12 +25,12 @@ type Reply = oneshot::Sender<Result<Thread, OpenError>>;
 #[derive(Debug)]
 pub(super) enum Ask {
     Begin {
-        request: Box<ConfigureSession>,
+        opening: Box<Opening>,
         reply: Reply,
     },
     Resume {
         id: SessionId,
-        request: Box<ConfigureSession>,
+        opening: Box<Opening>,
         reply: Reply,
     },
     Get {
@@ -77,7 +76,7 @@ enum Place {
     Leaving {
         done: Vec<oneshot::Sender<()>>,
         /// Who wants it back.
-        waiting: Vec<(Box<ConfigureSession>, Reply)>,
+        waiting: Vec<(Box<Opening>, Reply)>,
     },
 }
 
@@ -165,8 +164,8 @@ impl Actor {
 
     fn ask(&mut self, ask: Ask) {
         match ask {
-            Ask::Begin { request, reply } => self.begin(*request, reply),
-            Ask::Resume { id, request, reply } => self.resume(id, request, reply),
+            Ask::Begin { opening, reply } => self.begin(*opening, reply),
+            Ask::Resume { id, opening, reply } => self.resume(id, opening, reply),
             Ask::Get { id, reply } => {
                 // Who stopped waiting does not need it.
                 reply.send(self.open_thread(id)).ok();
@@ -180,7 +179,7 @@ impl Actor {
         }
     }
 
-    fn begin(&mut self, request: ConfigureSession, reply: Reply) {
+    fn begin(&mut self, opening: Opening, reply: Reply) {
         if let Err(full) = self.make_room() {
             reply.send(Err(full)).ok();
             return;
@@ -188,21 +187,21 @@ impl Actor {
         self.beginning += 1;
         let ground = Arc::clone(&self.ground);
         self.jobs.spawn(async move {
-            let opened = open(&*ground, request).await;
+            let opened = open(&*ground, opening).await;
             Outcome::Begun { opened, reply }
         });
     }
 
-    fn resume(&mut self, id: SessionId, request: Box<ConfigureSession>, reply: Reply) {
+    fn resume(&mut self, id: SessionId, opening: Box<Opening>, reply: Reply) {
         if let Some(thread) = self.open_thread(id) {
             reply.send(Ok(thread)).ok();
             return;
         }
         match self.threads.get_mut(&id) {
             Some(Place::Opening(waiting)) => waiting.push(reply),
-            Some(Place::Leaving { waiting, .. }) => waiting.push((request, reply)),
+            Some(Place::Leaving { waiting, .. }) => waiting.push((opening, reply)),
             Some(Place::Open { .. }) | None => match self.make_room() {
-                Ok(()) => self.bring_back(id, *request, vec![reply]),
+                Ok(()) => self.bring_back(id, *opening, vec![reply]),
                 Err(full) => {
                     reply.send(Err(full)).ok();
                 }
@@ -210,11 +209,11 @@ impl Actor {
         }
     }
 
-    fn bring_back(&mut self, id: SessionId, request: ConfigureSession, waiting: Vec<Reply>) {
+    fn bring_back(&mut self, id: SessionId, opening: Opening, waiting: Vec<Reply>) {
         self.threads.insert(id, Place::Opening(waiting));
         let ground = Arc::clone(&self.ground);
         self.jobs.spawn(async move {
-            let opened = open(&*ground, request).await;
+            let opened = open(&*ground, opening).await;
             Outcome::Resumed { id, opened }
         });
     }
@@ -317,10 +316,10 @@ impl Actor {
             done.send(()).ok();
         }
         let mut waiting = waiting.into_iter();
-        if let Some((request, first)) = waiting.next() {
+        if let Some((opening, first)) = waiting.next() {
             let others = waiting.map(|(_, reply)| reply);
             let replies = std::iter::once(first).chain(others).collect();
-            self.bring_back(id, *request, replies);
+            self.bring_back(id, *opening, replies);
         }
     }
 

@@ -1,26 +1,34 @@
 //! How a thread is opened.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use troupe_agents::Grove;
-use troupe_engine::{Closed, spawn};
+use troupe_engine::dynamic::{DeskConfigurator, DynamicTools, ToolDesk};
+use troupe_engine::{Closed, Deps, spawn};
 use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::{EventMsg, Op};
 use troupe_store::{Error, LiveHistory, Store};
 
 use super::thread::Inner;
-use super::{Ground, OpenError, Thread};
+use super::{Ground, KeptTools, OpenError, Opening, OpeningTools, Thread};
 use troupe_protocol::error::ErrorInfo;
 
 /// Opens a session and waits until it is configured.
-pub(super) async fn open(
-    ground: &dyn Ground,
-    request: ConfigureSession,
-) -> Result<Thread, OpenError> {
-    let request = as_stored(ground, request).await?;
+pub(super) async fn open(ground: &dyn Ground, opening: Opening) -> Result<Thread, OpenError> {
+    let (request, tools) = as_stored(ground, opening).await?;
     let Grove { deps, configurator } = ground.grove();
     let companion = ground.companion(&configurator);
+    let desk = Arc::new(ToolDesk::default());
+    let deps = Deps {
+        configurator: Arc::new(DeskConfigurator {
+            inner: deps.configurator,
+            tools,
+            desk: Arc::clone(&desk),
+        }),
+        ..deps
+    };
     let (handle, mut events) = spawn(deps);
     handle
         .operate(Op::ConfigureSession(request))
@@ -37,6 +45,7 @@ pub(super) async fn open(
                     configured: (**configured).clone(),
                     opened_at: event.seq,
                     events: events.into_tap(),
+                    desk,
                     _companion: companion,
                 }));
             }
@@ -51,18 +60,24 @@ pub(super) async fn open(
     }
 }
 
-/// Completes a request for a stored session by what must be known before its log is opened:
-/// whom it asks, and whose directory decides its configuration.
+/// Completes what is asked for a stored session by what must be known before its log is opened:
+/// whom it asks, whose directory decides its configuration, and which tools its clients run.
 async fn as_stored(
     ground: &dyn Ground,
-    mut request: ConfigureSession,
-) -> Result<ConfigureSession, OpenError> {
+    opening: Opening,
+) -> Result<(ConfigureSession, DynamicTools), OpenError> {
+    let Opening { mut request, tools } = opening;
+    let kept = match tools {
+        OpeningTools::Brought(tools) => return Ok((request, DynamicTools::Brought(tools))),
+        OpeningTools::OfLog(kept) => kept,
+    };
     let fork = request.fork.as_ref().map(|point| point.session_id);
     let Some(session) = request.resume.or(fork) else {
-        return Ok(request);
+        return Ok((request, DynamicTools::Kept(Vec::new())));
     };
-    if request.model_provider.is_some() && request.overrides.cwd.is_some() {
-        return Ok(request);
+    let is_told = request.model_provider.is_some() && request.overrides.cwd.is_some();
+    if is_told && kept == KeptTools::Left {
+        return Ok((request, DynamicTools::Kept(Vec::new())));
     }
     let store = ground.store().map_err(|message| OpenError::Refused {
         message,
@@ -75,7 +90,11 @@ async fn as_stored(
     }
     let provider = &mut request.model_provider;
     provider.get_or_insert(live.meta.model_provider);
-    Ok(request)
+    let tools = match kept {
+        KeptTools::Left => Vec::new(),
+        KeptTools::Offered => live.meta.dynamic_tools,
+    };
+    Ok((request, DynamicTools::Kept(tools)))
 }
 
 async fn read(

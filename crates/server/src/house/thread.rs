@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio_util::task::AbortOnDropHandle;
 use troupe_agents::Agents;
+use troupe_engine::dynamic::{DeskFollower, ToolDesk};
 use troupe_engine::{Closed, EventStream, EventTap, SessionHandle};
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{ErrorEvent, SessionConfigured};
@@ -24,6 +25,8 @@ pub(super) struct Inner {
     pub configured: SessionConfigured,
     /// The number of the event that said so.
     pub opened_at: u64,
+    /// Where calls of tools wait that clients run.
+    pub desk: Arc<ToolDesk>,
     pub _companion: Option<AbortOnDropHandle<()>>,
 }
 
@@ -70,6 +73,11 @@ impl Thread {
     /// Returns the tree that this session is the root of.
     pub fn agents(&self) -> &Agents {
         &self.0.agents
+    }
+
+    /// Has a client be asked to run its tools, from now on and for what waits already.
+    pub(crate) fn follow_tools(&self) -> DeskFollower {
+        self.0.desk.follow()
     }
 
     /// Returns the events since the session was opened, and all that come.

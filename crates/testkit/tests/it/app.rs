@@ -5,6 +5,7 @@ mod below;
 mod children;
 pub(super) mod client;
 mod commands;
+mod dynamic;
 mod family;
 mod files;
 mod git;

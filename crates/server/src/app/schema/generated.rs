@@ -11,7 +11,7 @@ use ts_rs::{Config, TS, TypeVisitor};
 
 use crate::app::wire::{
     Empty, account, approval, catalogue, command, config, files, git, initialize, mcp,
-    notification, review, search, thread, tree, turn,
+    notification, review, search, thread, tool, tree, turn,
 };
 
 /// Does something with every type that clients send; those that they are made of come along.
@@ -37,6 +37,7 @@ macro_rules! for_each_input {
             approval::ApprovalResponse,
             approval::UserInputResponse,
             approval::ElicitationResponse,
+            tool::DynamicToolCallResponse,
             catalogue::ModelListParams,
             catalogue::SkillsListParams,
             catalogue::McpServerStatusListParams,
@@ -90,6 +91,7 @@ macro_rules! for_each_output {
             approval::FileChangeApprovalParams,
             approval::UserInputParams,
             approval::ElicitationParams,
+            tool::DynamicToolCallParams,
             notification::ServerNotification,
             catalogue::ModelListResponse,
             catalogue::ModelProviderCapabilitiesResponse,

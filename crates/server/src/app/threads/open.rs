@@ -5,6 +5,7 @@ use troupe_protocol::policy::{EffortChoice, ReasoningEffort, ReasoningSummary};
 use troupe_protocol::session::{SessionSource, TurnOverrides};
 use troupe_protocol::{SessionId, SubmissionId};
 
+use super::brought::brought_tools;
 use super::{child, not_open, status, stored};
 use crate::app::call::{Call, Handling, Reply, thread_id};
 use crate::app::connection::Connection;
@@ -26,17 +27,17 @@ use crate::rpc::RpcError;
 
 pub(in crate::app) fn start(call: Call) -> Handling {
     call.pass(|client, params: ThreadStartParams, reply| async move {
-        if params.dynamic_tools.is_some_and(|tools| !tools.is_empty()) {
-            let message = "dynamicTools are not supported; offer the tools by an MCP server";
-            return reply.refuse(RpcError::invalid_request(message)).await;
-        }
+        let tools = match brought_tools(params.dynamic_tools.unwrap_or_default()) {
+            Ok(tools) => tools,
+            Err(error) => return reply.refuse(error).await,
+        };
         let (mut request, warnings) = match wishes(params.settings) {
             Ok(wishes) => wishes,
             Err(error) => return reply.refuse(error).await,
         };
         request.source = Some(SessionSource::AppServer);
         request.ephemeral = params.ephemeral.unwrap_or_default();
-        let opened = client.app().house().start(request).await;
+        let opened = client.app().house().start_with(request, tools).await;
         match opened.map_err(not_open) {
             Ok(thread) => begun(&client, reply, thread, Vec::new(), warnings).await,
             Err(error) => reply.refuse(error).await,

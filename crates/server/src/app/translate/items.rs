@@ -51,6 +51,7 @@ pub(in crate::app) fn item(item: &TurnItem) -> Option<ThreadItem> {
         TurnItem::Skill(_) => return None,
         other => ThreadItem::DynamicToolCall {
             id,
+            namespace: None,
             tool: "unknown".to_owned(),
             arguments: serde_json::to_value(other).unwrap_or_default(),
             status: ToolStatus::Completed,
@@ -180,6 +181,7 @@ fn tool_call(id: String, item: &ToolCallItem) -> ThreadItem {
     let text = item.output.clone();
     ThreadItem::DynamicToolCall {
         id,
+        namespace: None,
         tool: item.tool.clone(),
         arguments: item.arguments.clone(),
         status: tool_status(item.status),

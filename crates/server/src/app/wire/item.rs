@@ -70,6 +70,8 @@ pub enum ThreadItem {
     /// A call of any other tool.
     DynamicToolCall {
         id: String,
+        /// Always absent: tools have no namespaces.
+        namespace: Option<String>,
         tool: String,
         arguments: Value,
         status: ToolStatus,

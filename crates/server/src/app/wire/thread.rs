@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::policy::{
     ApprovalsReviewer, AskForApproval, Personality, ReasoningEffort, SandboxMode, SandboxPolicy,
 };
+use super::tool::DynamicToolSpec;
 use super::turn::Turn;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -142,9 +143,9 @@ pub struct ThreadStartParams {
     /// Nothing is written to disk.
     #[serde(default)]
     pub ephemeral: Option<bool>,
-    /// Refused if there are any: a client offers tools by an MCP server.
+    /// Tools that the client runs itself when the model calls them. Experimental.
     #[serde(default)]
-    pub dynamic_tools: Option<Vec<Value>>,
+    pub dynamic_tools: Option<Vec<DynamicToolSpec>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
