@@ -143,7 +143,13 @@ impl DeskTicket {
 
 impl Drop for DeskTicket {
     fn drop(&mut self) {
-        self.desk.state().waiting.remove(&self.call_id);
+        self.reply.close();
+        let mut state = self.desk.state();
+        // After an answer, the id may be that of a later call.
+        let waiting = state.waiting.get(&self.call_id);
+        if waiting.is_some_and(|waiting| waiting.reply.is_closed()) {
+            state.waiting.remove(&self.call_id);
+        }
     }
 }
 

@@ -270,3 +270,38 @@ async fn a_thread_that_is_resumed_or_forked_still_has_its_tools() {
     client.leave().await;
     after.end().await;
 }
+
+/// A client that brought a tool for one thread is not asked to work for the agents below it.
+#[tokio::test]
+async fn a_child_does_not_have_the_tools_of_its_parents_client() {
+    let stage = Stage::new(
+        r#"
+        [[scene]]
+        when = "count the files"
+        [[scene.turn]]
+        steps = [{ call = "lookup_ticket", arguments = { id = "T-7" }, call_id = "call_c" }]
+        [[scene.turn]]
+        steps = [{ say = "There are three." }]
+
+        [[scene]]
+        when = "delegate"
+        [[scene.turn]]
+        steps = [{ call = "spawn_agent", arguments = { message = "count the files", task_name = "counter" } }]
+        [[scene.turn]]
+        steps = [{ call = "wait", arguments = { ids = ["/root/counter"] } }]
+        [[scene.turn]]
+        steps = [{ say = "Three." }]
+        "#,
+    )
+    .await;
+    let app = app(&stage);
+    let mut client = Client::ready(&app).await;
+    let root = thread(&mut client).await;
+    client.turn(&root, "delegate").await;
+    while client.told("turn/completed").await["threadId"] != *root {}
+    let requests = 0..stage.requests().len();
+    let answered = requests.filter(|request| told(&stage, *request).contains("there is no tool"));
+    assert_eq!(answered.count(), 1, "the child is told");
+    client.leave().await;
+    app.end().await;
+}
