@@ -45,9 +45,11 @@ class ResumeOptions(TypedDict, total=False):
 class ForkOptions(ResumeOptions, total=False):
     ephemeral: bool
     last_turn_id: str
+    before_turn_id: str
 
 
 class TurnOptions(TypedDict, total=False):
+    client_user_message_id: str
     cwd: str
     approval_policy: AskForApproval
     approvals_reviewer: ApprovalsReviewer

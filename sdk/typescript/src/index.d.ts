@@ -78,7 +78,8 @@ export class Troupe {
   /** Starts `troupe app-server` and introduces itself. */
   static start(options?: StartOptions): Promise<Troupe>;
   readonly server: InitializeResponse;
-  startThread(options?: ThreadStartParams): Promise<Thread>;
+  /** Tools of a client (`dynamicTools`) need somebody who runs them; this client calls nobody. */
+  startThread(options?: Omit<ThreadStartParams, "dynamicTools">): Promise<Thread>;
   resumeThread(threadId: string, options?: Omit<ThreadResumeParams, "threadId">): Promise<Thread>;
   /** A copy of a thread, which goes its own way. */
   forkThread(threadId: string, options?: Omit<ThreadForkParams, "threadId">): Promise<Thread>;
