@@ -29,6 +29,8 @@ pub enum Fragment {
     Hook,
     /// A command of the user's own, with its output.
     UserShell,
+    /// A person has a stopped agent go on, without words of their own.
+    GoOn,
     /// The turn before was interrupted.
     Aborted,
     /// Files were taken back by `undo`.
@@ -44,7 +46,7 @@ pub enum Fragment {
 }
 
 impl Fragment {
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Environment,
         Self::ProjectDoc,
         Self::SkillList,
@@ -56,6 +58,7 @@ impl Fragment {
         Self::Agents,
         Self::Hook,
         Self::UserShell,
+        Self::GoOn,
         Self::Aborted,
         Self::Undone,
         Self::Summary,
@@ -78,6 +81,7 @@ impl Fragment {
             Self::Agents => "<agents>",
             Self::Hook => "<hook>",
             Self::UserShell => "<user_shell_command>",
+            Self::GoOn => "You were stopped before your task was done.",
             Self::Aborted => "<turn_aborted>",
             Self::Undone => "<files_taken_back>",
             Self::Summary => "The earlier part of this conversation was replaced by this summary",
@@ -101,6 +105,7 @@ impl Fragment {
             Self::Agents => "agents",
             Self::Hook => "hook",
             Self::UserShell => "command of the user",
+            Self::GoOn => "go on",
             Self::Aborted => "interrupt",
             Self::Undone => "undo",
             Self::Summary => "summary",
@@ -119,7 +124,7 @@ impl Fragment {
     /// Tells whether this is news that the model must take up like a person's words, and not a
     /// description of how things stand, which is told anew when it changes.
     pub const fn is_news(self) -> bool {
-        matches!(self, Self::OutputRepair | Self::Callback)
+        matches!(self, Self::OutputRepair | Self::Callback | Self::GoOn)
     }
 }
 

@@ -101,6 +101,38 @@ impl SandboxPolicy {
         }
     }
 
+    /// Tells whether everything that this policy allows is allowed by another one, in the same
+    /// directory. Roots are compared as they are named, so a no may be too strict.
+    pub fn is_within(&self, other: &Self) -> bool {
+        if matches!(other, Self::DangerFullAccess) {
+            return true;
+        }
+        let has_network = !self.network_access() || other.network_access();
+        let may_write = match (self, other) {
+            (Self::ReadOnly { .. }, _) => true,
+            (
+                Self::WorkspaceWrite {
+                    writable_roots,
+                    exclude_tmpdir_env_var,
+                    exclude_slash_tmp,
+                    ..
+                },
+                Self::WorkspaceWrite {
+                    writable_roots: other_roots,
+                    exclude_tmpdir_env_var: others_tmpdir_excluded,
+                    exclude_slash_tmp: others_tmp_excluded,
+                    ..
+                },
+            ) => {
+                writable_roots.iter().all(|root| other_roots.contains(root))
+                    && (*exclude_tmpdir_env_var || !others_tmpdir_excluded)
+                    && (*exclude_slash_tmp || !others_tmp_excluded)
+            }
+            (Self::DangerFullAccess | Self::WorkspaceWrite { .. }, _) => false,
+        };
+        has_network && may_write
+    }
+
     pub fn network_access(&self) -> bool {
         match self {
             Self::DangerFullAccess => true,

@@ -307,6 +307,7 @@ async fn watched(call: &Call, request: &Request, process: Process, until: Instan
         request.argv.clone(),
         request.cwd.clone(),
         request.kind,
+        call.context.sandbox_policy.clone(),
     );
     let mut capture = Capture::new();
     let ending = terminal.watch(call, until, &mut capture).await;

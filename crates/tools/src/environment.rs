@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use troupe_protocol::policy::{SandboxMode, SandboxPolicy};
 
-pub use secrets::holds_credentials;
+pub use secrets::{has_secret_name, holds_credentials};
 
 pub(crate) type Variables = BTreeMap<String, String>;
 

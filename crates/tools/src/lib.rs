@@ -64,7 +64,9 @@ pub use approval::Consent;
 pub use builtin::update_plan::plan_set_by;
 pub use call::{Ask, Call, CallContext, Channel, ToolEvent, ToolInput};
 pub use command::check_script;
-pub use environment::{EnvironmentPolicy, Inherit, holds_credentials, sandbox_variables};
+pub use environment::{
+    EnvironmentPolicy, Inherit, has_secret_name, holds_credentials, sandbox_variables,
+};
 pub use login::shell;
 pub use picture::{Picture, Scale};
 pub use policy::{Sandbox, Verdict};

@@ -7,6 +7,7 @@ use troupe_protocol::tree::{CallbackMode, Caller, Keepsake};
 
 use super::Supervisor;
 use super::lines::Contents;
+use crate::tree::Status;
 use crate::tree::command::{Stop, StopMode, Verb, What};
 
 /// Why tasks end, as their models are told.
@@ -51,14 +52,28 @@ impl Supervisor {
         }
     }
 
+    /// Tasks that run are interrupted; those that wait for a slot have nothing to interrupt, so
+    /// they are cancelled. The waiting ones come first, or they would take the slots.
     fn interrupt_all(&mut self) {
-        let children = self.members.keys().copied();
-        let targets: Vec<AgentId> = children
-            .filter(|agent| self.tree.task_in_flight(*agent).is_some())
-            .collect();
+        let (running, idle): (Vec<AgentId>, Vec<AgentId>) = self
+            .members
+            .keys()
+            .partition(|agent| self.tree.task_in_flight(**agent).is_some());
+        let waiting = idle
+            .into_iter()
+            .filter(|agent| matches!(self.tree.status(*agent), Status::Queued { .. }));
+        let waiting: Vec<AgentId> = waiting.collect();
+        self.stop_all(Verb::Cancel, waiting);
+        self.stop_all(Verb::Interrupt, running);
+    }
+
+    fn stop_all(&mut self, verb: Verb, targets: Vec<AgentId>) {
+        if targets.is_empty() {
+            return;
+        }
         let stop = Stop {
             by: Caller::User,
-            verb: Verb::Interrupt,
+            verb,
             targets,
             mode: StopMode::Act,
         };

@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::json;
 use troupe_config::{Entry, KeyPath, Place, Value, check_key};
-use troupe_tools::holds_credentials;
+use troupe_tools::{has_secret_name, holds_credentials};
 
 use crate::arguments::{Layers, Overrides};
 use crate::commands::{print, tell};
@@ -151,5 +151,21 @@ pub fn is_secret(key: &KeyPath, entry: &Entry) -> bool {
         || named("query_params")
         || named("env")
         || (named("shell_environment_policy") && named("set"))
-        || matches!(&entry.value, Value::String(text) if holds_credentials(text))
+        || match &entry.value {
+            Value::String(text) => holds_credentials(text),
+            Value::Array(words) => words.iter().any(is_secret_word),
+            _ => false,
+        }
+}
+
+/// Tells whether an argument of a program holds a secret, or says that the next one does.
+fn is_secret_word(word: &Entry) -> bool {
+    let Value::String(word) = &word.value else {
+        return false;
+    };
+    let option = word.strip_prefix("--").map(|option| {
+        let name = option.split_once('=').map_or(option, |(name, _)| name);
+        name.replace('-', "_").to_uppercase()
+    });
+    holds_credentials(word) || option.is_some_and(|name| has_secret_name(&name))
 }

@@ -233,7 +233,7 @@ pub struct ExecOptions {
     )]
     bypass: bool,
     /// Plan mode: the model looks, asks and proposes a plan. It is told to change nothing, and
-    /// agents that it makes can only read; those that it had made before keep their rights.
+    /// agents below it can only read meanwhile, also those that it had made before.
     #[arg(long, global = true)]
     plan: bool,
     /// Leave the plan mode of a session that is continued: have the work done.

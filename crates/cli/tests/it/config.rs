@@ -199,7 +199,8 @@ fn query_parameters_and_passwords_in_addresses_are_not_printed() {
     machine.write(
         "home/config.toml",
         "[model_providers.x]\nbase_url = 'http://me:abc@h/v1'\nquery_params = { code = 'abc' }\n\
-         [mcp_servers.y]\nurl = 'http://127.0.0.1/mcp?api_key=abc'\n",
+         [mcp_servers.y]\nurl = 'http://127.0.0.1/mcp?api_key=abc'\n\
+         [mcp_servers.z]\ncommand = 'z'\nargs = ['--api-key', 'abc']\n",
     );
     for arguments in [vec!["config", "--json"], vec!["config"]] {
         let run = machine.run(&arguments).succeeded();

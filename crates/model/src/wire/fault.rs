@@ -240,7 +240,11 @@ fn speaks_of_context(message: &str) -> bool {
 /// Not every server that keeps responses has a code for one that it does not have.
 fn speaks_of_previous(message: &str) -> bool {
     let message = message.to_ascii_lowercase();
-    let names = ["previous response", "previous_response_id"];
+    let names = [
+        "previous response",
+        "previous_response_id",
+        "response with id",
+    ];
     names.iter().any(|name| message.contains(name)) && message.contains("not found")
 }
 
@@ -267,6 +271,7 @@ fn speaks_of_picture(message: &str) -> bool {
         "could not process image",
         "unable to download the file",
         "error while downloading",
+        "timeout while downloading",
         "failed to download image",
         "failed to fetch image",
         "failed to load image",
@@ -402,6 +407,13 @@ mod tests {
         );
         check_http(
             404,
+            r#"{"error":{"code":404,"message":"Response with id 'resp_1' not found.","param":"response_id","type":"invalid_request_error"}}"#,
+            expect![
+                "PreviousResponseUnknown: Response with id 'resp_1' not found. (invalid_request_error)"
+            ],
+        );
+        check_http(
+            404,
             r#"{"error":{"message":"Previous response resp_1 was not found"}}"#,
             expect!["PreviousResponseUnknown: Previous response resp_1 was not found"],
         );
@@ -414,6 +426,13 @@ mod tests {
             r#"{"error":{"code":"invalid_image_url","message":"Error while downloading https://x.test/a.png.","type":"invalid_request_error"}}"#,
             expect![
                 "PictureRefused: Error while downloading https://x.test/a.png. (invalid_image_url)"
+            ],
+        );
+        check_http(
+            400,
+            r#"{"error":{"code":"invalid_value","message":"Timeout while downloading https://x.test/a.png.","param":"url","type":"invalid_request_error"}}"#,
+            expect![
+                "PictureRefused: Timeout while downloading https://x.test/a.png. (invalid_value)"
             ],
         );
         check_http(

@@ -122,6 +122,14 @@ impl Tool for WriteStdin {
             Ok(terminal) => terminal,
             Err(problem) => return item::failed(&call, NAME, problem).await,
         };
+        // A call may do what its turn may do, and so does what it types into.
+        if !terminal.begun_under.is_within(&call.context.sandbox_policy) {
+            self.terminals.remove(arguments.session_id);
+            terminal.end().await;
+            let problem = "the command was begun with more rights than there are now, so it was \
+                           ended; start another one";
+            return item::failed(&call, NAME, problem.to_owned()).await;
+        }
         if let Err(problem) = acceptable(&terminal, arguments.chars.as_deref().unwrap_or("")) {
             return item::failed(&call, NAME, problem).await;
         }

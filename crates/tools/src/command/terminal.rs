@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use troupe_process::{Exit, KillOutcome, Killer, LeftBehind, Process, ProcessEvent};
 use troupe_protocol::command::OutputStream;
+use troupe_protocol::policy::SandboxPolicy;
 
 use super::capture::{Capture, Piece};
 use super::pending::Pending;
@@ -26,6 +27,8 @@ pub(crate) struct Terminal {
     pub argv: Vec<String>,
     pub cwd: PathBuf,
     pub kind: TerminalKind,
+    /// What the session's commands might do when it was begun.
+    pub begun_under: SandboxPolicy,
     shared: Arc<Shared>,
     input: mpsc::Sender<Typed>,
     killer: Killer,
@@ -73,6 +76,7 @@ impl Terminal {
         argv: Vec<String>,
         cwd: PathBuf,
         kind: TerminalKind,
+        begun_under: SandboxPolicy,
     ) -> Self {
         let shared = Arc::new(Shared {
             pending: Mutex::default(),
@@ -87,6 +91,7 @@ impl Terminal {
             argv,
             cwd,
             kind,
+            begun_under,
             shared,
             input,
             killer,

@@ -4,7 +4,7 @@ use super::matches;
 
 /// A name that contains one of these words most likely holds a secret, or the way to one: an
 /// agent's socket signs for whoever can reach it.
-const SECRET_NAMES: [&str; 27] = [
+const SECRET_NAMES: [&str; 31] = [
     "*KEY*",
     "*SECRET*",
     "*TOKEN*",
@@ -16,7 +16,11 @@ const SECRET_NAMES: [&str; 27] = [
     "*_PW",
     "*CREDENTIAL*",
     "*_PWD",
+    "*CREDS",
     "*_AUTH",
+    "*_AUTH_CONFIG",
+    "JWT",
+    "SESSION_ID",
     "*_JWT",
     "*BEARER*",
     "*COOKIE*",
@@ -56,7 +60,8 @@ pub(super) fn is_secret(name: &str, value: &str) -> bool {
     has_secret_name(name) || holds_credentials(value)
 }
 
-fn has_secret_name(name: &str) -> bool {
+/// Tells whether a name says that it is one of a secret.
+pub fn has_secret_name(name: &str) -> bool {
     // The working directory before the last `cd` is no password.
     name != "OLDPWD" && SECRET_NAMES.iter().any(|pattern| matches(pattern, name))
 }

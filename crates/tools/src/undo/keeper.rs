@@ -259,8 +259,9 @@ impl Keeper {
         let is_new = taken.left_over > 0 && !self.has_told_left_over.swap(true, Ordering::Relaxed);
         if is_new {
             let text = format!(
-                "{} files are in no commit and too many to be kept at once: what commands do \
-                 to them now cannot be taken back",
+                "{} files are in no commit, or git has not looked at them since they were written, \
+                 and are too many to be kept at once: what commands do to them now cannot be taken \
+                 back; `git status` has git look",
                 taken.left_over
             );
             call.channel.report(ToolEvent::Warning(text)).await;

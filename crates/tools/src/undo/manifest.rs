@@ -138,7 +138,8 @@ impl Manifest {
 impl KnownFile {
     fn is_same(&self, other: &Self) -> bool {
         let is_same_content = match (&self.content, &other.content) {
-            (FileContent::Unkept(_), FileContent::Unkept(_)) => self.stamp == other.stamp,
+            // What one look had no room for, the next may have kept: that is no change.
+            (FileContent::Unkept(_), _) | (_, FileContent::Unkept(_)) => self.stamp == other.stamp,
             (one, other) => one == other,
         };
         is_same_content

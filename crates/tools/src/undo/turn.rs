@@ -289,7 +289,7 @@ fn unkept(reason: UnkeptReason) -> FileState {
     match reason {
         UnkeptReason::TooLarge => too_large(),
         UnkeptReason::TooMany => {
-            other("more files are in no commit than are kept at once, and its contents were not")
+            other("more files are new to git than are kept at once, and its contents were not")
         }
         UnkeptReason::Unreadable => other("it could not be read"),
         UnkeptReason::Special => other("it is not a regular file"),

@@ -8,7 +8,7 @@ use troupe_agents::desk::StopRequest;
 use troupe_agents::tree::command::{StopMode, Urgency, Verb};
 use troupe_agents::tree::effect::{DeadWhy, HeldWhy, Receipt};
 use troupe_agents::tree::status::{Status, WaitingOn};
-use troupe_protocol::op::Op;
+use troupe_protocol::op::{ConfigureSession, Op};
 use troupe_protocol::tree::Fact;
 use troupe_protocol::{AgentId, EventMsg};
 use troupe_testkit::{Actor, Stage};
@@ -193,6 +193,24 @@ async fn an_interrupt_in_line_does_not_leave_the_prompt_to_a_task_of_its_own() {
     let root = actor.session_id();
     end(actor).await;
     assert_eq!(begun(&stage, root, AgentId(2)).await, (1, true));
+}
+
+#[tokio::test]
+async fn a_new_configuration_leaves_nobody_in_line() {
+    let children = scene("hold", &[&until_there("gate"), "{ say = 'let go' }"]);
+    let root = [&*spawn("hold"), &spawn("work"), "{ say = 'later' }"];
+    let stage = Stage::new(&cast::plot(&children, &root)).await;
+    let mut options = stage.tree_options(&[Family::Subagents]);
+    options.limits.max_threads = 1;
+    let stage = stage.with_tree(options);
+    let mut actor = open(&stage).await;
+    let session = agent(&actor, "2").await.session;
+    actor
+        .submit(Op::ConfigureSession(ConfigureSession::default()))
+        .await;
+    actor.agents().quiet().await;
+    assert!(requests_of(&stage, session).is_empty(), "it never began");
+    end(actor).await;
 }
 
 #[tokio::test]

@@ -210,6 +210,31 @@ async fn a_turn_that_narrows_the_parent_binds_the_children_that_it_has() {
     actor.shut_down().await;
 }
 
+/// A call may do what its turn may do, and so may what it types into.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_command_in_the_background_does_not_outlive_the_rights_that_it_was_begun_with() {
+    let begin = call(
+        "exec_command",
+        r#"cmd = "bash", tty = true, yield_time_ms = 250"#,
+    );
+    let typed = |name: &str| {
+        let keys = format!(r#"session_id = 1, chars = "touch {name}; exit\n""#);
+        call("write_stdin", &keys)
+    };
+    let play = root(&[begin, say("done"), typed("typed"), say("done")]);
+    let stage = stage(&[play]).await;
+    let mut actor = stage.start().await;
+    turn_under(&mut actor, TurnOverrides::default()).await;
+    turn_under(&mut actor, under(SandboxPolicy::read_only())).await;
+    assert!(!stage.cwd().join("typed").exists());
+    let told = told(&stage, &actor, "0").await;
+    assert!(
+        told[1].contains("more rights than there are now"),
+        "{told:?}"
+    );
+    actor.shut_down().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_tree_that_is_resumed_with_less_binds_the_children_that_it_has() {
     let stage = stage(&tries(&["narrowed"]))

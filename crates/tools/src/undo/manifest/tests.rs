@@ -63,3 +63,16 @@ fn what_is_not_the_same_is_told_with_what_it_was() {
     ];
     assert_eq!(found, expected);
 }
+
+#[test]
+fn a_file_that_a_later_look_had_room_for_has_not_changed() {
+    let before = Manifest {
+        files: vec![file("a", FileContent::Unkept(UnkeptReason::TooMany))],
+    };
+    let mut after = Manifest {
+        files: vec![file("a", FileContent::Kept([1; 32]))],
+    };
+    assert_eq!(before.differences(&after).count(), 0);
+    after.files[0].stamp.changed_ns += 1;
+    assert_eq!(before.differences(&after).count(), 1);
+}
