@@ -359,6 +359,14 @@ impl Tree {
         }
     }
 
+    /// Takes all sessions that have nothing to do out of memory, and returns whose they are.
+    pub fn dismiss_idle(&mut self) -> Vec<AgentId> {
+        let runs = &self.live.runs;
+        let idle = |agent| agent != AgentId::ROOT && !runs.contains_key(&agent);
+        let residents = &mut self.live.residents;
+        std::iter::from_fn(|| residents.evict(idle)).collect()
+    }
+
     /// Unloads idle sessions beyond the bound, the one not used for longest first.
     fn trim_residents(&mut self, out: &mut Out) {
         while self.live.residents.len() > self.limits.max_resident {

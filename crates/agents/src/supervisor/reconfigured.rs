@@ -20,6 +20,15 @@ impl Supervisor {
         self.tree.limit(self.shared.settings().tree().limits);
         self.keep_callback(None);
         self.interrupt_all();
+        self.dismiss_idle();
+    }
+
+    /// Commands in the background end with their session, and whoever comes back has the tools
+    /// and settings of now.
+    fn dismiss_idle(&mut self) {
+        for agent in self.tree.dismiss_idle() {
+            self.leave(agent);
+        }
     }
 
     /// Writes down how the root is told of its children, if something was said of it, and has

@@ -11,6 +11,7 @@ use troupe_agents::tree::command::{StopMode, Verb};
 use troupe_protocol::AgentId;
 use troupe_protocol::agent::AgentStatus;
 use troupe_protocol::op::{ConfigureSession, Op};
+use troupe_protocol::policy::SandboxPolicy;
 use troupe_protocol::result::StopReason;
 use troupe_protocol::tree::Interruption;
 use troupe_testkit::{Actor, Stage};
@@ -319,6 +320,29 @@ async fn a_stop_that_finds_nothing_to_stop_says_so() {
     let result = actor.agents().result(views[0].session, None).await.unwrap();
     assert_eq!(result.stop, StopReason::Completed);
     end(actor).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_new_configuration_ends_what_idle_agents_left_in_the_background() {
+    let command = "echo $$ > left.pid; exec sleep 1000";
+    let left = call(&(
+        "exec_command",
+        json!({"cmd": command, "yield_time_ms": 250}),
+    ));
+    let children = scene("leaver", &[&left, "{ say = 'left it' }"]);
+    let wait = call(&("wait", json!({"ids": ["leaver"]})));
+    let root = [&*spawn("leaver", json!({})), &wait, "{ say = 'later' }"];
+    let stage = stage(&children, &root, &[Family::Agents]).await;
+    let stage = stage.sandbox(SandboxPolicy::DangerFullAccess);
+    let mut actor = open(&stage).await;
+    assert!(is_alive(&stage, "left.pid"), "it runs on, without a task");
+    actor
+        .submit(Op::ConfigureSession(ConfigureSession::default()))
+        .await;
+    while is_alive(&stage, "left.pid") {
+        tokio::task::yield_now().await;
+    }
+    actor.shut_down().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
