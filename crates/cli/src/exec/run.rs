@@ -7,11 +7,12 @@
 //!                    └ nothing runs in the tree any more ────┘
 //! ```
 
-use std::io::{self, IsTerminal as _};
+mod person;
+
+use std::io;
 use std::sync::Arc;
 
 use serde_json::Value;
-use troupe_agents::tree::command::Urgency;
 use troupe_agents::{Agents, AgentsConfigurator};
 use troupe_engine::{Clock, EventStream, Later, SessionHandle, spawn};
 use troupe_model::ConnectError;
@@ -22,14 +23,12 @@ use troupe_protocol::input::UserInput;
 use troupe_protocol::op::{ConfigureSession, ReviewRequest};
 use troupe_protocol::policy::SandboxMode;
 use troupe_protocol::session::{SessionSource, TurnOverrides};
-use troupe_protocol::tree::AgentMessage;
 use troupe_protocol::usage::TokenUsage;
 use troupe_protocol::{Event, EventMsg, Op, Submission, SubmissionId};
 use troupe_server::headless::{Heard, Standin};
 
 use crate::commands::tell;
 use crate::control::{self, act::GO_ON};
-use crate::exec::asking::{Asker, Explanation, LineOutcome};
 use crate::exec::changes::{self, Changes};
 use crate::exec::children::{Children, cancel_all};
 use crate::exec::escalation::plea;
@@ -40,15 +39,15 @@ use crate::exec::no_model::HOW_TO_CONFIGURE;
 use crate::exec::print::Printer;
 use crate::exec::refusal::refused;
 use crate::exec::report::{Report, Stopping, TaskEnd};
-use crate::exec::request::{Output, Request, ReviewForm, Task};
+use crate::exec::request::{Request, ReviewForm, Task};
 use crate::exec::roster::Roster;
 use crate::exec::shape::Shape;
 use crate::exec::signals::{StopRequest, StopRequests};
 use crate::exec::target::configure_session;
-use crate::exec::terminal_lines::TerminalLines;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::provider::ModelTrouble;
 use crate::wiring::{Grove, Wiring};
+use person::{Person, typed};
 
 /// Runs a request to its end.
 pub async fn run(request: Request) -> Outcome {
@@ -510,70 +509,6 @@ impl Run {
         }
     }
 
-    /// Shows the next question, or goes on if there is none.
-    async fn put_question(&mut self) {
-        let Some(person) = &mut self.person else {
-            return;
-        };
-        if let Some(page) = person.asker.page() {
-            person.lines.forget();
-            self.printer.ask(&page).await;
-        } else if !person.asker.is_asking() {
-            self.printer.end_asking().await;
-        }
-    }
-
-    /// Takes in what the person typed.
-    async fn take_line(&mut self, line: io::Result<Option<String>>) -> Result<(), Failure> {
-        let Some(person) = &mut self.person else {
-            return Ok(());
-        };
-        // A terminal that is gone says nothing any more, which is a no.
-        let line = line.unwrap_or_default();
-        match person.asker.take(line.as_deref()) {
-            LineOutcome::Unasked => Ok(()),
-            LineOutcome::More(page) => {
-                self.printer.ask(&page).await;
-                Ok(())
-            }
-            LineOutcome::Answered { op, explanation } => {
-                self.submit(*op).await?;
-                if let Some(explanation) = explanation {
-                    self.explain(explanation).await?;
-                }
-                self.put_question().await;
-                Ok(())
-            }
-        }
-    }
-
-    /// Tells an agent why a person said no.
-    async fn explain(&mut self, Explanation { agent, text }: Explanation) -> Result<(), Failure> {
-        let Some(path) = agent else {
-            let items = vec![UserInput::text(text)];
-            return self
-                .submit(Op::Steer {
-                    items,
-                    client_id: None,
-                })
-                .await;
-        };
-        let Some(agents) = self.configurator.agents() else {
-            return Ok(());
-        };
-        let message = AgentMessage {
-            items: vec![UserInput::text(text)],
-            client_id: None,
-            metadata: None,
-        };
-        let sent = agents.user().send(&path, message, Urgency::Regular).await;
-        if let Err(trouble) = sent {
-            let text = format!("warning: {path} was not told why: {trouble}");
-            self.printer.tell_people(&text).await;
-        }
-        Ok(())
-    }
-
     /// Says something about an event, in its place.
     async fn warn(&mut self, about: &Event, message: String) {
         let msg = EventMsg::Warning { message };
@@ -642,33 +577,6 @@ fn is_refusal(op: &Op) -> bool {
             ..
         }
     )
-}
-
-/// A person at the terminal of the run.
-struct Person {
-    asker: Asker,
-    lines: TerminalLines,
-}
-
-impl Person {
-    /// None if a program reads the output, or nobody could type an answer.
-    fn at_terminal(output: Output) -> Option<Self> {
-        let is_for_people = matches!(output, Output::Human(_));
-        let is_there = io::stdin().is_terminal() && io::stderr().is_terminal();
-        let lines = (is_for_people && is_there).then(TerminalLines::open)?;
-        Some(Self {
-            asker: Asker::default(),
-            lines: lines.ok()?,
-        })
-    }
-}
-
-/// Waits for a line as long as one is asked for.
-async fn typed(person: &mut Option<Person>) -> io::Result<Option<String>> {
-    match person {
-        Some(person) if person.asker.is_asking() => person.lines.next().await,
-        _ => std::future::pending().await,
-    }
 }
 
 fn is_end_of_turn(msg: &EventMsg) -> bool {
