@@ -58,6 +58,20 @@ pub(crate) fn remove(home: &Home, sessions: &[SessionId]) -> Result<(), Error> {
     Ok(())
 }
 
+/// Removes the file of a session that has nothing in it.
+pub(crate) fn remove_empty(home: &Home, id: SessionId) -> Result<bool, Error> {
+    let (found, lease) = open_leased(home, id)?;
+    let bytes = lease
+        .metadata()
+        .map_err(|source| Error::read(&found.path, source))?
+        .len();
+    if bytes > 0 {
+        return Ok(false);
+    }
+    remove_file(&found.path)?;
+    Ok(true)
+}
+
 /// Returns where a line that was cut off is kept.
 pub(crate) fn torn_side(log: &Path) -> PathBuf {
     let mut side = log.to_owned().into_os_string();

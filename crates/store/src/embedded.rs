@@ -216,6 +216,11 @@ impl Store for EmbeddedStore {
         Ok(sessions)
     }
 
+    async fn remove_empty(&self, id: SessionId) -> Result<bool, Error> {
+        self.reading(move |home| deletion::remove_empty(home, id))
+            .await
+    }
+
     async fn reindex(
         &self,
         progress: &mut (dyn FnMut(ReindexProgress) + Send),

@@ -104,6 +104,10 @@ pub trait Store: Send + Sync + Debug {
     /// member of a tree that stays.
     async fn delete(&self, id: SessionId) -> Result<Vec<SessionId>, Error>;
 
+    /// Removes the log of a session if it is empty: whoever made it was killed before its first
+    /// line. Returns whether it was. Refused while somebody holds its lease.
+    async fn remove_empty(&self, id: SessionId) -> Result<bool, Error>;
+
     /// Rebuilds the index from the logs, each of which is read once.
     async fn reindex(
         &self,

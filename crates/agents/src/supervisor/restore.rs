@@ -43,15 +43,18 @@ pub(super) struct Story {
     results: HashMap<SessionId, Vec<TaskResult>>,
     /// Children that never got a log.
     unopened: Vec<SessionId>,
+    /// Children whose log has no readable first line, and what is wrong with it.
+    headless: Vec<(SessionId, String)>,
     warnings: Vec<String>,
 }
 
 impl Supervisor {
     pub(super) async fn restore(&mut self) {
-        let mut story = match self.shared.store() {
-            Some(store) => read(&*store, self.root.session).await,
-            None => Story::default(),
-        };
+        let mut story = Story::default();
+        if let Some(store) = self.shared.store() {
+            story = read(&*store, self.root.session).await;
+            story.clear_empty_logs(&*store).await;
+        }
         for warning in &story.warnings {
             self.warn(AgentId::ROOT, warning.clone());
         }
@@ -314,15 +317,31 @@ pub(super) async fn read(store: &dyn Store, root: SessionId) -> Story {
                 }
             }
             Err(Error::NotFound { .. }) => story.unopened.push(session),
-            Err(error) => story
-                .warnings
-                .push(format!("the log of agent session {session}: {error}")),
+            Err(error) => {
+                let warning = format!("the log of agent session {session}: {error}");
+                match error {
+                    Error::Meta { .. } => story.headless.push((session, warning)),
+                    _ => story.warnings.push(warning),
+                }
+            }
         }
     }
     story
 }
 
 impl Story {
+    /// A child whose engine was killed between making its log and writing the first line has not
+    /// begun, and begins now: what it left is cleared away.
+    async fn clear_empty_logs(&mut self, store: &dyn Store) {
+        for (session, warning) in std::mem::take(&mut self.headless) {
+            match store.remove_empty(session).await {
+                Ok(true) => self.unopened.push(session),
+                Ok(false) => self.warnings.push(warning),
+                Err(error) => self.warnings.push(format!("{warning}; {error}")),
+            }
+        }
+    }
+
     fn take(&mut self, line: AgentLine, open: &mut VecDeque<SessionId>) {
         let AgentLine {
             record,

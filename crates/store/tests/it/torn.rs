@@ -158,6 +158,18 @@ async fn a_line_longer_than_any_of_ours_is_skipped_unread() {
 }
 
 #[tokio::test]
+async fn only_an_empty_log_is_removed_as_one_that_never_began() {
+    let home = Home::new();
+    let (id, path) = finished_log(&home).await;
+    assert!(!home.store.remove_empty(id).await.unwrap());
+    fs::write(&path, "torn").unwrap();
+    assert!(!home.store.remove_empty(id).await.unwrap());
+    fs::write(&path, "").unwrap();
+    assert!(home.store.remove_empty(id).await.unwrap());
+    assert!(!path.exists());
+}
+
+#[tokio::test]
 async fn a_file_that_does_not_begin_with_its_meta_is_left_alone() {
     let home = Home::new();
     let (id, path) = finished_log(&home).await;

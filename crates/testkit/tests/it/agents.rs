@@ -13,6 +13,7 @@ mod configured;
 mod crash;
 mod crash_waits;
 mod cut_off;
+mod empty_log;
 mod evidence;
 mod foreign;
 mod fork;

@@ -181,6 +181,10 @@ impl Store for Faulty {
         self.inner.delete(id).await
     }
 
+    async fn remove_empty(&self, id: SessionId) -> Result<bool, Error> {
+        self.inner.remove_empty(id).await
+    }
+
     async fn reindex(
         &self,
         progress: &mut (dyn FnMut(ReindexProgress) + Send),

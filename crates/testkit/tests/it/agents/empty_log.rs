@@ -1,0 +1,48 @@
+//! A child whose engine was killed between making its log and writing the first line.
+
+use troupe_agents::tree::Status;
+use troupe_agents::{Family, Recovery};
+use troupe_testkit::Stage;
+
+use super::logs;
+use super::script::{answers, call, root, scene};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_child_whose_log_is_empty_has_not_begun_and_begins_with_the_resume() {
+    let errand = answers(2, "found");
+    let parent = [
+        vec![call(
+            "spawn_agent",
+            r#"message = "errand", task_name = "a""#,
+        )],
+        answers(5, "heard"),
+    ];
+    let scenes = [scene("errand", &errand), root(&parent.concat())];
+    let stage = Stage::new(&scenes.concat()).await;
+    let mut options = stage.tree_options(&[Family::Agents]);
+    options.recovery = Recovery::Continue;
+    let stage = stage.with_tree(options);
+    let mut actor = stage.start().await;
+    let session = actor.session_id();
+    actor.turn("begin").await;
+    actor.agents().quiet().await;
+    let child = actor.agents().user().view("/root/a").await.unwrap();
+    actor.shut_down().await;
+
+    // As it was when the child had been made.
+    let of_root = logs::path_of(&stage, session);
+    let log = std::fs::read_to_string(&of_root).unwrap();
+    let birth = log.find(r#""fact":"born""#).unwrap();
+    let end = birth + log[birth..].find('\n').unwrap() + 1;
+    std::fs::write(&of_root, &log[..end]).unwrap();
+    let of_child = logs::path_of(&stage, child.session);
+    std::fs::write(&of_child, "").unwrap();
+
+    let actor = stage.resume(session).await;
+    actor.agents().quiet().await;
+    let child = actor.agents().user().view("/root/a").await.unwrap();
+    assert_eq!(child.status, Status::Completed);
+    let log = std::fs::read_to_string(logs::path_of(&stage, child.session)).unwrap();
+    assert!(log.contains("found"), "{log}");
+    actor.shut_down().await;
+}
