@@ -2,7 +2,7 @@
 //!
 //! `cargo xtask codegen` rewrites the files that are generated from the code. `cargo xtask
 //! test` is the one test command; `cargo xtask fuzz` is a part of it. `cargo xtask layout` is for
-//! the linker. `tidy`, the house rules, is no command: its checks are
+//! the linker, `cargo xtask dist` for those who install without a toolchain. `tidy`, the house rules, is no command: its checks are
 //! the tests of this package, and run with all the others.
 //!
 //! Deliberately absent: anything that a build needs. Nothing here runs when the product is
@@ -11,6 +11,7 @@
 use anyhow::{Result, bail};
 
 mod codegen;
+mod dist;
 mod fuzz;
 #[cfg(feature = "grpc")]
 mod grpc;
@@ -28,6 +29,8 @@ usage: cargo xtask COMMAND
 
 commands:
   codegen    rewrite the files that are generated from the code; `codegen sdk` only those in sdk/
+  dist       make what is installed without a toolchain, in target/dist-packages: an archive, an npm package
+             and a wheel, with their checksums: [--program FILE] [--out FOLDER]
   fuzz       feed readers with hostile bytes: [--seconds N] [TARGET…]
   layout     write down which functions a run enters, for the linker; `layout --check` tells
              whether the list is too old
@@ -41,6 +44,7 @@ fn main() -> Result<()> {
         ["codegen", "sdk"] => sdk::generate(&test::root()),
         #[cfg(feature = "grpc")]
         ["codegen", "grpc"] => grpc::generate(),
+        ["dist", ref arguments @ ..] => dist::run(arguments),
         ["fuzz", ref arguments @ ..] => fuzz::run(arguments),
         ["layout"] => layout::write(),
         ["layout", "--check"] => layout::check(),
