@@ -11,6 +11,7 @@
 mod arguments;
 mod bench;
 mod commands;
+mod completing;
 mod config_file;
 mod control;
 mod exec;
@@ -36,6 +37,7 @@ use crate::failure::{Exit, Outcome};
 
 fn main() -> ExitCode {
     outlive_file_size_limits();
+    completing::answer_shell();
     let outcome = if asks_for_version_alone() {
         version()
     } else {

@@ -19,6 +19,8 @@ mod app_settings;
 mod children;
 #[path = "it/client.rs"]
 mod client;
+#[path = "it/completion.rs"]
+mod completion;
 #[path = "it/config.rs"]
 mod config;
 #[path = "it/diagrams.rs"]

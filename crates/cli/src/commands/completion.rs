@@ -1,15 +1,20 @@
 //! `troupe completion`: a script that lets a shell complete our arguments.
 
-use clap::{Args, CommandFactory};
+use clap::Args;
 use clap_complete::Shell;
 
-use crate::arguments::Cli;
 use crate::commands::print;
+use crate::completing;
 use crate::failure::{Exit, Outcome};
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  troupe completion bash > ~/.local/share/bash-completion/completions/troupe"
+    after_help = "Completes commands, options, and sessions, agents, roles and models by what there is.
+
+Examples:
+  troupe completion bash > ~/.local/share/bash-completion/completions/troupe
+  troupe completion zsh > ~/.zfunc/_troupe          where fpath has ~/.zfunc
+  troupe completion fish > ~/.config/fish/completions/troupe.fish"
 )]
 pub struct CompletionArguments {
     /// The shell to write for.
@@ -17,8 +22,7 @@ pub struct CompletionArguments {
 }
 
 pub fn run(arguments: &CompletionArguments) -> Outcome {
-    let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut Cli::command(), "troupe", &mut script);
+    let script = completing::script(arguments.shell)?;
     print(&String::from_utf8_lossy(&script))?;
     Ok(Exit::Success)
 }

@@ -49,6 +49,7 @@ enum Action {
         after_help = "Examples:\n  troupe roles show explorer\n  troupe roles show data-miner --persona brief"
     )]
     Show {
+        #[arg(id = "role")]
         name: String,
         /// A variant that the role declares in `agent_names`.
         #[arg(long, value_name = "PERSONA")]

@@ -86,12 +86,6 @@ fn the_demo_as_json() {
 }
 
 #[test]
-fn completion_scripts_name_the_commands() {
-    let run = Machine::bare().run(&["completion", "bash"]).succeeded();
-    assert!(run.stdout.contains("mock-model"));
-}
-
-#[test]
 fn doctor_fails_without_a_key_and_never_prints_one() {
     let run = Machine::bare().run(&["doctor", "--offline"]).failed_with(1);
     assert!(
