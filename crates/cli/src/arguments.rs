@@ -4,8 +4,9 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::bench;
 use crate::commands::{
-    acp, agents, app_server, apply_patch, completion, config, demo, doctor, exec, import, mcp,
-    mcp_server, mock_model, models, proto, review, roles, rules, sessions, skills, trust, undo,
+    acp, agents, app_server, apply_patch, completion, config, demo, doctor, exec, import, init,
+    login, mcp, mcp_server, mock_model, models, proto, review, roles, rules, sessions, skills,
+    trust, undo,
 };
 
 /// A local coding-agent engine in which one agent can run many.
@@ -48,6 +49,12 @@ pub enum Command {
     McpServer(Box<mcp_server::McpServerArguments>),
     /// Be the agent of an editor that speaks the Agent Client Protocol.
     Acp(acp::AcpArguments),
+    /// Have an AGENTS.md written for this project: what agents must know to work here.
+    Init(Box<init::InitCommand>),
+    /// Store a provider's key, or tell which providers have one.
+    Login(login::LoginArguments),
+    /// Delete a stored key.
+    Logout(login::LogoutArguments),
     /// List, show, export and archive sessions.
     Sessions(sessions::SessionsArguments),
     /// Take over a conversation of Codex or Claude Code.

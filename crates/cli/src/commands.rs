@@ -11,6 +11,8 @@ pub mod doctor;
 mod door;
 pub mod exec;
 pub mod import;
+pub mod init;
+pub mod login;
 pub mod mcp;
 pub mod mcp_server;
 pub mod mock_model;
@@ -57,6 +59,9 @@ pub fn run(cli: Cli) -> Outcome {
         Some(Command::Acp(arguments)) => acp::run(arguments, overrides, layers),
         Some(Command::Sessions(arguments)) => sessions::run(arguments, overrides, layers),
         Some(Command::Import(arguments)) => import::run(arguments, overrides, layers),
+        Some(Command::Init(command)) => exec::run(command.into_exec()?, overrides, layers),
+        Some(Command::Login(arguments)) => login::login(arguments, overrides, layers),
+        Some(Command::Logout(arguments)) => login::logout(&arguments),
         Some(Command::Undo(arguments)) => undo::run(arguments, overrides, layers),
         Some(Command::Agents(arguments)) => agents::run(arguments, overrides, layers),
         Some(Command::Roles(arguments)) => roles::run(arguments, overrides, layers),
@@ -88,6 +93,8 @@ fn needs_no_configuration(command: &Command) -> bool {
         | Command::McpServer(_)
         | Command::Acp(_)
         | Command::Import(_)
+        | Command::Init(_)
+        | Command::Login(_)
         | Command::Undo(_)
         | Command::Agents(_)
         | Command::Models(_)
@@ -99,6 +106,7 @@ fn needs_no_configuration(command: &Command) -> bool {
         Command::Sessions(_)
         | Command::Roles(_)
         | Command::Reindex
+        | Command::Logout(_)
         | Command::Trust(_)
         | Command::Demo(_)
         | Command::ApplyPatch(_)

@@ -51,6 +51,10 @@ impl ConfigFile {
         })
     }
 
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Returns what tells this content from any other.
     pub fn version(&self) -> String {
         version(&self.text)

@@ -17,7 +17,7 @@ pub mod invitation;
 mod jsonl;
 mod left_over;
 mod live;
-mod no_model;
+pub mod no_model;
 pub mod print;
 pub mod prompt;
 mod refusal;

@@ -16,8 +16,10 @@ mod config_file;
 mod control;
 mod exec;
 mod failure;
+mod first_word;
 mod git;
 mod home;
+mod keys;
 mod layers;
 mod limits;
 mod provider;
@@ -41,7 +43,7 @@ fn main() -> ExitCode {
     let outcome = if asks_for_version_alone() {
         version()
     } else {
-        commands::run(Cli::parse())
+        commands::run(Cli::try_parse().unwrap_or_else(|error| first_word::explain(&error)))
     };
     match outcome {
         Ok(exit) => exit.into(),

@@ -1,6 +1,7 @@
 //! Which provider is asked, and with which key.
 
 use std::env;
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,6 +13,8 @@ use troupe_model::{
 };
 
 use crate::exec::request::Cassette;
+use crate::home::Home;
+use crate::keys::{KeyFile, KeyFileError};
 use crate::settings::Settings;
 
 /// Read before the key of the provider's own variable, for the provider `openai`.
@@ -31,13 +34,55 @@ pub fn provider(settings: &Settings, id: &str) -> Option<ProviderConfig> {
     Some(provider)
 }
 
-/// Returns the name of the variable that holds the provider's key, if it is set.
-pub fn key_variable(provider: &ProviderConfig, id: &str) -> Option<String> {
+/// Where a provider's key comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KeySource {
+    /// A variable of the environment.
+    Variable(String),
+    /// The file of the home, which `troupe login` writes.
+    Stored,
+}
+
+impl fmt::Display for KeySource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Variable(name) => write!(f, "{name} is set"),
+            Self::Stored => f.write_str("stored by `troupe login`"),
+        }
+    }
+}
+
+/// Returns where a provider's key comes from, if there is one.
+pub fn key_source(
+    provider: &ProviderConfig,
+    id: &str,
+    stored: Option<&KeyFile>,
+) -> Result<Option<KeySource>, KeyFileError> {
+    Ok(find_key(provider, id, stored)?.map(|(source, _)| source))
+}
+
+/// Finds a provider's key. What a person sets for one run comes before what is stored.
+fn find_key(
+    provider: &ProviderConfig,
+    id: &str,
+    stored: Option<&KeyFile>,
+) -> Result<Option<(KeySource, String)>, KeyFileError> {
     let codex = (id == "openai").then(|| CODEX_KEY_VARIABLE.to_owned());
-    codex
-        .into_iter()
-        .chain(provider.env_key.clone())
-        .find(|name| env::var_os(name).is_some_and(|value| !value.is_empty()))
+    let mut variables = codex.into_iter().chain(provider.env_key.clone());
+    let set = variables.find_map(|name| {
+        let key = env::var(&name).ok().filter(|key| !key.is_empty())?;
+        Some((KeySource::Variable(name), key))
+    });
+    match (set, stored) {
+        (Some(set), _) => Ok(Some(set)),
+        (None, None) => Ok(None),
+        (None, Some(stored)) => Ok(stored.get(id)?.map(|key| (KeySource::Stored, key))),
+    }
+}
+
+/// Tells whether a provider answers nobody without a key.
+pub fn needs_key(provider: &ProviderConfig) -> bool {
+    provider.requires_key.unwrap_or(provider.env_key.is_some())
 }
 
 /// Why there is no model to ask.
@@ -47,6 +92,8 @@ pub enum ModelTrouble {
     UnknownProvider { id: String, known: Vec<String> },
     #[error(transparent)]
     Connect(#[from] ConnectError),
+    #[error(transparent)]
+    Keys(#[from] KeyFileError),
     #[error("cannot use the cassette {}: {error}", path.display())]
     Cassette { path: PathBuf, error: io::Error },
 }
@@ -58,6 +105,8 @@ pub struct Models {
     /// Sessions are opened for something that needs no model.
     is_silent: bool,
     cassette: Cassette,
+    /// Where keys are stored; without it, only those of the environment are known.
+    keys: Option<KeyFile>,
     connected: Mutex<Vec<Connected>>,
 }
 
@@ -70,12 +119,17 @@ struct Connected {
 }
 
 impl Models {
-    /// Models whose answers come from, or go to, a file.
-    pub fn on(cassette: Cassette) -> Self {
+    /// Models that are asked with the keys of a home.
+    pub fn of(home: &Home) -> Self {
         Self {
-            cassette,
+            keys: Some(KeyFile::of(home)),
             ..Self::default()
         }
+    }
+
+    /// Has answers come from, or go to, a file.
+    pub fn with_cassette(self, cassette: Cassette) -> Self {
+        Self { cassette, ..self }
     }
 
     /// Models that answer nothing.
@@ -111,13 +165,13 @@ impl Models {
             return Ok(Arc::clone(&known.model));
         }
         let model = match &self.cassette {
-            Cassette::None => connect(settings, id)?,
+            Cassette::None => self.connect(settings, id)?,
             Cassette::Record(path) => {
                 if let Some(first) = connected.first() {
                     let what = format!("it records {:?}, and a tape holds one provider", first.id);
                     return Err(tape(path, io::Error::other(what)));
                 }
-                let model = connect(settings, id)?;
+                let model = self.connect(settings, id)?;
                 Arc::new(Recorder::wrap(model, path).map_err(|error| tape(path, error))?)
             }
             Cassette::Replay(path) => {
@@ -130,6 +184,18 @@ impl Models {
             model: Arc::clone(&model),
         });
         Ok(model)
+    }
+
+    fn connect(&self, settings: &Settings, id: &str) -> Result<Arc<dyn Model>, ModelTrouble> {
+        let provider = provider(settings, id).ok_or_else(|| ModelTrouble::UnknownProvider {
+            id: id.to_owned(),
+            known: settings.model.model_providers.keys().cloned().collect(),
+        })?;
+        let key = find_key(&provider, id, self.keys.as_ref())?.map(|(_, key)| key);
+        Ok(provider
+            .with_env(|name| env::var(name).ok())
+            .with_user_agent(USER_AGENT)
+            .connect(id, key)?)
     }
 }
 
@@ -146,18 +212,6 @@ impl Model for Silent {
         let message = "this session was opened for something else than a task";
         ModelStream::failed(ModelError::new(ModelErrorKind::BadRequest, message))
     }
-}
-
-fn connect(settings: &Settings, id: &str) -> Result<Arc<dyn Model>, ModelTrouble> {
-    let provider = provider(settings, id).ok_or_else(|| ModelTrouble::UnknownProvider {
-        id: id.to_owned(),
-        known: settings.model.model_providers.keys().cloned().collect(),
-    })?;
-    let key = key_variable(&provider, id).and_then(|name| env::var(name).ok());
-    Ok(provider
-        .with_env(|name| env::var(name).ok())
-        .with_user_agent(USER_AGENT)
-        .connect(id, key)?)
 }
 
 fn tape(path: &Path, error: io::Error) -> ModelTrouble {

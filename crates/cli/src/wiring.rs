@@ -95,7 +95,7 @@ impl Wiring {
         Ok(Self {
             opened_for,
             add_dirs: Vec::new(),
-            models: Arc::default(),
+            models: Arc::new(Models::of(&source.home)),
             store: OnceLock::new(),
             launcher,
             skills: Arc::new(Skills::new(source.home.skill_places())),
@@ -115,7 +115,7 @@ impl Wiring {
     }
 
     pub fn with_cassette(mut self, cassette: Cassette) -> Self {
-        self.models = Arc::new(Models::on(cassette));
+        self.models = Arc::new(Models::of(&self.source.home).with_cassette(cassette));
         self
     }
 

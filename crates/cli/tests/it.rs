@@ -31,6 +31,8 @@ mod disk;
 mod exec;
 #[path = "it/faults.rs"]
 mod faults;
+#[path = "it/first_contact.rs"]
+mod first_contact;
 #[path = "it/hooks.rs"]
 mod hooks;
 #[path = "it/import.rs"]
@@ -41,6 +43,8 @@ mod kill;
 mod kill_tree;
 #[path = "it/listen.rs"]
 mod listen;
+#[path = "it/login.rs"]
+mod login;
 #[path = "it/machine.rs"]
 mod machine;
 #[path = "it/mcp.rs"]

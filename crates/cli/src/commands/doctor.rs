@@ -19,11 +19,13 @@ use troupe_tools::holds_credentials;
 
 use crate::arguments::{Layers, Overrides};
 use crate::commands::print;
+use crate::exec::no_model::HOW_TO_CONFIGURE;
 use crate::failure::{Exit, Outcome};
 use crate::home::{Home, here, repository_root, user_home};
+use crate::keys::KeyFile;
 use crate::layers::{ConfigSource, Loaded};
 use crate::limits::DOCTOR_CONNECT_MS_MAX;
-use crate::provider::{key_variable, provider};
+use crate::provider::{key_source, needs_key, provider};
 use crate::settings::{Deprecated, Settings};
 use crate::style::{ColorChoice, Style};
 use crate::wiring::ConfiguredNames;
@@ -74,7 +76,11 @@ pub fn run(arguments: DoctorArguments, overrides: Overrides, layers: Layers) -> 
     let mut policy = SandboxPolicy::workspace_write();
     if let Some((settings, configured)) = read {
         policy = configured;
-        checks.extend(check_model(&settings, arguments.offline));
+        checks.extend(check_model(
+            &settings,
+            &KeyFile::of(&home),
+            arguments.offline,
+        ));
         checks.push(check_agents(&settings, &home, &cwd));
         checks.extend(check_backends(&settings));
     }
@@ -88,7 +94,14 @@ pub fn run(arguments: DoctorArguments, overrides: Overrides, layers: Layers) -> 
             .map(|check| row(check, style))
             .collect::<String>(),
     )?;
-    let bad = checks.iter().any(|check| check.state == State::Bad);
+    let is_bad = |check: &Check| check.state == State::Bad;
+    if checks
+        .iter()
+        .any(|check| check.name == "key" && is_bad(check))
+    {
+        print(&format!("\n{HOW_TO_CONFIGURE}\n"))?;
+    }
+    let bad = checks.iter().any(is_bad);
     Ok(if bad { Exit::Failed } else { Exit::Success })
 }
 
@@ -214,7 +227,7 @@ fn check_configuration(
     (checks, Some((settings, policy)))
 }
 
-fn check_model(settings: &Settings, offline: bool) -> Vec<Check> {
+fn check_model(settings: &Settings, keys: &KeyFile, offline: bool) -> Vec<Check> {
     let id = &settings.model.model_provider;
     let check = |name, state, text: String| Check { name, state, text };
     let Some(provider) = provider(settings, id) else {
@@ -233,18 +246,16 @@ fn check_model(settings: &Settings, offline: bool) -> Vec<Check> {
     } else {
         check("model", State::Good, format!("{model} at {id} ({address})"))
     }];
-    let needs_key = provider.requires_key.unwrap_or(provider.env_key.is_some());
-    checks.push(match key_variable(&provider, id) {
-        Some(name) => check("key", State::Good, format!("{name} is set")),
-        None if needs_key => {
+    checks.push(match key_source(&provider, id, Some(keys)) {
+        Ok(Some(source)) => check("key", State::Good, source.to_string()),
+        Ok(None) if needs_key(&provider) => {
             let name = provider.env_key.as_deref().unwrap_or("env_key");
-            check(
-                "key",
-                State::Bad,
-                format!("set {name}; `troupe exec hello` shows every way to choose a model"),
-            )
+            let text =
+                format!("none; run `troupe login {id}`, or set {name}; other ways are below");
+            check("key", State::Bad, text)
         }
-        None => check("key", State::Good, "none needed".to_owned()),
+        Ok(None) => check("key", State::Good, "none needed".to_owned()),
+        Err(error) => check("key", State::Bad, error.to_string()),
     });
     if !offline {
         checks.push(match reach(&provider.base_url) {

@@ -277,6 +277,13 @@ pub struct ExecOptions {
     replay: Option<PathBuf>,
 }
 
+impl ExecOptions {
+    /// Where to work, if not here.
+    pub(super) fn directory(&self) -> Option<&Path> {
+        self.cd.as_deref()
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Sandbox {
     ReadOnly,

@@ -52,8 +52,9 @@ pub fn run(arguments: ModelsArguments, overrides: Overrides, layers: Layers) -> 
         key: KeyPath::from(["model_provider"]),
         value,
     });
+    let home = Home::find()?;
     let source = ConfigSource {
-        home: Home::find()?,
+        home: home.clone(),
         overrides: overrides.then(further),
         layers,
         flags: chosen.into_iter().collect(),
@@ -65,7 +66,7 @@ pub fn run(arguments: ModelsArguments, overrides: Overrides, layers: Layers) -> 
     }
     let settings = Settings::read(&config)?;
     let models = if refresh {
-        asked(&settings)?
+        asked(&settings, &home)?
     } else {
         catalogue::entries()
     };
@@ -76,9 +77,9 @@ pub fn run(arguments: ModelsArguments, overrides: Overrides, layers: Layers) -> 
 
 /// Returns what the provider serves; without its answer, what we know ourselves. A provider
 /// that does not exist is a mistake of the command line.
-fn asked(settings: &Settings) -> Result<Vec<ModelEntry>, Failure> {
+fn asked(settings: &Settings, home: &Home) -> Result<Vec<ModelEntry>, Failure> {
     let id = &settings.model.model_provider;
-    let why = match Models::default().get(settings, id) {
+    let why = match Models::of(home).get(settings, id) {
         Ok(model) => match block_on(async { Ok(model.models().await) })? {
             Ok(models) => return Ok(models),
             Err(error) => error.message,

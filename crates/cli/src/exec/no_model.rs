@@ -3,8 +3,11 @@
 pub const HOW_TO_CONFIGURE: &str = "\
 Choose one:
 
-  OpenAI           export OPENAI_API_KEY=sk-…          (CODEX_API_KEY works too)
+  OpenAI           troupe login openai           (or export OPENAI_API_KEY or CODEX_API_KEY)
                    troupe exec \"…\"
+
+  Anthropic        troupe login anthropic        (or export ANTHROPIC_API_KEY)
+                   troupe exec -m claude-opus-5-5 \"…\"
 
   a local server   no key needed; the model's name is the server's
     llama.cpp      llama-server -m model.gguf --jinja

@@ -23,7 +23,8 @@ use super::ground::SharedGround;
 use crate::commands::config::{HIDDEN, is_secret};
 use crate::config_file;
 use crate::failure::Failure;
-use crate::provider::{key_variable, provider, secret_variables};
+use crate::keys::KeyFile;
+use crate::provider::{key_source, needs_key, provider, secret_variables};
 
 #[async_trait]
 impl Office for SharedGround {
@@ -132,11 +133,11 @@ impl Office for SharedGround {
         let Some(provider) = provider(settings, id) else {
             return KeyStatus::Missing;
         };
-        let needs_key = provider.requires_key.unwrap_or(provider.env_key.is_some());
-        match key_variable(&provider, id) {
-            Some(_) => KeyStatus::Present,
-            None if needs_key => KeyStatus::Missing,
-            None => KeyStatus::NotNeeded,
+        let keys = KeyFile::of(&self.wiring.source.home);
+        match key_source(&provider, id, Some(&keys)) {
+            Ok(Some(_)) => KeyStatus::Present,
+            Ok(None) | Err(_) if needs_key(&provider) => KeyStatus::Missing,
+            Ok(None) | Err(_) => KeyStatus::NotNeeded,
         }
     }
 

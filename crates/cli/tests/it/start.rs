@@ -90,7 +90,7 @@ fn doctor_fails_without_a_key_and_never_prints_one() {
     let run = Machine::bare().run(&["doctor", "--offline"]).failed_with(1);
     assert!(
         run.stdout
-            .contains("set OPENAI_API_KEY; `troupe exec hello` shows"),
+            .contains("run `troupe login openai`, or set OPENAI_API_KEY"),
         "{}",
         run.stdout
     );

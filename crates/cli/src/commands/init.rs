@@ -1,0 +1,63 @@
+//! `troupe init`: has an AGENTS.md written for this project.
+
+use clap::Args;
+
+use crate::commands::exec::{ExecArguments, ExecOptions, Repeated};
+use crate::failure::Failure;
+use crate::home::{here, repository_root};
+
+const FILE: &str = "AGENTS.md";
+
+const PROMPT: &str = "\
+Write the file AGENTS.md at the root of this repository: what a coding agent must know to work here, \
+and nothing that it would find out by itself in a minute.
+
+Look first: the README, the build files, the tests, the continuous integration, the last commits, and \
+instructions for other agents if there are any (CLAUDE.md, .cursor/rules, .github/copilot-instructions.md). \
+Try the commands that you name.
+
+It says, in at most 60 lines of Markdown:
+- how to build, to run, to test everything and to test one thing;
+- how the code is divided, and where a change of which kind belongs;
+- conventions that a linter does not enforce: names, errors, tests, commits;
+- what must not be touched, and what is generated from what.
+
+Do not invent rules: name only what the repository shows. If the repository is empty, ask for nothing \
+and write a short file that says so.";
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "A model looks at the repository and writes the file; look at it before you commit it. Every session
+in this project then begins with it. An AGENTS.md that exists is left alone.
+
+Example:
+  troupe init"
+)]
+pub struct InitCommand {
+    #[command(flatten)]
+    repeated: Repeated,
+    #[command(flatten)]
+    options: ExecOptions,
+}
+
+impl InitCommand {
+    pub fn into_exec(self) -> Result<ExecArguments, Failure> {
+        let cwd = match self.options.directory() {
+            Some(directory) => here()?.join(directory),
+            None => here()?,
+        };
+        let file = repository_root(&cwd).unwrap_or(&cwd).join(FILE);
+        if file.exists() {
+            return Err(Failure::usage(format!(
+                "{} exists and is left alone; to change it: troupe exec \"bring {FILE} up to date\"",
+                file.display()
+            )));
+        }
+        Ok(ExecArguments {
+            prompt: Some(PROMPT.to_owned()),
+            repeated: self.repeated,
+            options: self.options,
+            action: None,
+        })
+    }
+}

@@ -1,0 +1,88 @@
+//! A line typed at the terminal that is not shown.
+
+use std::io::{self, Read as _, Stdin, Write as _};
+
+use nix::sys::termios::{LocalFlags, SetArg, Termios, tcgetattr, tcsetattr};
+
+use crate::failure::Failure;
+
+const CTRL_C: u8 = 3;
+const CTRL_D: u8 = 4;
+const CTRL_U: u8 = 21;
+const BACKSPACE: [u8; 2] = [8, 127];
+
+/// Asks for a line. Ctrl-C and Ctrl-D give none; the terminal is as it was before in any case.
+pub fn read(prompt: &str) -> Result<String, Failure> {
+    let mut stderr = io::stderr().lock();
+    stderr
+        .write_all(prompt.as_bytes())
+        .map_err(Failure::failed)?;
+    stderr.flush().map_err(Failure::failed)?;
+    let typed = {
+        let _quiet = Quiet::begin(io::stdin()).map_err(Failure::failed)?;
+        line(&mut io::stdin().lock())
+    };
+    stderr.write_all(b"\n").map_err(Failure::failed)?;
+    let typed = typed.map_err(Failure::failed)?;
+    typed.ok_or_else(|| Failure::usage("no key was given, and nothing is changed"))
+}
+
+/// Signals come as letters here, so that nothing ends the program before the terminal is as it
+/// was.
+fn line(terminal: &mut impl io::BufRead) -> io::Result<Option<String>> {
+    let mut line = Vec::new();
+    for byte in terminal.bytes() {
+        match byte? {
+            b'\n' | b'\r' => break,
+            CTRL_C | CTRL_D => return Ok(None),
+            CTRL_U => line.clear(),
+            byte if BACKSPACE.contains(&byte) => {
+                line.pop();
+            }
+            byte => line.push(byte),
+        }
+    }
+    Ok(Some(String::from_utf8_lossy(&line).into_owned()))
+}
+
+/// A terminal that shows nothing of what is typed, until this is dropped.
+struct Quiet {
+    terminal: Stdin,
+    before: Termios,
+}
+
+impl Quiet {
+    fn begin(terminal: Stdin) -> io::Result<Self> {
+        let before = tcgetattr(&terminal)?;
+        let mut quiet = before.clone();
+        quiet
+            .local_flags
+            .remove(LocalFlags::ECHO | LocalFlags::ICANON | LocalFlags::ISIG);
+        tcsetattr(&terminal, SetArg::TCSAFLUSH, &quiet)?;
+        Ok(Self { terminal, before })
+    }
+}
+
+impl Drop for Quiet {
+    fn drop(&mut self) {
+        // A terminal that is gone needs no restoring.
+        let _ = tcsetattr(&self.terminal, SetArg::TCSAFLUSH, &self.before);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_edited_blindly() {
+        let check = |typed: &str, expected: Option<&str>| {
+            assert_eq!(line(&mut typed.as_bytes()).unwrap().as_deref(), expected);
+        };
+        check("sk-1\rmore", Some("sk-1"));
+        check("sk-2\u{7f}1\n", Some("sk-1"));
+        check("wrong\u{15}sk-1\n", Some("sk-1"));
+        check("sk-1\u{3}", None);
+        check("\u{4}", None);
+    }
+}
