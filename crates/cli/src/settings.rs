@@ -10,6 +10,8 @@ mod deprecated;
 mod hooks;
 mod integrations;
 mod model;
+#[cfg(test)]
+mod reference;
 mod rights;
 mod undo;
 
@@ -132,6 +134,7 @@ struct Selection {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[expect(dead_code, reason = "read for the errors and the schema")]
 struct Project {
+    /// Whether its own settings count; `troupe trust` writes it.
     trust_level: Option<TrustLevel>,
 }
 

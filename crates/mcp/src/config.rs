@@ -104,6 +104,7 @@ impl JsonSchema for ServerConfig {
 struct Keys {
     /// The program to start.
     command: Option<String>,
+    /// Its arguments.
     args: Option<Vec<String>>,
     /// Variables that the program gets. Besides these and `env_vars` it gets only the likes of
     /// PATH and HOME.

@@ -149,7 +149,19 @@ export type Callback = { id: MessageId, target: AgentId, };
 /**
  * How a session is told of the children it made.
  */
-export type CallbackConfig = { enabled: boolean, include_last_message: boolean, include_original_prompt: boolean,
+export type CallbackConfig = {
+/**
+ * Whether the end of a child is told to who made it.
+ */
+enabled: boolean,
+/**
+ * Whether what the child said last is part of that.
+ */
+include_last_message: boolean,
+/**
+ * Whether the task that the child was given is repeated in it.
+ */
+include_original_prompt: boolean,
 /**
  * Handlebars; the built-in text if absent.
  */

@@ -151,8 +151,11 @@ pub struct CallbackWish {
 #[serde(default)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct CallbackConfig {
+    /// Whether the end of a child is told to who made it.
     pub enabled: bool,
+    /// Whether what the child said last is part of that.
     pub include_last_message: bool,
+    /// Whether the task that the child was given is repeated in it.
     pub include_original_prompt: bool,
     /// Handlebars; the built-in text if absent.
     #[serde(skip_serializing_if = "Option::is_none")]

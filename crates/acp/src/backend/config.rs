@@ -20,6 +20,7 @@ pub struct BackendConfig {
     pub kind: Kind,
     /// The program to start.
     pub command: String,
+    /// Its arguments.
     #[serde(default)]
     pub args: Vec<String>,
     /// Variables that the program gets. Besides these and `env_vars` it gets only the likes of

@@ -32,6 +32,7 @@ pub struct AgentTree {
     max_depth: u32,
     /// Agents of one tree, the first one included.
     max_agents: NonZeroUsize,
+    /// Children that one tree makes in a minute; more are refused.
     max_spawns_per_minute: NonZeroUsize,
     /// Agents kept in memory while they are idle. The others are read again when they are
     /// needed.
@@ -48,7 +49,9 @@ pub struct AgentTree {
 /// What one type of agents thinks with.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 struct AgentType {
+    /// The model of agents of this type.
     model: Option<String>,
+    /// How hard they think.
     reasoning_effort: Option<ReasoningEffort>,
 }
 

@@ -18,6 +18,7 @@ pub struct IntegrationSettings {
     /// Other agents that can be children, by name.
     #[serde(default)]
     pub backends: BTreeMap<String, BackendConfig>,
+    /// Taken for the sake of shared files: there is no web search here.
     pub web_search: Option<WebSearch>,
 }
 

@@ -49,6 +49,7 @@ pub enum HeadlessApprovals {
 pub struct WorkspaceWrite {
     /// Writable besides the working directory; absolute, or below `~`.
     pub writable_roots: Vec<PathBuf>,
+    /// Let commands use the network.
     pub network_access: bool,
     /// Do not make `$TMPDIR` writable.
     pub exclude_tmpdir_env_var: bool,

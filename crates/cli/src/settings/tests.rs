@@ -7,6 +7,7 @@ use troupe_config::{Config, Sources, load};
 use troupe_protocol::policy::SandboxPolicy;
 use troupe_protocol::spawn::CallbackConfig;
 
+use super::reference;
 use super::{Settings, defaults, schema, schema_of_types};
 
 fn config(arguments: &[&str]) -> Config {
@@ -198,6 +199,14 @@ fn writable_roots() {
 fn the_schema_is_checked_in() {
     let schema = serde_json::to_string_pretty(&schema_of_types()).unwrap() + "\n";
     expect_file!["../../schema/config.schema.json"].assert_eq(&schema);
+}
+
+/// The page for people.
+#[test]
+fn every_key_is_on_the_page() {
+    let defaults = toml::from_str(defaults()).unwrap();
+    let page = reference::page(&schema_of_types(), &defaults);
+    expect_file!["../../../../docs/config.md"].assert_eq(&page);
 }
 
 /// A value that has the right type can still be one that cannot be meant.
