@@ -49,6 +49,7 @@ impl ConfigSource {
             arguments: &self.overrides.config,
             flags: &self.flags,
             consent: Some(&ledger),
+            variables: Some(|name| std::env::var(name).ok()),
         })?;
         let unknown = unknown_keys(&config);
         if self.layers.strict_config && !unknown.is_empty() {

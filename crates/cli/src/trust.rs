@@ -23,7 +23,7 @@ use crate::home::Home;
 pub const PROJECT_RULES: &str = ".troupe/rules.toml";
 
 /// The files that decide about what runs; roles and skills are words for a model, as `AGENTS.md`.
-const FILES: [&str; 2] = [".troupe/config.toml", PROJECT_RULES];
+const FILES: [&str; 3] = [".troupe/config.toml", ".mcp.json", PROJECT_RULES];
 
 /// In the place of a digest: nothing was there.
 const ABSENT: &str = "absent";

@@ -11,8 +11,9 @@
 //! ```
 //!
 //! Deliberately absent: any particular setting. Each crate declares its own section as a
-//! struct; the caller hands in the JSON Schema of all of them. This crate reads only the
-//! files it is given the paths of: neither the environment nor the home directory.
+//! struct; the caller hands in the JSON Schema of all of them. (`mcp_json` knows one section by
+//! name, because the file is not ours.) This crate reads only the files it is given the paths of:
+//! neither the environment nor the home directory.
 
 mod argument;
 mod entry;
@@ -21,6 +22,7 @@ mod key;
 mod known;
 mod limits;
 mod load;
+mod mcp_json;
 mod nearest;
 mod parse;
 mod read;

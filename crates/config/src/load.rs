@@ -14,11 +14,15 @@ use crate::error::{BadValue, Error};
 use crate::key::KeyPath;
 use crate::known::{UnknownKey, unknown_keys};
 use crate::limits::FILE_BYTES_MAX;
+use crate::mcp_json::{self, MCP_JSON};
 use crate::parse::{parse_defaults, parse_file};
 use crate::read::read;
 
 /// Where a project keeps its settings, below each directory from the root down.
 const PROJECT_FILE: &str = ".troupe/config.toml";
+
+/// The table of MCP servers.
+const MCP_SERVERS: &str = "mcp_servers";
 
 /// Everything a configuration is made of.
 #[derive(Debug, Clone, Default)]
@@ -39,6 +43,8 @@ pub struct Sources<'a> {
     pub flags: &'a [Flag],
     /// What the user has agreed to of a trusted project; without it, to whatever is there.
     pub consent: Option<&'a dyn Consent>,
+    /// Reads a variable of the environment, for the `.mcp.json` of a project.
+    pub variables: Option<fn(&str) -> Option<String>>,
 }
 
 /// Trust in a project covers what was there when it was given. Whatever comes later, a command of
@@ -68,6 +74,8 @@ pub enum Notice {
     Changed { file: PathBuf, directory: PathBuf },
     /// A project's file says which projects are trusted; that part is left out.
     TrustInProject { origin: Origin },
+    /// A part of a project's `.mcp.json` does not count.
+    McpJson { told: String },
 }
 
 impl fmt::Display for Notice {
@@ -75,10 +83,10 @@ impl fmt::Display for Notice {
         match self {
             Self::Untrusted { file, root } => write!(
                 f,
-                "{} is not read, because the project is not trusted; to trust it, add \
-                 [projects.{:?}] with trust_level = \"trusted\" to your own configuration",
+                "{} is not read, because you do not trust the project; read it, and if you \
+                 agree, run `troupe trust {}`",
                 file.display(),
-                root.display().to_string(),
+                root.display(),
             ),
             Self::Changed { file, directory } => write!(
                 f,
@@ -92,6 +100,7 @@ impl fmt::Display for Notice {
                 "{origin}: projects is left out: only your own configuration says which \
                  projects are trusted"
             ),
+            Self::McpJson { told } => f.write_str(told),
         }
     }
 }
@@ -275,14 +284,21 @@ fn overlay_project(
     }
     let trusted = trusted.is_some();
 
+    let users_servers = server_names(root);
     let mut notices = Vec::new();
     for directory in directories {
-        let file = directory.join(PROJECT_FILE);
-        // The home directory may itself be a project; its file was read already.
-        if Some(file.as_path()) == sources.user_file {
-            continue;
-        }
-        if trusted {
+        // What is written for us comes after what is written for everybody.
+        for name in [MCP_JSON, PROJECT_FILE] {
+            let file = directory.join(name);
+            // The home directory may itself be a project; its file was read already.
+            if Some(file.as_path()) == sources.user_file {
+                continue;
+            }
+            if !trusted {
+                let root = top.to_owned();
+                notices.extend(file.exists().then_some(Notice::Untrusted { file, root }));
+                continue;
+            }
             // Read once: what is asked about is what counts.
             let Some(text) = read_text(&file)? else {
                 continue;
@@ -292,17 +308,59 @@ fn overlay_project(
                 notices.push(Notice::Changed { file, directory });
                 continue;
             }
-            let mut project = parsed(&text, Layer::Project, &file)?;
-            notices.extend(withhold_trust(&mut project));
-            root.overlay(project);
-        } else if file.exists() {
-            notices.push(Notice::Untrusted {
-                file,
-                root: top.to_owned(),
-            });
+            if name == MCP_JSON {
+                let told = overlay_servers(root, sources, &users_servers, &text, &file)?;
+                notices.extend(told);
+            } else {
+                let mut project = parsed(&text, Layer::Project, &file)?;
+                notices.extend(withhold_trust(&mut project));
+                root.overlay(project);
+            }
         }
     }
     Ok(notices)
+}
+
+/// Lays the servers of a `.mcp.json` over `root`. One that the user's own configuration has is the
+/// user's: half of one and half of the other would be neither.
+fn overlay_servers(
+    root: &mut Entry,
+    sources: &Sources<'_>,
+    users: &[String],
+    text: &str,
+    file: &Path,
+) -> Result<Vec<Notice>, Error> {
+    let none = |_: &str| None;
+    let variables: &dyn Fn(&str) -> Option<String> = match &sources.variables {
+        Some(variables) => variables,
+        None => &none,
+    };
+    let mut servers =
+        mcp_json::parse(text, file, variables).map_err(|error| Error::Syntax(error.into()))?;
+    servers.table.retain(|name, _| !users.contains(name));
+    let entry = |value| Entry {
+        value: Value::Table(value),
+        origin: Origin {
+            layer: Layer::Project,
+            place: Place::File {
+                path: file.into(),
+                line: 1,
+            },
+        },
+    };
+    let servers_entry = entry(servers.table);
+    root.overlay(entry(Table::from([(
+        MCP_SERVERS.to_owned(),
+        servers_entry,
+    )])));
+    let told = servers.left_out.into_iter();
+    Ok(told.map(|told| Notice::McpJson { told }).collect())
+}
+
+fn server_names(root: &Entry) -> Vec<String> {
+    let servers = root.find(KeyPath::from([MCP_SERVERS]).parts());
+    let servers = servers.and_then(Entry::as_table).into_iter().flatten();
+    servers.map(|(name, _)| name.clone()).collect()
 }
 
 fn is_trusted(user: &Entry, directory: &Path) -> bool {

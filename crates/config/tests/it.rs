@@ -10,6 +10,8 @@
 mod home;
 #[path = "it/layers.rs"]
 mod layers;
+#[path = "it/mcp_json.rs"]
+mod mcp_json;
 #[path = "it/unknown.rs"]
 mod unknown;
 #[path = "it/values.rs"]

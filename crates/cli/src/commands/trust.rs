@@ -14,8 +14,8 @@ use crate::trust::{TrustLedger, trusted_of};
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A trusted project's .troupe/config.toml and .troupe/rules.toml count: hooks, servers and rules that
-allow, which run programs outside of the sandbox. Read them first. Trust covers them as they are now:
+    after_help = "A trusted project's .troupe/config.toml, .troupe/rules.toml and .mcp.json count: hooks, servers and
+rules that allow, which run programs outside of the sandbox. Read them first. Trust covers them as they are now:
 when one comes or changes, by a pull or by a command of an agent, it does not count until you run
 this again. To take trust back, remove the project from [projects] in $TROUPE_HOME/config.toml."
 )]

@@ -166,7 +166,7 @@ fn a_project_counts_once_it_is_trusted() {
     assert!(run.stdout.contains("built-in default"), "{}", run.stdout);
     assert!(
         run.stderr
-            .contains("is not read, because the project is not trusted")
+            .contains("is not read, because you do not trust the project")
     );
 
     let project = machine.path("project");

@@ -142,3 +142,34 @@ fn exec_calls_a_tool_of_a_server() {
         .assert_eq(&calls.join("\n"));
     assert!(run.stdout.contains("found gold"), "{}", run.stdout);
 }
+
+/// A file that other agents read too.
+#[test]
+fn servers_of_a_projects_mcp_json_count_once_it_is_trusted() {
+    let machine = Machine::bare();
+    machine.write("project/ore.sh", SERVER);
+    machine.write(
+        "project/.mcp.json",
+        r#"{"mcpServers": {"ore": {"command": "sh", "args": ["ore.sh"]}}}"#,
+    );
+    let run = machine.run(&["mcp"]).succeeded();
+    assert!(run.stdout.contains("no MCP servers"), "{}", run.stdout);
+    assert!(
+        run.stderr.contains(".mcp.json is not read"),
+        "{}",
+        run.stderr
+    );
+    machine.run(&["trust"]).succeeded();
+    let run = machine.run(&["mcp", "test", "ore"]).succeeded();
+    assert!(run.stdout.contains("dig"), "{}", run.stdout);
+    machine.write(
+        "project/.mcp.json",
+        r#"{"mcpServers": {"ore": {"command": "true"}}}"#,
+    );
+    let run = machine.run(&["mcp"]).succeeded();
+    assert!(
+        run.stderr.contains("it was not there, or was different"),
+        "{}",
+        run.stderr
+    );
+}

@@ -74,6 +74,7 @@ impl Home {
             arguments: &self.arguments,
             flags: &self.flags,
             consent: None,
+            variables: Some(|name| (name == "SCRIPT").then(|| "ore.sh".to_owned())),
         })
     }
 

@@ -62,7 +62,7 @@ fn an_untrusted_project_is_named_and_not_read() {
         expect![[r#"
             model = "built-in"  # default, built-in default
             retries = 4  # default, built-in default
-            HOME/project/.troupe/config.toml is not read, because the project is not trusted; to trust it, add [projects."HOME/project"] with trust_level = "trusted" to your own configuration
+            HOME/project/.troupe/config.toml is not read, because you do not trust the project; read it, and if you agree, run `troupe trust HOME/project`
         "#]],
     );
 }
@@ -74,7 +74,7 @@ fn a_project_cannot_trust_itself_or_others() {
         expect![[r#"
             model = "built-in"  # default, built-in default
             retries = 4  # default, built-in default
-            HOME/project/.troupe/config.toml is not read, because the project is not trusted; to trust it, add [projects."HOME/project"] with trust_level = "trusted" to your own configuration
+            HOME/project/.troupe/config.toml is not read, because you do not trust the project; read it, and if you agree, run `troupe trust HOME/project`
         "#]],
     );
     let others = "model = 'p'\n[projects.\"/other\"]\ntrust_level = 'trusted'\n";
