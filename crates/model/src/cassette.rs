@@ -72,6 +72,18 @@ impl Model for Recorder {
         self.model.models()
     }
 
+    fn listed_models(&self) -> Option<Vec<ModelEntry>> {
+        self.model.listed_models()
+    }
+
+    fn misfit(&self, model: &str) -> Option<String> {
+        self.model.misfit(model)
+    }
+
+    fn is_catalogued(&self) -> bool {
+        self.model.is_catalogued()
+    }
+
     fn open(&self, request: ModelRequest) -> ModelStream {
         if let Err(error) = self.tape.check() {
             return ModelStream::failed(error);

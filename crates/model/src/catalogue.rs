@@ -131,11 +131,17 @@ pub fn provider_of(slug: &str) -> Option<&'static str> {
     Some(info.maker.provider_id())
 }
 
+/// Tells whether a built-in provider is the maker of its models, and serves no others.
+pub(crate) fn is_maker(provider_id: &str) -> bool {
+    [Maker::OpenAi, Maker::Anthropic]
+        .map(Maker::provider_id)
+        .contains(&provider_id)
+}
+
 /// Returns why a provider hardly has a model, if it is another maker's own.
 pub fn misfit(provider_id: &str, slug: &str) -> Option<String> {
-    let makers = [Maker::OpenAi, Maker::Anthropic].map(Maker::provider_id);
     let fitting = provider_of(slug)?;
-    (makers.contains(&provider_id) && provider_id != fitting).then(|| {
+    (is_maker(provider_id) && provider_id != fitting).then(|| {
         format!(
             "the provider {provider_id} hardly has the model {slug}, which is one of {fitting}'s: \
              set model_provider to {fitting:?}, or choose another model"
@@ -172,7 +178,7 @@ fn base_of_tuned(slug: &str) -> Option<&str> {
 }
 
 /// Cuts `-2026-11-16` or `-20261116` off the end.
-fn without_date(slug: &str) -> &str {
+pub(crate) fn without_date(slug: &str) -> &str {
     ["-0000-00-00", "-00000000"]
         .iter()
         .find_map(|pattern| without_end(slug, pattern))

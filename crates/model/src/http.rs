@@ -31,6 +31,7 @@ use crate::limits::{
     CONNECT_TIMEOUT_MS, DRAIN_TIMEOUT_MS, ERROR_BODY_BYTES_MAX, KEEP_ALIVE_PATIENCE,
     RESPONSE_BYTES_MAX, SECRET_BYTES_MIN,
 };
+use crate::listing;
 use crate::model::{Model, ModelStream};
 use crate::provider::ProviderConfig;
 use crate::rate_limits;
@@ -94,11 +95,16 @@ impl Model for HttpModel {
     }
 
     fn misfit(&self, model: &str) -> Option<String> {
-        let Endpoint { id, .. } = &*self.endpoint;
-        let makers_own = ProviderConfig::built_in().get(id)?;
-        // Behind another address there may be a gateway to everybody.
-        let is_makers_own = makers_own.base_url.starts_with(&self.endpoint.server());
-        is_makers_own.then(|| catalogue::misfit(id, model))?
+        if self.endpoint.is_makers_own() {
+            return catalogue::misfit(&self.endpoint.id, model);
+        }
+        // Behind another address there may be a gateway to everybody, which knows what it has.
+        let listed = self.listed_models()?;
+        listing::unlisted(&self.endpoint, &listed, model)
+    }
+
+    fn is_catalogued(&self) -> bool {
+        self.endpoint.is_makers_own()
     }
 
     fn listed_models(&self) -> Option<Vec<ModelEntry>> {
@@ -125,6 +131,13 @@ impl fmt::Debug for HttpModel {
 }
 
 impl Endpoint {
+    /// Tells whether this is the maker of models itself, at its own address.
+    fn is_makers_own(&self) -> bool {
+        let own = ProviderConfig::built_in().get(&self.id);
+        let own = own.filter(|_| catalogue::is_maker(&self.id));
+        own.is_some_and(|own| own.base_url.starts_with(&self.server()))
+    }
+
     /// Returns scheme, host and port: the part of the URL that holds no secret.
     pub(crate) fn server(&self) -> String {
         self.url.origin().ascii_serialization()

@@ -58,6 +58,8 @@ pub const MODELS_TIMEOUT_MS: u64 = 10_000;
 pub const MODELS_BYTES_MAX: usize = 8 << 20;
 /// Models of such an answer; the rest is left out.
 pub const MODELS_LISTED_MAX: usize = 1_000;
+/// Models of it that a warning names.
+pub const MODELS_NAMED_MAX: usize = 8;
 
 pub const CONNECT_TIMEOUT_MS: u64 = 15_000;
 pub const STREAM_IDLE_TIMEOUT_MS_DEFAULT: u64 = 300_000;

@@ -14,7 +14,7 @@ use troupe_protocol::catalogue::ModelEntry;
 use crate::catalogue;
 use crate::error::{ModelError, ModelErrorKind};
 use crate::http::{Endpoint, causes, read_up_to};
-use crate::limits::{MODELS_BYTES_MAX, MODELS_LISTED_MAX, MODELS_TIMEOUT_MS};
+use crate::limits::{MODELS_BYTES_MAX, MODELS_LISTED_MAX, MODELS_NAMED_MAX, MODELS_TIMEOUT_MS};
 use crate::wire::fault::Complaint;
 
 impl Endpoint {
@@ -60,6 +60,31 @@ impl Endpoint {
         url.set_path(&path);
         url
     }
+}
+
+/// Returns that a server does not list a model, and what it lists. Under another date it is the
+/// same model; a list that was cut tells nothing.
+pub(crate) fn unlisted(endpoint: &Endpoint, listed: &[ModelEntry], model: &str) -> Option<String> {
+    // Ollama's tag of the newest is left out as a date is.
+    fn plain(name: &str) -> &str {
+        catalogue::without_date(name).trim_end_matches(":latest")
+    }
+    let is_model = |entry: &ModelEntry| plain(&entry.model) == plain(model);
+    if listed.is_empty() || listed.len() >= MODELS_LISTED_MAX || listed.iter().any(is_model) {
+        return None;
+    }
+    let names = listed.iter().map(|entry| entry.model.as_str());
+    let mut names: Vec<&str> = names.take(MODELS_NAMED_MAX).collect();
+    if listed.len() > names.len() {
+        names.push("…");
+    }
+    Some(format!(
+        "{} at {} does not list the model {model} and may refuse it, or answer with another; it \
+         lists {}",
+        endpoint.id,
+        endpoint.server(),
+        names.join(", ")
+    ))
 }
 
 fn failed(message: String) -> ModelError {

@@ -32,9 +32,15 @@ pub trait Model: Send + Sync + fmt::Debug {
         None
     }
 
-    /// Returns why it hardly has a model, if that is somebody else's own.
+    /// Returns why it hardly has a model: that is somebody else's own, or is not in its list.
     fn misfit(&self, _model: &str) -> Option<String> {
         None
+    }
+
+    /// Tells whether the built-in catalogue speaks for what it has. Under a known name, another
+    /// server may have a model with a smaller window.
+    fn is_catalogued(&self) -> bool {
+        true
     }
 
     /// Starts one response. Nothing happens before the first [`ModelStream::next_batch`].

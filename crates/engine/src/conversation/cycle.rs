@@ -12,6 +12,7 @@ use troupe_protocol::{CallId, ResponseId, ResponseItem};
 use troupe_store::Error;
 use troupe_tools::ToolEvent;
 
+use super::remedy::Unfit;
 use super::{Conversation, Counted};
 use crate::calls::{self, CallSignal, Caller, Calls, Recordable, SessionChannel};
 use crate::emit::{Emitter, Line};
@@ -132,7 +133,7 @@ impl Conversation {
                     self.drop_response(out)?;
                     return self.make_room(out).await;
                 }
-                return self.fail_to_fit(out, &error).await;
+                return self.fail_to_fit(out, Unfit::Refused(&error)).await;
             }
             ModelErrorKind::PreviousResponseUnknown | ModelErrorKind::PictureRefused
                 if self.remedy(out, &error)? =>

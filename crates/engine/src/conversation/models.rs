@@ -52,6 +52,19 @@ impl Models {
     }
 }
 
+impl Models {
+    /// Returns the window that the provider's list tells. A server with a single model of its own
+    /// answers with that, by whatever name it is asked.
+    fn listed_window(&self, model: &str) -> Option<u64> {
+        let named = self.listed.iter().find(|entry| entry.model == model);
+        let entry = named.or(match &self.listed[..] {
+            [only] if catalogue::lookup(&only.model).is_none() => Some(only),
+            _ => None,
+        });
+        entry.and_then(|entry| entry.context_window)
+    }
+}
+
 impl Conversation {
     /// Returns the model's context window in tokens; an assumed one if nobody knows it.
     pub(super) fn context_window(&self) -> u64 {
@@ -61,10 +74,7 @@ impl Conversation {
 
     pub(super) fn known_window(&self, model: &str) -> Option<u64> {
         let configured = self.window.context_window;
-        let listed = || {
-            let entry = self.models.listed.iter().find(|entry| entry.model == model);
-            entry.and_then(|entry| entry.context_window)
-        };
+        let listed = || self.models.listed_window(model);
         let catalogued = || catalogue::lookup(model).and_then(|info| info.context_window);
         let overflowed = self.models.overflowed.as_ref();
         let overflowed = overflowed.filter(|(name, _)| name == model);
@@ -108,9 +118,12 @@ impl Conversation {
     /// another session of this process is taken.
     fn wants_window(&mut self) -> bool {
         let model = self.turn_context().model.clone();
-        let is_known = self.window.context_window.is_some()
-            || catalogue::lookup(&model)
-                .is_some_and(|info| info.context_window.is_some() && !info.self_hosted);
+        let catalogued = || {
+            let info = catalogue::lookup(&model);
+            info.is_some_and(|info| info.context_window.is_some() && !info.self_hosted)
+        };
+        let is_known =
+            self.window.context_window.is_some() || (self.model.is_catalogued() && catalogued());
         if is_known || self.models.asked.as_ref() == Some(&model) {
             return false;
         }

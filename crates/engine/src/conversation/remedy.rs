@@ -63,32 +63,54 @@ impl Conversation {
         Box::pin(self.sample(out)).await
     }
 
+    /// Returns how much a task begins with, if that alone is too much for a window that is known.
+    pub(super) fn unfit_beginning(&self) -> Option<u64> {
+        self.task.as_ref().filter(|task| task.cycles == 0)?;
+        let window = self.known_window(&self.turn_context().model)?;
+        let turn = self.history.turn_start(1).ok()?;
+        let tokens = self.history.tokens_since(turn.len);
+        (tokens > window).then_some(tokens)
+    }
+
     /// Ends a task whose request is too long although nothing is left that could be summarised.
     /// A first message that does not fit is not kept for the model: no later request would.
     pub(super) async fn fail_to_fit(
         &mut self,
         out: &mut Emitter,
-        error: &ModelError,
+        unfit: Unfit<'_>,
     ) -> Result<(), Error> {
         let model = &self.turn_context().model;
         let window = match self.known_window(model) {
             Some(tokens) => format!("{tokens} tokens"),
             None => "a size that nobody told".to_owned(),
         };
-        let sent = match error.overflow.and_then(|overflow| overflow.sent) {
-            Some(tokens) => format!("{tokens} tokens"),
-            None => format!("about {} tokens", self.context_tokens()),
+        let sent = match unfit {
+            Unfit::Said { tokens } => format!("about {tokens} tokens"),
+            Unfit::Refused(error) => match error.overflow.and_then(|overflow| overflow.sent) {
+                Some(tokens) => format!("{tokens} tokens"),
+                None => format!("about {} tokens", self.context_tokens()),
+            },
+        };
+        let cause = match unfit {
+            Unfit::Said { .. } => String::new(),
+            Unfit::Refused(error) => format!(": {error}"),
         };
         let message = format!(
             "the request does not fit: it has {sent}, the context window of {model} has {window}; \
              send less, put long material into a file and name it, or choose a model with a larger \
-             window: {error}"
+             window{cause}"
         );
         let is_unanswered = self.task.as_ref().is_some_and(|task| {
-            let Phase::Sampling { response, .. } = &task.phase else {
-                return false;
+            let is_silent = match &task.phase {
+                Phase::Sampling { response, .. } => response.last_message().is_none(),
+                Phase::Starting | Phase::Equipping { .. } => true,
+                Phase::Calling(_)
+                | Phase::Compacting(_)
+                | Phase::Shell
+                | Phase::Leaving { .. }
+                | Phase::Stopping(_) => false,
             };
-            task.cycles == 0 && response.last_message().is_none()
+            task.cycles == 0 && is_silent
         });
         let turn = self.history.turn_start(1).ok().cloned();
         let stop = Stop::fatal(
@@ -112,6 +134,15 @@ impl Conversation {
             _ => Ok(()),
         }
     }
+}
+
+/// How it is known that a request does not fit.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Unfit<'a> {
+    /// What the task begins with is larger than the window; nothing was sent.
+    Said { tokens: u64 },
+    /// The provider said so.
+    Refused(&'a ModelError),
 }
 
 /// Returns the pictures that a refusal is about: those whose address it names; else all that the

@@ -14,6 +14,7 @@ use troupe_store::Error;
 
 use super::models::sent_effort;
 use super::preparing::{From, Prepared};
+use super::remedy::Unfit;
 use super::{Asker, Conversation, NewTask};
 use crate::emit::{Emitter, Line};
 use crate::host::{Doing, Lines, NotNow, Receipt};
@@ -149,6 +150,9 @@ impl Conversation {
     pub(super) async fn sample(&mut self, out: &mut Emitter) -> Result<(), Error> {
         self.tell_untold(out)?;
         self.deliver_steered(out).await?;
+        if let Some(tokens) = self.unfit_beginning() {
+            return self.fail_to_fit(out, Unfit::Said { tokens }).await;
+        }
         let full = self.context_tokens() >= self.compact_limit();
         let Some(task) = &self.task else {
             return Ok(());

@@ -17,6 +17,35 @@ fn a_maker_is_told_apart_from_a_gateway_under_its_name() {
     assert_eq!(misfit(&gateway), None);
 }
 
+#[tokio::test]
+async fn a_server_elsewhere_is_told_apart_by_its_list() {
+    let screenplay =
+        "[[model]]\nid = \"mine:latest\"\n[[model]]\nid = \"his-2026-01-02\"\n[[scene]]\n";
+    let screenplay = screenplay.parse().unwrap();
+    let server = crate::scripted::MockServer::start(screenplay, "127.0.0.1:0".parse().unwrap())
+        .await
+        .unwrap();
+    let config = ProviderConfig {
+        base_url: server.base_url(),
+        ..ProviderConfig::built_in()["openai"].clone()
+    };
+    let model = config.connect("openai", Some("key".to_owned())).unwrap();
+    // Nobody knows yet what it has.
+    assert_eq!(model.misfit("claude-opus-5-5"), None);
+    model.models().await.unwrap();
+    let told = model.misfit("claude-opus-5-5").unwrap();
+    assert!(
+        told.contains("does not list the model claude-opus-5-5"),
+        "{told}"
+    );
+    assert!(
+        told.contains("it lists mine:latest, his-2026-01-02"),
+        "{told}"
+    );
+    assert_eq!(model.misfit("mine"), None);
+    assert_eq!(model.misfit("his"), None);
+}
+
 #[track_caller]
 fn check(section: &str, key: Option<&str>, expected: Expect) {
     let config: ProviderConfig = toml::from_str(section).unwrap();

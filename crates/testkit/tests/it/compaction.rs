@@ -213,6 +213,44 @@ steps = [{ say = "short" }]
     assert!(!last_request(&stage).contains("BEGIN"));
 }
 
+/// The window is the server's own, under a name that the catalogue knows too, or whatever name.
+#[tokio::test]
+async fn a_first_message_larger_than_the_servers_own_window_is_not_sent() {
+    for (listed, asked) in [
+        ("my-own", "my-own"),
+        ("gpt-6.1-sol", "gpt-6.1-sol"),
+        ("/models/one.gguf", "any-name"),
+    ] {
+        let screenplay = format!(
+            r#"
+[[model]]
+id = "{listed}"
+context_window = 4096
+[[scene]]
+[[scene.turn]]
+steps = [{{ say = "short" }}]
+"#
+        );
+        let stage = Stage::new(&screenplay).await.adjusting(|setup| {
+            asked.clone_into(&mut setup.context.model);
+            setup.window = WindowSettings::default();
+        });
+        let mut actor = stage.start().await;
+        let msgs = actor.turn(&long_message(900_000)).await;
+        let [.., EventMsg::Error(error), EventMsg::TurnAborted(_)] = &msgs[..] else {
+            panic!("the task ends with an error: {msgs:?}");
+        };
+        assert_eq!(error.error_info, Some(ErrorInfo::ContextWindowExceeded));
+        let told = &error.message;
+        assert!(told.contains("has 4096 tokens"), "{told}");
+        assert_eq!(stage.requests().len(), 0, "{asked}");
+
+        actor.turn("in short").await;
+        let request = last_request(&stage);
+        assert!(!request.contains("BEGIN") && request.contains("in short"));
+    }
+}
+
 /// Once at the start of a task, and once in its middle.
 #[tokio::test]
 async fn what_the_user_just_said_is_neither_summarised_nor_cut() {

@@ -20,6 +20,11 @@ steps = [{ say = "two" }]
 steps = [{ say = "three" }]
 "#;
 
+/// Returns the answers of a server that lists a model, and not how large its window is.
+fn listing(model: &str) -> String {
+    format!("[[model]]\nid = \"{model}\"\n{ANSWERS}")
+}
+
 fn with_model(model: &'static str) -> impl Fn(&mut Setup) + Send + Sync {
     move |setup: &mut Setup| {
         model.clone_into(&mut setup.context.model);
@@ -128,7 +133,8 @@ async fn a_list_that_was_asked_for_comes_before_the_end() {
 
 #[tokio::test]
 async fn a_model_that_nobody_knows_is_served_with_a_warning() {
-    let stage = Stage::new(ANSWERS).await.adjusting(with_model("my-own"));
+    let stage = Stage::new(&listing("my-own")).await;
+    let stage = stage.adjusting(with_model("my-own"));
     let mut actor = stage.start().await;
     let session = actor.session_id();
     let msgs = actor.turn("hi").await;
@@ -188,12 +194,25 @@ steps = [{ say = "two" }]
 }
 
 #[tokio::test]
+async fn a_model_that_the_server_does_not_list_is_told_once() {
+    let stage = Stage::new(&listing("another")).await;
+    let stage = stage.adjusting(with_model("claude-opus-5-5"));
+    let mut actor = stage.start().await;
+    let msgs = actor.turn("hi").await;
+    let told = warnings(&msgs);
+    let is_it = |told: &&&str| told.contains("does not list the model claude-opus-5-5");
+    assert_eq!(told.iter().filter(is_it).count(), 1, "{told:?}");
+    assert_eq!(warnings(&actor.turn("again").await), Vec::<&str>::new());
+}
+
+#[tokio::test]
 async fn a_window_that_is_configured_or_catalogued_is_not_assumed() {
     let configured = |setup: &mut Setup| setup.context.model = "my-own".to_owned();
     let stage = Stage::new(ANSWERS).await.adjusting(configured);
     let msgs = stage.start().await.turn("hi").await;
     assert_eq!((window(&msgs), warnings(&msgs)), (Some(272_000), vec![]));
-    let stage = Stage::new(ANSWERS).await.adjusting(with_model("gpt-4o"));
+    let stage = Stage::new(&listing("gpt-4o")).await;
+    let stage = stage.adjusting(with_model("gpt-4o"));
     let msgs = stage.start().await.turn("hi").await;
     assert_eq!((window(&msgs), warnings(&msgs)), (Some(128_000), vec![]));
 }
