@@ -208,7 +208,8 @@ impl Word {
     pub fn settled(self) -> Self {
         match self {
             Self::PatchDecision(decision) => Self::Decision(decision),
-            word @ (Self::Decision(_) | Self::Input(_) | Self::Elicitation { .. }) => word,
+            Self::Input(response) => Self::Input(response.map(UserInputResponse::said)),
+            word @ (Self::Decision(_) | Self::Elicitation { .. }) => word,
         }
     }
 

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::command::{FileChanges, ParsedCommand};
 use crate::id::{AgentId, CallId, SessionId, SubmissionId};
+use crate::input::is_blank;
 
 /// A person's word on a command or a patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -131,6 +132,21 @@ pub struct UserInputResponse {
     /// By the id of the question. Questions may be left out; without any answer the model is
     /// told that none was given.
     pub answers: BTreeMap<String, Answer>,
+}
+
+impl UserInputResponse {
+    /// Returns what was said: an answer that chooses nothing and says nothing is none.
+    #[must_use]
+    pub fn said(self) -> Self {
+        let said = |(id, answer): (String, Answer)| {
+            let other = answer.other.filter(|text| !is_blank(text));
+            let is_empty = answer.selected.is_empty() && other.is_none();
+            (!is_empty).then_some((id, Answer { other, ..answer }))
+        };
+        Self {
+            answers: self.answers.into_iter().filter_map(said).collect(),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

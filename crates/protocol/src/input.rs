@@ -41,8 +41,25 @@ impl UserInput {
 
     /// Tells whether it is a text that says nothing.
     pub fn is_blank(&self) -> bool {
-        matches!(self, Self::Text { text, .. } if text.trim().is_empty())
+        matches!(self, Self::Text { text, .. } if is_blank(text))
     }
+}
+
+/// Tells whether nobody would see anything of a text: white space, control characters, and those
+/// that are only there for their neighbours (joiners, marks of direction and of byte order).
+pub fn is_blank(text: &str) -> bool {
+    let is_unseen = |c: char| {
+        let invisible = matches!(
+            c,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
+                | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'
+                | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}'
+                | '\u{e0000}'..='\u{e0fff}'
+        );
+        invisible || c.is_whitespace() || c.is_control()
+    };
+    text.chars().all(is_unseen)
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

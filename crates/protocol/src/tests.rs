@@ -11,3 +11,4 @@ mod links;
 mod ops;
 mod projection;
 mod records;
+mod variant_docs;

@@ -126,7 +126,13 @@ export type AgentSpawnResponse = { agent: Agent,
 why: Array<string>, };
 
 export type AgentStanding = { "type": "pendingInit" }
+  /**
+   * Never ran, and was given nothing to do yet.
+   */
   | { "type": "ready" }
+  /**
+   * Starts when a slot is free; 1 is next.
+   */
   | { "type": "queued", position: number, }
   | { "type": "running" }
   | { "type": "completed" }
@@ -135,6 +141,9 @@ export type AgentStanding = { "type": "pendingInit" }
   | { "type": "cancelled" }
   | { "type": "budgetExceeded" }
   | { "type": "shutdown" }
+  /**
+   * Its log is gone: it ran once, and cannot run again.
+   */
   | { "type": "lost" }
   | { "type": "notFound" };
 
@@ -336,8 +345,17 @@ export type ConfigEdit = { keyPath: string, value: JsonValue, mergeStrategy: Mer
 export type ConfigLayer = { name: ConfigLayerSource, version: string, config: JsonValue, };
 
 export type ConfigLayerSource = { "type": "user", file: string, }
+  /**
+   * The directory that holds the project's `config.toml`.
+   */
   | { "type": "project", dotCodexFolder: string, }
+  /**
+   * Ours. A table `[profiles.NAME]` of this file.
+   */
   | { "type": "profile", file: string, }
+  /**
+   * What the server was started with.
+   */
   | { "type": "sessionFlags" };
 
 export type ConfigOrigin = { name: ConfigLayerSource,
@@ -408,7 +426,13 @@ startDate: string, tokens: number, };
 export type DeprecationNotification = { summary: string, details: string | null, };
 
 export type DynamicToolCallOutputContentItem = { "type": "inputText", text: string, }
+  /**
+   * A data URL. An address is left out, and the model is told so.
+   */
   | { "type": "inputImage", imageUrl: string, }
+  /**
+   * Left out, and the model is told so.
+   */
   | { "type": "inputAudio", audioUrl: string, };
 
 /**
@@ -774,9 +798,22 @@ export type ReasoningSummary = string;
 /**
  * What became of a message.
  */
-export type Receipt = { "type": "delivered" }
+export type Receipt =
+  /**
+   * It starts a task now.
+   */
+  | { "type": "delivered" }
+  /**
+   * It will be taken; 1 is next.
+   */
   | { "type": "queued", position: number, }
+  /**
+   * It is in the inbox, from which nothing is taken at present.
+   */
   | { "type": "held" }
+  /**
+   * The agent takes nothing any more.
+   */
   | { "type": "dead" };
 
 /**
@@ -801,7 +838,14 @@ export type ReviewStartResponse = { turn: Turn,
  */
 reviewThreadId: string, };
 
-export type ReviewTarget = { "type": "uncommittedChanges" }
+export type ReviewTarget =
+  /**
+   * What is staged, unstaged and untracked.
+   */
+  | { "type": "uncommittedChanges" }
+  /**
+   * What the current branch adds to this one.
+   */
   | { "type": "baseBranch", branch: string, }
   | { "type": "commit", sha: string, title: string | null, }
   | { "type": "custom", instructions: string, };
@@ -968,16 +1012,26 @@ clientId: string | null, content: Array<UserInput>,
  */
 callback: CallbackOrigin | null, }
   | { "type": "agentMessage", id: string, text: string, }
+  /**
+   * EXPERIMENTAL: a plan proposed in plan mode. The completed text counts; the deltas together
+   * may differ from it.
+   */
   | { "type": "plan", id: string, text: string, }
   | { "type": "reasoning", id: string, summary: Array<string>, content: Array<string>, }
   | { "type": "commandExecution", id: string, command: string, cwd: string, processId: string | null, source: CommandSource, status: WorkStatus, commandActions: Array<CommandAction>, aggregatedOutput: string | null, exitCode: number | null, durationMs: number | null, }
   | { "type": "fileChange", id: string, changes: Array<FileUpdateChange>, status: WorkStatus, }
   | { "type": "mcpToolCall", id: string, server: string, tool: string, status: ToolStatus, arguments: JsonValue, result: JsonValue | null, error: ToolError | null, durationMs: number | null, }
+  /**
+   * A call of any other tool.
+   */
   | { "type": "dynamicToolCall", id: string,
 /**
  * Always absent: tools have no namespaces.
  */
 namespace: string | null, tool: string, arguments: JsonValue, status: ToolStatus, contentItems: Array<ContentItem> | null, success: boolean | null, }
+  /**
+   * Work with another agent, which is a thread of its own.
+   */
   | { "type": "collabAgentToolCall", id: string, tool: CollabTool, status: ToolStatus, senderThreadId: string, receiverThreadIds: Array<string>, prompt: string | null, model: string | null, reasoningEffort: ReasoningEffort | null, agentsStates: { [key in string]: AgentState }, }
   | { "type": "imageView", id: string, path: string, }
   | { "type": "enteredReviewMode", id: string, review: string, }
@@ -1092,7 +1146,13 @@ export type TreeChange = { "type": "created", parentThreadId: string | null, pat
  * The beginning of the last message or the error.
  */
 preview: string | null, }
+  /**
+   * What it thinks about now.
+   */
   | { "type": "thinking", header: string, }
+  /**
+   * Only its results are left.
+   */
   | { "type": "pruned" };
 
 /**

@@ -14,4 +14,4 @@ mod message;
 mod outbox;
 
 pub use message::{Dialect, Incoming, RequestId, Response, RpcError, codes, decode};
-pub use outbox::{Gone, Outbox, PeerRequest, write_lines};
+pub use outbox::{Gone, NeverAsked, Outbox, PeerRequest, write_lines};

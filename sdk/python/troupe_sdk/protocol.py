@@ -2047,7 +2047,7 @@ UserInput = Union["UserInputText", "UserInputImage", "UserInputLocalImage", "Use
 
 
 class UserInputAnswer(TypedDict):
-    answers: NotRequired[List[str]]
+    answers: List[str]
 
 
 class UserInputParams(TypedDict):
@@ -2062,7 +2062,7 @@ class UserInputParams(TypedDict):
 
 class UserInputResponse(TypedDict):
     # By the id of the question; labels of options, or free text.
-    answers: NotRequired[Dict[str, "UserInputAnswer"]]
+    answers: Dict[str, "UserInputAnswer"]
 
 
 class WarningNotification(TypedDict):

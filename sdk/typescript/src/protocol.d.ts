@@ -1933,7 +1933,7 @@ export type UserInput =
   };
 
 export type UserInputAnswer = {
-  answers?: Array<string>;
+  answers: Array<string>;
 };
 
 export type UserInputParams = {
@@ -1948,7 +1948,7 @@ export type UserInputParams = {
 
 export type UserInputResponse = {
   /** By the id of the question; labels of options, or free text. */
-  answers?: { [key: string]: UserInputAnswer };
+  answers: { [key: string]: UserInputAnswer };
 };
 
 export type WarningNotification = {

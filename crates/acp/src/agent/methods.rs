@@ -90,7 +90,12 @@ impl Connection {
             Ok(Incoming::Notification { method, params }) => {
                 self.notification(&method, params.as_deref()).await;
             }
-            Ok(Incoming::Response(response)) => self.peer.outbox().answered(response),
+            Ok(Incoming::Response(response)) => {
+                if let Err(never) = self.peer.outbox().answered(response) {
+                    let error = RpcError::invalid_request(never.to_string());
+                    self.refuse(None, &error).await;
+                }
+            }
             Err(unreadable) => self.refuse(unreadable.id.as_ref(), &unreadable.error).await,
         }
     }

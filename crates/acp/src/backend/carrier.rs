@@ -151,7 +151,8 @@ impl Carrier {
                 Ok(Incoming::Response(response)) => {
                     self.answered += 1;
                     self.patience = None;
-                    self.outbox.answered(response);
+                    // A program may answer what nobody asked; nobody waits for it.
+                    self.outbox.answered(response).ok();
                 }
                 Ok(Incoming::Notification { method, params })
                     if method == CLIENT.session_update =>

@@ -12,6 +12,7 @@ use ts_rs::{Config, TS, TypeVisitor};
 use crate::link::{ClientRequest, ServerNotice};
 use crate::rollout::RolloutRecord;
 use crate::tests::links::{notices, requests};
+use crate::tests::variant_docs::with_variant_docs;
 use crate::tests::{events, items, ops, records};
 use crate::tool::ToolSpec;
 use crate::{Event, Submission};
@@ -34,6 +35,16 @@ fn the_json_schema_is_fresh() {
 #[test]
 fn the_typescript_types_are_fresh() {
     assert_fresh("troupe-protocol.ts", &typescript());
+}
+
+#[test]
+fn the_typescript_types_say_what_may_change() {
+    let file = typescript();
+    for variant in [r#"{ "type": "plan_delta" }"#, r#"{ "type": "Plan" }"#] {
+        let (before, _) = file.split_once(variant).unwrap();
+        let (_, doc) = before.rsplit_once("/**").unwrap();
+        assert!(doc.starts_with("\n   * EXPERIMENTAL: "), "{variant}: {doc}");
+    }
 }
 
 /// Compares a checked-in file with what it should be, or rewrites it if `UPDATE_SCHEMA` is set.
@@ -96,7 +107,9 @@ fn define<T: JsonSchema>(generator: &mut schemars::SchemaGenerator) {
 }
 
 fn typescript() -> String {
+    let schemas = json_schema();
     let mut types = Declarations {
+        schemas: &schemas["$defs"],
         // On the wire these are plain JSON numbers.
         config: Config::new().with_large_int("number"),
         by_name: BTreeMap::new(),
@@ -116,12 +129,13 @@ fn typescript() -> String {
 }
 
 /// Collects the declarations of a type and of all that it is made of.
-struct Declarations {
+struct Declarations<'a> {
+    schemas: &'a Value,
     config: Config,
     by_name: BTreeMap<String, String>,
 }
 
-impl TypeVisitor for Declarations {
+impl TypeVisitor for Declarations<'_> {
     fn visit<T: TS + 'static + ?Sized>(&mut self) {
         // Types without a file of their own are built in.
         if T::output_path().is_none() {
@@ -136,6 +150,7 @@ impl TypeVisitor for Declarations {
             // One variant per line, so that a change is a change of one line.
             .replace(" | {", "\n  | {")
             .replace(" \n", "\n");
+        let declaration = with_variant_docs(&declaration, &self.schemas[&name]);
         self.by_name.insert(name, declaration);
         T::visit_dependencies(self);
     }

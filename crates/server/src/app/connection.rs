@@ -160,7 +160,12 @@ impl Connection {
             Ok(Incoming::Request { id, method, params }) => self.request(id, &method, params).await,
             // `initialized` says nothing that the request before did not.
             Ok(Incoming::Notification { .. }) => {}
-            Ok(Incoming::Response(response)) => self.0.outbox.answered(response),
+            Ok(Incoming::Response(response)) => {
+                if let Err(never) = self.0.outbox.answered(response) {
+                    let error = RpcError::invalid_request(never.to_string());
+                    self.refuse(None, &error).await;
+                }
+            }
             Err(unreadable) => {
                 self.refuse(unreadable.id.as_ref(), &unreadable.error).await;
             }

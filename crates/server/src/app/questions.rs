@@ -148,57 +148,75 @@ impl Question {
         bare.unwrap_or(id).to_owned()
     }
 
-    /// Returns what a client's answer means to the session. What is not an answer refuses.
-    pub(super) fn op(&self, answer: Result<Value, RpcError>) -> Op {
+    /// Returns what a client's answer means to the session. A client that answers with an error
+    /// cannot answer, which refuses.
+    ///
+    /// # Errors
+    ///
+    /// Says what is wrong with an answer that is none.
+    pub(super) fn op(&self, answer: Result<Value, RpcError>) -> Result<Op, String> {
+        let Ok(answer) = answer else {
+            return Ok(self.refusal());
+        };
         let id = self.id().0.clone();
-        match self {
+        Ok(match self {
             Self::Command(_) => Op::ExecApproval {
                 id,
-                decision: decision(answer),
+                decision: decision(read::<wire::ApprovalResponse>(answer)?.decision),
             },
             Self::Patch(_) => Op::PatchApproval {
                 id,
-                decision: decision(answer),
+                decision: decision(read::<wire::ApprovalResponse>(answer)?.decision),
             },
             Self::Input(request) => Op::UserInputAnswer {
                 id,
-                response: response(request, read(answer)),
+                response: response(request, read(answer)?),
             },
             Self::Elicitation(request) => {
-                let answer: Option<wire::ElicitationResponse> = read(answer);
-                let (decision, content) = match answer {
-                    Some(answer) => (elicitation(answer.action), answer.content),
-                    None => (ElicitationDecision::Decline, None),
-                };
+                let answer: wire::ElicitationResponse = read(answer)?;
                 Op::ResolveElicitation {
                     server_name: request.server_name.clone(),
                     request_id: id,
-                    decision,
-                    content,
+                    decision: elicitation(answer.action),
+                    content: answer.content,
                 }
             }
+        })
+    }
+
+    /// Returns what is said for a client that cannot answer.
+    fn refusal(&self) -> Op {
+        let id = self.id().0.clone();
+        let decision = ReviewDecision::Denied;
+        match self {
+            Self::Command(_) => Op::ExecApproval { id, decision },
+            Self::Patch(_) => Op::PatchApproval { id, decision },
+            Self::Input(_) => Op::UserInputAnswer {
+                id,
+                response: UserInputResponse::default(),
+            },
+            Self::Elicitation(request) => Op::ResolveElicitation {
+                server_name: request.server_name.clone(),
+                request_id: id,
+                decision: ElicitationDecision::Decline,
+                content: None,
+            },
         }
     }
-
-    /// Returns what is said when an answer was not taken.
-    pub(super) fn refusal(&self) -> Op {
-        self.op(Err(RpcError::internal("no answer that fits")))
-    }
 }
 
-fn read<T: serde::de::DeserializeOwned>(answer: Result<Value, RpcError>) -> Option<T> {
-    serde_json::from_value(answer.ok()?).ok()
+fn read<T: serde::de::DeserializeOwned>(answer: Value) -> Result<T, String> {
+    serde_path_to_error::deserialize(answer).map_err(|error| error.to_string())
 }
 
-fn decision(answer: Result<Value, RpcError>) -> ReviewDecision {
+fn decision(decision: wire::ApprovalDecision) -> ReviewDecision {
     use wire::ApprovalDecision as Decision;
-    let answer: Option<wire::ApprovalResponse> = read(answer);
-    match answer.map(|answer| answer.decision) {
-        Some(Decision::Accept) => ReviewDecision::Approved,
-        Some(Decision::AcceptForSession) => ReviewDecision::ApprovedForSession,
-        Some(Decision::AcceptWithExecpolicyAmendment(_)) => ReviewDecision::ApprovedAlways,
-        Some(Decision::Cancel) => ReviewDecision::Abort,
-        Some(Decision::Decline) | None => ReviewDecision::Denied,
+    match decision {
+        Decision::Accept => ReviewDecision::Approved,
+        Decision::AcceptForSession => ReviewDecision::ApprovedForSession,
+        Decision::AcceptWithExecpolicyAmendment(_) => ReviewDecision::ApprovedAlways,
+        Decision::Cancel => ReviewDecision::Abort,
+        Decision::Decline => ReviewDecision::Denied,
     }
 }
 
@@ -227,12 +245,8 @@ fn question(question: &troupe_protocol::approval::Question) -> wire::Question {
 }
 
 /// Clients answer with the labels that they show, or in their own words.
-fn response(
-    request: &UserInputRequest,
-    answer: Option<wire::UserInputResponse>,
-) -> UserInputResponse {
-    let given = answer.unwrap_or_default().answers;
-    let answers = given.into_iter().map(|(id, said)| {
+fn response(request: &UserInputRequest, given: wire::UserInputResponse) -> UserInputResponse {
+    let answers = given.answers.into_iter().map(|(id, said)| {
         // An answer to a question that nobody asked is passed on too: the session refuses it.
         let question = request.questions.iter().find(|question| question.id == id);
         let options = question.and_then(|question| question.options.as_deref());

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use troupe_engine::EventStream;
 use troupe_protocol::agent::SubagentLifecycle;
@@ -40,7 +40,7 @@ use super::wire::thread::ThreadStatus;
 use super::wire::turn::{ItemsView, Turn, TurnStartResponse, TurnStatus, TurnSteerResponse};
 use crate::house::Thread;
 use crate::limits::SUBSCRIPTION_REQUESTS_QUEUED_MAX;
-use crate::rpc::{Gone, RpcError};
+use crate::rpc::{Gone, PeerRequest, RpcError};
 use children::{ChildNews, Children};
 use tool_calls::ToolCalls;
 
@@ -170,7 +170,7 @@ struct Teller {
     children: Children,
     /// Questions that were put to the client.
     asked: HashMap<CallId, Asked>,
-    answers: FuturesUnordered<BoxFuture<'static, (CallId, Result<Value, RpcError>)>>,
+    answers: FuturesUnordered<BoxFuture<'static, Answered>>,
     tool_calls: ToolCalls,
     /// What was submitted for the client and is not answered yet.
     submitted: HashMap<SubmissionId, Submitted>,
@@ -198,6 +198,13 @@ struct Asked {
     request: i64,
 }
 
+/// What a client said to a question. The request can be answered again if that is no answer.
+struct Answered {
+    call: CallId,
+    request: PeerRequest,
+    answer: Result<Value, RpcError>,
+}
+
 enum Submitted {
     Turn(Reply),
     /// Input for the running turn; if there is none by then, it begins one.
@@ -207,7 +214,10 @@ enum Submitted {
     },
     Steer(Reply),
     Review(Reply),
-    Answer(CallId),
+    Answer {
+        call: CallId,
+        request: PeerRequest,
+    },
 }
 
 impl Teller {
@@ -236,10 +246,7 @@ impl Teller {
                     }
                     None => return self.answered().await,
                 },
-                Some((call, answer)) = self.answers.next() => {
-                    self.answer(&call, answer).await;
-                    Ok(())
-                }
+                Some(answered) = self.answers.next() => self.answer(answered).await,
                 Some(answer) = self.tool_calls.next() => {
                     self.tool_calls.answer(answer);
                     Ok(())
@@ -334,14 +341,25 @@ impl Teller {
             return Ok(());
         };
         let request = question.put(self.connection.outbox(), &self.id).await?;
-        let (id, call) = (request.id(), question.id().clone());
-        let answer = async move { (call, request.answer().await) };
-        self.answers.push(answer.boxed());
+        let call = question.id().clone();
         place.insert(Asked {
             question,
-            request: id,
+            request: request.id(),
         });
+        self.await_answer(call, request);
         Ok(())
+    }
+
+    fn await_answer(&mut self, call: CallId, mut request: PeerRequest) {
+        let answered = async move {
+            let answer = request.heard().await;
+            Answered {
+                call,
+                request,
+                answer,
+            }
+        };
+        self.answers.push(answered.boxed());
     }
 
     /// Tells of the item that is asked about, if that was not told yet: the question names it,
@@ -360,19 +378,51 @@ impl Teller {
         }
     }
 
-    async fn answer(&mut self, call: &CallId, answer: Result<Value, RpcError>) {
-        let Some(asked) = self.asked.get(call) else {
-            return;
+    async fn answer(&mut self, answered: Answered) -> Result<(), Gone> {
+        let Answered {
+            call,
+            request,
+            answer,
+        } = answered;
+        let Some(asked) = self.asked.get(&call) else {
+            return Ok(());
         };
-        let op = asked.question.op(answer);
-        self.submit(op, Submitted::Answer(call.clone())).await;
+        match asked.question.op(answer) {
+            Ok(op) => {
+                self.submit(op, Submitted::Answer { call, request }).await;
+                Ok(())
+            }
+            Err(problem) => {
+                let problem = format!("this is no answer: {problem}");
+                self.ask_on(call, request, problem).await
+            }
+        }
+    }
+
+    /// Tells a client that its answer was not taken, and waits for another one. The error has no
+    /// id of its own, because a client may have a request of the same number.
+    async fn ask_on(
+        &mut self,
+        call: CallId,
+        mut request: PeerRequest,
+        problem: String,
+    ) -> Result<(), Gone> {
+        request.reopen();
+        let id = request.id();
+        let error = RpcError {
+            data: Some(json!({ "requestId": id })),
+            ..RpcError::invalid_params(format!("{problem} (the request {id} stays open)"))
+        };
+        self.await_answer(call, request);
+        self.connection.outbox().refuse(None, &error).await
     }
 
     /// Passes on the answers that came before the client left.
     async fn answered(&mut self) {
         self.tool_calls.answered();
-        while let Some(Some((call, answer))) = self.answers.next().now_or_never() {
-            self.answer(&call, answer).await;
+        while let Some(Some(answered)) = self.answers.next().now_or_never() {
+            // It does not hear what is wrong with its answer.
+            self.answer(answered).await.ok();
         }
     }
 
@@ -428,7 +478,8 @@ impl Teller {
                     let turn = running(turn_id, None);
                     reply.send(Ok(TurnStartResponse { turn })).await;
                 }
-                Some(Submitted::Turn(_) | Submitted::Review(_) | Submitted::Answer(_)) | None => {}
+                Some(Submitted::Turn(_) | Submitted::Review(_) | Submitted::Answer { .. })
+                | None => {}
             },
             EventMsg::EnteredReviewMode { .. } => self.review_begun(event).await,
             EventMsg::TurnComplete(_)
@@ -461,14 +512,12 @@ impl Teller {
             ) => {
                 reply.refuse(RpcError::invalid_request(message)).await;
             }
-            Some(Submitted::Answer(call)) => {
-                if let Some(asked) = self.asked.get(&call) {
-                    // The session must not wait for ever; why it is refused is told below.
-                    let op = asked.question.refusal();
-                    self.thread.submit(op).await.ok();
-                }
-                return false;
+            Some(Submitted::Answer { call, request }) if self.asked.contains_key(&call) => {
+                // One that is gone does not need to know.
+                self.ask_on(call, request, message).await.ok();
             }
+            // Somebody else was faster.
+            Some(Submitted::Answer { .. }) => {}
             None => return false,
         }
         true
@@ -478,6 +527,8 @@ impl Teller {
         let Some(asked) = self.asked.remove(call) else {
             return Ok(());
         };
+        let is_settled = |waits: &Submitted| matches!(waits, Submitted::Answer { call: about, .. } if about == call);
+        self.submitted.retain(|_, waits| !is_settled(waits));
         let resolved = ResolvedNotification {
             thread_id: self.id.clone(),
             request_id: asked.request,

@@ -15,6 +15,13 @@ use crate::limits::{OUTBOX_QUEUED_MAX, WRITE_BATCH_BYTES_MAX};
 #[error("the client is gone")]
 pub struct Gone;
 
+/// An answer to a request that was never sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("nothing was asked under the id {id}")]
+pub struct NeverAsked {
+    id: i64,
+}
+
 /// Where what goes to a peer is handed in, in the order in which it is sent. Cheap to clone.
 /// Who hands in more than the peer takes waits: nothing is dropped, and nobody else waits.
 #[derive(Debug, Clone)]
@@ -100,11 +107,18 @@ impl Outbox {
     }
 
     /// Hands an answer to whoever asked. One that nobody waits for any more is dropped.
-    pub fn answered(&self, response: Response) {
-        let asker = lock(&self.asked).open.remove(&response.id);
-        if let Some(asker) = asker {
+    ///
+    /// # Errors
+    ///
+    /// Nothing was ever asked under this id.
+    pub fn answered(&self, response: Response) -> Result<(), NeverAsked> {
+        let mut asking = lock(&self.asked);
+        if let Some(asker) = asking.open.remove(&response.id) {
             asker.send(response.outcome).ok();
+        } else if !(1..=asking.last).contains(&response.id) {
+            return Err(NeverAsked { id: response.id });
         }
+        Ok(())
     }
 }
 
@@ -115,10 +129,22 @@ impl PeerRequest {
 
     /// Returns the peer's answer. An answer that is not of this shape is an error too.
     pub async fn answer<T: DeserializeOwned>(mut self) -> Result<T, RpcError> {
-        let gone = |_| Err(RpcError::internal(Gone.to_string()));
-        let value = (&mut self.answer).await.unwrap_or_else(gone)?;
+        let value = self.heard().await?;
         serde_path_to_error::deserialize(value)
             .map_err(|error| RpcError::invalid_params(error.to_string()))
+    }
+
+    /// Returns what the peer answers, whatever that is.
+    pub async fn heard(&mut self) -> Result<serde_json::Value, RpcError> {
+        let gone = |_| Err(RpcError::internal(Gone.to_string()));
+        (&mut self.answer).await.unwrap_or_else(gone)
+    }
+
+    /// Asks on under the same id: the answer that was heard is none.
+    pub fn reopen(&mut self) {
+        let (reply, answer) = oneshot::channel();
+        lock(&self.asked).open.insert(self.id, reply);
+        self.answer = answer;
     }
 }
 

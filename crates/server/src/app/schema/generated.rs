@@ -14,6 +14,11 @@ use crate::app::wire::{
     notification, review, search, thread, tool, tree, turn,
 };
 
+#[path = "../../../../protocol/src/tests/variant_docs.rs"]
+mod variant_docs;
+
+use variant_docs::with_variant_docs;
+
 /// Does something with every type that clients send; those that they are made of come along.
 /// What has a default may be absent there.
 macro_rules! for_each_input {
@@ -135,6 +140,14 @@ fn the_typescript_types_are_fresh() {
     assert_fresh("troupe-app-server.ts", &typescript());
 }
 
+#[test]
+fn the_typescript_types_say_what_may_change() {
+    let file = typescript();
+    let (before, _) = file.split_once(r#"{ "type": "plan","#).unwrap();
+    let (_, doc) = before.rsplit_once("/**").unwrap();
+    assert!(doc.starts_with("\n   * EXPERIMENTAL: "), "{doc}");
+}
+
 /// Compares a checked-in file with what it should be, or rewrites it if `UPDATE_SCHEMA` is set.
 fn assert_fresh(name: &str, expected: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -207,7 +220,9 @@ fn define<T: JsonSchema>(generator: &mut schemars::SchemaGenerator) {
 }
 
 fn typescript() -> String {
+    let schemas = json_schema();
     let mut types = Declarations {
+        schemas: &schemas["$defs"],
         // On the wire these are plain JSON numbers.
         config: Config::new().with_large_int("number"),
         by_name: BTreeMap::new(),
@@ -226,12 +241,13 @@ fn typescript() -> String {
 }
 
 /// Collects the declarations of a type and of all that it is made of.
-struct Declarations {
+struct Declarations<'a> {
+    schemas: &'a Value,
     config: Config,
     by_name: BTreeMap<String, String>,
 }
 
-impl TypeVisitor for Declarations {
+impl TypeVisitor for Declarations<'_> {
     fn visit<T: TS + 'static + ?Sized>(&mut self) {
         // Types without a file of their own are built in.
         if T::output_path().is_none() {
@@ -246,6 +262,7 @@ impl TypeVisitor for Declarations {
             // One variant per line, so that a change is a change of one line.
             .replace(" | {", "\n  | {")
             .replace(" \n", "\n");
+        let declaration = with_variant_docs(&declaration, &self.schemas[&name]);
         self.by_name.insert(name, declaration);
         T::visit_dependencies(self);
     }

@@ -96,14 +96,12 @@ pub struct QuestionOption {
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct UserInputResponse {
     /// By the id of the question; labels of options, or free text.
-    #[serde(default)]
     pub answers: BTreeMap<String, UserInputAnswer>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct UserInputAnswer {
-    #[serde(default)]
     pub answers: Vec<String>,
 }
 

@@ -146,7 +146,7 @@ impl Client {
     }
 
     /// Returns the first message that is meant; those before it are kept.
-    async fn until(&mut self, is_it: impl Fn(&Value) -> bool) -> Value {
+    pub async fn until(&mut self, is_it: impl Fn(&Value) -> bool) -> Value {
         if let Some(place) = self.passed.iter().position(&is_it) {
             return self.passed.remove(place).unwrap();
         }

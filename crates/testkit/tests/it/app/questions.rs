@@ -161,25 +161,93 @@ async fn an_option_and_a_text_are_both_an_answer() {
     app.end().await;
 }
 
+/// What is no answer is an error, and the question stays: to what nobody asked, of another shape,
+/// to a request that was never sent.
 #[tokio::test]
-async fn an_answer_to_a_question_that_nobody_asked_is_told_and_answers_nothing() {
+async fn what_is_no_answer_is_an_error_and_the_question_stays_open() {
     let stage = Stage::new(CHOOSING).await;
     let app = app(&stage);
     let mut client = Client::ready(&app).await;
     let thread = client.thread().await;
     client.turn(&thread, "work").await;
     let (id, _) = client.asked(INPUT).await;
-    let answers = json!({"nowhere": {"answers": ["Red"]}});
-    client.respond(&id, json!({"answers": answers})).await;
-    let warning = client.told("warning").await;
-    let message = warning["message"].as_str().unwrap();
+    for (answer, problem) in [
+        (
+            json!({"answers": {"nowhere": {"answers": ["Red"]}}}),
+            "there is no question \"nowhere\"",
+        ),
+        (json!({"answers": {"color": "Red"}}), "answers.color"),
+        (json!({"antworten": {}}), "missing field `answers`"),
+        (json!("Red"), "invalid type"),
+    ] {
+        client.respond(&id, answer.clone()).await;
+        let error = client.until(|message| message.get("error").is_some()).await;
+        assert_eq!(error["id"], json!(null), "{error}");
+        assert_eq!(error["error"]["data"]["requestId"], id, "{error}");
+        let message = error["error"]["message"].as_str().unwrap();
+        assert!(message.contains(problem), "{answer}: {message}");
+    }
+    client.respond(&json!(999), json!({"answers": {}})).await;
+    let error = client.until(|message| message.get("error").is_some()).await;
+    let message = error["error"]["message"].as_str().unwrap();
     assert!(
-        message.contains("there is no question \"nowhere\""),
+        message.contains("nothing was asked under the id 999"),
         "{message}"
     );
+
+    let answers = json!({"color": {"answers": ["Blue"]}});
+    client.respond(&id, json!({"answers": answers})).await;
     client.told("turn/completed").await;
     let told = serde_json::to_string(stage.input_of(1).last().unwrap()).unwrap();
-    assert!(!told.contains("nowhere"), "{told}");
+    assert!(told.contains("blue") && !told.contains("nowhere"), "{told}");
     client.leave().await;
     app.end().await;
+}
+
+#[tokio::test]
+async fn a_decision_that_nobody_understands_refuses_nothing() {
+    let stage = stage().await;
+    let app = app(&stage);
+    let mut client = Client::ready(&app).await;
+    let thread = client.thread().await;
+    client.turn(&thread, "work").await;
+    let (id, _) = client.asked(COMMAND).await;
+    client.respond(&id, json!({"decision": "yes"})).await;
+    let error = client.until(|message| message.get("error").is_some()).await;
+    let message = error["error"]["message"].as_str().unwrap();
+    assert!(
+        message.contains("decision: unknown variant `yes`"),
+        "{message}"
+    );
+    client.respond(&id, json!({"decision": "accept"})).await;
+    let ended = client.told("turn/completed").await;
+    assert_eq!(ended["turn"]["status"], "completed");
+    assert_eq!(stage.read("made"), "");
+    client.leave().await;
+    app.end().await;
+}
+
+/// An answer of nothing is none, and the model reads why there is none.
+#[tokio::test]
+async fn an_answer_of_nothing_is_no_answer() {
+    for answers in [
+        json!({"color": {"answers": []}}),
+        json!({"color": {"answers": [" \u{200b}\n"]}}),
+        json!({}),
+    ] {
+        let stage = Stage::new(CHOOSING).await;
+        let app = app(&stage);
+        let mut client = Client::ready(&app).await;
+        let thread = client.thread().await;
+        client.turn(&thread, "work").await;
+        let (id, _) = client.asked(INPUT).await;
+        client.respond(&id, json!({"answers": answers})).await;
+        client.told("turn/completed").await;
+        let input = stage.input_of(1);
+        let told = input.last().unwrap()["output"].as_str().unwrap();
+        let expected = r#"{"answers":{},"reason":"no answer was given"#;
+        assert!(told.starts_with(expected), "{told}");
+        client.leave().await;
+        app.end().await;
+    }
 }
