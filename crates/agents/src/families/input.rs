@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use troupe_protocol::input::UserInput;
+use troupe_protocol::input::{UserInput, is_blank};
 
 use crate::desk::Trouble;
 
@@ -43,7 +43,7 @@ pub(super) fn either(
     let problem = match (message, items) {
         (Some(_), Some(_)) => "give either message or items, not both",
         (None, None) => "give one of message and items",
-        (Some(message), None) if message.trim().is_empty() => "message must not be empty",
+        (Some(message), None) if is_blank(&message) => "message must not be empty",
         (None, Some(items)) if items.is_empty() => "items must not be empty",
         (Some(message), None) => return Ok(vec![UserInput::text(message)]),
         (None, Some(items)) => {

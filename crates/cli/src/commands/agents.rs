@@ -21,6 +21,7 @@ mod told;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use troupe_protocol::input::is_blank;
 
 use clap::{Args, Subcommand};
 use troupe_store::EmbeddedStore;
@@ -263,7 +264,7 @@ async fn perform(site: Site, action: Action) -> Outcome {
             message,
             interrupt,
         } => {
-            if message.trim().is_empty() {
+            if is_blank(&message) {
                 return Err(Failure::usage(
                     "the message is empty; say what the agent is to do",
                 ));

@@ -1,6 +1,7 @@
 //! The prompt: an argument, standard input, or both.
 
 use std::io::{self, Read};
+use troupe_protocol::input::is_blank;
 
 use troupe_engine::limits::INPUT_CHARS_MAX;
 
@@ -69,7 +70,7 @@ pub fn assemble(
 }
 
 fn usable(text: String) -> Result<String, PromptError> {
-    if text.trim().is_empty() {
+    if is_blank(&text) {
         return Err(PromptError::Empty);
     }
     if text.len() > INPUT_CHARS_MAX && text.chars().count() > INPUT_CHARS_MAX {

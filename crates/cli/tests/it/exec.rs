@@ -215,6 +215,19 @@ fn an_output_schema_reaches_the_model_and_a_bad_one_is_refused() {
         .run(&["exec", "--output-schema", unusable.to_str().unwrap(), "hi"])
         .failed_with(2);
     assert!(run.stderr.contains("objekt"), "{}", run.stderr);
+    let impossible = r#"{"allOf": [{"type": "object"}, {"type": "string"}]}"#;
+    let impossible = machine.write("impossible.json", impossible);
+    let run = machine
+        .run(&[
+            "exec",
+            "--output-schema",
+            impossible.to_str().unwrap(),
+            "hi",
+        ])
+        .failed_with(2);
+    assert!(run.stderr.contains("contradicts itself"), "{}", run.stderr);
+    let run = machine.run(&["exec", "\u{200b}\u{feff}\u{202e} "]);
+    run.failed_with(2);
     let bad = machine.write("bad.json", "[1]");
     let run = machine
         .run(&["exec", "--output-schema", bad.to_str().unwrap(), "hi"])

@@ -9,8 +9,8 @@
 //! out. Nodes refer to each other by number, so a recursive schema is as finite as its
 //! text.
 //!
-//! Reading order: [`Schema`] and the rules → `compile` (what is understood) → `check` (what
-//! does not fit) → `number`, `exact`, `pattern` (where JSON and Rust differ).
+//! Reading order: [`Schema`] and the rules → `compile` (what is understood) → `impossible` (what
+//! contradicts itself) → `check` (what does not fit) → `number`, `exact`, `pattern` (where JSON and Rust differ).
 //!
 //! Deliberately absent: references to other documents and anchors, `unevaluated*`, formats
 //! (they are annotations), and every draft's older spelling of what 2020-12 says differently.
@@ -19,6 +19,7 @@ mod check;
 mod compile;
 mod endless;
 mod exact;
+mod impossible;
 mod keywords;
 mod number;
 mod pattern;
@@ -41,8 +42,14 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// Understands a schema, or says which keyword is not understood and where.
+    /// Understands a schema that some value can fit, or says what is wrong with it and where.
     pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
+        let schema = Self::understand(schema)?;
+        impossible::refuse(&schema.nodes)?;
+        Ok(schema)
+    }
+
+    fn understand(schema: &Value) -> Result<Self, SchemaError> {
         let nodes = compile::nodes(schema)?;
         endless::refuse(&nodes)?;
         Ok(Self { nodes })

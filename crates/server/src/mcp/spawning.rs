@@ -6,7 +6,7 @@ use troupe_engine::schema::Schema;
 use troupe_mcp::serve::Caller;
 use troupe_protocol::Op;
 use troupe_protocol::agent::AgentOrigin;
-use troupe_protocol::input::UserInput;
+use troupe_protocol::input::{UserInput, is_blank};
 use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::policy::{EffortChoice, SandboxMode, SandboxPolicy};
 use troupe_protocol::session::TurnOverrides;
@@ -217,7 +217,7 @@ impl Orchestra {
 
 /// Refuses a prompt that says nothing, before anything is made for it.
 pub(super) fn check_prompt(tool: &'static str, prompt: &str) -> Result<(), Trouble> {
-    if prompt.trim().is_empty() {
+    if is_blank(prompt) {
         let problem = "prompt is blank; say what is to be done".to_owned();
         return Err(Trouble::Arguments { tool, problem });
     }

@@ -370,12 +370,19 @@ async fn a_spawn_without_a_parent_says_that_nobody_is_called_back() {
 async fn what_says_nothing_or_cannot_be_checked_is_refused_before_anything_is_made() {
     let stage = Stage::new(GREETING).await;
     let mut client = Client::connect(&stage).await;
-    let blank = json!({"prompt": " \n"});
-    let blank = client.failed("troupe_sessions_spawn", blank).await;
-    assert!(blank.contains("prompt is blank"), "{blank}");
-    let schema = json!({"prompt": "hello", "outputSchema": {"type": "nonsense"}});
-    let schema = client.failed("troupe_sessions_spawn", schema).await;
-    assert!(schema.contains("outputSchema"), "{schema}");
+    for blank in [" \n", "\u{200b}\u{feff}\u{2067}"] {
+        let blank = json!({"prompt": blank});
+        let blank = client.failed("troupe_sessions_spawn", blank).await;
+        assert!(blank.contains("prompt is blank"), "{blank}");
+    }
+    for schema in [
+        json!({"type": "nonsense"}),
+        json!({"type": "object", "enum": []}),
+    ] {
+        let schema = json!({"prompt": "hello", "outputSchema": schema});
+        let schema = client.failed("troupe_sessions_spawn", schema).await;
+        assert!(schema.contains("outputSchema"), "{schema}");
+    }
     let listed = client.call("troupe_sessions_list", json!({})).await;
     assert_eq!(listed["sessions"], json!([]));
     let id = client.spawned("hello").await;

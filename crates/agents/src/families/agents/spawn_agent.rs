@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use troupe_protocol::agent::{AgentOrigin, AgentStatus, CollabSpawnBegin, CollabSpawnEnd};
+use troupe_protocol::input::is_blank;
 use troupe_protocol::policy::ReasoningEffort;
 use troupe_protocol::spawn::{ApprovalRoute, CallbackConfig, HistoryShare};
 use troupe_protocol::tool::ToolSpec;
@@ -282,7 +283,7 @@ fn request(
 
 /// Some models write an empty text where they mean to say nothing.
 fn said(text: Option<String>) -> Option<String> {
-    text.filter(|text| !text.trim().is_empty())
+    text.filter(|text| !is_blank(text))
 }
 
 fn begin(call: &Call, request: &SpawnRequest, prompt: String) -> CollabSpawnBegin {

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use troupe_protocol::agent::AgentOrigin;
-use troupe_protocol::input::UserInput;
+use troupe_protocol::input::{UserInput, is_blank};
 use troupe_protocol::spawn::{ApprovalRoute, HistoryShare};
 use troupe_protocol::tool::ToolSpec;
 use troupe_protocol::tree::{CallbackMode, OnParentInterrupt};
@@ -114,7 +114,7 @@ impl Tool for CreateSession {
 }
 
 fn request(context: &CallContext, arguments: Arguments) -> Result<SpawnRequest, Trouble> {
-    if arguments.prompt.trim().is_empty() {
+    if is_blank(&arguments.prompt) {
         let problem = "prompt must not be empty; say what the child is to do";
         return Err(Trouble::Invalid(problem.to_owned()));
     }

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use troupe_protocol::CallId;
 use troupe_protocol::agent::AgentOrigin;
+use troupe_protocol::input::is_blank;
 use troupe_protocol::spawn::HistoryShare;
 use troupe_protocol::tool::ToolSpec;
 use troupe_tools::{Call, CallContext, Concurrency, Tool, ToolOutput, arguments};
@@ -94,7 +95,7 @@ fn request(
     context: &CallContext,
     arguments: Arguments,
 ) -> Result<(SpawnRequest, ForkAnswer), Trouble> {
-    let prompt = arguments.prompt.filter(|prompt| !prompt.trim().is_empty());
+    let prompt = arguments.prompt.filter(|prompt| !is_blank(prompt));
     let label = metadata::label(arguments.label);
     let summary = prompt
         .as_deref()

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use troupe_protocol::AgentId;
-use troupe_protocol::input::UserInput;
+use troupe_protocol::input::{UserInput, is_blank};
 use troupe_protocol::tool::ToolSpec;
 use troupe_protocol::tree::AgentMessage;
 use troupe_tools::{Call, Concurrency, Tool, ToolOutput, arguments};
@@ -133,7 +133,7 @@ impl Tool for SendMessage {
 }
 
 fn wish(prompt: Option<String>, label: Option<&str>, interrupt: bool) -> Result<Wish, Trouble> {
-    let prompt = prompt.filter(|prompt| !prompt.trim().is_empty());
+    let prompt = prompt.filter(|prompt| !is_blank(prompt));
     match (prompt, interrupt) {
         (Some(prompt), _) => Ok(Wish::Send {
             summary: one_line(&prompt, SUMMARY_CHARS_MAX),

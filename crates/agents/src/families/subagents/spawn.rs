@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use troupe_protocol::input::is_blank;
 use troupe_protocol::tool::ToolSpec;
 use troupe_tools::{Call, Concurrency, Tool, ToolOutput, arguments};
 
@@ -90,7 +91,7 @@ impl Tool for Spawn {
 }
 
 fn wish(arguments: Arguments) -> Result<Wish, Trouble> {
-    if arguments.prompt.trim().is_empty() {
+    if is_blank(&arguments.prompt) {
         let problem = "prompt must not be empty; say what the child is to do";
         return Err(Trouble::Invalid(problem.to_owned()));
     }

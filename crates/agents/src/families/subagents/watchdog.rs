@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use troupe_protocol::input::is_blank;
 use troupe_protocol::tool::ToolSpec;
 use troupe_tools::{Call, Concurrency, Tool, ToolOutput, arguments};
 
@@ -81,7 +82,7 @@ fn request(arguments: Arguments) -> WatchdogRequest {
     if arguments.cancel {
         return WatchdogRequest::Cancel;
     }
-    let message = arguments.message.filter(|text| !text.trim().is_empty());
+    let message = arguments.message.filter(|text| !is_blank(text));
     WatchdogRequest::Start {
         interval_s: arguments.interval_s.unwrap_or(INTERVAL_DEFAULT_S),
         message: message.unwrap_or_else(|| MESSAGE_DEFAULT.to_owned()),

@@ -39,6 +39,27 @@ pub(super) fn problems(nodes: &[Node], value: &Value, limit: usize) -> Vec<Probl
     problems
 }
 
+/// Tells whether a value fits a node; none if the steps that are left do not suffice to know.
+pub(super) fn fits(
+    nodes: &[Node],
+    id: NodeId,
+    value: &Value,
+    steps_left: &mut usize,
+) -> Option<bool> {
+    let mut check = Check {
+        nodes,
+        place: String::new(),
+        depth: 0,
+        steps: SCHEMA_STEPS_MAX.saturating_sub(*steps_left),
+        stopped: None,
+    };
+    let mut sink = Sink::telling(1);
+    check.node(id, value, &mut sink);
+    *steps_left = SCHEMA_STEPS_MAX.saturating_sub(check.steps);
+    let is_fitting = sink.into_problems().is_empty();
+    check.stopped.is_none().then_some(is_fitting)
+}
+
 struct Check<'s> {
     nodes: &'s [Node],
     /// Where in the value the walk is.

@@ -56,6 +56,8 @@ pub enum SchemaDefect {
         "the schema refers to itself for the same value, which never ends; let it refer to itself from a property or an item"
     )]
     Endless,
+    #[error("no value fits this, because it contradicts itself; leave out what cannot be kept")]
+    Impossible,
     #[error("there are more than {SCHEMA_NODES_MAX} schemas in this one; make it smaller")]
     TooLarge,
 }

@@ -4,11 +4,12 @@ use serde_json::{Value, json};
 use super::*;
 
 mod bounds;
+mod contradictions;
 mod oracle;
 mod refusals;
 
 fn compiled(schema: Value) -> Schema {
-    Schema::compile(&schema).unwrap_or_else(|error| panic!("{schema}: {error}"))
+    Schema::understand(&schema).unwrap_or_else(|error| panic!("{schema}: {error}"))
 }
 
 /// Shows what is wrong with a value, or that nothing is.

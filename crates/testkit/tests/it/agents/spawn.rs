@@ -93,11 +93,15 @@ async fn a_schema_that_no_answer_could_be_checked_by_is_refused_with_its_place()
             json!({"message": "work", "output_schema": {"properties": {"count": count}}}),
             json!({"message": "work", "output_schema": {"type": "text"}}),
             json!({"message": "work", "output_schema": {"$ref": "https://example.com/a.json"}}),
+            json!({"message": "work", "output_schema": {"not": {}}}),
+            json!({"message": "\u{200b}\u{feff}\u{202e} "}),
         ],
         expect![[r##"
             output_schema: at /properties/count: the keyword "nullable" is not supported; leave it out or say it otherwise
             output_schema: at the top: "text" is no type; use null, boolean, integer, number, string, array or object
-            output_schema: at the top: `$ref` "https://example.com/a.json" is not supported; refer to a place in this schema, such as #/$defs/name"##]],
+            output_schema: at the top: `$ref` "https://example.com/a.json" is not supported; refer to a place in this schema, such as #/$defs/name
+            output_schema: at the top: no value fits this, because it contradicts itself; leave out what cannot be kept
+            message must not be empty"##]],
     )
     .await;
 }

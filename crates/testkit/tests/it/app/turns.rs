@@ -171,14 +171,21 @@ async fn an_input_that_is_refused_begins_nothing() {
     params["input"] = json!([{"type": "localImage", "path": "/no/such/picture.png"}]);
     let refused = client.call("turn/start", params).await.unwrap_err();
     assert_eq!(refused["code"], -32600);
-    let blank = client.call("turn/start", saying(&thread, " \n")).await;
-    let blank = blank.unwrap_err();
-    assert_eq!(blank["message"], "the message is blank; say something");
-    let mut params = saying(&thread, "work");
-    params["outputSchema"] = json!({"type": "nonsense"});
-    let schema = client.call("turn/start", params).await.unwrap_err();
-    let message = schema["message"].as_str().unwrap();
-    assert!(message.starts_with("the output schema"), "{message}");
+    for blank in [" \n", "\u{200b}\u{feff}\u{2067}"] {
+        let blank = client.call("turn/start", saying(&thread, blank)).await;
+        let blank = blank.unwrap_err();
+        assert_eq!(blank["message"], "the message is blank; say something");
+    }
+    for schema in [
+        json!({"type": "nonsense"}),
+        json!({"type": "object", "minProperties": 2, "maxProperties": 1}),
+    ] {
+        let mut params = saying(&thread, "work");
+        params["outputSchema"] = schema;
+        let schema = client.call("turn/start", params).await.unwrap_err();
+        let message = schema["message"].as_str().unwrap();
+        assert!(message.starts_with("the output schema"), "{message}");
+    }
     let spawn = |input: serde_json::Value| json!({"rootThreadId": thread, "input": input});
     for input in [json!([]), json!([{"type": "text", "text": " "}])] {
         let refused = client.call("agent/spawn", spawn(input)).await.unwrap_err();
