@@ -48,10 +48,6 @@ pub(crate) fn project_doc_title(cwd: &Path) -> String {
     format!("{PROJECT_DOC_OPEN}{}\n", cwd.display())
 }
 
-pub(crate) fn is_plan(text: &str) -> bool {
-    text.starts_with(PLAN_OPEN)
-}
-
 /// Reminds the model of its plan.
 pub(crate) fn plan(steps: &[PlanStep]) -> String {
     let mut text = format!("{PLAN_OPEN}\nYour plan, as you last set it with update_plan:\n");
@@ -65,10 +61,6 @@ pub(crate) fn plan(steps: &[PlanStep]) -> String {
     }
     text.push_str("</current_plan>");
     text
-}
-
-pub(crate) fn is_proposal(text: &str) -> bool {
-    text.starts_with(PROPOSAL_OPEN)
 }
 
 /// Reminds the model of a plan that it proposed to the user.

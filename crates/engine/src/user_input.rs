@@ -117,12 +117,16 @@ pub(crate) async fn read(items: &[UserInput], place: &Place) -> Result<Message, 
     }
     Ok(Message {
         skills,
-        item: Some(ResponseItem::Message {
-            id: None,
-            role: Role::User,
-            content,
-            metadata: None,
-        }),
+        item: Some(
+            ResponseItem::Message {
+                id: None,
+                role: Role::User,
+                content,
+                metadata: None,
+                said: false,
+            }
+            .marked_as_said(),
+        ),
         metadata: None,
         client_id: None,
     })

@@ -1187,7 +1187,12 @@ export type ResponseItem = { "type": "message", id?: string | null, role: Role, 
 /**
  * Set if the engine wrote the message for a child that ended. No provider is sent it.
  */
-metadata?: MessageMetadata | null, }
+metadata?: MessageMetadata | null,
+/**
+ * Set if somebody said what begins like a message of the engine's own. No provider is sent
+ * it.
+ */
+said?: boolean, }
   | { "type": "reasoning", id?: string | null, summary: Array<SummaryPart>, content?: Array<ReasoningPart> | null, encrypted_content?: string | null, }
   | { "type": "function_call", id?: string | null, name: string,
 /**

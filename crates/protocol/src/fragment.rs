@@ -3,7 +3,8 @@
 //! Providers know no role for what an engine tells its model in the middle of a conversation, so
 //! it is told as the user's message and begins with words by which it is known again. This table
 //! is the one rule for telling the two apart: the engine writes by it, and whoever shows a
-//! conversation reads by it.
+//! conversation reads by it. Who says such words themselves is recorded with a mark that it was
+//! said ([`ResponseItem::marked_as_said`]).
 
 use crate::history::{ContentItem, ResponseItem, Role};
 
@@ -132,7 +133,7 @@ impl Fragment {
 pub const PLAN_TAGS: [&str; 2] = ["<proposed_plan>", "</proposed_plan>"];
 
 /// Returns a model's message as people read it: without the tags around a plan.
-pub fn without_plan_tags(message: &str) -> String {
+fn without_plan_tags(message: &str) -> String {
     let lines = message.split_inclusive('\n');
     lines
         .filter(|line| !PLAN_TAGS.contains(&line.trim()))
@@ -144,6 +145,7 @@ impl ResponseItem {
     /// for what a person said.
     pub fn fragment(&self) -> Option<Fragment> {
         match self {
+            Self::Message { said: true, .. } => None,
             // The text of a callback is the user's to choose; what it is stands beside it.
             Self::Message {
                 role: Role::User,
@@ -159,6 +161,30 @@ impl ResponseItem {
                 .find_map(ContentItem::text)
                 .and_then(Fragment::of),
             _ => None,
+        }
+    }
+
+    /// Returns a message as it is recorded that somebody said. Without the mark, one that begins
+    /// like the engine's own would be taken for that. (Who only has the engine's own words sent,
+    /// to have an agent go on, says nothing.)
+    #[must_use]
+    pub fn marked_as_said(mut self) -> Self {
+        let is_alike = self.fragment().is_some_and(|it| it != Fragment::GoOn);
+        if let Self::Message { said, .. } = &mut self {
+            *said = is_alike;
+        }
+        self
+    }
+
+    /// Returns the words of a message as a transcript shows them. Only what a model says has tags
+    /// that are not meant to be read; the engine's note on plans explains them.
+    pub fn shown_words(&self, words: &str) -> String {
+        match self {
+            Self::Message {
+                role: Role::Assistant,
+                ..
+            } => without_plan_tags(words),
+            _ => words.to_owned(),
         }
     }
 
@@ -213,6 +239,11 @@ mod tests {
         assert_eq!(said.author_title().as_deref(), Some("user"));
         let quoted = ResponseItem::assistant_text("<hook> is a tag");
         assert_eq!(quoted.fragment(), None);
+        for fragment in Fragment::ALL {
+            let typed = ResponseItem::user_text(fragment.opening()).marked_as_said();
+            let is_own = fragment == Fragment::GoOn;
+            assert_eq!(typed.fragment(), is_own.then_some(fragment));
+        }
         assert_eq!(quoted.author_title().as_deref(), Some("assistant"));
     }
 }

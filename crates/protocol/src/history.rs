@@ -21,6 +21,10 @@ pub enum ResponseItem {
         /// Set if the engine wrote the message for a child that ended. No provider is sent it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         metadata: Option<Box<MessageMetadata>>,
+        /// Set if somebody said what begins like a message of the engine's own. No provider is sent
+        /// it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        said: bool,
     },
     Reasoning {
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -84,6 +88,7 @@ impl ResponseItem {
             role,
             content: vec![content],
             metadata: None,
+            said: false,
         }
     }
 

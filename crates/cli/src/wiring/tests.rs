@@ -119,9 +119,7 @@ fn models_of_the_provider_are_known_once_it_was_asked() {
         models.map(|model| model.name).collect()
     };
     block_on(async {
-        let screenplay: Screenplay = "[[scene]]\n[[scene.turn]]\nsteps = [{ say = 'hi' }]"
-            .parse()
-            .unwrap();
+        let screenplay: Screenplay = "[[model]]\nid = 'scripted'\n[[scene]]\n".parse().unwrap();
         let server = MockServer::start(screenplay, ([127, 0, 0, 1], 0).into())
             .await
             .unwrap();

@@ -449,7 +449,7 @@ fn nobody_is_there_to_approve_unless_the_configuration_is() {
 
 #[test]
 fn a_session_is_continued_at_the_provider_it_began_with() {
-    let machine = Machine::playing(GREETING);
+    let machine = Machine::playing(&format!("[[model]]\nid = \"scripted\"\n{GREETING}"));
     let base_url = machine.base_url();
     let provider = format!("model_providers.mine.base_url={base_url}");
     let chosen = ["-c", provider.as_str(), "-c", "model_provider=mine"];

@@ -2,8 +2,6 @@
 
 use crate::machine::Machine;
 
-const SILENT: &str = "[[scene]]\n";
-
 #[test]
 fn the_built_in_list_marks_the_configured_model() {
     let machine = Machine::bare();
@@ -23,7 +21,7 @@ fn the_built_in_list_marks_the_configured_model() {
 
 #[test]
 fn a_server_is_asked_for_its_own() {
-    let machine = Machine::playing(SILENT);
+    let machine = Machine::playing("[[model]]\nid = \"scripted\"\n[[scene]]\n");
     let arguments = ["models", "--refresh", "--json", "-c", "model=mine"];
     let run = machine.run(&arguments).succeeded();
     let lines = run.lines();

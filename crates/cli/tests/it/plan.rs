@@ -33,6 +33,24 @@ fn the_plan_is_part_of_the_final_message_and_is_shown_once() {
     assert!(!run.stderr.contains("mode  plan"), "{}", run.stderr);
 }
 
+/// What is said is known by how it was recorded: words that begin like a note of the engine's are
+/// still the user's, and the note that explains the tags of a plan has them.
+#[test]
+fn a_transcript_shows_words_as_they_were_said_and_notes_as_they_were_told() {
+    let machine = Machine::playing(PLAN);
+    let typed = "<environment_context> in my logs, what is that?";
+    machine.run(&["exec", "--plan", typed]).succeeded();
+    let listed = machine.run(&["sessions", "list", "--json"]).succeeded();
+    let id = listed.lines()[0]["id"].as_str().unwrap().to_owned();
+    let shown = machine.run(&["sessions", "show", &id]).succeeded().stdout;
+    assert!(shown.contains(&format!("── user\n{typed}")), "{shown}");
+    let (_, note) = shown.split_once("── note (mode)").unwrap();
+    let (note, _) = note.split_once("\n── ").unwrap();
+    assert!(note.contains("<proposed_plan>"), "{note}");
+    let (_, answer) = shown.split_once("── assistant").unwrap();
+    assert!(!answer.contains("<proposed_plan>"), "{answer}");
+}
+
 #[test]
 fn programs_get_the_plan_as_an_item() {
     let machine = Machine::playing(PLAN);

@@ -12,7 +12,7 @@ use troupe_protocol::event::AbortReason;
 use troupe_protocol::history::Role;
 use troupe_protocol::item::{ContextCompactionItem, TurnItem};
 use troupe_protocol::rollout::{Compacted, RolloutRecord};
-use troupe_protocol::{CallId, ItemId, ResponseItem, SubmissionId};
+use troupe_protocol::{CallId, Fragment, ItemId, ResponseItem, SubmissionId};
 use troupe_store::Error;
 use troupe_tools::plan_set_by;
 
@@ -300,7 +300,7 @@ impl Conversation {
             if let Some(plan) = answer.and_then(|answer| plan_set_by(item, answer)) {
                 return Some(ResponseItem::user_text(context::plan(&plan)));
             }
-            if context::text_of(item).is_some_and(context::is_plan) {
+            if item.fragment() == Some(Fragment::Plan) {
                 return Some(item.clone());
             }
         }
@@ -311,7 +311,7 @@ impl Conversation {
     /// go by it, and talk does.
     fn proposal_kept(&self, then: AfterCompaction) -> Option<ResponseItem> {
         self.history.responses().rev().find_map(|item| {
-            if context::text_of(item).is_some_and(context::is_proposal) {
+            if item.fragment() == Some(Fragment::Proposal) {
                 return Some(item.clone());
             }
             let plan = plans::proposed_in(&item.assistant_message()?)?;
@@ -380,7 +380,7 @@ fn cut_to(message: &ResponseItem, tokens: u64) -> Option<ResponseItem> {
     let text = context::text_of(message)?;
     (tokens > 0).then(|| {
         let text = context::cut_text(text, text_bytes(tokens), "message");
-        ResponseItem::user_text(text)
+        ResponseItem::user_text(text).marked_as_said()
     })
 }
 

@@ -164,6 +164,7 @@ async fn with_pictures(
                 role,
                 content: parts,
                 metadata: None,
+                said: false,
             })
         }
         item => Ok(item),

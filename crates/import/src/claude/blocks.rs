@@ -88,7 +88,9 @@ pub(super) fn asked(message: &Value, losses: &mut Losses) -> Option<Passage> {
             role: Role::User,
             content,
             metadata: None,
-        },
+            said: false,
+        }
+        .marked_as_said(),
     })
 }
 

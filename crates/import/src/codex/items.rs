@@ -162,7 +162,9 @@ fn user_message(parts: &[Value], losses: &mut Losses) -> Option<Passage> {
         role: Role::User,
         content,
         metadata: None,
+        said: false,
     };
+    let told = told.marked_as_said();
     Some(Passage::Asked { shown, told })
 }
 

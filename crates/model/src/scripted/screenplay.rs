@@ -12,7 +12,7 @@ use troupe_protocol::usage::TokenUsage;
 #[derive(Debug, Clone)]
 pub struct Screenplay {
     pub(super) scenes: Vec<Scene>,
-    /// What the list of models tells; without any, that there is one called `scripted`.
+    /// What the list of models tells; without any, all that the catalogue knows.
     pub(super) models: Vec<ScriptedModel>,
 }
 

@@ -25,7 +25,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::reel::{Playback, Segment};
 use super::request::Asked;
 use super::screenplay::{Answer, Screenplay, StatusAnswer, StreamAnswer, Turn};
-use super::{SCRIPTED, chat, messages, responses};
+use super::{chat, messages, responses};
+use crate::catalogue;
 use crate::http::CONVERSATION_HEADER;
 use crate::limits::{
     SCRIPTED_CONVERSATIONS_MAX, SCRIPTED_RECORDED_BYTES_MAX, SCRIPTED_RECORDED_MAX,
@@ -170,7 +171,13 @@ async fn models(State(stage): State<Arc<Stage>>) -> Response {
     let entry = |id: &str, window: Option<u64>| json!({ "id": id, "object": "model", "owned_by": "troupe", "max_model_len": window });
     let models = &stage.screenplay.models;
     let data: Vec<_> = match &models[..] {
-        [] => vec![entry(SCRIPTED, None)],
+        // It plays any model.
+        [] => {
+            let known = catalogue::models()
+                .iter()
+                .map(|info| entry(&info.slug, None));
+            known.collect()
+        }
         listed => listed
             .iter()
             .map(|model| entry(&model.id, model.context_window))

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use troupe_mcp::serve::{ReadError, ResourceCard, ResourcePage, ResourceText, TemplateCard};
 use troupe_protocol::SessionId;
-use troupe_protocol::fragment::without_plan_tags;
 use troupe_protocol::history::{ContentItem, ResponseItem, SummaryPart, ToolOutputBody};
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::tree::MessageMetadata;
@@ -154,7 +153,7 @@ fn item_section(text: &mut String, item: &ResponseItem) {
                 Some(metadata) => callback_title(metadata),
                 None => item.author_title().unwrap_or_default(),
             };
-            add(text, &author, &without_plan_tags(&words(content)));
+            add(text, &author, &item.shown_words(&words(content)));
         }
         ResponseItem::Reasoning { summary, .. } => {
             if let Some(SummaryPart::SummaryText { text: first }) = summary.first() {

@@ -89,7 +89,7 @@ async fn the_built_in_list_needs_nobody() {
 
 #[tokio::test]
 async fn the_provider_is_asked_when_somebody_wants_it() {
-    let stage = Stage::new(ANSWERS).await;
+    let stage = Stage::new(&listing("scripted")).await;
     let mut actor = stage.start().await;
     let served = list(&mut actor, true).await;
     assert_eq!(

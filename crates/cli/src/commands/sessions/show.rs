@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 use serde_json::json;
-use troupe_protocol::fragment::without_plan_tags;
 use troupe_protocol::history::{ContentItem, SummaryPart, ToolOutputBody};
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::undo::{ChangedFile, FileFact, FileState};
@@ -125,7 +124,7 @@ fn item_text(item: &ResponseItem) -> String {
                 .map(|part| part.text().unwrap_or("[image]"))
                 .collect();
             let author = item.author_title().unwrap_or_default();
-            section(&mut text, &author, &without_plan_tags(&words.join("\n")));
+            section(&mut text, &author, &item.shown_words(&words.join("\n")));
         }
         ResponseItem::Reasoning { summary, .. } => {
             let Some(SummaryPart::SummaryText { text: first }) = summary.first() else {

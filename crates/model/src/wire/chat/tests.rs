@@ -47,6 +47,7 @@ fn developer(text: &str) -> ResponseItem {
         role: Role::Developer,
         content: vec![ContentItem::InputText { text: text.into() }],
         metadata: None,
+        said: false,
     }
 }
 
@@ -200,6 +201,7 @@ fn pictures_of_the_user() {
                 image(),
             ],
             metadata: None,
+            said: false,
         }],
         expect![[r#"
             {"role":"system","content":"Be brief."}

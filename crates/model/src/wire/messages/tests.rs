@@ -58,6 +58,7 @@ fn developer(text: &str) -> ResponseItem {
         role: Role::Developer,
         content: vec![ContentItem::InputText { text: text.into() }],
         metadata: None,
+        said: false,
     }
 }
 
@@ -191,6 +192,7 @@ fn images_of_the_user_and_of_tools() {
                 role: Role::User,
                 content: vec![image("https://example.com/a.png")],
                 metadata: None,
+                said: false,
             },
             call("1", "{}"),
             output("1", with_image),

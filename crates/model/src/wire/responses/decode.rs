@@ -337,6 +337,7 @@ fn read_item(kind: &str, json: &str) -> Result<ResponseItem, serde_json::Error> 
                     .filter_map(content_part)
                     .collect(),
                 metadata: None,
+                said: false,
             }
         }
         "reasoning" => {
