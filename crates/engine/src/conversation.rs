@@ -49,7 +49,7 @@ use crate::context::{self, Standing};
 use crate::deps::{Clock, Ids, Instructions, WindowSettings};
 use crate::emit::Emitter;
 use crate::history::History;
-use crate::host::Host;
+use crate::host::{Host, Order};
 use crate::limits::AUTO_COMPACT_PERCENT;
 use crate::mailbox::Mailbox;
 use crate::sharing;
@@ -197,6 +197,24 @@ impl Conversation {
             _ => return Vec::new(),
         };
         self.pictures.missing(items, cwd)
+    }
+
+    /// Returns the pictures that have to be decoded before an order of the tree can be carried out.
+    pub(crate) fn undecoded_mail(&self, order: &Order) -> Vec<PictureSource> {
+        let (first, more, cwd) = match order {
+            Order::Start { mail, ahead, .. } => (Some(mail), ahead, &self.context.cwd),
+            Order::Mail(mail) => (None, mail, &self.turn_context().cwd),
+            Order::Abort { .. }
+            | Order::Write(_)
+            | Order::Record { .. }
+            | Order::Tell(_)
+            | Order::Answer { .. }
+            | Order::Operate { .. } => return Vec::new(),
+        };
+        let more = more.iter().map(|(_, message)| message);
+        let messages = first.into_iter().chain(more);
+        let pictures = messages.map(|message| self.pictures.missing(&message.items, cwd));
+        pictures.flatten().collect()
     }
 
     pub(crate) fn id(&self) -> SessionId {

@@ -31,7 +31,7 @@ use crate::events::{EventStream, Publisher};
 use crate::host::Order;
 use crate::mailbox::{Inputs, Mailbox, mailbox};
 use crate::user_input::DecodedPictures;
-use decoding::Decoding;
+use decoding::{Decoding, Pictured};
 use known_ids::{KnownIds, Submitter};
 use leaving::Below;
 
@@ -147,9 +147,9 @@ pub(crate) enum Input {
         id: SubmissionId,
         error: Box<ErrorEvent>,
     },
-    /// The pictures of a submission are there.
+    /// The pictures of a message are there.
     PicturesDecoded {
-        submission: Box<Submission>,
+        message: Box<Pictured>,
         pictures: Box<DecodedPictures>,
     },
     /// No submission comes any more.
@@ -212,6 +212,8 @@ enum Audience {
 #[derive(Debug)]
 enum Deferred {
     Submission(Box<Submission>),
+    /// Waits for the pictures of the message before it.
+    Order(Box<Order>),
     Reconfigure {
         id: SubmissionId,
         request: Box<ConfigureSession>,
@@ -268,9 +270,8 @@ impl Actor {
 
     async fn step(&mut self, input: Input) -> Flow {
         let asked = match &input {
-            Input::Submission { submission, .. } | Input::PicturesDecoded { submission, .. } => {
-                submission.id.clone()
-            }
+            Input::Submission { submission, .. } => submission.id.clone(),
+            Input::PicturesDecoded { message, .. } => message.id(),
             Input::Refused { id, .. }
             | Input::ModelsListed { id, .. }
             | Input::SkillsListed { id, .. } => id.clone(),
@@ -301,10 +302,9 @@ impl Actor {
             Input::Submission { by, submission } => {
                 return Box::pin(self.receive(by, *submission)).await;
             }
-            Input::PicturesDecoded {
-                submission,
-                pictures,
-            } => return Box::pin(self.pictures_decoded(*submission, *pictures)).await,
+            Input::PicturesDecoded { message, pictures } => {
+                return Box::pin(self.pictures_decoded(*message, *pictures)).await;
+            }
             Input::Abandoned => return Ok(Box::pin(self.abandoned()).await),
             Input::Order(order) => return Box::pin(self.order(*order)).await,
             Input::TreeQuiet => self.below = Below::Quiet,
@@ -364,10 +364,12 @@ impl Actor {
             };
             let asked = match &deferred {
                 Deferred::Submission(submission) => submission.id.clone(),
+                Deferred::Order(order) => order.task(),
                 Deferred::Reconfigure { id, .. } => id.clone(),
             };
             let done = match deferred {
                 Deferred::Submission(submission) => Box::pin(self.submission(*submission)).await,
+                Deferred::Order(order) => Box::pin(self.order(*order)).await,
                 Deferred::Reconfigure { id, request, setup } => {
                     let done = Box::pin(self.reconfigure(id, *request, *setup)).await;
                     done.map(|()| Flow::Continue(()))

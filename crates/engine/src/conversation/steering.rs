@@ -1,5 +1,7 @@
 //! Messages that join a running task: from clients and from the inbox.
 
+use std::sync::Arc;
+
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{ErrorEvent, EventMsg, SteerReceipt};
 use troupe_protocol::input::UserInput;
@@ -74,6 +76,10 @@ impl Conversation {
             if let Some(task) = &mut self.task {
                 task.steered.push_back(read);
             }
+        }
+        // Without a task, the next one begins with these messages, and with their pictures.
+        if self.task.is_some() {
+            self.pictures = Arc::default();
         }
     }
 

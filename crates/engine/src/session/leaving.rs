@@ -53,7 +53,7 @@ impl Actor {
     /// Ends the session, also when the disk fails meanwhile: that is told, and nobody is
     /// kept waiting.
     pub(super) async fn shutdown(&mut self, id: SubmissionId) -> Flow {
-        if let Err(error) = self.stop_decoding() {
+        if let Err(error) = self.stop_decoding(AbortReason::Shutdown).await {
             self.storage_failed(&id, &error).await;
         }
         if let Some(conversation) = &mut self.conversation {

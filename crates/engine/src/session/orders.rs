@@ -10,7 +10,18 @@ use super::{Actor, Flow, describe};
 use crate::host::Order;
 
 impl Actor {
+    /// Takes an order. One that brings pictures is carried out when they are decoded.
     pub(super) async fn order(&mut self, order: Order) -> Result<Flow, Error> {
+        match self.decode_mail(order) {
+            Some(order) => self.carry_out(order).await,
+            None => Ok(ControlFlow::Continue(())),
+        }
+    }
+
+    pub(super) async fn carry_out(&mut self, order: Order) -> Result<Flow, Error> {
+        if let Order::Abort { task, .. } = &order {
+            self.forget_undecoded(task);
+        }
         let out = &mut self.emitter;
         match (order, &mut self.conversation) {
             (Order::Operate { submission: id, op }, _) => {

@@ -58,7 +58,8 @@ impl Actor {
             return Ok(Flow::Continue(()));
         };
         match op {
-            Op::Interrupt if self.stop_decoding()? && !self.has_task() => {}
+            Op::Interrupt
+                if self.stop_decoding(AbortReason::Interrupted).await? && !self.has_task() => {}
             Op::ConfigureSession(request) => self.configure(id, request).await?,
             Op::Shutdown => return Ok(self.shutdown(id).await),
             op => match &self.conversation {

@@ -74,9 +74,13 @@ async fn a_large_picture_is_decoded_beside_the_session() {
     submit(&mut actor, message.clone()).await;
     actor.submit(Op::ListModels { refresh: false }).await;
     actor.say("and then?").await;
+    let name = "pictures".to_owned();
+    actor.submit(Op::SetThreadName { name }).await;
     let msgs = actor
-        .until(|msg| matches!(msg, EventMsg::ListModelsResponse(_)))
+        .until(|msg| matches!(msg, EventMsg::ThreadNameUpdated { .. }))
         .await;
+    let is_list = |msg: &EventMsg| matches!(msg, EventMsg::ListModelsResponse(_));
+    assert!(msgs.iter().any(is_list), "{msgs:?}");
     let is_start = |msg: &EventMsg| matches!(msg, EventMsg::TurnStarted(_));
     assert!(!msgs.iter().any(is_start), "{msgs:?}");
     // The order of messages is kept: the second replaces the first.

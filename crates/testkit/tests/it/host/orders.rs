@@ -59,6 +59,80 @@ async fn mail_without_a_task_is_left_in_the_inbox() {
     assert!(!sent.contains("early"), "{sent}");
 }
 
+/// A picture that takes a moment to decode, in a message of another agent's.
+fn with_picture(tree: &Tree, order: Order) -> Order {
+    let large = image::GrayImage::new(4_000, 4_000);
+    large.save(tree.stage.cwd().join("large.png")).unwrap();
+    let picture = UserInput::LocalImage {
+        path: "large.png".into(),
+        detail: None,
+    };
+    match order {
+        Order::Start {
+            task,
+            message,
+            mut mail,
+            ahead,
+            output_schema,
+        } => {
+            mail.items.push(picture);
+            Order::Start {
+                task,
+                message,
+                mail,
+                ahead,
+                output_schema,
+            }
+        }
+        other => panic!("{other:?} brings no message to begin with"),
+    }
+}
+
+/// The agent hears what comes meanwhile, and mail that comes after the picture is kept in order.
+#[tokio::test]
+async fn a_picture_of_another_agent_is_decoded_beside_the_session() {
+    let tree = tree(HELLO).await;
+    let mut actor = tree.stage.start().await;
+    tree.host.give(with_picture(&tree, start(1, "look")));
+    tree.host
+        .give(Order::Mail(vec![(message_id(2), message("and this"))]));
+    let name = "painter".to_owned();
+    actor.submit(Op::SetThreadName { name }).await;
+    let msgs = actor
+        .until(|msg| matches!(msg, EventMsg::ThreadNameUpdated { .. }))
+        .await;
+    let is_start = |msg: &EventMsg| matches!(msg, EventMsg::TurnStarted(_));
+    assert!(!msgs.iter().any(is_start), "{msgs:?}");
+    actor.until_task_ends().await;
+    let sent = serde_json::to_string(tree.stage.input_of(0).last().unwrap()).unwrap();
+    assert!(
+        sent.contains("look") && sent.contains("input_image"),
+        "{sent}"
+    );
+    let sent = serde_json::to_string(&tree.stage.input_of(1)).unwrap();
+    assert!(sent.contains("and this"), "{sent}");
+}
+
+/// A task that is stopped before its picture is decoded is over, and never begins.
+#[tokio::test]
+async fn a_stop_meets_a_task_whose_picture_is_being_decoded() {
+    let tree = tree(HELLO).await;
+    let mut actor = tree.stage.start().await;
+    tree.host.give(with_picture(&tree, start(1, "look")));
+    tree.host.give(Order::Abort {
+        task: message_id(1).task(),
+        reason: AbortReason::Interrupted,
+        by: Stopper::default(),
+    });
+    tree.host.give(start(2, "next"));
+    let msgs = actor.until_task_ends().await;
+    assert!(lines(&msgs).ends_with("Some(\"one\")"), "{}", lines(&msgs));
+    let sent = serde_json::to_string(&tree.stage.input_of(0)).unwrap();
+    assert!(!sent.contains("look") && sent.contains("next"), "{sent}");
+    let ends: Vec<StopReason> = tree.host.results().into_iter().map(|it| it.stop).collect();
+    assert_eq!(ends, [StopReason::Interrupted, StopReason::Completed]);
+}
+
 const STALLING: &str = r#"
 [[scene]]
 [[scene.turn]]
