@@ -37,6 +37,7 @@ pub use view::{
 use crate::supervisor::Agents;
 use crate::supervisor::input::{Request, Wait};
 use crate::tree::command::{Spawner, StopMode, Until, Urgency, Verb};
+use crate::tree::status::Status;
 
 /// The role of a child for which none was named.
 const DEFAULT_ROLE: &str = "default";
@@ -264,7 +265,10 @@ impl Desk {
         task: Option<SubmissionId>,
     ) -> Result<TaskResult, Trouble> {
         let view = self.view(target).await?;
-        self.agents.result(view.session, task).await
+        match self.agents.result(view.session, task).await {
+            Err(Trouble::NoResult(_)) if view.status == Status::Lost => Err(Trouble::lost(view)),
+            found => found,
+        }
     }
 
     /// Sets or clears the note of an agent.

@@ -54,6 +54,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 use troupe_engine::{Orders, Vitals};
+use troupe_protocol::agent::AgentStatus;
 use troupe_protocol::result::TaskResult;
 use troupe_protocol::session::TurnContext;
 use troupe_protocol::tree::{AgentMessage, MessageId, TimeMs};
@@ -94,6 +95,8 @@ pub(crate) struct Supervisor {
     /// Sessions that are in memory only to write something down.
     visitors: BTreeSet<AgentId>,
     births: Births,
+    /// How those stood who are lost, when the root's log told of them last.
+    last_told: BTreeMap<AgentId, AgentStatus>,
     /// Who was cut off when the engine stopped, and whose parents are to be told.
     cut_off: BTreeSet<AgentId>,
     /// What tasks had come to that the engine did not survive.
@@ -151,6 +154,7 @@ impl Supervisor {
             members: BTreeMap::new(),
             visitors: BTreeSet::new(),
             births: Births::default(),
+            last_told: BTreeMap::new(),
             cut_off: BTreeSet::new(),
             salvaged: BTreeMap::new(),
             mail: HashMap::new(),

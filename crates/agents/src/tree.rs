@@ -33,6 +33,7 @@ pub mod id;
 pub mod inbox;
 pub mod lifecycle;
 pub mod limits;
+pub mod lives;
 mod mail;
 pub mod memory;
 pub mod news;

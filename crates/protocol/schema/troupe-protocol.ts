@@ -126,7 +126,8 @@ export type AgentOrigin = "spawn" | "fork" | "send_message";
 export type AgentStatus = "pending_init" | "ready"
   | { "queued": { position: number, } } | "running"
   | { "completed": string | null }
-  | { "errored": string } | "interrupted" | "cancelled" | "budget_exceeded" | "shutdown" | "lost" | "not_found";
+  | { "errored": string } | "interrupted" | "cancelled" | "budget_exceeded" | "shutdown"
+  | { "lost": AgentStatus | null } | "not_found";
 
 export type Answer = {
 /**

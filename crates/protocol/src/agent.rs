@@ -26,8 +26,9 @@ pub enum AgentStatus {
     Cancelled,
     BudgetExceeded,
     Shutdown,
-    /// Its log is gone: it ran once, and cannot run again.
-    Lost,
+    /// Its log is gone: it ran once, and cannot run again. With how it stood when the root's
+    /// log told of it last.
+    Lost(Option<Box<AgentStatus>>),
     NotFound,
 }
 
@@ -78,7 +79,7 @@ impl AgentStatus {
             Self::Cancelled => ("cancelled", "canceled", Final),
             Self::BudgetExceeded => ("budget_exceeded", "failed", Final),
             Self::Shutdown => ("shutdown", "canceled", Closed),
-            Self::Lost => ("lost", "failed", Final),
+            Self::Lost(_) => ("lost", "lost", Final),
             Self::NotFound => ("not_found", "unknown", Closed),
         };
         StatusRow {
@@ -97,6 +98,24 @@ impl AgentStatus {
             self,
             Self::Running | Self::Completed(_) | Self::BudgetExceeded
         )
+    }
+
+    /// Returns what the agent said last, or what went wrong, as far as the status has it.
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Self::Completed(text) => text.as_deref(),
+            Self::Errored(text) => Some(text),
+            Self::Lost(last) => last.as_deref().and_then(Self::text),
+            Self::PendingInit
+            | Self::Ready
+            | Self::Queued { .. }
+            | Self::Running
+            | Self::Interrupted
+            | Self::Cancelled
+            | Self::BudgetExceeded
+            | Self::Shutdown
+            | Self::NotFound => None,
+        }
     }
 }
 

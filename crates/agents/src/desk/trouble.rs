@@ -3,7 +3,9 @@
 use thiserror::Error;
 use troupe_engine::schema::SchemaError;
 use troupe_protocol::AgentId;
+use troupe_protocol::agent::AgentStatus;
 
+use crate::desk::AgentView;
 use crate::roles;
 use crate::tree::{AddressError, Refusal};
 
@@ -60,6 +62,8 @@ pub enum Trouble {
     Invalid(String),
     #[error("agent {0} has no finished task yet; wait for it first")]
     NoResult(String),
+    #[error("{}", lost_result(.path, .last))]
+    ResultLost { path: String, last: AgentStatus },
     #[error(
         "agent {agent} cannot come back, because its log cannot be read; give its work to another \
          agent ({why})"
@@ -69,4 +73,26 @@ pub enum Trouble {
     Storage(String),
     #[error("the tree has ended")]
     Ended,
+}
+
+impl Trouble {
+    /// The record of a lost agent's task went with its log.
+    pub(super) fn lost(view: AgentView) -> Self {
+        Self::ResultLost {
+            last: view.last_told.unwrap_or(AgentStatus::PendingInit),
+            path: view.path,
+        }
+    }
+}
+
+/// Says what is left of a result whose log is gone.
+fn lost_result(path: &str, last: &AgentStatus) -> String {
+    let told = last.row().agents;
+    let words = last.text().map(|text| format!(", saying: {text}"));
+    format!(
+        "agent {path} is lost: its log is gone, and the record of its task with it. The root's log \
+         told of it last as {told}{}; it is not started again, so give its work to a new agent if \
+         it is still needed",
+        words.unwrap_or_default()
+    )
 }

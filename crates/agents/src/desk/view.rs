@@ -33,6 +33,8 @@ pub struct AgentView {
     /// What its conversation is called, if somebody gave it a name.
     pub name: Option<String>,
     pub status: Status,
+    /// How it stood when the root's log told of it last, for one that is lost.
+    pub last_told: Option<AgentStatus>,
     /// The beginning of the last message or the error, in one line.
     pub preview: Option<String>,
     /// When the status changed last.
@@ -56,7 +58,14 @@ pub struct AgentView {
 impl AgentView {
     /// Returns the wire form of the status, with the preview as its text.
     pub fn wire_status(&self) -> AgentStatus {
-        self.status.to_wire(self.preview.clone())
+        self.status_saying(self.preview.clone())
+    }
+
+    fn status_saying(&self, text: Option<String>) -> AgentStatus {
+        match self.status {
+            Status::Lost => AgentStatus::Lost(self.last_told.clone().map(Box::new)),
+            status => status.to_wire(text),
+        }
     }
 
     /// Returns the wire form of the whole.
@@ -154,7 +163,7 @@ impl Finished {
             return AgentStatus::NotFound;
         };
         let text = self.result.as_ref().and_then(|result| result.text());
-        view.status.to_wire(text.or_else(|| view.preview.clone()))
+        view.status_saying(text.or_else(|| view.preview.clone()))
     }
 }
 

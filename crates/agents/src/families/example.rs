@@ -48,6 +48,7 @@ pub(super) fn view(number: u32, status: Status) -> AgentView {
         note: None,
         name: None,
         status,
+        last_told: None,
         preview: None,
         since_ms: NOW_MS - 60_000,
         born_at_ms: NOW_MS - 90_000,

@@ -1,64 +1,45 @@
 //! Agents that are lost: they have run, and the lines that would say so are gone with their
 //! logs. What the root's log has told of their lives is believed. Without it such an agent
-//! looks like one that was made and never began, and its work would be done a second time.
+//! looks like one that was made and never began, and its work would be done a second time; and
+//! those below it would be gone without a word, and their numbers given to others.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use troupe_protocol::agent::{AgentStatus, SubagentLifecycle};
-use troupe_protocol::rollout::RolloutRecord;
-use troupe_protocol::tree::{Fact, Record};
-use troupe_protocol::{AgentId, EventMsg, SessionId};
+use troupe_protocol::agent::AgentStatus;
+use troupe_protocol::{AgentId, SessionId};
 use troupe_store::{Error, Position, Store};
 
 use super::{Supervisor, views};
-
-/// Agents of which no log says that they began a task. Most have indeed not begun.
-pub(super) fn without_a_task(records: &[Record]) -> BTreeMap<SessionId, AgentId> {
-    let mut unbegun = BTreeMap::new();
-    let mut begun = BTreeSet::new();
-    for record in records {
-        match &record.fact {
-            Fact::Born(birth) => {
-                unbegun.insert(birth.session, birth.agent);
-            }
-            Fact::Started { agent, .. } | Fact::Ended { agent, .. } => {
-                begun.insert(*agent);
-            }
-            _ => {}
-        }
-    }
-    unbegun.retain(|_, agent| !begun.contains(agent));
-    unbegun
-}
+use crate::tree::id::TimeMs;
+use crate::tree::lives::{LostAgent, ToldLives};
 
 impl Supervisor {
-    /// Finds the lost among agents that seem never to have begun, and takes them out of the
-    /// live tree.
-    pub(super) async fn lose(&mut self, unbegun: BTreeMap<SessionId, AgentId>) {
-        let Some(store) = self.shared.store().filter(|_| !unbegun.is_empty()) else {
+    /// Finds the lost, among agents that seem never to have begun and among those that no log
+    /// tells of any more, and takes them out of the live tree.
+    pub(super) async fn lose(&mut self, unbegun: &BTreeSet<AgentId>) {
+        let Some(store) = self.shared.store() else {
             return;
         };
-        let told = match told_of(&*store, self.root.session, &unbegun).await {
+        let told = match read_lives(&*store, self.root.session).await {
             Ok(told) => told,
             Err(error) => {
                 let message = format!(
                     "whether agents are lost could not be read from the root's log, so those \
                      that seem never to have begun stay as they are until it can: {error}"
                 );
-                self.tree
-                    .lose(&unbegun.into_values().collect::<Vec<AgentId>>());
+                let now = self.now();
+                self.tree.lose_all(unbegun, now);
                 return self.warn(AgentId::ROOT, message);
             }
         };
-        let lost: Vec<AgentId> = told.keys().copied().collect();
-        self.tree.lose(&lost);
-        for (agent, status) in told {
-            self.tell_lost(agent, &status);
+        for LostAgent { agent, last, .. } in self.tree.lose(&told, unbegun) {
+            self.tell_lost(agent, &last);
+            self.last_told.insert(agent, last);
         }
     }
 
     fn tell_lost(&mut self, agent: AgentId, last: &AgentStatus) {
-        if let AgentStatus::Completed(Some(text)) | AgentStatus::Errored(text) = last
+        if let Some(text) = last.text()
             && let Some(member) = self.members.get_mut(&agent)
         {
             member.preview = Some(views::preview(text));
@@ -67,38 +48,30 @@ impl Supervisor {
             return;
         };
         let (path, session, was) = (&node.path, node.session, last.row().agents);
+        let why = if self.members.contains_key(&agent) {
+            format!("the log of its session {session} is gone")
+        } else {
+            "the log of the agent that made it is gone".to_owned()
+        };
         let message = format!(
-            "agent {path} is lost: the log of its session {session} is gone. It was last told as \
-             {was}, and is not started again; give its work to a new agent if it is still needed"
+            "agent {path} is lost: {why}. It was last told as {was}, and is not started again; \
+             give its work to a new agent if it is still needed"
         );
         self.warn(AgentId::ROOT, message);
     }
 }
 
-/// Reads what the root's log told last of agents that ran.
-async fn told_of(
-    store: &dyn Store,
-    root: SessionId,
-    of: &BTreeMap<SessionId, AgentId>,
-) -> Result<BTreeMap<AgentId, AgentStatus>, Error> {
-    let mut told = BTreeMap::new();
+/// Reads what the root's log told of the agents of its tree.
+async fn read_lives(store: &dyn Store, root: SessionId) -> Result<ToldLives, Error> {
+    let mut told = ToldLives::default();
     let mut from = Position(0);
     loop {
         let batch = store.read_all(root, from).await?;
-        for line in batch.lines.iter().filter(|line| line.is("event_msg")) {
+        let of_agents = |kind: &&troupe_store::Line| kind.is("event_msg") || kind.is("agent");
+        for line in batch.lines.iter().filter(of_agents) {
             // A line that cannot be read tells nothing; its damage is warned of elsewhere.
-            let Ok(record) = line.record() else { continue };
-            if let RolloutRecord::EventMsg(event) = record.record
-                && let EventMsg::SubagentLifecycle(SubagentLifecycle::Status {
-                    session_id,
-                    status,
-                    ..
-                }) = event.msg
-                && let Some(agent) = of.get(&session_id)
-                && (status.shows_that_it_ran() || told.contains_key(agent))
-            {
-                told.insert(*agent, status);
-            }
+            let Ok(stamped) = line.record() else { continue };
+            told.take(root, &stamped.record, TimeMs(stamped.timestamp.0));
         }
         if batch.at_end {
             return Ok(told);

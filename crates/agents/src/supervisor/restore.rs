@@ -16,11 +16,12 @@ use super::births::Births;
 use super::handle::Recovery;
 use super::lines::Contents;
 use super::member::Member;
-use super::{Supervisor, lost, views};
+use super::{Supervisor, views};
 use crate::tree::Tree;
 use crate::tree::agent::Place;
 use crate::tree::command::{Form, Letter, Urgency, What};
 use crate::tree::lifecycle::{End, Interruption, Lifecycle};
+use crate::tree::lives::without_a_task;
 
 /// What an agent is told when it is to go on after the engine had stopped.
 const CONTINUE: &str = "The engine stopped while you were at work. What you had done until then is \
@@ -70,7 +71,8 @@ impl Supervisor {
         }
         let order = LastOrders::of(&story.records);
         let callback = kept_callback(&story.records);
-        let unbegun = lost::without_a_task(&story.records);
+        let unbegun = without_a_task(&story.records);
+        let may_be_lost = !unbegun.is_empty() || !story.unopened.is_empty();
         let limits = self.shared.settings().tree().limits;
         let (tree, misfits) = Tree::restore(limits, std::mem::take(&mut story.records));
         self.tree = tree;
@@ -83,7 +85,9 @@ impl Supervisor {
         }
         self.remember(story);
         self.keep_callback(callback);
-        self.lose(unbegun).await;
+        if may_be_lost {
+            self.lose(&unbegun).await;
+        }
         self.births = Births::of_running(self.tree.memory());
         self.salvage().await;
         self.drive(What::Recover);
@@ -207,14 +211,10 @@ impl Supervisor {
 
     /// Tells who is in a tree that was taken up again. It is not kept: the logs have it.
     fn tell_restored(&mut self) {
-        let live: Vec<AgentId> = self
-            .members
-            .keys()
-            .copied()
-            .filter(|agent| {
-                let node = self.tree.get(*agent);
-                node.is_some_and(|node| node.place != Place::Pruned)
-            })
+        let agents = self.tree.memory().iter();
+        let live: Vec<AgentId> = agents
+            .filter(|agent| agent.id != AgentId::ROOT && agent.place != Place::Pruned)
+            .map(|agent| agent.id)
             .collect();
         for agent in live {
             let subagent = self.view(agent).summary();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use troupe_engine::{Host as _, Pulse};
 use troupe_protocol::AgentId;
+use troupe_protocol::agent::AgentStatus;
 use troupe_protocol::spawn::HistoryShare;
 use troupe_protocol::usage::TokenUsage;
 
@@ -32,6 +33,7 @@ impl Supervisor {
             Lifecycle::Shutdown { last } => last.as_ref().map(|last| last.task.clone()),
             Lifecycle::PendingInit | Lifecycle::Running { .. } => None,
         };
+        let last_told = self.last_told.get(&agent);
         AgentView {
             agent,
             session: node.session,
@@ -45,7 +47,11 @@ impl Supervisor {
             note: member.and_then(|member| member.note.clone()),
             name: member.and_then(|member| member.name.clone()),
             status: self.tree.status(agent),
-            preview: member.and_then(|member| member.preview.clone()),
+            last_told: last_told.cloned(),
+            preview: match member {
+                Some(member) => member.preview.clone(),
+                None => last_told.and_then(AgentStatus::text).map(preview),
+            },
             since_ms: node.since.0,
             born_at_ms: node.born_at.0,
             now_ms: self.now().0,

@@ -6,6 +6,7 @@ use troupe_protocol::{AgentId, SessionId};
 
 use super::agent::{Agent, Place};
 use super::id::TimeMs;
+use super::inbox::Inbox;
 use super::persist::Misfit;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -82,9 +83,23 @@ impl Memory {
         oldest.is_none_or(|agent| agent.born_at > moment)
     }
 
-    pub(super) fn set_place(&mut self, agent: AgentId, place: Place) {
-        if let Some(node) = self.agents.get_mut(&agent) {
-            node.place = place;
+    /// Takes an agent out of the live tree whose log is gone. What the tree knows of it was
+    /// written by others, and says nothing of what it has done: to start it would do it again.
+    /// Nobody is there to read what its inbox has.
+    pub(super) fn lose(&mut self, agent: AgentId, since: TimeMs) {
+        let node = self.agents.get_mut(&agent);
+        if let Some(node) = node.filter(|node| node.place != Place::Pruned) {
+            node.place = Place::Lost;
+            node.inbox = Inbox::default();
+            node.stop = None;
+            node.since = since;
+        }
+    }
+
+    /// Gives no number again up to this one.
+    pub(super) fn spend_numbers(&mut self, highest: Option<AgentId>) {
+        if let Some(highest) = highest {
+            self.next_agent = self.next_agent.max(highest.0.saturating_add(1));
         }
     }
 

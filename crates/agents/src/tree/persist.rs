@@ -32,7 +32,7 @@ impl Memory {
         self.next_order = self.next_order.max(record.order.saturating_add(1));
         if let Some(agent) = named(&record.fact) {
             // Its birth may be a line that was lost; its number is spent all the same.
-            self.next_agent = self.next_agent.max(agent.0.saturating_add(1));
+            self.spend_numbers(Some(agent));
         }
         let at = record.at;
         match &record.fact {
@@ -77,6 +77,11 @@ impl Memory {
             }
             Fact::Kept(_) => Ok(()),
         }
+    }
+
+    /// Puts an agent back whose birth is not among the facts any more.
+    pub(super) fn put_back(&mut self, birth: &Birth, at: TimeMs) -> Result<(), Misfit> {
+        self.fold_birth(birth, at)
     }
 
     fn fold_birth(&mut self, birth: &Birth, at: TimeMs) -> Result<(), Misfit> {

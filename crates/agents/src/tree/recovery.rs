@@ -1,11 +1,14 @@
 //! The end of a process, and the next one: nothing is lost on the way.
 
+use std::collections::BTreeSet;
+
 use troupe_protocol::AgentId;
 
 use super::agent::{Place, StopOrder};
 use super::effect::{Answer, Effect, Notice};
-use super::id::Caller;
+use super::id::{Caller, TimeMs};
 use super::lifecycle::{End, Interruption, Lifecycle};
+use super::lives::{LostAgent, ToldLives};
 use super::persist::{Fact, Misfit, Record};
 use super::{Agent, Limits, Out, Refusal, Tree};
 
@@ -26,15 +29,16 @@ impl Tree {
         (tree, misfits)
     }
 
-    /// Takes agents out of the live tree whose logs are gone. What the tree knows of them was
-    /// written by others, and says nothing of what they have done: to start them would do it
-    /// again.
-    pub fn lose(&mut self, agents: &[AgentId]) {
+    /// Takes agents out of the live tree whose logs are gone, as far as the root's log tells
+    /// of them. Returns them.
+    pub fn lose(&mut self, told: &ToldLives, unbegun: &BTreeSet<AgentId>) -> Vec<LostAgent> {
+        told.lose(&mut self.memory, unbegun)
+    }
+
+    /// Takes agents out of the live tree of whom nothing is known but that they were made.
+    pub fn lose_all(&mut self, agents: &BTreeSet<AgentId>, at: TimeMs) {
         for agent in agents {
-            let is_pruned = |node: &Agent| node.place == Place::Pruned;
-            if !self.memory.get(*agent).is_some_and(is_pruned) {
-                self.memory.set_place(*agent, Place::Lost);
-            }
+            self.memory.lose(*agent, at);
         }
     }
 

@@ -83,7 +83,8 @@ impl Status {
             Self::Cancelled => AgentStatus::Cancelled,
             Self::BudgetExceeded => AgentStatus::BudgetExceeded,
             Self::Shutdown => AgentStatus::Shutdown,
-            Self::Lost => AgentStatus::Lost,
+            // What was told of it last is not the tree's to know.
+            Self::Lost => AgentStatus::Lost(None),
             Self::NotFound => AgentStatus::NotFound,
         }
     }

@@ -491,7 +491,7 @@ steps = [{ call = "request_user_input", arguments = { questions = [{ id = "which
 }
 
 #[test]
-fn an_agent_whose_log_is_gone_is_shown_as_lost() {
+fn an_agent_whose_log_is_gone_is_lost_for_every_command() {
     let (machine, id) = counted();
     let tree = object(&machine.run(&["agents", "tree", "--json"]).succeeded());
     let session = tree["agents"][1]["session_id"].as_str().unwrap().to_owned();
@@ -502,7 +502,22 @@ fn an_agent_whose_log_is_gone_is_shown_as_lost() {
     fs::remove_file(log.unwrap()).unwrap();
     let run = machine.run(&["agents", "tree", &id[..8], "--json"]);
     let tree = object(&run.succeeded());
-    assert_eq!(tree["agents"][1]["status"], "lost");
+    let child = &tree["agents"][1];
+    let last = &child["status"]["lost"]["completed"];
+    assert!(last.is_string(), "{child}");
+    assert_eq!(child["pending"]["messages"], 0, "{child}");
+    let address = format!("{}:1", &id[..8]);
+
+    let result = machine.run(&["agents", "result", &address, "--json"]);
+    let result = object(&result.succeeded());
+    assert_eq!(result["status"], child["status"]);
+    assert_eq!(&result["last_message"], last);
+    let page = machine.run(&["agents", "result", &address]).succeeded();
+    assert!(page.stdout.contains("lost (last completed)"), "{page:#?}");
+    assert!(page.stdout.contains(last.as_str().unwrap()), "{page:#?}");
+    assert!(page.stderr.contains("nothing starts it again"), "{page:#?}");
+    let waited = machine.run(&["agents", "wait", &address]);
+    assert!(waited.stdout.contains("lost (last completed)"), "{waited:#?}");
 }
 
 /// All files below a directory.

@@ -14,7 +14,8 @@ fn the_table_of_names() {
         AgentStatus::Cancelled,
         AgentStatus::BudgetExceeded,
         AgentStatus::Shutdown,
-        AgentStatus::Lost,
+        AgentStatus::Lost(None),
+        AgentStatus::Lost(Some(Box::new(AgentStatus::Completed(None)))),
         AgentStatus::NotFound,
     ];
     let table: Vec<String> = all

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use troupe_protocol::SubmissionId;
 use troupe_protocol::tool::ToolSpec;
 use troupe_tools::{Call, Concurrency, Tool, ToolOutput, arguments};
@@ -50,11 +50,19 @@ impl AgentResult {
         let Address(id) = arguments.id;
         let view = self.desk.view(&id).await?;
         let task = arguments.task_id.map(SubmissionId);
-        let result = self.desk.result(&id, task).await?;
         let mut object = shape::names(&view);
         object.insert("status".to_owned(), shape::status(&view.wire_status()));
-        let record =
-            serde_json::to_value(result).map_err(|error| Trouble::Storage(error.to_string()))?;
+        let record = match self.desk.result(&id, task).await {
+            Ok(result) => {
+                serde_json::to_value(result).map_err(|error| Trouble::Storage(error.to_string()))?
+            }
+            // The status has what is known of its end.
+            Err(lost @ Trouble::ResultLost { .. }) => {
+                object.insert("note".to_owned(), json!(lost.to_string()));
+                Value::Null
+            }
+            Err(trouble) => return Err(trouble),
+        };
         object.insert("result".to_owned(), record);
         Ok(object)
     }

@@ -166,10 +166,21 @@ fn result(id: SessionId, finished: &Finished) -> Result<Option<String>, String> 
             None => Err(cancelled(id, last_message)),
         },
         Status::Ready => Err(format!("child session {id} was given nothing to do yet")),
-        Status::Lost => Err(format!("child session {id} is lost: its log is gone")),
+        Status::Lost => Err(lost(id, view)),
         Status::NotFound => Err(format!("unknown session {id}")),
         Status::PendingInit | Status::Queued { .. } | Status::Running | Status::Waiting { .. } => {
             Err(not_yet(view, 0))
+        }
+    }
+}
+
+fn lost(id: SessionId, view: &AgentView) -> String {
+    let gone = format!("child session {id} is lost: its log is gone");
+    match &view.last_told {
+        None => gone,
+        Some(last) => {
+            let told = format!("{gone}. It was last told as {}", last.row().agents);
+            partial(told, last.text().map(str::to_owned))
         }
     }
 }

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use troupe_protocol::AgentId;
+use troupe_protocol::agent::AgentStatus;
 use troupe_protocol::result::{StopReason, TaskResult};
 
 use crate::desk::{AgentView, Finished};
@@ -51,8 +52,32 @@ impl Completion {
             | Status::Queued { .. }
             | Status::Running
             | Status::Waiting { .. }
-            | Status::Lost
             | Status::NotFound => return None,
+            Status::Lost => return Self::of_lost(view, result),
+        })
+    }
+
+    /// How the last task of an agent ended whose log is gone, as far as the root's log tells.
+    fn of_lost(view: &AgentView, result: Option<&TaskResult>) -> Option<Self> {
+        Some(match view.last_told.as_ref()? {
+            AgentStatus::Completed(text) => Self::Completed {
+                last_message: result
+                    .and_then(|result| result.last_message.clone())
+                    .or_else(|| text.clone()),
+            },
+            AgentStatus::Errored(message) => Self::Failed {
+                message: message.clone(),
+            },
+            AgentStatus::BudgetExceeded => Self::Failed {
+                message: "the budget is used up".to_owned(),
+            },
+            AgentStatus::Interrupted | AgentStatus::Cancelled | AgentStatus::Shutdown => {
+                Self::Canceled { reason: None }
+            }
+            // It was at work when its log was lost.
+            _ => Self::Failed {
+                message: "its log was lost while it was at work".to_owned(),
+            },
         })
     }
 

@@ -3,9 +3,11 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use troupe_agents::tree::id::TimeMs;
 use troupe_agents::tree::lifecycle::Interruption;
+use troupe_agents::tree::lives::{ToldLives, without_a_task};
 use troupe_agents::tree::{AddressError, Agent, Memory, Record, Status};
-use troupe_protocol::agent::SubagentLifecycle;
+use troupe_protocol::agent::AgentStatus;
 use troupe_protocol::result::TaskResult;
 use troupe_protocol::rollout::{RolloutRecord, SessionMeta};
 use troupe_protocol::spawn::SpawnSpec;
@@ -35,9 +37,9 @@ pub struct Chronicle {
     logs: Vec<Reading>,
     /// The tokens that each session has used.
     tokens: HashMap<SessionId, u64>,
-    /// Of whom the root's log told that they ran.
-    ran: HashSet<SessionId>,
-    without_log: HashSet<SessionId>,
+    lives: ToldLives,
+    /// How those stood who are lost, when the root's log told of them last.
+    lost: BTreeMap<AgentId, AgentStatus>,
 }
 
 /// How far a log was read.
@@ -92,8 +94,8 @@ impl Chronicle {
                 next: Position::default(),
             }],
             tokens: HashMap::new(),
-            ran: HashSet::new(),
-            without_log: HashSet::new(),
+            lives: ToldLives::default(),
+            lost: BTreeMap::new(),
         };
         chronicle.follow(store).await?;
         Ok(chronicle)
@@ -121,18 +123,19 @@ impl Chronicle {
             let batch = match store.read_all(session, next).await {
                 Ok(batch) => batch,
                 // A child that has not been opened yet has no log.
-                Err(Error::NotFound { .. }) if index > 0 => {
-                    self.without_log.insert(session);
-                    return Ok(());
-                }
+                Err(Error::NotFound { .. }) if index > 0 => return Ok(()),
                 Err(error) => return Err(Failure::failed(error)),
             };
-            self.without_log.remove(&session);
             for line in batch.lines.iter().filter(|line| may_be_ours(&line.bytes)) {
                 // One that cannot be read is reported by whoever resumes the tree.
-                match line.record().map(|stamped| stamped.record) {
-                    Ok(RolloutRecord::Agent(line)) if line.tree == self.root => self.take(*line),
-                    Ok(RolloutRecord::EventMsg(event)) => self.count(session, &event.msg),
+                let Ok(stamped) = line.record() else { continue };
+                if session == self.root {
+                    let at = TimeMs(stamped.timestamp.0);
+                    self.lives.take(self.root, &stamped.record, at);
+                }
+                match stamped.record {
+                    RolloutRecord::Agent(line) if line.tree == self.root => self.take(*line),
+                    RolloutRecord::EventMsg(event) => self.count(session, &event.msg),
                     _ => {}
                 }
             }
@@ -145,21 +148,13 @@ impl Chronicle {
     }
 
     /// The last count of a session is all that it has used, also in a task that was cut off.
-    /// And whoever ran once has had a log.
     fn count(&mut self, session: SessionId, msg: &EventMsg) {
-        match msg {
-            EventMsg::TokenCount {
-                info: Some(info), ..
-            } => {
-                let total = info.total_token_usage.total_tokens;
-                self.tokens.insert(session, total);
-            }
-            EventMsg::SubagentLifecycle(SubagentLifecycle::Status {
-                session_id, status, ..
-            }) if status.shows_that_it_ran() => {
-                self.ran.insert(*session_id);
-            }
-            _ => {}
+        if let EventMsg::TokenCount {
+            info: Some(info), ..
+        } = msg
+        {
+            let total = info.total_token_usage.total_tokens;
+            self.tokens.insert(session, total);
         }
     }
 
@@ -223,6 +218,15 @@ impl Chronicle {
             // What does not fit yet stands in a line that was not read yet, or never will be.
             self.memory.fold(record).ok();
         }
+        let unbegun = without_a_task(&self.records);
+        let lost = self.lives.lose(&mut self.memory, &unbegun);
+        let last = lost.into_iter().map(|lost| (lost.agent, lost.last));
+        self.lost = last.collect();
+    }
+
+    /// Returns how an agent stood when the root's log told of it last, if it is lost.
+    pub fn lost(&self, agent: AgentId) -> Option<&AgentStatus> {
+        self.lost.get(&agent)
     }
 
     /// Returns all facts, in their order.
@@ -272,10 +276,10 @@ impl Chronicle {
     }
 
     pub fn row(&self, agent: &Agent, served: Served) -> Row {
-        let status = if self.is_lost(agent) {
-            Status::Lost
-        } else {
-            status(agent, served)
+        let lost = self.lost(agent.id);
+        let status = match lost {
+            Some(_) => Status::Lost,
+            None => status(agent, served),
         };
         let last = self.results.get(&agent.id).and_then(|all| all.last());
         Row {
@@ -288,7 +292,10 @@ impl Chronicle {
                 Some(Made::by(spec, genealogy.origin))
             }),
             note: self.note(agent.id).map(str::to_owned),
-            status: status.to_wire(last.and_then(TaskResult::text)),
+            status: match lost {
+                Some(last) => AgentStatus::Lost(Some(Box::new(last.clone()))),
+                None => status.to_wire(last.and_then(TaskResult::text)),
+            },
             detail: detail(status, None),
             since_ms: agent.since.0,
             born_ms: agent.born_at.0,
@@ -305,11 +312,6 @@ impl Chronicle {
             last_task: last.map(|result| result.task_id.clone()),
             pruned: agent.place == troupe_agents::tree::agent::Place::Pruned,
         }
-    }
-
-    /// It ran, and the log that says so is gone.
-    fn is_lost(&self, agent: &Agent) -> bool {
-        self.ran.contains(&agent.session) && self.without_log.contains(&agent.session)
     }
 
     fn tokens(&self, agent: AgentId) -> u64 {

@@ -128,7 +128,8 @@ pub fn word(status: &AgentStatus) -> String {
         AgentStatus::Cancelled => "cancelled".to_owned(),
         AgentStatus::BudgetExceeded => "over budget".to_owned(),
         AgentStatus::Shutdown => "closed".to_owned(),
-        AgentStatus::Lost => "lost".to_owned(),
+        AgentStatus::Lost(None) => "lost".to_owned(),
+        AgentStatus::Lost(Some(last)) => format!("lost (last {})", word(last)),
         AgentStatus::NotFound => "not found".to_owned(),
         other => format!("{other:?}"),
     }
@@ -145,12 +146,7 @@ pub fn colour(status: &AgentStatus, text: &str, style: Style) -> String {
 }
 
 fn preview(status: &AgentStatus) -> Option<String> {
-    let text = match status {
-        AgentStatus::Completed(text) => text.as_deref()?,
-        AgentStatus::Errored(text) => text,
-        _ => return None,
-    };
-    let line = one_line(text, SHOWN_PREVIEW_CHARS_MAX);
+    let line = one_line(status.text()?, SHOWN_PREVIEW_CHARS_MAX);
     (!line.is_empty()).then_some(line)
 }
 

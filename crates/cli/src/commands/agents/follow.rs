@@ -88,6 +88,9 @@ async fn until_final(site: &Site, target: &mut Target) -> Result<Option<Status>,
     let mut follower = Follower::every(Duration::from_millis(FOLLOW_INTERVAL_MS));
     loop {
         let agent = target.tree.agent(target.agent)?;
+        if target.tree.lost(agent.id).is_some() {
+            return Ok(Some(Status::Lost));
+        }
         let status = chronicle::status(agent, Served::Yes);
         // Work that waits for it, for a slot perhaps, is not done by the task before.
         if status.is_final() && agent.next_input().is_none() {

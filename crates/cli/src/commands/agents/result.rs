@@ -4,9 +4,11 @@ use std::fmt::Write as _;
 use std::io;
 
 use anyhow::anyhow;
+use serde_json::json;
 use troupe_agents::tree::Agent;
 use troupe_agents::tree::lifecycle::Lifecycle;
 use troupe_engine::salvage;
+use troupe_protocol::agent::AgentStatus;
 use troupe_protocol::result::{Evidence, FileEvidence, StopReason, StructuredOutput, TaskResult};
 use troupe_store::Store;
 
@@ -41,6 +43,9 @@ pub async fn run(
         None => results.last(),
     };
     let Some(result) = found else {
+        if let (Some(last), None) = (target.tree.lost(agent.id), &task) {
+            return lost(agent, last, shown);
+        }
         let missing = missing(&agent.path, &results, task, served);
         return Err(Failure::failed(missing));
     };
@@ -77,6 +82,34 @@ async fn cut_off(
     let live = site.store.read_live(agent.session).await;
     let live = live.map_err(Failure::failed)?;
     Ok(Some(salvage(&live, task).await))
+}
+
+/// Tells what the root's log says of an agent whose own log is gone, and the record with it.
+fn lost(agent: &Agent, last: &AgentStatus, shown: Shown) -> Outcome {
+    let status = AgentStatus::Lost(Some(Box::new(last.clone())));
+    let text = match shown {
+        Shown::Programs => {
+            let object = json!({
+                "session_id": agent.session,
+                "status": status,
+                "last_message": last.text(),
+                "result": null,
+            });
+            format!("{object}\n")
+        }
+        Shown::People => {
+            let words = last.text().map(|text| format!("\n{}\n", text.trim_end()));
+            let head = format!("{}  {}", agent.path, draw::word(&status));
+            format!("{head}\n{}", words.unwrap_or_default())
+        }
+    };
+    print(&text)?;
+    tell(&format!(
+        "the log of {} is gone, and the record of its task with it; this is what the root's log \
+         told of it last, and nothing starts it again",
+        agent.path
+    ));
+    Ok(Exit::Success)
 }
 
 fn missing(

@@ -172,7 +172,7 @@ fn state(status: &AgentStatus) -> AgentState {
         AgentStatus::Cancelled => ("cancelled", None, None),
         AgentStatus::BudgetExceeded => ("budget_exceeded", None, None),
         AgentStatus::Shutdown => ("shutdown", None, None),
-        AgentStatus::Lost => ("lost", None, None),
+        AgentStatus::Lost(_) => ("lost", status.text().map(str::to_owned), None),
         AgentStatus::NotFound => ("not_found", None, None),
         other => return unknown(other),
     };

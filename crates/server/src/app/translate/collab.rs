@@ -88,7 +88,7 @@ fn deed(tool: CollabTool, it: &CollabInteraction) -> ThreadItem {
         tool,
         status: match &it.status {
             None => ToolStatus::InProgress,
-            Some(Status::Lost | Status::NotFound | Status::Errored(_)) => ToolStatus::Failed,
+            Some(Status::Lost(_) | Status::NotFound | Status::Errored(_)) => ToolStatus::Failed,
             Some(_) => ToolStatus::Completed,
         },
         sender_thread_id: it.sender_thread_id.to_string(),
@@ -143,12 +143,23 @@ fn state(status: &Status) -> AgentState {
             (AgentStatus::Errored, Some(message))
         }
         Status::Shutdown => (AgentStatus::Shutdown, None),
-        Status::Lost => (
-            AgentStatus::NotFound,
-            Some("lost: its log is gone".to_owned()),
-        ),
+        Status::Lost(last) => (AgentStatus::NotFound, Some(lost(last.as_deref()))),
         Status::NotFound => (AgentStatus::NotFound, None),
         other => (AgentStatus::Running, Some(format!("{other:?}"))),
     };
     AgentState { status, message }
+}
+
+fn lost(last: Option<&Status>) -> String {
+    let gone = "lost: its log is gone";
+    match last {
+        None => gone.to_owned(),
+        Some(last) => {
+            let told = last.row().agents;
+            match last.text() {
+                Some(text) => format!("{gone}; last told as {told}: {text}"),
+                None => format!("{gone}; last told as {told}"),
+            }
+        }
+    }
 }

@@ -92,7 +92,10 @@ fn standing(status: &AgentStatus) -> Option<(AgentStanding, Option<String>)> {
         AgentStatus::Cancelled => (AgentStanding::Cancelled, None),
         AgentStatus::BudgetExceeded => (AgentStanding::BudgetExceeded, None),
         AgentStatus::Shutdown => (AgentStanding::Shutdown, None),
-        AgentStatus::Lost => (AgentStanding::Lost, None),
+        AgentStatus::Lost(_) => {
+            let text = status.text().map(str::to_owned);
+            return Some((AgentStanding::Lost, text));
+        }
         AgentStatus::NotFound => (AgentStanding::NotFound, None),
         _ => return None,
     };

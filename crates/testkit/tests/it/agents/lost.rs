@@ -1,15 +1,22 @@
 //! Agents whose logs are gone.
 
+use serde_json::{Value, json};
 use troupe_agents::tree::Status;
 use troupe_agents::tree::command::Urgency;
 use troupe_agents::tree::effect::{DeadWhy, Receipt};
 use troupe_agents::{Family, Recovery};
 use troupe_protocol::EventMsg;
+use troupe_protocol::agent::SubagentLifecycle;
 use troupe_protocol::tree::AgentMessage;
-use troupe_testkit::Stage;
+use troupe_testkit::{Actor, Stage};
 
-use super::logs;
+use super::play::scene as scene_of;
 use super::script::{answers, call, root, scene};
+use super::{cast, logs, play};
+
+fn cue(tool: &'static str, arguments: Value) -> String {
+    play::call(&(tool, arguments))
+}
 
 /// A root that was shut down after its child had run a command and ended.
 async fn with_a_finished_child() -> Stage {
@@ -60,4 +67,124 @@ async fn a_finished_child_whose_log_is_gone_is_lost_and_never_run_again() {
     assert_eq!(stage.requests().len(), requests, "no model was asked");
     assert_eq!(stage.read("ledger"), "ran\n", "no command ran again");
     actor.shut_down().await;
+}
+
+/// Ends the process of a tree, takes the log of one agent away, and takes the tree up again.
+async fn lose_the_log_of(stage: &Stage, actor: Actor, path: &str) -> Actor {
+    actor.agents().quiet().await;
+    let root = actor.session_id();
+    let lost = actor.agents().user().view(path).await.unwrap().session;
+    actor.shut_down().await;
+    std::fs::remove_file(logs::path_of(stage, lost)).unwrap();
+    stage.resume(root).await
+}
+
+fn completed(text: &str) -> Value {
+    json!({"lost": {"completed": text}})
+}
+
+#[tokio::test]
+async fn every_tool_tells_the_last_end_of_a_lost_agent() {
+    let errand = scene_of("errand", &["{ say = 'found' }"]);
+    let spawn = cue(
+        "spawn_agent",
+        json!({"message": "errand", "task_name": "a"}),
+    );
+    let wait = cue("wait", json!({"ids": ["a"]}));
+    let result = cue("agent_result", json!({"id": "a"}));
+    let list = cue("list_active_agents", json!({}));
+    let awaited = cue("subagent_await", json!({"agent_id": 1}));
+    let family = cue("subagent_list", json!({}));
+    let turns = [
+        &*spawn,
+        &wait,
+        "{ say = 'done' }",
+        &result,
+        &wait,
+        &list,
+        &awaited,
+        &family,
+    ];
+    let stage = cast::stage(&errand, &turns, &[Family::Agents, Family::Subagents]).await;
+    let actor = cast::open(&stage).await;
+    let mut actor = lose_the_log_of(&stage, actor, "/root/a").await;
+    actor.turn("what became of it?").await;
+
+    let told = |index| play::answer(&stage, &actor, index);
+    let result = told(2).await;
+    assert_eq!(result["status"], completed("found"));
+    assert_eq!(result["result"], Value::Null);
+    let note = result["note"].as_str().unwrap();
+    assert!(note.contains("last as completed, saying: found"), "{note}");
+    assert_eq!(
+        told(3).await["status"],
+        json!({"/root/a": completed("found")})
+    );
+    let listed = told(4).await.to_string();
+    assert!(
+        listed.contains(r#"{"lost":{"completed":"found"}}"#),
+        "{listed}"
+    );
+    assert!(listed.contains(r#""pending_messages":0"#), "{listed}");
+    let awaited = told(5).await;
+    assert_eq!(awaited["lifecycle_status"], "lost");
+    assert_eq!(awaited["completion_status"], "completed");
+    assert_eq!(
+        awaited["completion"],
+        json!({"Completed": {"last_message": "found"}})
+    );
+    let family = told(6).await.to_string();
+    assert!(family.contains(r#""status":"lost""#), "{family}");
+    actor.shut_down().await;
+}
+
+#[tokio::test]
+async fn agents_below_a_lost_one_are_lost_too_and_their_numbers_are_not_given_again() {
+    let make_b = cue(
+        "spawn_agent",
+        json!({"message": "second errand", "task_name": "b"}),
+    );
+    let wait_b = cue("wait", json!({"ids": ["b"]}));
+    let errands = scene_of("second errand", &["{ say = 'seen' }"])
+        + &scene_of("first errand", &[&make_b, &wait_b, "{ say = 'heard' }"]);
+    let make_a = cue(
+        "spawn_agent",
+        json!({"message": "first errand", "task_name": "a"}),
+    );
+    let wait_a = cue("wait", json!({"ids": ["a"]}));
+    let other = cue(
+        "spawn_agent",
+        json!({"message": "another", "task_name": "c"}),
+    );
+    let result = cue("agent_result", json!({"id": "/root/a/b"}));
+    let turns = [&*make_a, &wait_a, "{ say = 'done' }", &other, &result];
+    let stage = cast::stage(&errands, &turns, &[Family::Agents]).await;
+    let actor = cast::open(&stage).await;
+    let mut actor = lose_the_log_of(&stage, actor, "/root/a").await;
+    let told = actor
+        .until(|msg| matches!(msg, EventMsg::SubagentLifecycle(SubagentLifecycle::Restored { subagent }) if subagent.agent_id.0 == 2))
+        .await;
+    let is_told = |msg: &EventMsg| matches!(msg, EventMsg::Warning { message } if message.contains("/root/a/b is lost"));
+    assert!(told.iter().any(is_told), "{told:#?}");
+    actor.turn("go on").await;
+    actor.agents().quiet().await;
+
+    let agents = play::agents(&actor).await;
+    let listed: Vec<_> = agents
+        .iter()
+        .map(|view| (view.agent.0, view.path.as_str(), view.status))
+        .collect();
+    assert_eq!(
+        listed,
+        [
+            (1, "/root/a", Status::Lost),
+            (2, "/root/a/b", Status::Lost),
+            (3, "/root/c", Status::Completed),
+        ]
+    );
+    // Its own log is there, and has the whole record.
+    let result = play::answer(&stage, &actor, 3).await;
+    assert_eq!(result["status"], completed("seen"));
+    assert_eq!(result["result"]["last_message"], "seen");
+    play::end(actor).await;
 }
