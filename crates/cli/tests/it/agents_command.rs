@@ -237,6 +237,50 @@ fn a_message_to_a_stored_tree_is_worked_off_here() {
     );
 }
 
+/// A child that writes a file whenever it is asked to.
+const WRITES: &str = r#"
+[[scene]]
+when = "stand by"
+[[scene.turn]]
+steps = [{ say = "Ready." }]
+[[scene.turn]]
+steps = [{ call = "shell_command", arguments = { command = "echo x > written" } }]
+[[scene.turn]]
+steps = [{ say = "Written." }]
+[[scene.turn]]
+steps = [{ call = "shell_command", arguments = { command = "echo x > written" } }]
+[[scene.turn]]
+steps = [{ say = "Tried." }]
+
+[[scene]]
+when = "delegate"
+[[scene.turn]]
+steps = [{ call = "spawn_agent", arguments = { message = "stand by", task_name = "writer" } }]
+[[scene.turn]]
+steps = [{ call = "wait", arguments = { ids = ["writer"] } }]
+[[scene.turn]]
+steps = [{ say = "It stands by." }]
+[[scene.turn]]
+steps = [{ say = "Noted." }]
+[[scene.turn]]
+steps = [{ say = "Noted again." }]
+"#;
+
+#[test]
+fn a_narrower_sandbox_binds_the_children_of_a_stored_tree() {
+    let machine = Machine::playing(WRITES);
+    let wide = ["exec", "-c", "sandbox_mode=danger-full-access", "delegate"];
+    machine.run(&wide).succeeded();
+    let send = ["agents", "send", "writer", "write now"];
+    machine.run(&send).succeeded();
+    fs::remove_file(machine.path("project/written")).unwrap();
+    let narrow = [&["-c", "sandbox_mode=read-only"], &send[..]].concat();
+    machine.run(&narrow).succeeded();
+    let result = machine.run(&["agents", "result", "writer"]).succeeded();
+    assert!(result.stdout.contains("Tried."), "{result:#?}");
+    assert!(!machine.path("project/written").exists(), "{result:#?}");
+}
+
 #[test]
 fn a_stored_tree_is_closed_after_a_rehearsal() {
     let (machine, _) = counted();
@@ -517,7 +561,10 @@ fn an_agent_whose_log_is_gone_is_lost_for_every_command() {
     assert!(page.stdout.contains(last.as_str().unwrap()), "{page:#?}");
     assert!(page.stderr.contains("nothing starts it again"), "{page:#?}");
     let waited = machine.run(&["agents", "wait", &address]);
-    assert!(waited.stdout.contains("lost (last completed)"), "{waited:#?}");
+    assert!(
+        waited.stdout.contains("lost (last completed)"),
+        "{waited:#?}"
+    );
 }
 
 /// All files below a directory.

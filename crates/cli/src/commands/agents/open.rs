@@ -7,7 +7,7 @@ use anyhow::anyhow;
 use troupe_agents::{Agents, AgentsConfigurator, Recovery};
 use troupe_engine::{Clock, EventStream, SessionHandle, spawn};
 use troupe_protocol::op::ConfigureSession;
-use troupe_protocol::session::SessionSource;
+use troupe_protocol::session::{SessionSource, TurnOverrides};
 use troupe_protocol::{Event, EventMsg, Op, Submission, SubmissionId};
 use troupe_server::headless::{Heard, Standin};
 
@@ -65,6 +65,12 @@ impl OpenTree {
             flags: Vec::new(),
         };
         let wiring = Wiring::new(source, &cwd, SessionSource::Cli)?;
+        // What a person says in so many words holds in a tree that is taken up too. Where its
+        // sessions work, they say themselves.
+        let explicit = TurnOverrides {
+            cwd: None,
+            ..wiring.explicit()?
+        };
         let standin = Standin::new(wiring.here().settings.rights.headless());
         let Grove { deps, configurator } = wiring.with_agents(Some(Recovery::Leave));
         let control = control::serve(&configurator, home.path());
@@ -76,6 +82,7 @@ impl OpenTree {
             source: Some(SessionSource::Cli),
             resume: Some(tree.root),
             model_provider: Some(tree.meta.model_provider.clone()),
+            overrides: explicit,
             ..ConfigureSession::default()
         };
         submit(&handle, 0, Op::ConfigureSession(configure)).await?;
