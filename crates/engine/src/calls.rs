@@ -384,18 +384,23 @@ impl troupe_tools::Channel for SessionChannel {
     async fn question(&self, request: UserInputRequest) -> Option<UserInputResponse> {
         match self.inquire(Inquiry::UserInput(request)).await {
             Some(Word::Input(response)) => response,
-            Some(Word::Decision(_) | Word::PatchDecision(_) | Word::Elicitation { .. }) | None => {
-                None
-            }
+            Some(
+                Word::Decision(_)
+                | Word::ExecDecision(_)
+                | Word::PatchDecision(_)
+                | Word::Elicitation { .. },
+            )
+            | None => None,
         }
     }
 
     async fn elicit(&self, request: ElicitationRequest) -> ElicitationResponse {
         match self.inquire(Inquiry::Elicitation(request)).await {
             Some(Word::Elicitation { response, .. }) => response,
-            Some(Word::Decision(_) | Word::PatchDecision(_) | Word::Input(_)) | None => {
-                ElicitationResponse::without_content(ElicitationDecision::Cancel)
-            }
+            Some(
+                Word::Decision(_) | Word::ExecDecision(_) | Word::PatchDecision(_) | Word::Input(_),
+            )
+            | None => ElicitationResponse::without_content(ElicitationDecision::Cancel),
         }
     }
 }
@@ -403,7 +408,9 @@ impl troupe_tools::Channel for SessionChannel {
 /// A withdrawn question is a refusal.
 fn decided(word: Option<Word>) -> ReviewDecision {
     match word {
-        Some(Word::Decision(decision) | Word::PatchDecision(decision)) => decision,
+        Some(
+            Word::Decision(decision) | Word::ExecDecision(decision) | Word::PatchDecision(decision),
+        ) => decision,
         Some(Word::Input(_) | Word::Elicitation { .. }) | None => ReviewDecision::Denied,
     }
 }

@@ -221,6 +221,10 @@ impl Conversation {
         self.meta.id
     }
 
+    pub(crate) fn store(&self) -> Arc<dyn Store> {
+        Arc::clone(&self.store)
+    }
+
     /// Returns the conversation's name if it shares its cache key with another.
     fn own_name(&self) -> Option<String> {
         let own = self.id().to_string();

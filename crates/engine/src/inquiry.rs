@@ -22,8 +22,10 @@ pub enum Inquiry {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Word {
     Decision(ReviewDecision),
-    /// A decision that is about a patch, and about nothing else. Once it is found to fit it is
-    /// a decision like any other.
+    /// A decision that is about running something, and about nothing else. Once it is found to
+    /// fit it is a decision like any other.
+    ExecDecision(ReviewDecision),
+    /// The same about a patch.
     PatchDecision(ReviewDecision),
     /// None if the questions were withdrawn, or there is nobody to answer.
     Input(Option<UserInputResponse>),
@@ -127,10 +129,14 @@ impl Inquiry {
     pub fn check(&self, id: &str, word: &Word) -> Result<(), NotTaken> {
         let checked = match (self, word) {
             (Self::Approval(_), Word::Decision(_))
+            | (Self::Approval(Ask::Exec(_)), Word::ExecDecision(_))
             | (Self::Approval(Ask::Patch(_)), Word::PatchDecision(_))
             | (Self::UserInput(_), Word::Input(None)) => Ok(()),
             (Self::Approval(Ask::Exec(_)), Word::PatchDecision(_)) => Err(
                 "it asks to run something, not to apply a patch; send an exec_approval".to_owned(),
+            ),
+            (Self::Approval(Ask::Patch(_)), Word::ExecDecision(_)) => Err(
+                "it asks to apply a patch, not to run something; send a patch_approval".to_owned(),
             ),
             (Self::UserInput(request), Word::Input(Some(response))) => {
                 check_answers(&request.questions, response)
@@ -147,11 +153,15 @@ impl Inquiry {
             }
             (
                 Self::UserInput(_),
-                Word::Decision(_) | Word::PatchDecision(_) | Word::Elicitation { .. },
+                Word::Decision(_)
+                | Word::ExecDecision(_)
+                | Word::PatchDecision(_)
+                | Word::Elicitation { .. },
             ) => Err("it asks for user input; send a user_input_answer".to_owned()),
-            (Self::Elicitation(_), Word::Decision(_) | Word::PatchDecision(_) | Word::Input(_)) => {
-                Err("a server asks; send a resolve_elicitation".to_owned())
-            }
+            (
+                Self::Elicitation(_),
+                Word::Decision(_) | Word::ExecDecision(_) | Word::PatchDecision(_) | Word::Input(_),
+            ) => Err("a server asks; send a resolve_elicitation".to_owned()),
         };
         checked.map_err(|problem| NotTaken::Unfit {
             id: id.to_owned(),
@@ -207,7 +217,9 @@ impl Word {
     #[must_use]
     pub fn settled(self) -> Self {
         match self {
-            Self::PatchDecision(decision) => Self::Decision(decision),
+            Self::ExecDecision(decision) | Self::PatchDecision(decision) => {
+                Self::Decision(decision)
+            }
             Self::Input(response) => Self::Input(response.map(UserInputResponse::said)),
             word @ (Self::Decision(_) | Self::Elicitation { .. }) => word,
         }
@@ -216,9 +228,9 @@ impl Word {
     /// Returns the event that tells people of the end.
     pub fn event(self, call_id: CallId) -> EventMsg {
         match self {
-            Self::Decision(decision) | Self::PatchDecision(decision) => {
-                EventMsg::ApprovalResolved { call_id, decision }
-            }
+            Self::Decision(decision)
+            | Self::ExecDecision(decision)
+            | Self::PatchDecision(decision) => EventMsg::ApprovalResolved { call_id, decision },
             Self::Input(response) => EventMsg::UserInputResolved { call_id, response },
             Self::Elicitation { response, .. } => EventMsg::ElicitationResolved {
                 id: call_id,

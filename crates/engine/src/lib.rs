@@ -60,4 +60,4 @@ pub use mailbox::Orders;
 pub use output::schema;
 pub use response::plans::{ProposedPlan, TAGS as PLAN_TAGS};
 pub use salvage::salvage;
-pub use session::{Closed, SessionHandle, spawn};
+pub use session::{ClientSeat, Closed, SessionHandle, spawn};

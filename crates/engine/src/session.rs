@@ -20,7 +20,7 @@ use troupe_protocol::catalogue::ModelEntry;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{AbortReason, ErrorEvent, EventMsg, SkillsEntry};
 use troupe_protocol::op::{ConfigureSession, Op, Submission};
-use troupe_protocol::{CallId, ClientId, SubmissionId};
+use troupe_protocol::{CallId, SubmissionId};
 use troupe_store::Error;
 
 use crate::calls::{CallSignal, Caller};
@@ -32,6 +32,7 @@ use crate::host::Order;
 use crate::mailbox::{Inputs, Mailbox, mailbox};
 use crate::user_input::DecodedPictures;
 use decoding::{Decoding, Pictured};
+pub use known_ids::ClientSeat;
 use known_ids::{KnownIds, Submitter};
 use leaving::Below;
 
@@ -104,8 +105,8 @@ impl SessionHandle {
 
     /// As [`Self::submit`], for one of several clients that share the session: each gives its
     /// submissions ids of its own.
-    pub async fn submit_as(&self, client: ClientId, submission: Submission) -> Result<(), Closed> {
-        self.post(Submitter::Client(client), submission).await
+    pub async fn submit_as(&self, seat: ClientSeat, submission: Submission) -> Result<(), Closed> {
+        self.post(Submitter::Client(seat), submission).await
     }
 
     /// Configures the session, or ends it, in nobody's name: what it says about that has no id.

@@ -371,7 +371,9 @@ fn agent_of(line: &Value) -> Option<ForeignAgent> {
 /// Tells a line of our own logs, which look like those of Codex from afar.
 fn is_ours(line: &Value) -> bool {
     match text(line, "type") {
-        Some("seq_reserved" | "rewind" | "agent" | "files") => line.get("payload").is_some(),
+        Some("seq_reserved" | "rewind" | "agent" | "files" | "submitted") => {
+            line.get("payload").is_some()
+        }
         Some("event_msg") => line
             .get("payload")
             .is_some_and(|event| event.get("msg").is_some() && event.get("seq").is_some()),

@@ -81,6 +81,13 @@ impl fmt::Debug for Secret {
     }
 }
 
+/// What is kept of a client's secret: enough to know the client again, too little to show the
+/// secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+pub struct SecretDigest(pub String);
+
 /// What a client is told beside events.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::EventMsg;
 use crate::history::ResponseItem;
-use crate::id::{ResponseId, SessionId, SubmissionId};
+use crate::id::{ClientId, ResponseId, SessionId, SubmissionId};
+use crate::link::SecretDigest;
 use crate::policy::Personality;
 use crate::session::{GitInfo, SessionSource, TurnContext};
 use crate::tool::DynamicTool;
@@ -42,6 +43,18 @@ pub enum RolloutRecord {
     SeqReserved {
         until: u64,
     },
+    /// Who asked for the task that may follow.
+    Submitted(SubmittedTask),
+}
+
+/// A submission that begins a task, and the client that it is of. A client which repeats what
+/// it does not know to have arrived is known by it after a crash too.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+pub struct SubmittedTask {
+    pub id: SubmissionId,
+    pub client: ClientId,
+    pub secret_digest: SecretDigest,
 }
 
 /// The name of a record's kind, as it stands in `type`.
@@ -57,6 +70,7 @@ impl RolloutRecord {
             Self::Agent(_) => "agent",
             Self::Files(_) => "files",
             Self::SeqReserved { .. } => "seq_reserved",
+            Self::Submitted(_) => "submitted",
         }
     }
 }

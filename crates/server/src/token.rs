@@ -7,12 +7,16 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-use troupe_protocol::link::Secret;
+use sha2::{Digest as _, Sha256};
+use troupe_protocol::link::{Secret, SecretDigest};
 use uuid::Uuid;
 
 use crate::limits::{TOKEN_BYTES_MAX, TOKEN_CHARS_MIN};
 
 const FILE_MODE: u32 = 0o600;
+
+/// How much of a digest is kept.
+const DIGEST_BYTES: usize = 16;
 
 /// A token. It is compared, and never shown.
 #[derive(Clone)]
@@ -100,6 +104,21 @@ impl Token {
     /// Returns what its holder is told.
     pub(crate) fn to_secret(&self) -> Secret {
         Secret(self.0.clone())
+    }
+
+    /// Returns what can be kept of it: who shows it again is known, and nobody can show it who
+    /// has only read this. The holder's name makes it differ where secrets do not.
+    pub(crate) fn digest(&self, holder: &str) -> SecretDigest {
+        let mut hash = Sha256::new();
+        hash.update(holder.as_bytes());
+        hash.update([0]);
+        hash.update(self.0.as_bytes());
+        let digest = hash.finalize();
+        let hex = digest
+            .iter()
+            .take(DIGEST_BYTES)
+            .map(|byte| format!("{byte:02x}"));
+        SecretDigest(hex.collect())
     }
 
     /// Tells whether a client knows the token, in a time that does not tell how much of it.

@@ -236,7 +236,8 @@ fn belongs_to_fork(record: &RolloutRecord) -> bool {
         RolloutRecord::SessionMeta(_)
         | RolloutRecord::Rewind(_)
         | RolloutRecord::Agent(_)
-        | RolloutRecord::Files(_) => false,
+        | RolloutRecord::Files(_)
+        | RolloutRecord::Submitted(_) => false,
         _ => true,
     }
 }

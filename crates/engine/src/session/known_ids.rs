@@ -1,9 +1,18 @@
 //! Which submissions were taken before. A task goes by the id of its submission, so an id counts
 //! once for each client: what comes again under it is known, and not done a second time.
+//!
+//! Of clients that share a session, the log knows their tasks too, so that one which comes back
+//! after a crash may send again what it does not know to have arrived. It is the same one if it
+//! shows the secret of its earlier welcome. Who has none begins anew, and may count from 1 again:
+//! the log does not hold that against it.
 
 use std::collections::VecDeque;
 
-use troupe_protocol::{ClientId, SubmissionId};
+use troupe_protocol::link::SecretDigest;
+use troupe_protocol::op::Op;
+use troupe_protocol::rollout::{RolloutRecord, SubmittedTask};
+use troupe_protocol::{ClientId, EventMsg, SessionId, SubmissionId};
+use troupe_store::{Error, Position, Store};
 
 use crate::limits::SUBMISSIONS_KNOWN_MAX;
 
@@ -13,27 +22,100 @@ pub(crate) enum Submitter {
     /// The one client that there is.
     Holder,
     /// One of several, who count for themselves.
-    Client(ClientId),
+    Client(ClientSeat),
     /// The program itself, in nobody's name.
     Program,
 }
 
+/// A client among several. Names are public; who has the secret is who it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientSeat {
+    pub client: ClientId,
+    pub secret_digest: SecretDigest,
+}
+
 /// The last submissions that were taken.
 #[derive(Debug, Default)]
-pub(super) struct KnownIds(VecDeque<(Submitter, SubmissionId)>);
+pub(super) struct KnownIds {
+    ids: VecDeque<(Submitter, SubmissionId)>,
+    /// The session whose log was read.
+    read: Option<SessionId>,
+}
 
 impl KnownIds {
     /// Notes a submission. Returns whether it is new.
     pub(super) fn note(&mut self, by: Submitter, id: &SubmissionId) -> bool {
-        if self.0.iter().any(|(who, known)| *who == by && known == id) {
+        let mut known = self.ids.iter();
+        if known.any(|(who, known)| *who == by && known == id) {
             return false;
         }
-        if self.0.len() >= SUBMISSIONS_KNOWN_MAX {
-            self.0.pop_front();
+        if self.ids.len() >= SUBMISSIONS_KNOWN_MAX {
+            self.ids.pop_front();
         }
-        self.0.push_back((by, id.clone()));
+        self.ids.push_back((by, id.clone()));
         true
     }
+
+    /// Learns from a session's log, once, which tasks were begun in it and for whom.
+    pub(super) async fn learn(
+        &mut self,
+        store: &dyn Store,
+        session: SessionId,
+    ) -> Result<(), Error> {
+        if self.read == Some(session) {
+            return Ok(());
+        }
+        let mut from = Position(0);
+        let mut asked = VecDeque::new();
+        loop {
+            let batch = store.read_all(session, from).await?;
+            let lines = batch.lines.iter();
+            for line in lines.filter(|line| line.is("submitted") || line.is("event_msg")) {
+                // A line that cannot be read tells nothing; its damage is warned of elsewhere.
+                if let Ok(stamped) = line.record() {
+                    self.take(stamped.record, &mut asked);
+                }
+            }
+            if batch.at_end || batch.next == from {
+                break;
+            }
+            from = batch.next;
+        }
+        self.read = Some(session);
+        Ok(())
+    }
+
+    /// A submission counts once its task has begun: what a crash kept from beginning is done when
+    /// it comes again.
+    fn take(&mut self, record: RolloutRecord, asked: &mut VecDeque<SubmittedTask>) {
+        match record {
+            RolloutRecord::Submitted(submitted) => {
+                if asked.len() >= SUBMISSIONS_KNOWN_MAX {
+                    asked.pop_front();
+                }
+                asked.push_back(submitted);
+            }
+            RolloutRecord::EventMsg(event) if matches!(event.msg, EventMsg::TurnStarted(_)) => {
+                let last = asked.iter().rposition(|task| task.id == event.id);
+                if let Some(task) = last.and_then(|at| asked.remove(at)) {
+                    let seat = ClientSeat {
+                        client: task.client,
+                        secret_digest: task.secret_digest,
+                    };
+                    self.note(Submitter::Client(seat), &task.id);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Tells whether an operation begins a task, which goes by the id of its submission.
+pub(super) fn begins_task(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::UserInput { .. } | Op::UserTurn { .. } | Op::Compact | Op::RunUserShellCommand { .. }
+    )
 }
 
 #[cfg(test)]
@@ -44,7 +126,12 @@ mod tests {
     fn each_client_counts_for_itself() {
         let mut known = KnownIds::default();
         let id = SubmissionId("1".to_owned());
-        let client = |name: &str| Submitter::Client(ClientId(name.to_owned()));
+        let client = |name: &str| {
+            Submitter::Client(ClientSeat {
+                client: ClientId(name.to_owned()),
+                secret_digest: SecretDigest(String::new()),
+            })
+        };
         assert!(known.note(Submitter::Holder, &id));
         assert!(known.note(client("a"), &id));
         assert!(known.note(client("b"), &id));

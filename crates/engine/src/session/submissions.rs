@@ -8,10 +8,11 @@ use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{AbortReason, EventMsg};
 use troupe_protocol::mcp::ElicitationResponse;
 use troupe_protocol::op::{ConfigureSession, Op, Submission};
+use troupe_protocol::rollout::{RolloutRecord, SubmittedTask};
 use troupe_protocol::session::TurnOverrides;
 use troupe_store::Error;
 
-use super::known_ids::Submitter;
+use super::known_ids::{Submitter, begins_task};
 use super::{Actor, Deferred, Flow, describe};
 use crate::conversation::{Asker, Conversation, From, NewTask, check_model};
 use crate::deps::Setup;
@@ -39,6 +40,14 @@ impl Actor {
             )?;
             return Ok(Flow::Continue(()));
         }
+        let seat = match &by {
+            Submitter::Client(seat) if begins_task(&submission.op) => Some(seat.clone()),
+            Submitter::Client(_) | Submitter::Holder | Submitter::Program => None,
+        };
+        if let (Some(_), Some(conversation)) = (&seat, &self.conversation) {
+            let (store, session) = (conversation.store(), conversation.id());
+            self.known.learn(&*store, session).await?;
+        }
         if !self.known.note(by, id) {
             let message = format!(
                 "submission {id} is known: it was taken before and is not done again; send what \
@@ -46,6 +55,15 @@ impl Actor {
             );
             self.emitter.emit(id, vec![EventMsg::Warning { message }])?;
             return Ok(Flow::Continue(()));
+        }
+        if let (Some(seat), Some(_)) = (seat, &self.conversation) {
+            let submitted = SubmittedTask {
+                id: id.clone(),
+                client: seat.client,
+                secret_digest: seat.secret_digest,
+            };
+            self.emitter
+                .record(&[RolloutRecord::Submitted(submitted)])?;
         }
         Box::pin(self.submission(submission)).await
     }
@@ -139,7 +157,7 @@ impl Actor {
                 conversation.override_context(out, &id, overrides)
             }
             Op::ExecApproval { id: call, decision } => {
-                let word = Word::Decision(decision);
+                let word = Word::ExecDecision(decision);
                 conversation.decide(out, &id, CallId(call), word).await
             }
             Op::PatchApproval { id: call, decision } => {

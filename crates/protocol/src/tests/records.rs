@@ -26,6 +26,8 @@ examples! { RolloutRecord:
         r#"{"type":"files","payload":{"fact":"changed","turn_id":"1","files":[{"path":"/repo/a","before":{"kind":"file","sha256":"ab","mode":420},"after":{"kind":"absent"}}],"unseen":["too many files"]}}"#,
     RolloutRecord::SeqReserved { .. } =>
         r#"{"type":"seq_reserved","payload":{"until":2048}}"#,
+    RolloutRecord::Submitted(_) =>
+        r#"{"type":"submitted","payload":{"id":"1","client":"desk","secret_digest":"5f36b2ea290645ee34d943220a14b54e"}}"#,
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
-use troupe_engine::{Closed, EventSource, EventStream, SessionHandle};
+use troupe_engine::{ClientSeat, Closed, EventSource, EventStream, SessionHandle};
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::ErrorEvent;
 use troupe_protocol::link::{
@@ -370,8 +370,14 @@ impl Actor {
             let info = ErrorInfo::InvalidSubmission;
             return Some(refused(Some(id), info, message.to_owned()));
         }
-        let taken = match from {
-            Some(client) => self.handle.submit_as(client.clone(), submission).await,
+        let seat = from.and_then(|client| {
+            Some(ClientSeat {
+                secret_digest: self.identities.digest(client)?,
+                client: client.clone(),
+            })
+        });
+        let taken = match seat {
+            Some(seat) => self.handle.submit_as(seat, submission).await,
             None => self.handle.submit(submission).await,
         };
         match taken {

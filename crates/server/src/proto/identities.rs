@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use troupe_protocol::ClientId;
-use troupe_protocol::link::Secret;
+use troupe_protocol::link::{Secret, SecretDigest};
 
 use crate::limits::IDENTITIES_MAX;
 use crate::token::Token;
@@ -47,6 +47,11 @@ impl Identities {
         }
         self.known.push_back((client.clone(), secret.clone()));
         Ok(secret.to_secret())
+    }
+
+    /// Returns what is kept of a client's secret.
+    pub(super) fn digest(&self, client: &ClientId) -> Option<SecretDigest> {
+        Some(self.secret(client)?.digest(client.as_str()))
     }
 
     fn secret(&self, client: &ClientId) -> Option<&Token> {

@@ -189,18 +189,19 @@ async fn when_nobody_is_left_questions_are_refused_and_the_task_is_finished() {
     assert!(!stage.cwd().join("made").exists());
 }
 
-/// Git runs what a repository inside another one is configured to run.
-#[tokio::test]
-async fn a_hook_of_a_repository_inside_is_not_written_without_approval() {
-    const SCREENPLAY: &str = r#"
+const PLANTS_A_HOOK: &str = r#"
 [[scene]]
 [[scene.turn]]
 steps = [{ custom = "apply_patch", input = "*** Begin Patch\n*** Add File: sub/.git/hooks/pre-commit\n+evil\n*** End Patch\n" }]
 [[scene.turn]]
 steps = [{ say = "ok" }]
 "#;
+
+/// Git runs what a repository inside another one is configured to run.
+#[tokio::test]
+async fn a_hook_of_a_repository_inside_is_not_written_without_approval() {
     for decision in [ReviewDecision::Denied, ReviewDecision::Approved] {
-        let stage = Stage::new(SCREENPLAY).await;
+        let stage = Stage::new(PLANTS_A_HOOK).await;
         let stage = stage
             .approval(ApprovalPolicy::OnRequest)
             .sandbox(SandboxPolicy::workspace_write());
@@ -221,6 +222,41 @@ steps = [{ say = "ok" }]
         actor.until_task_ends().await;
         assert_eq!(hook.exists(), is_approved);
     }
+}
+
+#[tokio::test]
+async fn an_exec_approval_approves_no_patch() {
+    let stage = Stage::new(PLANTS_A_HOOK).await;
+    let stage = stage
+        .approval(ApprovalPolicy::OnRequest)
+        .sandbox(SandboxPolicy::workspace_write());
+    let hook = stage.cwd().join("sub/.git/hooks/pre-commit");
+    std::fs::create_dir_all(stage.cwd().join("sub/.git")).unwrap();
+    let mut actor = stage.start().await;
+    actor.say("go").await;
+    let msgs = actor
+        .until(|msg| matches!(msg, EventMsg::ApplyPatchApprovalRequest(_)))
+        .await;
+    let Some(EventMsg::ApplyPatchApprovalRequest(request)) = msgs.last() else {
+        panic!("until returns the event it waited for");
+    };
+    let (id, decision) = (request.call_id.to_string(), ReviewDecision::Approved);
+    let exec = Op::ExecApproval {
+        id: id.clone(),
+        decision,
+    };
+    actor.submit(exec).await;
+    let msgs = actor.until(|msg| matches!(msg, EventMsg::Error(_))).await;
+    let Some(EventMsg::Error(error)) = msgs.last() else {
+        panic!("until returns the event it waited for");
+    };
+    let message = &error.message;
+    assert!(message.contains("send a patch_approval"), "{message}");
+    assert!(!hook.exists());
+    // It is still asked.
+    actor.submit(Op::PatchApproval { id, decision }).await;
+    actor.until_task_ends().await;
+    assert!(hook.exists());
 }
 
 const WRITES_OUTSIDE: &str = r#"

@@ -25,6 +25,7 @@ pub(super) const TARGET: Target = Target {
         "rewind",
         "{\"to\":",
         "seq_reserved",
+        "submitted",
         "files",
         "agent",
         "18446744073709551615",

@@ -39,8 +39,8 @@ async fn questions_are_told_and_those_of_others_passed_on() {
     let told = tree.host.told();
     expect![[r#"
         asking a
-        decide childs Decision(Denied)
-        decide nobodys Decision(Denied)
+        decide childs ExecDecision(Denied)
+        decide nobodys ExecDecision(Denied)
         answered a Decision(Approved)"#]]
     .assert_eq(&told[2..6].join("\n"));
 }

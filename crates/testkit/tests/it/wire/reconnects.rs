@@ -4,11 +4,12 @@ use rand::rngs::SmallRng;
 use rand::{Rng as _, SeedableRng as _};
 use troupe_client::{Options, Told};
 use troupe_protocol::item::TurnItem;
+use troupe_protocol::link::Secret;
 use troupe_protocol::op::{ConfigureSession, Op};
-use troupe_protocol::{Event, EventMsg};
+use troupe_protocol::{ClientId, Event, EventMsg, SessionId};
 use troupe_testkit::Stage;
 
-use super::house::{ALL, House, following};
+use super::house::{ALL, Guest, House, following};
 
 /// So much, and so slowly, that it is seldom over when the last connection is cut.
 const TALK: &str = r#"
@@ -204,4 +205,65 @@ async fn a_client_of_an_earlier_run_is_told_what_it_missed_of_it() {
         1,
         "one who came with nothing hears of this run alone"
     );
+}
+
+/// Connects the client `desk` to a server and has it take the session up.
+async fn desk(house: &House, secret: Option<Secret>, resume: Option<SessionId>) -> Guest {
+    let options = Options {
+        client: Some(ClientId("desk".to_owned())),
+        secret,
+        ..Options::default()
+    };
+    let mut desk = house.join("unix", options).await.unwrap();
+    let configure = ConfigureSession {
+        resume,
+        ..ConfigureSession::default()
+    };
+    desk.submit(Op::ConfigureSession(configure)).await;
+    desk
+}
+
+#[tokio::test]
+async fn a_new_server_knows_the_tasks_of_a_client_that_shows_its_secret() {
+    let stage = Stage::new(&format!(
+        "[[scene]]\n{}",
+        "[[scene.turn]]\nsteps = [{ say = 'ok' }]\n".repeat(4)
+    ))
+    .await;
+    let house = House::open(&stage).await;
+    let mut first = desk(&house, None, None).await;
+    let secret = first.client.welcome().secret.clone();
+    let configured = first
+        .until(|msg| matches!(msg, EventMsg::SessionConfigured(_)))
+        .await;
+    let session = match configured.last().map(|event| &event.msg) {
+        Some(EventMsg::SessionConfigured(configured)) => Some(configured.session_id),
+        other => panic!("{other:?}"),
+    };
+    first.say("hello").await;
+    first.until_task_ends().await;
+    first.shut_down().await;
+
+    let house = House::open(&stage).await;
+    let mut again = desk(&house, Some(secret), session).await;
+    again.say("hello").await;
+    let told = again
+        .until(
+            |msg| matches!(msg, EventMsg::Warning { message } if message.contains("s2 is known")),
+        )
+        .await;
+    let began = |event: &Event| matches!(event.msg, EventMsg::TurnStarted(_));
+    assert!(!told.iter().any(began), "{told:#?}");
+    again.say("and now?").await;
+    again.until_task_ends().await;
+    again.shut_down().await;
+    assert_eq!(stage.requests().len(), 2);
+
+    // Who shows nothing begins anew, and counts from the beginning.
+    let house = House::open(&stage).await;
+    let mut simple = desk(&house, None, session).await;
+    simple.say("hello").await;
+    simple.until_task_ends().await;
+    simple.shut_down().await;
+    assert_eq!(stage.requests().len(), 3);
 }
