@@ -13,7 +13,9 @@ use troupe_store::{Store, TreeAt};
 use crate::desk::RolePlace;
 use crate::families;
 use crate::roles::{Pattern, ToolPolicy};
-use crate::supervisor::{Agents, Announcer, Membership, Options, Plantings, TreeSettings};
+use crate::supervisor::{
+    Agents, Announcer, KeptIn, KeptSettings, Membership, Options, Plantings, TreeSettings,
+};
 
 /// Configures roots. Wraps whoever knows models, tools and files.
 #[derive(Debug)]
@@ -68,12 +70,8 @@ impl AgentsConfigurator {
         request: &ConfigureSession,
         settings: TreeSettings,
     ) -> (Agents, Arc<Membership>) {
-        let elsewhere = request.resume.is_some() || request.fork.is_some();
-        let mut current = self.current();
-        if let (false, Some(known)) = (elsewhere, &*current)
-            && let Some(membership) = known.membership.upgrade()
-        {
-            return (known.agents.clone(), membership);
+        if let Some(known) = self.known(request) {
+            return known;
         }
         let agents = Agents::new(
             Arc::clone(&self.inner),
@@ -84,11 +82,21 @@ impl AgentsConfigurator {
             self.announcer.clone(),
         );
         let membership = Arc::new(Membership::new(agents.clone(), AgentId::ROOT));
-        *current = Some(Current {
+        *self.current() = Some(Current {
             agents: agents.clone(),
             membership: Arc::downgrade(&membership),
         });
         (agents, membership)
+    }
+
+    /// Returns the tree of the session that is configured again, if it is.
+    fn known(&self, request: &ConfigureSession) -> Option<(Agents, Arc<Membership>)> {
+        if request.resume.is_some() || request.fork.is_some() {
+            return None;
+        }
+        let current = self.current();
+        let known = current.as_ref()?;
+        Some((known.agents.clone(), known.membership.upgrade()?))
     }
 
     fn current(&self) -> MutexGuard<'_, Option<Current>> {
@@ -103,12 +111,42 @@ impl Configurator for AgentsConfigurator {
         if let Some(session) = request.resume {
             must_be_its_own(&*setup.store, session).await?;
         }
-        let settings = self.options.settings(request)?;
+        let kept = kept_settings(&*setup.store, request).await?;
+        let enabled = match &kept {
+            Some((kept, _)) => kept.enabled,
+            None => self.known(request).and_then(|(agents, _)| agents.enabled()),
+        };
+        let settings = self.options.settings(request, enabled)?;
         let (agents, membership) = self.tree_for(request, settings.clone());
+        if let Some((kept, origin)) = kept {
+            agents.begin_with(kept, origin);
+        }
         agents.keep_in(&setup.store, request, settings);
         add_tools(&mut setup, &agents, AgentId::ROOT);
         setup.host = Some(membership as Arc<dyn Host>);
         Ok(setup)
+    }
+}
+
+/// Reads what a session said earlier of its tree: itself, or the one that it is a fork of. None
+/// for one that is new, or open already.
+async fn kept_settings(
+    store: &dyn Store,
+    request: &ConfigureSession,
+) -> Result<Option<(KeptSettings, KeptIn)>, ConfigureError> {
+    let (session, origin) = match (request.resume, &request.fork) {
+        (Some(session), _) => (session, KeptIn::Own),
+        (None, Some(point)) => (point.session_id, KeptIn::Source),
+        (None, None) => return Ok(None),
+    };
+    let unread = |error: troupe_store::Error| ConfigureError::refused(error.to_string());
+    // Most sessions have no tree, and their logs are not read for it.
+    match store.tree_of(session).await.map_err(unread)? {
+        Some(TreeAt { root, .. }) if root == session => {
+            let kept = KeptSettings::read(store, root).await.map_err(unread)?;
+            Ok(Some((kept, origin)))
+        }
+        Some(_) | None => Ok(None),
     }
 }
 

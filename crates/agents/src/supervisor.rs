@@ -65,6 +65,7 @@ pub use handle::{Agents, Options, Recovery};
 pub(crate) use host::Membership;
 pub(crate) use plantings::Announcer;
 pub use plantings::Plantings;
+pub(crate) use settings::{KeptIn, KeptSettings};
 pub use settings::{SettingsReader, TreeSettings};
 
 use arrivals::Listeners;
@@ -192,7 +193,7 @@ impl Supervisor {
         } else {
             self.plant();
         }
-        self.keep_callback(None);
+        self.keep_settings(None);
         if let Some(task) = first {
             let message = None;
             let report = Report::Started { task, message };

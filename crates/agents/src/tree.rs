@@ -94,6 +94,15 @@ struct Live {
     suspended: bool,
 }
 
+/// What agents of another tree are called: no agent of this one is called so.
+#[derive(Debug, Clone, Default)]
+pub struct TakenNames {
+    /// The highest number among them.
+    pub highest: Option<AgentId>,
+    /// Their paths directly below the root. What lies deeper is below one of these.
+    pub paths: Vec<String>,
+}
+
 /// The effects of one command while it is carried out.
 #[derive(Debug)]
 struct Out {
@@ -130,19 +139,23 @@ impl Tree {
 
     /// Plants an empty tree; the effects make its root known.
     pub fn plant(&mut self, session: SessionId, at: TimeMs) -> Vec<Effect> {
-        self.plant_above(session, None, at)
+        self.plant_beside(session, TakenNames::default(), at)
     }
 
-    /// As [`Self::plant`], for a conversation that names agents of another tree, up to this
-    /// number.
-    pub fn plant_above(
+    /// As [`Self::plant`], for a conversation that names agents of another tree.
+    pub fn plant_beside(
         &mut self,
         session: SessionId,
-        above: Option<AgentId>,
+        taken: TakenNames,
         at: TimeMs,
     ) -> Vec<Effect> {
         let mut out = Out::at(at);
-        self.record(&mut out, AgentId::ROOT, Fact::Rooted { session, above });
+        let rooted = Fact::Rooted {
+            session,
+            above: taken.highest,
+            taken_paths: taken.paths,
+        };
+        self.record(&mut out, AgentId::ROOT, rooted);
         out.effects
     }
 
@@ -165,6 +178,7 @@ impl Tree {
             What::Resume { by, agent } => self.resume(&mut out, by, agent)?,
             What::Report { agent, report } => self.report(&mut out, agent, report)?,
             What::Suspend => self.suspend(&mut out),
+            What::Reconfigure => self.reconfigure(&mut out),
             What::Recover => self.recover(&mut out),
             What::Sweep => self.sweep(&mut out),
             What::Keep { by, keepsake } => {

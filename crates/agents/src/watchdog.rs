@@ -136,8 +136,12 @@ impl Watchdogs {
             | Fact::Reopened { .. }
             | Fact::Released { .. }
             | Fact::Rebound { .. }
-            | Fact::Kept(Keepsake::Note { .. } | Keepsake::Name { .. } | Keepsake::Callback(_)) => {
-            }
+            | Fact::Kept(
+                Keepsake::Note { .. }
+                | Keepsake::Name { .. }
+                | Keepsake::Callback(_)
+                | Keepsake::Enabled { .. },
+            ) => {}
         }
     }
 

@@ -48,7 +48,11 @@ log: AgentId, } & ({ "fact": "rooted", session: SessionId,
  * For a fork of a conversation that names agents: the highest number among them. They
  * are not in this tree, and no agent of this tree is called like one of them.
  */
-above?: AgentId | null, }
+above?: AgentId | null,
+/**
+ * The paths directly below the root that those agents have.
+ */
+taken_paths?: Array<string>, }
   | { "fact": "born" } & Birth
   | { "fact": "sent", to: AgentId, envelope: Envelope, }
   | { "fact": "started", agent: AgentId, task: SubmissionId, message?: MessageId | null, }
@@ -718,7 +722,7 @@ id: string,
  */
 bytes: number, };
 
-export type Interruption = "user" | "parent" | "crash" | "shutdown";
+export type Interruption = "user" | "parent" | "crash" | "shutdown" | "reconfigured";
 
 /**
  * Names one item of a conversation; the same in `item_started`, deltas and `item_completed`.
@@ -732,7 +736,8 @@ export type Keepsake = { "keepsake": "note", agent: AgentId, note?: string | nul
   | { "keepsake": "name", agent: AgentId, name?: string | null, }
   | { "keepsake": "watchdog", by: Caller, target: AgentId, interval_s: number, message: string, }
   | { "keepsake": "watchdog_off", by: Caller, target: AgentId, }
-  | { "keepsake": "callback" } & CallbackConfig;
+  | { "keepsake": "callback" } & CallbackConfig
+  | { "keepsake": "enabled", enabled: boolean, };
 
 export type LineRange = { start: number, end: number, };
 

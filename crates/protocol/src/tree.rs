@@ -120,6 +120,9 @@ pub enum Fact {
         /// are not in this tree, and no agent of this tree is called like one of them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         above: Option<AgentId>,
+        /// The paths directly below the root that those agents have.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        taken_paths: Vec<String>,
     },
     /// A child and its first message, if it has one, in the log of the one who asked for it.
     Born(Box<Birth>),
@@ -222,6 +225,10 @@ pub enum Keepsake {
     },
     /// How the session is told of its children, as it was configured last.
     Callback(CallbackConfig),
+    /// Whether the session is offered tools for agents, as it was configured last.
+    Enabled {
+        enabled: bool,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -379,6 +386,8 @@ pub enum Interruption {
     Crash,
     /// The engine was shut down while the task ran.
     Shutdown,
+    /// The root was configured anew while the task ran.
+    Reconfigured,
 }
 
 /// A moment in Unix milliseconds.
@@ -477,7 +486,7 @@ impl End {
             Self::Completed | Self::Errored | Self::FailedToStart | Self::BudgetExceeded => true,
             Self::Interrupted { why } => match why {
                 Interruption::User | Interruption::Parent => true,
-                Interruption::Crash | Interruption::Shutdown => false,
+                Interruption::Crash | Interruption::Shutdown | Interruption::Reconfigured => false,
             },
             Self::Cancelled { by, scope } => scope == agent && by != Caller::Agent(target),
             Self::Replaced => false,

@@ -991,7 +991,8 @@ beforeTurnId: string | null, ephemeral: boolean | null,
  */
 excludeTurns: boolean | null, model: string | null, modelProvider: string | null, cwd: string | null, approvalPolicy: AskForApproval | null, approvalsReviewer: ApprovalsReviewer | null, sandbox: SandboxMode | null,
 /**
- * Of the configuration's keys, `model_reasoning_effort` and `model_reasoning_summary` count.
+ * Of the configuration's keys, `model_reasoning_effort`, `model_reasoning_summary` and those
+ * of `agents` count.
  */
 config: { [key in string]: JsonValue } | null, baseInstructions: string | null, developerInstructions: string | null, personality: Personality | null, };
 
@@ -1072,7 +1073,8 @@ export type ThreadResumeParams = { threadId: string,
  */
 excludeTurns: boolean | null, model: string | null, modelProvider: string | null, cwd: string | null, approvalPolicy: AskForApproval | null, approvalsReviewer: ApprovalsReviewer | null, sandbox: SandboxMode | null,
 /**
- * Of the configuration's keys, `model_reasoning_effort` and `model_reasoning_summary` count.
+ * Of the configuration's keys, `model_reasoning_effort`, `model_reasoning_summary` and those
+ * of `agents` count.
  */
 config: { [key in string]: JsonValue } | null, baseInstructions: string | null, developerInstructions: string | null, personality: Personality | null, };
 
@@ -1110,7 +1112,8 @@ ephemeral: boolean | null,
  */
 dynamicTools: Array<DynamicToolSpec> | null, model: string | null, modelProvider: string | null, cwd: string | null, approvalPolicy: AskForApproval | null, approvalsReviewer: ApprovalsReviewer | null, sandbox: SandboxMode | null,
 /**
- * Of the configuration's keys, `model_reasoning_effort` and `model_reasoning_summary` count.
+ * Of the configuration's keys, `model_reasoning_effort`, `model_reasoning_summary` and those
+ * of `agents` count.
  */
 config: { [key in string]: JsonValue } | null, baseInstructions: string | null, developerInstructions: string | null, personality: Personality | null, };
 
@@ -1141,6 +1144,11 @@ export type TouchedAgent = {
 agent: Agent, action: StopVerb, };
 
 export type TreeChange = { "type": "created", parentThreadId: string | null, path: string | null, status: AgentStanding, }
+  | { "type": "restored", parentThreadId: string | null, path: string | null, status: AgentStanding,
+/**
+ * The beginning of the last message or the error.
+ */
+preview: string | null, }
   | { "type": "status", status: AgentStanding,
 /**
  * The beginning of the last message or the error.

@@ -1509,7 +1509,8 @@ class ThreadForkParams(TypedDict):
     approvalPolicy: NotRequired[Union["AskForApproval", None]]
     approvalsReviewer: NotRequired[Union["ApprovalsReviewer", None]]
     sandbox: NotRequired[Union["SandboxMode", None]]
-    # Of the configuration's keys, `model_reasoning_effort` and `model_reasoning_summary` count.
+    # Of the configuration's keys, `model_reasoning_effort`, `model_reasoning_summary` and those
+    # of `agents` count.
     config: NotRequired[Union[Dict[str, Any], None]]
     baseInstructions: NotRequired[Union[str, None]]
     developerInstructions: NotRequired[Union[str, None]]
@@ -1718,7 +1719,8 @@ class ThreadResumeParams(TypedDict):
     approvalPolicy: NotRequired[Union["AskForApproval", None]]
     approvalsReviewer: NotRequired[Union["ApprovalsReviewer", None]]
     sandbox: NotRequired[Union["SandboxMode", None]]
-    # Of the configuration's keys, `model_reasoning_effort` and `model_reasoning_summary` count.
+    # Of the configuration's keys, `model_reasoning_effort`, `model_reasoning_summary` and those
+    # of `agents` count.
     config: NotRequired[Union[Dict[str, Any], None]]
     baseInstructions: NotRequired[Union[str, None]]
     developerInstructions: NotRequired[Union[str, None]]
@@ -1775,7 +1777,8 @@ class ThreadStartParams(TypedDict):
     approvalPolicy: NotRequired[Union["AskForApproval", None]]
     approvalsReviewer: NotRequired[Union["ApprovalsReviewer", None]]
     sandbox: NotRequired[Union["SandboxMode", None]]
-    # Of the configuration's keys, `model_reasoning_effort` and `model_reasoning_summary` count.
+    # Of the configuration's keys, `model_reasoning_effort`, `model_reasoning_summary` and those
+    # of `agents` count.
     config: NotRequired[Union[Dict[str, Any], None]]
     baseInstructions: NotRequired[Union[str, None]]
     developerInstructions: NotRequired[Union[str, None]]
@@ -1856,6 +1859,15 @@ class TreeChangeCreated(TypedDict):
     status: "AgentStanding"
 
 
+class TreeChangeRestored(TypedDict):
+    type: Literal["restored"]
+    parentThreadId: Union[str, None]
+    path: Union[str, None]
+    status: "AgentStanding"
+    # The beginning of the last message or the error.
+    preview: Union[str, None]
+
+
 class TreeChangeStatus(TypedDict):
     type: Literal["status"]
     status: "AgentStanding"
@@ -1872,7 +1884,7 @@ class TreeChangePruned(TypedDict):
     type: Literal["pruned"]
 
 
-TreeChange = Union["TreeChangeCreated", "TreeChangeStatus", "TreeChangeThinking", "TreeChangePruned"]
+TreeChange = Union["TreeChangeCreated", "TreeChangeRestored", "TreeChangeStatus", "TreeChangeThinking", "TreeChangePruned"]
 
 
 class TreeChangedNotification(TypedDict):

@@ -1424,7 +1424,8 @@ export type ThreadForkParams = {
   approvalPolicy?: AskForApproval | null;
   approvalsReviewer?: ApprovalsReviewer | null;
   sandbox?: SandboxMode | null;
-  /** Of the configuration's keys, `model_reasoning_effort` and `model_reasoning_summary` count. */
+  /** Of the configuration's keys, `model_reasoning_effort`, `model_reasoning_summary` and those
+   * of `agents` count. */
   config?: { [key: string]: JsonValue } | null;
   baseInstructions?: string | null;
   developerInstructions?: string | null;
@@ -1615,7 +1616,8 @@ export type ThreadResumeParams = {
   approvalPolicy?: AskForApproval | null;
   approvalsReviewer?: ApprovalsReviewer | null;
   sandbox?: SandboxMode | null;
-  /** Of the configuration's keys, `model_reasoning_effort` and `model_reasoning_summary` count. */
+  /** Of the configuration's keys, `model_reasoning_effort`, `model_reasoning_summary` and those
+   * of `agents` count. */
   config?: { [key: string]: JsonValue } | null;
   baseInstructions?: string | null;
   developerInstructions?: string | null;
@@ -1670,7 +1672,8 @@ export type ThreadStartParams = {
   approvalPolicy?: AskForApproval | null;
   approvalsReviewer?: ApprovalsReviewer | null;
   sandbox?: SandboxMode | null;
-  /** Of the configuration's keys, `model_reasoning_effort` and `model_reasoning_summary` count. */
+  /** Of the configuration's keys, `model_reasoning_effort`, `model_reasoning_summary` and those
+   * of `agents` count. */
   config?: { [key: string]: JsonValue } | null;
   baseInstructions?: string | null;
   developerInstructions?: string | null;
@@ -1748,6 +1751,14 @@ export type TreeChange =
     parentThreadId: string | null;
     path: string | null;
     status: AgentStanding;
+  }
+  | {
+    type: "restored";
+    parentThreadId: string | null;
+    path: string | null;
+    status: AgentStanding;
+    /** The beginning of the last message or the error. */
+    preview: string | null;
   }
   | {
     type: "status";

@@ -142,7 +142,7 @@ pub(super) fn tools(families: &[Family]) -> Vec<Arc<dyn Tool>> {
         reader: None,
     };
     let settings = options
-        .settings(&ConfigureSession::default())
+        .settings(&ConfigureSession::default(), None)
         .expect("nobody reads settings of one session");
     let agents = Agents::new(
         Arc::new(Nothing),

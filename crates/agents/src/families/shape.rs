@@ -100,6 +100,7 @@ pub(super) fn interruption(why: Interruption) -> &'static str {
         Interruption::Parent => "interrupted by an agent above it",
         Interruption::Crash => "the engine died while it ran",
         Interruption::Shutdown => "the engine was shut down while it ran",
+        Interruption::Reconfigured => "the session was configured anew while it ran",
     }
 }
 

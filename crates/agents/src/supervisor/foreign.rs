@@ -10,6 +10,7 @@ use troupe_store::Store;
 
 use super::lines::Contents;
 use super::{Supervisor, restore};
+use crate::tree::TakenNames;
 
 /// Forks of forks that are followed back.
 const FORKS_FOLLOWED_MAX: usize = 16;
@@ -24,27 +25,29 @@ const OUT_OF_REACH: &str = "This conversation was forked from another one. These
 /// Agents of the trees that a fork comes from.
 #[derive(Debug, Default)]
 struct ForeignAgents {
-    highest: Option<AgentId>,
+    taken: TakenNames,
     /// Each with its number, path and session, the ones of the nearest tree first.
     named: Vec<(AgentId, String, SessionId)>,
 }
 
 impl Supervisor {
-    /// Begins a tree whose numbers go on above those that the history names.
+    /// Begins a tree whose agents are called otherwise than those that the history names.
     pub(super) async fn plant_fork(&mut self) {
-        let highest = self.look_for_foreign_agents().await;
+        let taken = self.look_for_foreign_agents().await;
         let at = self.now();
-        let effects = self.tree.plant_above(self.root.session, highest, at);
+        let effects = self.tree.plant_beside(self.root.session, taken, at);
         self.perform(effects, Contents::default());
     }
 
     /// Finds the agents that the root's history may name and its tree does not have. Its model
     /// is told of them when its next task begins.
-    pub(super) async fn look_for_foreign_agents(&mut self) -> Option<AgentId> {
-        let (source, store) = (self.root.forked_from?, self.shared.store()?);
+    pub(super) async fn look_for_foreign_agents(&mut self) -> TakenNames {
+        let (Some(source), Some(store)) = (self.root.forked_from, self.shared.store()) else {
+            return TakenNames::default();
+        };
         let foreign = ForeignAgents::find(&*store, source).await;
         self.foreign = foreign.told();
-        foreign.highest
+        foreign.taken
     }
 }
 
@@ -71,11 +74,19 @@ impl ForeignAgents {
         for record in records {
             match &record.fact {
                 Fact::Born(birth) => {
-                    self.highest = self.highest.max(Some(birth.agent));
+                    self.taken.highest = self.taken.highest.max(Some(birth.agent));
+                    if is_below_root(&birth.path) {
+                        self.taken.paths.push(birth.path.clone());
+                    }
                     self.named
                         .push((birth.agent, birth.path.clone(), birth.session));
                 }
-                Fact::Rooted { above, .. } => self.highest = self.highest.max(*above),
+                Fact::Rooted {
+                    above, taken_paths, ..
+                } => {
+                    self.taken.highest = self.taken.highest.max(*above);
+                    self.taken.paths.extend(taken_paths.iter().cloned());
+                }
                 _ => {}
             }
         }
@@ -95,4 +106,9 @@ impl ForeignAgents {
         }
         (!self.named.is_empty()).then_some(text)
     }
+}
+
+/// Tells whether a path is that of a child of the root.
+fn is_below_root(path: &str) -> bool {
+    path.matches('/').count() == 2
 }

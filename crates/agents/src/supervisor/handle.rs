@@ -19,7 +19,7 @@ use troupe_tools::Consent;
 use super::arrivals::Arrivals;
 use super::input::{Input, Request};
 use super::plantings::Announcer;
-use super::settings::{CurrentSettings, SettingsReader, TreeSettings};
+use super::settings::{CurrentSettings, KeptIn, KeptSettings, SettingsReader, TreeSettings};
 use super::{Root, Supervisor, results};
 use crate::desk::{Catalogue, Desk, Trouble};
 use crate::families::Family;
@@ -229,6 +229,16 @@ impl Agents {
 
     pub(crate) fn store(&self) -> Result<Arc<dyn Store>, Trouble> {
         self.0.store().ok_or(Trouble::Ended)
+    }
+
+    /// Begins with what the root said of its tree earlier.
+    pub(crate) fn begin_with(&self, kept: KeptSettings, origin: KeptIn) {
+        self.0.settings.begin_with(kept, origin);
+    }
+
+    /// Returns what the root said itself of its tools for agents.
+    pub(crate) fn enabled(&self) -> Option<bool> {
+        self.0.settings.enabled()
     }
 
     /// Notes what the root was configured with.

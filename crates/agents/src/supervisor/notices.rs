@@ -261,6 +261,9 @@ fn background_text(view: &AgentView, stint: Stint) -> Option<String> {
                 Interruption::Shutdown => {
                     format!("child session {id} interrupted: the engine was shut down")
                 }
+                Interruption::Reconfigured => {
+                    format!("child session {id} interrupted: the session was configured anew")
+                }
                 Interruption::User | Interruption::Parent => {
                     format!("child session {id} interrupted")
                 }

@@ -8,7 +8,7 @@ use troupe_protocol::tree::{CallbackMode, Caller, Keepsake};
 use super::Supervisor;
 use super::lines::Contents;
 use crate::tree::Status;
-use crate::tree::command::{Stop, StopMode, Verb, What};
+use crate::tree::command::What;
 
 /// Why tasks end, as their models are told.
 const RECONFIGURED: &str = "reconfigured";
@@ -18,7 +18,7 @@ impl Supervisor {
     /// task below it ends; whoever writes to an agent has it go on.
     pub(super) fn reconfigured(&mut self) {
         self.tree.limit(self.shared.settings().tree().limits);
-        self.keep_callback(None);
+        self.keep_settings(None);
         self.interrupt_all();
         self.dismiss_idle();
     }
@@ -31,9 +31,13 @@ impl Supervisor {
         }
     }
 
-    /// Writes down how the root is told of its children, if something was said of it, and has
-    /// those follow that inherit it. `kept` is what the log has.
-    pub(super) fn keep_callback(&mut self, kept: Option<CallbackConfig>) {
+    /// Writes down what the root said of its tree: whether it has tools for it, and how it is
+    /// told of its children. Those follow that inherit it. `kept` is what the log has.
+    pub(super) fn keep_settings(&mut self, kept: Option<CallbackConfig>) {
+        if let Some(enabled) = self.shared.settings().settle_enabled() {
+            let (by, keepsake) = (Caller::User, Keepsake::Enabled { enabled });
+            self.drive(What::Keep { by, keepsake });
+        }
         let Some(config) = self.shared.settings().settle_callback(kept) else {
             return;
         };
@@ -61,36 +65,20 @@ impl Supervisor {
         }
     }
 
-    /// Tasks that run are interrupted; those that wait for a slot have nothing to interrupt, so
-    /// they are cancelled. The waiting ones come first, or they would take the slots.
+    /// Their parents are told when their next tasks begin, as of those that were cut off with
+    /// the engine: a callback would begin a task that nobody asked for.
     fn interrupt_all(&mut self) {
-        let (running, idle): (Vec<AgentId>, Vec<AgentId>) = self
-            .members
-            .keys()
-            .partition(|agent| self.tree.task_in_flight(**agent).is_some());
-        let waiting = idle
-            .into_iter()
-            .filter(|agent| matches!(self.tree.status(*agent), Status::Queued { .. }));
-        let waiting: Vec<AgentId> = waiting.collect();
-        self.stop_all(Verb::Cancel, waiting);
-        self.stop_all(Verb::Interrupt, running);
-    }
-
-    fn stop_all(&mut self, verb: Verb, targets: Vec<AgentId>) {
-        if targets.is_empty() {
-            return;
-        }
-        let stop = Stop {
-            by: Caller::User,
-            verb,
-            targets,
-            mode: StopMode::Act,
+        let ends = |agent: &AgentId| {
+            let is_queued = matches!(self.tree.status(*agent), Status::Queued { .. });
+            is_queued || self.tree.task_in_flight(*agent).is_some()
         };
+        let ended: Vec<AgentId> = self.members.keys().copied().filter(ends).collect();
+        self.cut_off.extend(ended);
         let contents = Contents {
             note: Some(RECONFIGURED.to_owned()),
             ..Contents::default()
         };
-        match self.command(What::Stop(stop)) {
+        match self.command(What::Reconfigure) {
             Ok(effects) => self.perform(effects, contents),
             Err(trouble) => {
                 let text = format!("agents go on under the earlier configuration: {trouble}");

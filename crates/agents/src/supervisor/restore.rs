@@ -7,7 +7,7 @@ use std::sync::Arc;
 use troupe_engine::{Order, salvage};
 use troupe_protocol::agent::SubagentLifecycle;
 use troupe_protocol::result::{StopReason, TaskResult};
-use troupe_protocol::spawn::{CallbackConfig, ChildInstructions, SpawnSpec};
+use troupe_protocol::spawn::{ChildInstructions, SpawnSpec};
 use troupe_protocol::tree::{AgentLine, AgentMessage, Fact, Keepsake, MessageId, Record, Sender};
 use troupe_protocol::{AgentId, EventMsg, SessionId, SubmissionId};
 use troupe_store::{Error, Store};
@@ -16,6 +16,7 @@ use super::births::Births;
 use super::handle::Recovery;
 use super::lines::Contents;
 use super::member::Member;
+use super::settings::KeptSettings;
 use super::{Supervisor, views};
 use crate::tree::Tree;
 use crate::tree::agent::Place;
@@ -70,7 +71,7 @@ impl Supervisor {
             self.watchdogs.fold(&record.fact, now);
         }
         let order = LastOrders::of(&story.records);
-        let callback = kept_callback(&story.records);
+        let callback = KeptSettings::of(&story.records).callback;
         let unbegun = without_a_task(&story.records);
         let may_be_lost = !unbegun.is_empty() || !story.unopened.is_empty();
         let limits = self.shared.settings().tree().limits;
@@ -84,7 +85,7 @@ impl Supervisor {
             self.warn(AgentId::ROOT, message);
         }
         self.remember(story);
-        self.keep_callback(callback);
+        self.keep_settings(callback);
         if may_be_lost {
             self.lose(&unbegun).await;
         }
@@ -98,6 +99,7 @@ impl Supervisor {
         }
         self.tell_restored();
         let interrupted = self.interrupted();
+        let reconfigured = self.ended_by(|why| why == Interruption::Reconfigured);
         match self.shared.settings().tree().recovery {
             Recovery::Leave => {
                 self.tell_interrupted(&interrupted);
@@ -106,6 +108,8 @@ impl Supervisor {
             Recovery::ContinueChildren => self.continue_all(interrupted, &[AgentId::ROOT]),
             Recovery::Continue => self.continue_all(interrupted, &[]),
         }
+        let unheard = self.unheard(&reconfigured, &order);
+        self.cut_off.extend(unheard);
     }
 
     /// Reads what the tasks had come to that were running when the engine died.
@@ -165,20 +169,23 @@ impl Supervisor {
 
     /// Returns who was at work when the engine stopped, and has done nothing since.
     fn interrupted(&self) -> Vec<AgentId> {
-        let stopped = |lifecycle: &Lifecycle| {
-            let Lifecycle::Ended { end, .. } = lifecycle else {
-                return false;
-            };
-            matches!(
-                end,
-                End::Interrupted {
-                    why: Interruption::Crash | Interruption::Shutdown
-                }
-            )
-        };
+        self.ended_by(|why| matches!(why, Interruption::Crash | Interruption::Shutdown))
+    }
+
+    /// Returns whose last task was interrupted so.
+    fn ended_by(&self, is_it: impl Fn(Interruption) -> bool) -> Vec<AgentId> {
         let agents = self.tree.memory().iter();
         agents
-            .filter(|agent| stopped(&agent.lifecycle))
+            .filter(|agent| match &agent.lifecycle {
+                Lifecycle::Ended {
+                    end: End::Interrupted { why },
+                    ..
+                } => is_it(*why),
+                Lifecycle::PendingInit
+                | Lifecycle::Running { .. }
+                | Lifecycle::Ended { .. }
+                | Lifecycle::Shutdown { .. } => false,
+            })
             .map(|agent| agent.id)
             .collect()
     }
@@ -278,14 +285,6 @@ impl LastOrders {
         }
         last
     }
-}
-
-/// Returns how the session is told of its children, as its log has it last.
-fn kept_callback(records: &[Record]) -> Option<CallbackConfig> {
-    records.iter().rev().find_map(|record| match &record.fact {
-        Fact::Kept(Keepsake::Callback(config)) => Some(config.clone()),
-        _ => None,
-    })
 }
 
 /// Has the children of one role share its prompt, as when they were made.

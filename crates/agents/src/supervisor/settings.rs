@@ -6,8 +6,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Map, Value};
 use troupe_engine::ConfigureError;
+use troupe_protocol::SessionId;
 use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::spawn::CallbackConfig;
+use troupe_protocol::tree::{Fact, Keepsake, Record};
+use troupe_store::{Error, Store};
 
 use super::handle::{Options, Recovery};
 use crate::callback;
@@ -15,10 +18,24 @@ use crate::families::Family;
 use crate::roles::TypeChoices;
 use crate::tree::Limits;
 
+/// Whose log has what is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KeptIn {
+    /// The session's own.
+    Own,
+    /// That of the session that it is a fork of.
+    Source,
+}
+
 /// Reads the section `[agents]` for one session.
 pub trait SettingsReader: Send + Sync + fmt::Debug {
-    /// Returns what holds for a session that is configured like this.
-    fn read(&self, request: &ConfigureSession) -> Result<TreeSettings, ConfigureError>;
+    /// Returns what holds for a session that is configured like this. `enabled` is what it said
+    /// itself, earlier, of its tools for agents.
+    fn read(
+        &self,
+        request: &ConfigureSession,
+        enabled: Option<bool>,
+    ) -> Result<TreeSettings, ConfigureError>;
 }
 
 /// The section `[agents]` as it holds for one session.
@@ -37,9 +54,12 @@ impl Options {
     pub(crate) fn settings(
         &self,
         request: &ConfigureSession,
+        enabled: Option<bool>,
     ) -> Result<TreeSettings, ConfigureError> {
         match &self.reader {
-            Some(reader) if !request.config.is_empty() => reader.read(request),
+            Some(reader) if !request.config.is_empty() || enabled.is_some() => {
+                reader.read(request, enabled)
+            }
             Some(_) | None => Ok(TreeSettings {
                 limits: self.limits.clone(),
                 families: self.families.clone(),
@@ -47,6 +67,44 @@ impl Options {
                 recovery: self.recovery,
             }),
         }
+    }
+}
+
+/// What a session said of its tree when it was configured, as its log has it last. A
+/// configuration that says nothing of it leaves it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct KeptSettings {
+    /// How it is told of its children.
+    pub callback: Option<CallbackConfig>,
+    /// Whether it is offered tools for agents.
+    pub enabled: Option<bool>,
+}
+
+impl KeptSettings {
+    pub(super) fn of(records: &[Record]) -> Self {
+        let mut kept = Self::default();
+        for record in records {
+            match &record.fact {
+                Fact::Kept(Keepsake::Callback(config)) => kept.callback = Some(config.clone()),
+                Fact::Kept(Keepsake::Enabled { enabled }) => kept.enabled = Some(*enabled),
+                _ => {}
+            }
+        }
+        kept
+    }
+
+    /// Reads what the root of a tree said. A session that said something has a tree.
+    pub(crate) async fn read(store: &dyn Store, root: SessionId) -> Result<Self, Error> {
+        let lines = match store.agent_lines(root).await {
+            Ok(lines) => lines.lines,
+            Err(Error::NotFound { .. }) => return Ok(Self::default()),
+            Err(error) => return Err(error),
+        };
+        let own = lines.into_iter().map(|(_, line)| line);
+        let own = own.filter(|line| line.tree == root);
+        let mut records: Vec<Record> = own.map(|line| line.record).collect();
+        records.sort_by_key(|record| record.order);
+        Ok(Self::of(&records))
     }
 }
 
@@ -63,6 +121,10 @@ struct Held {
     callback: CallbackConfig,
     /// What was said of that and is not in the log yet.
     said: Option<Map<String, Value>>,
+    /// What the root said of its tools for agents.
+    enabled: Option<bool>,
+    /// Whether that is not in the log yet.
+    enabled_is_new: bool,
 }
 
 impl CurrentSettings {
@@ -72,6 +134,8 @@ impl CurrentSettings {
             config: Map::new(),
             callback: options.callback.clone(),
             said: None,
+            enabled: None,
+            enabled_is_new: false,
         }))
     }
 
@@ -85,11 +149,43 @@ impl CurrentSettings {
             held.callback = callback::of_session(&held.callback, config);
             held.said = Some(config.clone());
         }
+        if let Some(said) = enabled_in(config) {
+            held.enabled_is_new |= held.enabled != Some(said);
+            held.enabled = Some(said);
+        }
+    }
+
+    /// Begins with what an earlier run of the session said, or the one that it is a fork of;
+    /// the fork has yet to write it down. Comes before [`Self::take`].
+    pub(super) fn begin_with(&self, kept: KeptSettings, origin: KeptIn) {
+        let mut held = self.held();
+        let is_new = origin == KeptIn::Source;
+        if let Some(callback) = kept.callback {
+            held.callback = callback;
+            held.said = is_new.then(Map::new);
+        }
+        if let Some(enabled) = kept.enabled {
+            held.enabled = Some(enabled);
+            held.enabled_is_new = is_new;
+        }
     }
 
     /// Tells whether there is something to write down.
     pub(super) fn has_news(&self) -> bool {
-        self.held().said.is_some()
+        let held = self.held();
+        held.said.is_some() || held.enabled_is_new
+    }
+
+    /// Returns what the root said of its tools for agents, if it is not written down yet.
+    pub(super) fn settle_enabled(&self) -> Option<bool> {
+        let mut held = self.held();
+        let is_new = std::mem::take(&mut held.enabled_is_new);
+        held.enabled.filter(|_| is_new)
+    }
+
+    /// Returns what the root said of its tools for agents.
+    pub(super) fn enabled(&self) -> Option<bool> {
+        self.held().enabled
     }
 
     /// Returns how the root is to be told, if it was said and not written down yet. `kept` is
@@ -121,4 +217,11 @@ impl CurrentSettings {
     fn held(&self) -> MutexGuard<'_, Held> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns what settings say of tools for agents: `agents.enabled`, however it is written.
+fn enabled_in(config: &Map<String, Value>) -> Option<bool> {
+    let section = config.get("agents").and_then(|it| it.get("enabled"));
+    let said = config.get("agents.enabled").or(section);
+    said.and_then(Value::as_bool)
 }

@@ -4,16 +4,17 @@
 //! callback would have the parent go on without being asked to, so it is told with the next
 //! task.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use troupe_protocol::AgentId;
-use troupe_protocol::tree::{CallbackMode, Interruption, MailKind};
+use troupe_protocol::tree::{CallbackMode, Caller, Interruption, MailKind};
 
 use super::Supervisor;
 use crate::desk::AgentView;
+use crate::tree::Agent;
 use crate::tree::agent::Place;
-use crate::tree::status::Status;
+use crate::tree::lifecycle::{End, Lifecycle};
 
 /// Children that are told of, those at work first; the rest is counted.
 const CHILDREN_TOLD_MAX: usize = 40;
@@ -21,6 +22,11 @@ const CHILDREN_TOLD_MAX: usize = 40;
 const CUT_OFF: &str = "The engine stopped while these agents were at work. They are idle and you \
     will hear nothing more of what they were doing, unless you write to them to go on. What they \
     had come to is kept: agent_result tells it.";
+
+const RECONFIGURED: &str = "The session was configured anew while these agents were at work, or \
+    about to begin, and that ended their tasks. They are idle and you will hear nothing more of \
+    what they were doing, unless you write to them. What they had come to is kept: agent_result \
+    tells it.";
 
 const ENDED_UNFETCHED: &str = "These sessions that you created have ended since you looked last, \
     and you have not fetched their results: wait_session tells them at once.";
@@ -94,32 +100,55 @@ impl Supervisor {
         (!text.is_empty()).then(|| format!("{ENDED_UNFETCHED}\n{text}"))
     }
 
-    /// Returns who of an agent's children was cut off with the engine, has done nothing since,
-    /// and would have called back. It is told once.
-    pub(super) fn cut_off_below(&mut self, of: AgentId) -> Option<String> {
+    /// Returns who of an agent's children was cut off, by the end of the engine or by another
+    /// configuration, has done nothing since, and would have called back. It is told once.
+    pub(super) fn cut_off_below(&mut self, of: AgentId) -> Vec<String> {
         let is_below =
             |agent: &AgentId| self.tree.get(*agent).and_then(|node| node.parent) == Some(of);
         let (below, others) = self.cut_off.iter().partition(|agent| is_below(agent));
         self.cut_off = others;
         let below: BTreeSet<AgentId> = below;
-        let mut text = String::new();
+        let mut texts: BTreeMap<&'static str, String> = BTreeMap::new();
         for agent in below {
             let Some(node) = self.tree.get(agent) else {
                 continue;
             };
-            let is_cut_off = matches!(
-                self.tree.status(agent),
-                Status::Interrupted {
-                    why: Interruption::Crash | Interruption::Shutdown
-                }
-            );
-            if is_cut_off && node.bond.callback != CallbackMode::Off {
+            if let Some(why) = cut_off(node)
+                && node.bond.callback != CallbackMode::Off
+            {
                 let (path, session) = (&node.path, node.session.short());
+                let text = texts.entry(why).or_default();
                 writeln!(text, "- {path} (agent {agent}, session {session})")
                     .expect("writing to a string does not fail");
             }
         }
-        (!text.is_empty()).then(|| format!("{CUT_OFF}\n{text}"))
+        let texts = texts.into_iter();
+        texts.map(|(why, text)| format!("{why}\n{text}")).collect()
+    }
+}
+
+/// Returns what a parent is told of a child whose last task was cut off.
+fn cut_off(node: &Agent) -> Option<&'static str> {
+    let Lifecycle::Ended { end, .. } = &node.lifecycle else {
+        return None;
+    };
+    match end {
+        End::Interrupted { why } => match why {
+            Interruption::Crash | Interruption::Shutdown => Some(CUT_OFF),
+            Interruption::Reconfigured => Some(RECONFIGURED),
+            Interruption::User | Interruption::Parent => None,
+        },
+        // It waited for a slot.
+        End::Cancelled {
+            by: Caller::User,
+            scope: AgentId::ROOT,
+        } => Some(RECONFIGURED),
+        End::Completed
+        | End::Errored
+        | End::Cancelled { .. }
+        | End::FailedToStart
+        | End::BudgetExceeded
+        | End::Replaced => None,
     }
 }
 

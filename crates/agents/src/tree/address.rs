@@ -106,12 +106,12 @@ impl TakenNumbers {
         let name = regular_name(wanted);
         let plain = format!("{parent}/{name}");
         let reserved = name == ROOT || name == PARENT;
-        if !reserved && !memory.paths.contains_key(&plain) {
+        if !reserved && !memory.is_taken(&plain) {
             return plain;
         }
         let mut number = self.0.get(&plain).map_or(2, |last| last + 1);
         // There are more numbers than agents.
-        while memory.paths.contains_key(&format!("{plain}_{number}")) {
+        while memory.is_taken(&format!("{plain}_{number}")) {
             number += 1;
         }
         let path = format!("{plain}_{number}");

@@ -48,6 +48,8 @@ pub enum What {
     Suspend,
     /// The process has come back: what ran is interrupted, what waited goes on.
     Recover,
+    /// The root was configured anew: every task below it ends, and calls nobody back.
+    Reconfigure,
     /// Drives again what a lost hint may have left lying.
     Sweep,
     /// Keeps something in the log of whoever asked for it.

@@ -1,6 +1,6 @@
 //! The durable half of the tree: every agent that ever was, and the counters.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use troupe_protocol::{AgentId, SessionId};
 
@@ -15,6 +15,8 @@ pub struct Memory {
     pub(super) agents: BTreeMap<AgentId, Box<Agent>>,
     pub(super) paths: HashMap<String, AgentId>,
     pub(super) sessions: HashMap<SessionId, AgentId>,
+    /// Paths of agents that the history names and that are not in the tree.
+    pub(super) taken_paths: HashSet<String>,
     /// The number of the next child. Part of the memory, so that no number is given twice.
     pub(super) next_agent: u32,
     pub(super) next_order: u64,
@@ -101,6 +103,12 @@ impl Memory {
         if let Some(highest) = highest {
             self.next_agent = self.next_agent.max(highest.0.saturating_add(1));
         }
+    }
+
+    /// Tells whether an agent has, or had, a path: one of the tree, or one that the history
+    /// names.
+    pub(super) fn is_taken(&self, path: &str) -> bool {
+        self.paths.contains_key(path) || self.taken_paths.contains(path)
     }
 
     pub(super) fn insert(&mut self, agent: Agent) -> Result<(), Misfit> {

@@ -36,7 +36,14 @@ impl Memory {
         }
         let at = record.at;
         match &record.fact {
-            Fact::Rooted { session, .. } => self.insert(root(*session, at)),
+            Fact::Rooted {
+                session,
+                taken_paths,
+                ..
+            } => {
+                self.taken_paths.extend(taken_paths.iter().cloned());
+                self.insert(root(*session, at))
+            }
             Fact::Born(birth) => self.fold_birth(birth, at),
             Fact::Sent { to, envelope } => {
                 self.known_mut(*to)?.inbox.put(envelope.clone());
@@ -354,7 +361,7 @@ fn root(session: SessionId, at: TimeMs) -> Agent {
 fn named(fact: &Fact) -> Option<AgentId> {
     match fact {
         Fact::Rooted { above, .. } => *above,
-        Fact::Kept(Keepsake::Callback(_)) => None,
+        Fact::Kept(Keepsake::Callback(_) | Keepsake::Enabled { .. }) => None,
         Fact::Born(birth) => Some(birth.agent),
         Fact::Sent { to, .. } => Some(*to),
         Fact::Started { agent, .. }

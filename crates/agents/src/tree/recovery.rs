@@ -51,6 +51,29 @@ impl Tree {
         }
     }
 
+    /// Ends every task below the root, which began under settings that no longer hold. Those that
+    /// wait for a slot have nothing to interrupt, so they are cancelled, and come first, or they
+    /// would take the slots. Neither calls back: nobody asked for a task that would tell of it.
+    pub(super) fn reconfigure(&mut self, out: &mut Out) {
+        let below = |agent: &AgentId| *agent != AgentId::ROOT;
+        let (running, idle): (Vec<AgentId>, Vec<AgentId>) = self
+            .memory
+            .iter()
+            .map(|agent| agent.id)
+            .filter(below)
+            .partition(|agent| self.live.runs.contains_key(agent));
+        let (by, scope) = (Caller::User, AgentId::ROOT);
+        for agent in idle {
+            if self.live.slots.position(agent).is_some() {
+                self.settle(out, agent, StopOrder::Cancel { by, scope });
+            }
+        }
+        let why = Interruption::Reconfigured;
+        for agent in running {
+            self.order_stop(out, AgentId::ROOT, agent, StopOrder::Interrupt { why });
+        }
+    }
+
     /// Settles what the last process left unfinished, then lets everyone go on who may.
     pub(super) fn recover(&mut self, out: &mut Out) {
         let agents: Vec<AgentId> = self.memory.iter().map(|agent| agent.id).collect();

@@ -51,7 +51,8 @@ thread, turn_usage those of this turn's answers (not of a summary made to gain r
 plan is an item plan; work with other agents is an item collab_tool_call, a call of any other
 tool of ours an item tool_call. The lives of all agents of the tree are lines agent.created
 (agent_id, thread_id, parent_thread_id, path, summary, status), agent.status (agent_id,
-thread_id, status, message) and agent.deleted, also after the last turn. Warnings and errors that
+thread_id, status, message) and agent.deleted, also after the last turn; agent.restored tells
+each of a tree that is resumed, as agent.created does. Warnings and errors that
 belong to no turn are items error between turns. A run that had agents ends with agents.finished
 (completed, failed, interrupted, cancelled, unfinished).
 

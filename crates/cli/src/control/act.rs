@@ -128,7 +128,7 @@ async fn cut_off(desk: &Desk) -> Result<Vec<String>, Trouble> {
         matches!(
             status,
             Status::Interrupted {
-                why: Interruption::Crash | Interruption::Shutdown
+                why: Interruption::Crash | Interruption::Shutdown | Interruption::Reconfigured
             }
         )
     };

@@ -140,6 +140,7 @@ pub fn detail(status: Status, doing: Option<&Doing>) -> Option<String> {
             Interruption::Parent => "by its parent",
             Interruption::Crash => "the engine died",
             Interruption::Shutdown => "the engine was shut down",
+            Interruption::Reconfigured => "the session was configured anew",
         },
         Status::Running => return at_work(doing),
         Status::PendingInit

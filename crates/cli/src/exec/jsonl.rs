@@ -5,8 +5,8 @@
 //! `turn.failed`. An interrupted turn ends in `turn.failed` too, so that no reader waits
 //! for a line that never comes. A child that is done may begin another turn.
 //!
-//! `agent.created`, `agent.status` and `agent.deleted` are ours: the life of every agent of
-//! the tree; `agents.finished` is the last line of a run that had any. Between two turns, and
+//! `agent.created`, `agent.restored`, `agent.status` and `agent.deleted` are ours: the life of
+//! every agent of the tree; `agents.finished` is the last line of a run that had any. Between two turns, and
 //! after the last one, there are besides these only items `error`: warnings and troubles that
 //! belong to no turn. They are not lines `error`, which existing readers take for the end.
 //!

@@ -74,6 +74,12 @@ enum OnResume {
 }
 
 impl AgentTree {
+    /// Returns the same, with or without tools.
+    #[must_use]
+    pub fn enabled(self, enabled: bool) -> Self {
+        Self { enabled, ..self }
+    }
+
     /// Returns the sets of tools that are offered.
     pub fn families(&self) -> &[Family] {
         if self.enabled { &self.tools } else { &[] }

@@ -72,6 +72,12 @@ impl Prepared {
         })
     }
 
+    /// As [`Self::asks_for`], for one key in a section.
+    pub(super) fn asks_for_exactly(&self, path: &KeyPath) -> bool {
+        let entry = self.config.find(path);
+        entry.is_some_and(|entry| entry.origin.layer >= Layer::Profile)
+    }
+
     /// Tells whether nobody named a model.
     pub(super) fn model_is_built_in(&self) -> bool {
         let entry = self.config.find(&KeyPath::from(["model"]));

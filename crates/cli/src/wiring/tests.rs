@@ -162,15 +162,18 @@ fn a_session_says_in_its_configuration_what_its_tree_is_like() {
     let options = wiring.tree_options(None);
     let reader = options.reader.unwrap();
     let read = |config: serde_json::Value| {
-        reader.read(&ConfigureSession {
+        let request = ConfigureSession {
             config: config.as_object().unwrap().clone(),
             ..ConfigureSession::default()
-        })
+        };
+        reader.read(&request, None)
     };
     let settings =
         read(serde_json::json!({"agents.enabled": false, "agents.max_depth": 1})).unwrap();
     assert!(settings.families.is_empty());
     assert_eq!(settings.limits.max_depth, 1);
+    let earlier = reader.read(&ConfigureSession::default(), Some(false));
+    assert!(earlier.unwrap().families.is_empty());
     let others = read(serde_json::json!({"agents": {"tools": ["subagents"]}})).unwrap();
     assert_eq!(others.families, [troupe_agents::Family::Subagents]);
     assert_eq!(others.limits, options.limits);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use troupe_agents::roles::Roles;
 use troupe_agents::{Grove, Options, Recovery, SettingsReader, TreeSettings};
+use troupe_config::KeyPath;
 use troupe_engine::{ConfigureError, Deps};
 use troupe_protocol::op::ConfigureSession;
 
@@ -57,12 +58,22 @@ struct SessionTrees {
 }
 
 impl SettingsReader for SessionTrees {
-    fn read(&self, request: &ConfigureSession) -> Result<TreeSettings, ConfigureError> {
+    fn read(
+        &self,
+        request: &ConfigureSession,
+        enabled: Option<bool>,
+    ) -> Result<TreeSettings, ConfigureError> {
         let cwd = request.overrides.cwd.as_deref().unwrap_or(&self.cwd);
-        let settings = with_config(&self.source, &request.config)
+        let prepared = with_config(&self.source, &request.config)
             .and_then(|source| Prepared::read(&source, cwd))
-            .map_err(|failure| ConfigureError::refused(failure.to_string()))?
-            .settings;
-        Ok(settings.agents.tree(self.recovery))
+            .map_err(|failure| ConfigureError::refused(failure.to_string()))?;
+        // What is said now counts, and else what the session said before.
+        let enabled =
+            enabled.filter(|_| !prepared.asks_for_exactly(&KeyPath::from(["agents", "enabled"])));
+        let agents = &prepared.settings.agents;
+        Ok(match enabled {
+            None => agents.tree(self.recovery),
+            Some(enabled) => agents.clone().enabled(enabled).tree(self.recovery),
+        })
     }
 }

@@ -71,6 +71,25 @@ fn a_second_run_goes_on_where_the_first_ended() {
 }
 
 #[test]
+fn a_thread_says_in_its_config_what_its_tree_is_like() {
+    let machine = Machine::playing(HELLO);
+    let mut server = Server::start(&machine);
+    let wrong = json!({"config": {"agents.max_depth": "deep"}});
+    let refused = server.call("thread/start", wrong).unwrap_err();
+    let message = refused["message"].as_str().unwrap();
+    assert!(message.contains("max_depth"), "{message}");
+    let flat = json!({"config": {"agents": {"max_depth": 0}}});
+    let opened = server.call("thread/start", flat).unwrap();
+    let root = &opened["thread"]["id"];
+    let input = json!([{"type": "text", "text": "hello"}]);
+    let wish = json!({"rootThreadId": root, "name": "kid", "input": input});
+    let refused = server.call("agent/spawn", wish).unwrap_err();
+    let message = refused["message"].as_str().unwrap();
+    assert!(message.contains("max_depth"), "{message}");
+    server.end();
+}
+
+#[test]
 fn other_programs_reach_its_agents_while_it_runs() {
     let machine = Machine::playing(STALL);
     let mut server = Server::start(&machine);

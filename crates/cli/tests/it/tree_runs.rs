@@ -139,8 +139,12 @@ fn agents_of_a_resumed_tree_are_introduced() {
         .into_iter()
         .filter(|line| line["type"].as_str().unwrap().starts_with("agent"))
         .collect();
-    assert_eq!(lives[0]["type"], "agent.created", "{lives:#?}");
-    assert_eq!(lives[0]["agent"]["path"], "/root/writer", "{lives:#?}");
+    for kind in ["agent.restored", "agent.created"] {
+        let told = lives.iter().find(|line| line["type"] == kind);
+        let told = told.unwrap_or_else(|| panic!("{kind}: {lives:#?}"));
+        assert_eq!(told["agent"]["path"], "/root/writer", "{lives:#?}");
+        assert_eq!(told["agent"]["agent_id"], 1, "{lives:#?}");
+    }
     let last = lives.last().unwrap();
     assert_eq!(last["type"], "agents.finished");
     assert_eq!(last["completed"], 1, "{lives:#?}");

@@ -6,7 +6,7 @@
 mod changes;
 mod show;
 
-pub(super) use changes::told;
+pub(super) use changes::{present, told};
 
 use std::time::Duration;
 

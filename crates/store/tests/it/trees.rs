@@ -92,6 +92,7 @@ impl Script {
         let rooted = Fact::Rooted {
             session: self.parent.id,
             above: None,
+            taken_paths: Vec::new(),
         };
         let born = Fact::Born(Box::new(Birth {
             agent: CHILD,
@@ -245,6 +246,7 @@ async fn a_session_is_found_in_the_tree_that_it_joined_last() {
     let rooted = Fact::Rooted {
         session: member,
         above: None,
+        taken_paths: Vec::new(),
     };
     child.append(&[record(line(member, 9, rooted))]).unwrap();
     let own = TreeAt {

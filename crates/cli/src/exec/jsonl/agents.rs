@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use troupe_protocol::agent::{
     AgentStatus, CollabInteraction, CollabSpawnBegin, CollabSpawnEnd, CollabWaiting,
-    SubagentLifecycle,
+    SubagentLifecycle, SubagentSummary,
 };
 use troupe_protocol::{CallId, EventMsg, SessionId};
 
@@ -46,14 +46,10 @@ impl Collaboration {
 pub fn lifecycle(event: &SubagentLifecycle) -> Option<Line> {
     Some(match event {
         SubagentLifecycle::Created { subagent } => Line::AgentCreated {
-            agent: Agent {
-                agent_id: subagent.agent_id,
-                thread_id: subagent.session_id,
-                parent_thread_id: subagent.parent_session_id,
-                path: subagent.path.clone(),
-                summary: subagent.summary.clone(),
-                state: state(&subagent.status),
-            },
+            agent: whole(subagent),
+        },
+        SubagentLifecycle::Restored { subagent } => Line::AgentRestored {
+            agent: whole(subagent),
         },
         SubagentLifecycle::Status {
             agent_id,
@@ -73,10 +69,19 @@ pub fn lifecycle(event: &SubagentLifecycle) -> Option<Line> {
             agent_id: *agent_id,
             thread_id: *session_id,
         },
-        SubagentLifecycle::ReasoningHeader { .. } | SubagentLifecycle::Restored { .. } => {
-            return None;
-        }
+        SubagentLifecycle::ReasoningHeader { .. } => return None,
     })
+}
+
+fn whole(subagent: &SubagentSummary) -> Agent {
+    Agent {
+        agent_id: subagent.agent_id,
+        thread_id: subagent.session_id,
+        parent_thread_id: subagent.parent_session_id,
+        path: subagent.path.clone(),
+        summary: subagent.summary.clone(),
+        state: state(&subagent.status),
+    }
 }
 
 fn spawn_begin(begin: &CollabSpawnBegin) -> Collaboration {

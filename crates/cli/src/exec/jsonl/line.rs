@@ -29,9 +29,12 @@ pub enum Line {
     ItemCompleted { item: Item },
     #[serde(rename = "error")]
     Error { message: String },
-    /// Ours, as are the next three.
+    /// Ours, as are the next four.
     #[serde(rename = "agent.created")]
     AgentCreated { agent: Agent },
+    /// One of a tree that was taken up again, as it stands now.
+    #[serde(rename = "agent.restored")]
+    AgentRestored { agent: Agent },
     #[serde(rename = "agent.status")]
     AgentStatus {
         agent_id: AgentId,

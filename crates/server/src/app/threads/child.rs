@@ -108,6 +108,7 @@ pub(super) async fn resumed(
         response,
         usage: stored.as_ref().and_then(|stored| usage(id, stored)),
         warnings,
+        tree: Vec::new(),
         beginning: match followed(client, root, id) {
             Some(_) => None,
             None => Some(alone(client, thread, id, stored.as_ref()).await?),

@@ -13,6 +13,7 @@ use crate::app::history::{self, Stored};
 use crate::app::now_ms;
 use crate::app::subscription::{Beginning, Scope, Subscription};
 use crate::app::translate::{Translator, token_usage};
+use crate::app::trees;
 use crate::app::wire::notification::{
     ServerNotification, ThreadStartedNotification, TokenUsageUpdatedNotification,
     WarningNotification,
@@ -148,6 +149,10 @@ pub(in crate::app) fn resume(call: Call) -> Handling {
                     client.notify(&usage).await.ok();
                 }
                 warn(&client, id, resumed.warnings).await;
+                for agent in resumed.tree {
+                    // A client that is gone does not need it.
+                    client.notify(&agent).await.ok();
+                }
                 if let Some(beginning) = resumed.beginning {
                     subscribe(&client, beginning);
                 }
@@ -161,6 +166,8 @@ pub(super) struct Resumed {
     pub response: ThreadOpenResponse,
     pub usage: Option<ServerNotification>,
     pub warnings: Vec<String>,
+    /// Who is in the tree, if nobody is going to tell: one that is taken up tells it by itself.
+    pub tree: Vec<ServerNotification>,
     /// None if the client follows the thread already, as one of a tree.
     pub beginning: Option<Beginning>,
 }
@@ -200,7 +207,13 @@ async fn resumed(client: &Connection, params: ThreadResumeParams) -> Result<Resu
         None => new_thread(thread),
     };
     let usage = stored.as_ref().and_then(|stored| usage(id, stored));
+    let tree = if is_running {
+        trees::present(thread).await
+    } else {
+        Vec::new()
+    };
     Ok(Resumed {
+        tree,
         id,
         response: opened(thread, shown),
         usage,
@@ -316,6 +329,7 @@ fn wishes(settings: ThreadSettings) -> Result<(ConfigureSession, Vec<String>), R
         personality: settings.personality.map(|personality| personality.0),
     };
     let mut warnings = Vec::new();
+    let mut config = serde_json::Map::new();
     for (key, value) in settings.config.unwrap_or_default() {
         let wrong = |error: serde_json::Error| {
             RpcError::invalid_params(format!("invalid params: config.{key}: {error}"))
@@ -328,6 +342,10 @@ fn wishes(settings: ThreadSettings) -> Result<(ConfigureSession, Vec<String>), R
             "model_reasoning_summary" => {
                 let summary: ReasoningSummary = serde_json::from_value(value).map_err(wrong)?;
                 overrides.summary = Some(summary);
+            }
+            // Checked with all others when the session is configured.
+            key if key == "agents" || key.starts_with("agents.") => {
+                config.insert(key.to_owned(), value);
             }
             _ => warnings.push(format!(
                 "config.{key} is not a setting of one thread and was left out; set it in the \
@@ -346,6 +364,7 @@ fn wishes(settings: ThreadSettings) -> Result<(ConfigureSession, Vec<String>), R
         model_provider: settings.model_provider,
         base_instructions: settings.base_instructions,
         developer_instructions: settings.developer_instructions,
+        config,
         ..ConfigureSession::default()
     };
     Ok((request, warnings))

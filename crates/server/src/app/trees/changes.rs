@@ -1,12 +1,14 @@
 //! What happens in a tree, as those who follow its root are told.
 
-use troupe_protocol::EventMsg;
+use troupe_agents::desk::Scope;
 use troupe_protocol::agent::{AgentInbox, AgentStatus, SubagentLifecycle};
+use troupe_protocol::{AgentId, EventMsg};
 
 use crate::app::wire::notification::ServerNotification;
 use crate::app::wire::tree::{
     AgentInboxNotification, AgentStanding, InboxDepth, TreeChange, TreeChangedNotification,
 };
+use crate::house::Thread;
 
 /// Returns what an event of the root says of its tree.
 pub(in crate::app) fn told(root: &str, msg: &EventMsg) -> Option<ServerNotification> {
@@ -52,8 +54,16 @@ fn changed(root: &str, life: &SubagentLifecycle) -> Option<ServerNotification> {
             session_id,
             ..
         } => (*agent_id, *session_id, TreeChange::Pruned),
-        // Who follows a tree here asks for it first.
-        SubagentLifecycle::Restored { .. } => return None,
+        SubagentLifecycle::Restored { subagent } => {
+            let (status, preview) = standing(&subagent.status)?;
+            let change = TreeChange::Restored {
+                parent_thread_id: subagent.parent_session_id.map(|id| id.to_string()),
+                path: subagent.path.clone(),
+                status,
+                preview,
+            };
+            (subagent.agent_id, subagent.session_id, change)
+        }
     };
     Some(ServerNotification::TreeChanged(TreeChangedNotification {
         root_thread_id: root.to_owned(),
@@ -61,6 +71,25 @@ fn changed(root: &str, life: &SubagentLifecycle) -> Option<ServerNotification> {
         thread_id: session.to_string(),
         change,
     }))
+}
+
+/// Tells who is in the tree of a thread that was in memory before this client came.
+pub(in crate::app) async fn present(thread: &Thread) -> Vec<ServerNotification> {
+    let agents = thread.agents();
+    if !agents.is_planted() {
+        return Vec::new();
+    }
+    let root = thread.id().to_string();
+    // A tree that is ending cannot be asked, and has nothing more to tell.
+    let views = agents.user().list(Scope::All, false).await;
+    let views = views.into_iter().flatten();
+    let below = views.filter(|view| view.agent != AgentId::ROOT);
+    below
+        .filter_map(|view| {
+            let subagent = view.summary();
+            changed(&root, &SubagentLifecycle::Restored { subagent })
+        })
+        .collect()
 }
 
 fn mail(root: &str, inbox: &AgentInbox) -> ServerNotification {

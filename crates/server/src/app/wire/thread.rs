@@ -123,7 +123,8 @@ pub struct ThreadSettings {
     pub approvals_reviewer: Option<ApprovalsReviewer>,
     #[serde(default)]
     pub sandbox: Option<SandboxMode>,
-    /// Of the configuration's keys, `model_reasoning_effort` and `model_reasoning_summary` count.
+    /// Of the configuration's keys, `model_reasoning_effort`, `model_reasoning_summary` and those
+    /// of `agents` count.
     #[serde(default)]
     pub config: Option<BTreeMap<String, Value>>,
     #[serde(default)]

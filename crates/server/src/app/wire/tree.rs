@@ -131,6 +131,15 @@ pub enum TreeChange {
         path: Option<String>,
         status: AgentStanding,
     },
+    /// It was there before: told of every agent when the tree is taken up again, or followed by
+    /// one more client, so that a client can draw the tree from what it is told.
+    Restored {
+        parent_thread_id: Option<String>,
+        path: Option<String>,
+        status: AgentStanding,
+        /// The beginning of the last message or the error.
+        preview: Option<String>,
+    },
     Status {
         status: AgentStanding,
         /// The beginning of the last message or the error.

@@ -43,6 +43,7 @@ fn root() -> Fact {
     Fact::Rooted {
         session: session(ROOT),
         above: None,
+        taken_paths: Vec::new(),
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use troupe_agents::desk::CallbackChoice;
 use troupe_agents::{Family, Options, SettingsReader, TreeSettings};
 use troupe_engine::ConfigureError;
-use troupe_protocol::op::{ConfigureSession, Op};
+use troupe_protocol::op::{ConfigureSession, ForkPoint, Op};
 use troupe_protocol::tree::CallbackMode;
 use troupe_protocol::{EventMsg, SessionId};
 use troupe_testkit::{Actor, Stage};
@@ -19,13 +19,18 @@ use super::play::{end, requests_of, scene, until_there};
 struct Reader(Options);
 
 impl SettingsReader for Reader {
-    fn read(&self, request: &ConfigureSession) -> Result<TreeSettings, ConfigureError> {
+    fn read(
+        &self,
+        request: &ConfigureSession,
+        enabled: Option<bool>,
+    ) -> Result<TreeSettings, ConfigureError> {
         let said = |key: &str| request.config.get(&format!("agents.{key}"));
         let mut limits = self.0.limits.clone();
         if let Some(depth) = said("max_depth").and_then(Value::as_u64) {
             limits.max_depth = u32::try_from(depth).unwrap();
         }
-        let enabled = said("enabled").and_then(Value::as_bool).unwrap_or(true);
+        let said = said("enabled").and_then(Value::as_bool);
+        let enabled = said.or(enabled).unwrap_or(true);
         Ok(TreeSettings {
             limits,
             families: if enabled {
@@ -195,7 +200,8 @@ async fn the_tools_and_limits_of_the_tree_follow_every_configure() {
         tools.iter().any(|name| name == "spawn_agent")
     };
     assert!(!has_spawn(&actor));
-    configure(&mut actor, json!({"agents.max_depth": 0})).await;
+    let some = json!({"agents.enabled": true, "agents.max_depth": 0});
+    configure(&mut actor, some).await;
     actor.turn("again").await;
     assert!(has_spawn(&actor));
     let desk = actor.agents().user();
@@ -209,4 +215,70 @@ async fn the_tools_and_limits_of_the_tree_follow_every_configure() {
     let refused = desk.spawn(wished()).await.unwrap_err().to_string();
     assert!(refused.contains("max_depth"), "{refused}");
     end(actor).await;
+}
+
+fn forking(source: SessionId) -> ConfigureSession {
+    ConfigureSession {
+        fork: Some(ForkPoint {
+            session_id: source,
+            last_response_id: None,
+            turns: None,
+            turn: None,
+        }),
+        ..ConfigureSession::default()
+    }
+}
+
+#[tokio::test]
+async fn whether_a_session_has_agents_is_kept_with_it_and_with_its_forks() {
+    let stage = stage("").await;
+    let said = saying(json!({"agents.enabled": false}));
+    let mut actor = stage.start_with(said).await;
+    actor.turn(OPENING).await;
+    let session = actor.session_id();
+    end(actor).await;
+    let has_spawn = |actor: &Actor| {
+        let tools = tools(&stage, actor.session_id());
+        tools.iter().any(|name| name == "spawn_agent")
+    };
+    let mut actor = stage.resume(session).await;
+    actor.turn("again").await;
+    assert!(!has_spawn(&actor), "resumed");
+    // A configuration that says nothing of it leaves it.
+    configure(&mut actor, json!({"agents.max_depth": 1})).await;
+    actor.turn("and again").await;
+    assert!(!has_spawn(&actor), "configured anew");
+    end(actor).await;
+
+    let mut forked = stage.start_with(forking(session)).await;
+    forked.turn("as a fork").await;
+    assert!(!has_spawn(&forked), "forked");
+    let fork = forked.session_id();
+    end(forked).await;
+    let mut forked = stage.resume(fork).await;
+    forked.turn("as a fork, again").await;
+    assert!(!has_spawn(&forked), "forked and resumed");
+    end(forked).await;
+}
+
+#[tokio::test]
+async fn a_fork_is_told_of_its_children_as_its_source_was() {
+    let stage = stage("").await;
+    let said = json!({"agents.callback.template": "{{childPath}} is {{status}}"});
+    let mut actor = stage.start_with(saying(said)).await;
+    actor.turn(OPENING).await;
+    let session = actor.session_id();
+    end(actor).await;
+    let forked = stage.start_with(forking(session)).await;
+    made(&stage, &forked, "one").await;
+    assert_eq!(called(&stage, &forked).await, ["/root/kid is completed"]);
+    let fork = forked.session_id();
+    end(forked).await;
+    let forked = stage.resume(fork).await;
+    made(&stage, &forked, "two").await;
+    assert_eq!(
+        called(&stage, &forked).await,
+        ["/root/kid is completed", "/root/kid_2 is completed"]
+    );
+    end(forked).await;
 }

@@ -5,7 +5,7 @@ use troupe_agents::Family;
 use troupe_agents::desk::CallbackChoice;
 use troupe_protocol::AgentId;
 use troupe_protocol::op::{ConfigureSession, ForkPoint};
-use troupe_protocol::tree::Fact;
+use troupe_protocol::tree::{CallbackMode, Fact};
 use troupe_testkit::{Actor, Stage};
 
 use super::cast::{lines, open, spawn_agent, stage, wish};
@@ -98,6 +98,33 @@ async fn a_fork_of_a_fork_counts_on_above_both() {
     let request = wish(&stage, "four", CallbackChoice::default());
     let made = second.agents().user().spawn(request).await.unwrap();
     assert_eq!(made.view.agent, AgentId(4));
+    for actor in [second, first, source] {
+        end(actor).await;
+    }
+}
+
+#[tokio::test]
+async fn no_child_of_a_fork_has_a_path_that_its_history_names() {
+    let (stage, source) = with_two_children().await;
+    let first = fork(&stage, &source).await;
+    let silent = CallbackChoice {
+        mode: CallbackMode::Off,
+        config: None,
+    };
+    let wished = || wish(&stage, "four", silent.clone());
+    let made = first.agents().user().spawn(wished()).await.unwrap();
+    assert_eq!(made.view.path, "/root/kid_3");
+    let session = first.session_id();
+    end(first).await;
+    // It is in the log.
+    let first = stage.resume(session).await;
+    let desk = first.agents().user();
+    let refused = desk.view("/root/kid").await.unwrap_err().to_string();
+    assert!(refused.contains("no agent"), "{refused}");
+    assert_eq!(desk.spawn(wished()).await.unwrap().view.path, "/root/kid_4");
+    let second = fork(&stage, &first).await;
+    let made = second.agents().user().spawn(wished()).await.unwrap();
+    assert_eq!(made.view.path, "/root/kid_5");
     for actor in [second, first, source] {
         end(actor).await;
     }

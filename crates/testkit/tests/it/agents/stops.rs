@@ -18,7 +18,7 @@ use troupe_testkit::{Actor, Stage};
 
 use super::cast::{self, heard, is_completed, is_now, lines, open, sleeper, stage};
 use super::logs;
-use super::play::{agent, agents, answers, call, end, named, scene, until_there};
+use super::play::{agent, agents, answers, call, end, named, requests_of, scene, until_there};
 
 fn spawn(message: &str, more: Value) -> String {
     let mut arguments = json!({"message": message, "task_name": message});
@@ -351,7 +351,7 @@ async fn a_new_configuration_interrupts_every_task_below_the_session() {
     let mut actor = open_until(&stage, &["leaf.pid"]).await;
     let configure = Op::ConfigureSession(ConfigureSession::default());
     actor.submit(configure).await;
-    let why = Interruption::User;
+    let why = Interruption::Reconfigured;
     for path in ["/root/middle", "/root/middle/leaf"] {
         while agent(&actor, path).await.status != (Status::Interrupted { why }) {
             tokio::task::yield_now().await;
@@ -359,4 +359,52 @@ async fn a_new_configuration_interrupts_every_task_below_the_session() {
     }
     assert!(!is_alive(&stage, "leaf.pid"), "its command is gone");
     actor.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_new_configuration_begins_no_task_and_the_next_one_is_told_who_was_ended() {
+    let children = scene("works", &[&sleeper("works.pid")]);
+    let root = [
+        &*spawn("works", json!({})),
+        &spawn("queued", json!({})),
+        "{ say = 'later' }",
+    ];
+    let stage = Stage::new(&cast::plot(&children, &root)).await;
+    let mut options = stage.tree_options(&[Family::Agents]);
+    options.limits.max_threads = 1;
+    let stage = stage.with_tree(options);
+    let stage = stage.sandbox(SandboxPolicy::DangerFullAccess);
+    let mut actor = stage.start().await;
+    actor.turn(cast::OPENING).await;
+    while !stage.cwd().join("works.pid").exists() {
+        tokio::task::yield_now().await;
+    }
+    actor
+        .submit(Op::ConfigureSession(ConfigureSession::default()))
+        .await;
+    let why = Interruption::Reconfigured;
+    while agent(&actor, "works").await.status != (Status::Interrupted { why }) {
+        tokio::task::yield_now().await;
+    }
+    actor.agents().quiet().await;
+    assert_eq!(agent(&actor, "queued").await.status, Status::Cancelled);
+    let requests = || requests_of(&stage, actor.session_id());
+    assert_eq!(requests().len(), 3, "nobody began a task of the root");
+    let session = actor.session_id();
+    actor.shut_down().await;
+
+    // It is told once, also by a later process.
+    let mut actor = stage.resume(session).await;
+    for turn in ["and now?", "and then?"] {
+        actor.turn(turn).await;
+    }
+    let requests = requests_of(&stage, session);
+    let last = requests.last().unwrap()["input"].to_string();
+    assert_eq!(
+        last.matches("was configured anew while").count(),
+        1,
+        "{last}"
+    );
+    assert!(last.contains("- /root/works (agent 1, session"), "{last}");
+    end(actor).await;
 }

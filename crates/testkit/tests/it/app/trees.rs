@@ -123,3 +123,48 @@ async fn who_follows_the_root_hears_of_lives_and_mail() {
     client.leave().await;
     app.end().await;
 }
+
+#[tokio::test]
+async fn who_resumes_a_thread_can_draw_its_tree_from_what_is_told() {
+    let stage = Stage::new(
+        r#"
+        [[scene]]
+        when = "count the files"
+        [[scene.turn]]
+        steps = [{ say = "There are three." }]
+        "#,
+    )
+    .await;
+    let first = app(&stage);
+    let mut client = Client::ready(&first).await;
+    let root = client.thread().await;
+    let input = json!([{"type": "text", "text": "count the files"}]);
+    let wish = json!({"rootThreadId": root, "name": "counter", "input": input});
+    let spawned = client.call("agent/spawn", wish).await.unwrap();
+    let on = json!({"rootThreadId": root, "agents": ["/root/counter"]});
+    client.call("agent/wait", on).await.unwrap();
+    let expected = json!({
+        "type": "restored", "parentThreadId": root, "path": "/root/counter",
+        "status": {"type": "completed"}, "preview": "There are three.",
+    });
+
+    // One more client of a tree that runs.
+    let mut other = Client::ready(&first).await;
+    let resume = json!({"threadId": root});
+    other.call("thread/resume", resume.clone()).await.unwrap();
+    let told = other.told("tree/changed").await;
+    assert_eq!(told["threadId"], spawned["agent"]["threadId"]);
+    assert_eq!(told["change"], expected);
+    other.leave().await;
+    client.leave().await;
+    first.end().await;
+
+    // A tree that is taken up from its logs.
+    let second = app(&stage);
+    let mut client = Client::ready(&second).await;
+    client.call("thread/resume", resume).await.unwrap();
+    let told = client.told("tree/changed").await;
+    assert_eq!(told["change"], expected);
+    client.leave().await;
+    second.end().await;
+}

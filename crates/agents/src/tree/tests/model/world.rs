@@ -177,6 +177,7 @@ impl World {
                 self.suspended = true;
                 self.reference.suspend();
             }
+            What::Reconfigure => unreachable!("not among the steps that are drawn"),
             What::Recover => {
                 self.suspended = false;
                 self.waits.clear();
