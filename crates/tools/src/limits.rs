@@ -150,6 +150,18 @@ pub(crate) const UNDO_LOOK_TIME_QUIET: Duration = Duration::from_secs(2);
 /// turn with the next look.
 pub(crate) const UNDO_LOOK_FILES_MAX: usize = 10_000;
 pub(crate) const UNDO_LOOK_BYTES_MAX: u64 = 128 * 1024 * 1024;
+/// What one look compares with git, of files that were written since git looked at them (a copy
+/// of a repository, `touch`). What is over it counts as in no commit.
+pub(crate) const UNDO_LOOK_COMPARED_FILES_MAX: usize = 250_000;
+pub(crate) const UNDO_LOOK_COMPARED_BYTES_MAX: u64 = 1024 * 1024 * 1024;
+pub(crate) const UNDO_COMPARE_TIME_MAX: Duration = Duration::from_secs(8);
+/// Names that git is asked about one by one; for more it lists everything.
+pub(crate) const UNDO_NEW_NAMES_MAX: usize = 500;
+/// How deep directories without a file of git may lie in each other, for a list to be used again.
+pub(crate) const UNDO_UNNAMED_ROUNDS_MAX: usize = 8;
+/// Objects of which git is asked whether they are what is on disk, where nothing speaks against
+/// it.
+pub(crate) const UNDO_SAMPLE_OBJECTS: usize = 256;
 /// Threads that ask for the state of files.
 pub(crate) const UNDO_LOOK_THREADS_MAX: usize = 4;
 /// A user's index that is larger is not read.

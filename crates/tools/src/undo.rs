@@ -23,11 +23,13 @@
 
 mod assemble;
 mod blobs;
+mod find;
 mod git;
 mod ground;
 mod index;
 mod keeper;
 mod ledger;
+mod listing;
 mod look;
 mod manifest;
 mod plan;

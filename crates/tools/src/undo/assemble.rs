@@ -4,6 +4,8 @@
 //! the last look has the file, nobody touched it since  ─► as the last look has it
 //! the index has it, nobody touched it since,
 //!   and git keeps the bytes that are on disk           ─► git's object
+//! the index has it, and its bytes have the name that
+//!   the index has for them                             ─► git's object
 //! else                                                 ─► read and kept, within bounds
 //! ```
 //!
@@ -15,11 +17,17 @@ use std::collections::BTreeSet;
 use std::io;
 
 use super::blobs::Blobs;
-use super::index::{EntryKind, Index};
+use super::index::{EntryKind, Index, IndexEntry};
 use super::manifest::{FileContent, FileStamp, KnownFile, Manifest, ObjectId, UnkeptReason};
 use super::scan::{Walk, WorkTree};
 use crate::blocking::Stop;
-use crate::limits::{UNDO_FILE_BYTES_MAX, UNDO_LOOK_BYTES_MAX, UNDO_LOOK_FILES_MAX};
+use crate::limits::{
+    UNDO_COMPARE_TIME_MAX, UNDO_FILE_BYTES_MAX, UNDO_LOOK_BYTES_MAX, UNDO_LOOK_COMPARED_BYTES_MAX,
+    UNDO_LOOK_COMPARED_FILES_MAX, UNDO_LOOK_FILES_MAX,
+};
+
+/// Files that one thread compares, at least.
+const THREAD_COMPARED_MIN: usize = 500;
 
 /// The files of a look, before it is known where their contents are.
 #[derive(Debug, Default)]
@@ -59,13 +67,16 @@ enum Source {
     Known(FileContent),
     /// Perhaps in this object.
     Object(ObjectId),
+    /// In this object, if the bytes on disk have its name: somebody touched the file.
+    Compared(ObjectId),
     Unknown,
 }
 
 /// What a look came to.
 #[derive(Debug)]
 pub(super) struct Assembled {
-    pub manifest: Manifest,
+    /// Sorted by path, each once.
+    pub files: Vec<KnownFile>,
     /// Files that had to be left for the next look.
     pub left_over: usize,
 }
@@ -101,10 +112,11 @@ impl Sightings {
                 while known.next_if(|file| file.path < path).is_some() {}
                 let earlier = known.peek().filter(|file| file.path == path);
                 let reused = earlier.and_then(|file| reusable(file, &stamp, blobs));
-                let clean = || index.clean_id(entry?, &stamp);
                 match reused {
                     Some(content) => Source::Known(content),
-                    None => clean().map_or(Source::Unknown, Source::Object),
+                    None => entry.map_or(Source::Unknown, |entry| {
+                        Source::in_index(index, entry, &stamp)
+                    }),
                 }
             };
             files.push(SeenFile {
@@ -116,12 +128,13 @@ impl Sightings {
         Self { files }
     }
 
-    /// Returns the objects that may hold contents, in the order of the files.
-    pub(super) fn objects(&self) -> Vec<ObjectId> {
+    /// Returns the objects that may hold contents, in the order of the files, each with the
+    /// length of its file.
+    pub(super) fn objects(&self) -> Vec<(ObjectId, u64)> {
         let files = self.files.iter();
         let objects = files.filter_map(|file| match &file.source {
-            Source::Object(id) => Some(*id),
-            Source::Known(_) | Source::Unknown => None,
+            Source::Object(id) => Some((*id, file.stamp.size)),
+            Source::Known(_) | Source::Compared(_) | Source::Unknown => None,
         });
         objects.collect()
     }
@@ -138,6 +151,53 @@ impl Sightings {
         let is_one = |path: &[u8]| path == b".gitattributes" || path.ends_with(b"/.gitattributes");
         let files = self.files.iter().filter(|file| is_one(&file.path));
         files.map(|file| file.path.clone()).collect()
+    }
+
+    /// Says that all objects hold the bytes on disk. Whoever uses one compares the lengths.
+    pub(super) fn trust_objects(&mut self) {
+        for file in &mut self.files {
+            if let Source::Object(id) = &file.source {
+                file.source = Source::Known(FileContent::Object(*id));
+            }
+        }
+    }
+
+    /// Compares files that were touched with what git has of them, within bounds. Blocks on the
+    /// file system.
+    pub(super) fn compare(&mut self, tree: &WorkTree, stop: &Stop) -> io::Result<()> {
+        let mut room = Room::for_comparing();
+        let files = self.files.iter().enumerate();
+        let compared: Vec<(usize, ObjectId)> = files
+            .filter_map(|(number, file)| match &file.source {
+                Source::Compared(id) => Some((number, *id)),
+                Source::Known(_) | Source::Object(_) | Source::Unknown => None,
+            })
+            .filter(|(number, _)| room.take(self.files[*number].stamp.size))
+            .collect();
+        if compared.is_empty() {
+            return Ok(());
+        }
+        let time = Stop::after(Some(UNDO_COMPARE_TIME_MAX));
+        let same = tree.spread(
+            &compared,
+            THREAD_COMPARED_MIN,
+            stop,
+            |walk, (number, id)| {
+                if time.is_due() {
+                    return None;
+                }
+                let (stamp, content) = walk.read(&self.files[*number].path).ok()?;
+                (ObjectId::of_blob(&content, id) == *id).then_some(stamp)
+            },
+        )?;
+        for ((number, id), stamp) in compared.into_iter().zip(same) {
+            if let Some(stamp) = stamp {
+                let file = &mut self.files[number];
+                file.stamp = stamp;
+                file.source = Source::Known(FileContent::Object(id));
+            }
+        }
+        Ok(())
     }
 
     /// Says which objects hold the very bytes on disk: those that are there with the length of
@@ -177,7 +237,7 @@ impl Sightings {
         {
             let (stamp, content) = match source {
                 Source::Known(content) => (stamp, content),
-                Source::Object(_) | Source::Unknown => {
+                Source::Object(_) | Source::Compared(_) | Source::Unknown => {
                     if stop.is_due() {
                         return Err(io::ErrorKind::TimedOut.into());
                     }
@@ -192,9 +252,20 @@ impl Sightings {
             });
         }
         Ok(Assembled {
-            manifest: Manifest { files },
+            files,
             left_over: room.left_over,
         })
+    }
+}
+
+impl Source {
+    fn in_index(index: &Index, entry: &IndexEntry, stamp: &FileStamp) -> Self {
+        if let Some(id) = index.clean_id(entry, stamp) {
+            return Self::Object(id);
+        }
+        let compared = entry.compared_id(stamp);
+        let compared = compared.filter(|_| stamp.size <= UNDO_FILE_BYTES_MAX);
+        compared.map_or(Self::Unknown, Self::Compared)
     }
 }
 
@@ -231,6 +302,14 @@ impl Default for Room {
 }
 
 impl Room {
+    fn for_comparing() -> Self {
+        Self {
+            files: UNDO_LOOK_COMPARED_FILES_MAX,
+            bytes: UNDO_LOOK_COMPARED_BYTES_MAX,
+            left_over: 0,
+        }
+    }
+
     fn take(&mut self, bytes: u64) -> bool {
         let has_room = self.files > 0 && bytes <= self.bytes;
         if has_room {

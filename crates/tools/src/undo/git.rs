@@ -19,6 +19,10 @@ const QUESTIONS_BYTES: usize = 64 * 1024;
 /// Attributes that make other contents of a file, of perhaps the same length.
 const CONVERTING: [&str; 2] = ["filter", "working-tree-encoding"];
 
+/// Attributes that make contents of another length, and settings that do or name further ones.
+const RESIZING: [&str; 4] = ["text", "eol", "crlf", "ident"];
+const RESIZING_SETTINGS: [&str; 3] = ["eol", "crlf", "include"];
+
 /// Lists the files that git does not track and does not ignore; a repository inside ends with a
 /// slash. `all` lists the tracked ones too.
 pub(super) async fn list(
@@ -36,7 +40,19 @@ pub(super) async fn list(
         arguments.extend(parts);
     }
     let mut talk = Talk::start(git, &arguments, StdinMode::Null).await?;
-    let printed = talk.finish().await?;
+    let printed = talk.finish(&[0]).await?;
+    Ok(zero_ended(&printed).map(<[u8]>::to_vec).collect())
+}
+
+/// Returns those of the paths that git ignores.
+pub(super) async fn ignored(
+    git: &GitReader,
+    paths: &[Vec<u8>],
+) -> Result<BTreeSet<Vec<u8>>, String> {
+    let questions = paths.iter().map(|path| [path, &[0][..]].concat());
+    let mut talk = ask(git, &["check-ignore", "-z", "--stdin"], questions).await?;
+    // It ends with 1 if there is none.
+    let printed = talk.finish(&[0, 1]).await?;
     Ok(zero_ended(&printed).map(<[u8]>::to_vec).collect())
 }
 
@@ -79,6 +95,22 @@ pub(super) fn names_conversion(attributes: &[u8]) -> bool {
     names.any(|name| memchr::memmem::find(attributes, name.as_bytes()).is_some())
 }
 
+/// Tells whether a file of attributes may name a conversion that changes the length.
+pub(super) fn names_resizing(attributes: &[u8]) -> bool {
+    names_any(attributes, &RESIZING)
+}
+
+/// Tells whether a file of settings may.
+pub(super) fn sets_resizing(settings: &[u8]) -> bool {
+    names_any(settings, &RESIZING_SETTINGS)
+}
+
+fn names_any(text: &[u8], names: &[&str]) -> bool {
+    let text = text.to_ascii_lowercase();
+    let mut names = names.iter();
+    names.any(|name| memchr::memmem::find(&text, name.as_bytes()).is_some())
+}
+
 fn zero_ended(printed: &[u8]) -> impl Iterator<Item = &[u8]> {
     let parts = printed.split(|byte| *byte == 0);
     parts.filter(|part| !part.is_empty())
@@ -90,6 +122,16 @@ async fn answers(
     arguments: &[&str],
     questions: impl Iterator<Item = Vec<u8>>,
 ) -> Result<Vec<u8>, String> {
+    let mut talk = ask(git, arguments, questions).await?;
+    talk.finish(&[0]).await
+}
+
+/// Starts a git and asks all questions.
+async fn ask(
+    git: &GitReader,
+    arguments: &[&str],
+    questions: impl Iterator<Item = Vec<u8>>,
+) -> Result<Talk, String> {
     let mut talk = Talk::start(git, arguments, StdinMode::Pipe).await?;
     let mut batch = Vec::with_capacity(2 * QUESTIONS_BYTES);
     for question in questions {
@@ -101,7 +143,7 @@ async fn answers(
     }
     talk.say(&batch).await?;
     talk.process.close_stdin();
-    talk.finish().await
+    Ok(talk)
 }
 
 /// A git that runs.
@@ -138,11 +180,11 @@ impl Talk {
         Ok(())
     }
 
-    async fn finish(&mut self) -> Result<Vec<u8>, String> {
+    async fn finish(&mut self, codes: &[i32]) -> Result<Vec<u8>, String> {
         while let Some(event) = self.process.next().await {
             match event {
                 ProcessEvent::Output { stream, bytes } => self.take(stream, &bytes)?,
-                ProcessEvent::Exited(exit) if exit.is_success() => {
+                ProcessEvent::Exited(exit) if exit.code.is_some_and(|it| codes.contains(&it)) => {
                     return Ok(std::mem::take(&mut self.printed));
                 }
                 ProcessEvent::Exited(_) => break,

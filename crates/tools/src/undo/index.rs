@@ -235,6 +235,16 @@ impl Index {
     }
 }
 
+impl IndexEntry {
+    /// Returns the name that a file's contents may still have, though somebody touched it.
+    pub(super) fn compared_id(&self, stamp: &FileStamp) -> Option<ObjectId> {
+        // Git writes no size of what was changed while it looked.
+        let may_be_same = self.stat.size == 0 || self.stat.size == cut(stamp.size);
+        let is_file = matches!(self.kind, EntryKind::File { .. });
+        (is_file && self.stage == 0 && stamp.is_regular() && may_be_same).then_some(self.id)
+    }
+}
+
 impl CachedStat {
     fn is_of(&self, stamp: &FileStamp) -> bool {
         // Some programs write zeros for what they do not know.

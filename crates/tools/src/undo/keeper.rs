@@ -234,7 +234,7 @@ impl Keeper {
                 let turn_id = turn_id.clone();
                 let fact = FileFact::Tree { turn_id, tree };
                 call.channel.report(ToolEvent::Files(fact)).await;
-                let look = taken.manifest;
+                let look = taken.look;
                 Watched::Tree { place, look }
             }
             Err(why) => {

@@ -2,7 +2,12 @@
 //! contents are.
 
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
+use sha1::Sha1;
+use sha2::{Digest as _, Sha256};
+
+use super::listing::Listing;
 use crate::limits::{UNDO_SETTLED_NS, UNDO_TICK_NS};
 
 mod file;
@@ -11,6 +16,8 @@ mod file;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Manifest {
     pub files: Vec<KnownFile>,
+    /// Why the next look need not ask git for all of them again.
+    pub listing: Option<Listing>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,6 +76,21 @@ impl ObjectId {
     pub(super) fn new(bytes: &[u8]) -> Option<Self> {
         let short = bytes.try_into().map(Self::Sha1);
         short.or_else(|_| bytes.try_into().map(Self::Sha256)).ok()
+    }
+
+    /// Returns the name of these contents, by the hash of another one.
+    pub(super) fn of_blob(content: &[u8], like: &Self) -> Self {
+        let head = format!("blob {}\0", content.len());
+        match like {
+            Self::Sha1(_) => {
+                let hash = Sha1::new().chain_update(head).chain_update(content);
+                Self::Sha1(hash.finalize().into())
+            }
+            Self::Sha256(_) => {
+                let hash = Sha256::new().chain_update(head).chain_update(content);
+                Self::Sha256(hash.finalize().into())
+            }
+        }
     }
 
     pub(super) fn to_hex(self) -> String {
@@ -171,6 +193,13 @@ impl FileStamp {
         let newest = self.modified_ns.max(self.changed_ns);
         newest.saturating_add(UNDO_SETTLED_NS.max(UNDO_TICK_NS)) < now_ns
     }
+}
+
+/// What the clock says, in the way of the file system.
+pub(super) fn now_ns() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let ns = since.map_or(0, |since| since.as_nanos());
+    i64::try_from(ns).unwrap_or(i64::MAX)
 }
 
 /// Names a file below a directory.

@@ -1,11 +1,14 @@
 //! What the file system says of many files at once, reached without symbolic links.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::Metadata;
 use std::io::{self, Read as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+use nix::dir::{Dir, Type};
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, OpenHow, ResolveFlag, open, openat, openat2, readlinkat};
 use nix::sys::stat::{FileStat, Mode, fstat, fstatat};
@@ -36,13 +39,28 @@ impl WorkTree {
         paths: &[P],
         stop: &Stop,
     ) -> io::Result<Vec<Option<FileStamp>>> {
+        self.spread(paths, THREAD_FILES_MIN, stop, |walk, path| {
+            walk.stamp(path.as_ref())
+        })
+    }
+
+    /// Does the same work for each item, on a few threads if there are many. The items come
+    /// sorted by path.
+    pub(super) fn spread<T: Sync, R: Send>(
+        &self,
+        items: &[T],
+        thread_items_min: usize,
+        stop: &Stop,
+        work: impl Fn(&mut Walk<'_>, &T) -> R + Sync,
+    ) -> io::Result<Vec<R>> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let threads = (paths.len() / THREAD_FILES_MIN).clamp(1, cores.min(UNDO_LOOK_THREADS_MAX));
-        let share = paths.len().div_ceil(threads).max(1);
+        let threads = (items.len() / thread_items_min).clamp(1, cores.min(UNDO_LOOK_THREADS_MAX));
+        let share = items.len().div_ceil(threads).max(1);
+        let work = &work;
         let found = std::thread::scope(|scope| {
-            let workers: Vec<_> = paths
+            let workers: Vec<_> = items
                 .chunks(share)
-                .map(|paths| scope.spawn(move || self.stamps_of(paths, stop)))
+                .map(|items| scope.spawn(move || self.work_through(items, stop, work)))
                 .collect();
             let ended = workers.into_iter().map(std::thread::ScopedJoinHandle::join);
             ended.collect::<Result<Vec<_>, _>>()
@@ -52,20 +70,21 @@ impl WorkTree {
         Ok(found?.into_iter().flatten().collect())
     }
 
-    fn stamps_of<P: AsRef<[u8]>>(
+    fn work_through<T, R>(
         &self,
-        paths: &[P],
+        items: &[T],
         stop: &Stop,
-    ) -> io::Result<Vec<Option<FileStamp>>> {
+        work: impl Fn(&mut Walk<'_>, &T) -> R,
+    ) -> io::Result<Vec<R>> {
         let mut walk = self.walk();
-        let mut stamps = Vec::with_capacity(paths.len());
-        for (number, path) in paths.iter().enumerate() {
-            if number.is_multiple_of(1_024) && stop.is_due() {
+        let mut done = Vec::with_capacity(items.len());
+        for (number, item) in items.iter().enumerate() {
+            if number.is_multiple_of(256) && stop.is_due() {
                 return Err(io::ErrorKind::TimedOut.into());
             }
-            stamps.push(walk.stamp(path.as_ref()));
+            done.push(work(&mut walk, item));
         }
-        Ok(stamps)
+        Ok(done)
     }
 
     pub(super) fn walk(&self) -> Walk<'_> {
@@ -118,6 +137,40 @@ impl Walk<'_> {
         Ok((stamp, content))
     }
 
+    /// Returns the stamp of a directory, and of a file in it; `None` if there is no directory.
+    pub(super) fn directory(
+        &mut self,
+        path: &[u8],
+        file: &str,
+    ) -> Option<(FileStamp, Option<FileStamp>)> {
+        let inside = [path, b"/", file.as_bytes()].concat();
+        let inside = inside.strip_prefix(b"/").unwrap_or(&inside);
+        let (directory, name) = self.enter(inside)?;
+        let stamp = FileStamp::of(&fstat(directory).ok()?);
+        let file = fstatat(directory, name, AtFlags::AT_SYMLINK_NOFOLLOW).ok();
+        Some((stamp, file.as_ref().map(FileStamp::of)))
+    }
+
+    /// Lists a directory.
+    pub(super) fn names(&self, path: &[u8]) -> io::Result<Vec<DirectoryEntry>> {
+        let path = if path.is_empty() { b"." } else { path };
+        let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+        let mut directory = Dir::from_fd(open_below(&self.tree.top, path, flags)?)?;
+        let mut names = Vec::new();
+        for entry in directory.iter() {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if name == b"." || name == b".." {
+                continue;
+            }
+            names.push(DirectoryEntry {
+                name: name.to_vec(),
+                kind: entry.file_type(),
+            });
+        }
+        Ok(names)
+    }
+
     /// Opens the directory of a file.
     fn enter<'p>(&mut self, path: &'p [u8]) -> Option<(&OwnedFd, &'p OsStr)> {
         let slash = memchr::memrchr(b'/', path);
@@ -131,15 +184,24 @@ impl Walk<'_> {
         }
         if self.parent != parent {
             self.parent = parent.to_vec();
-            self.directory = open_below(&self.tree.top, parent).ok();
+            let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+            self.directory = open_below(&self.tree.top, parent, flags).ok();
         }
         self.directory.as_ref().map(|directory| (directory, name))
     }
 }
 
-fn open_below(top: &OwnedFd, directory: &[u8]) -> nix::Result<OwnedFd> {
+/// One name in a directory.
+#[derive(Debug)]
+pub(super) struct DirectoryEntry {
+    pub name: Vec<u8>,
+    /// `None` where the file system does not say it.
+    pub kind: Option<Type>,
+}
+
+fn open_below(top: &OwnedFd, directory: &[u8], flags: OFlag) -> nix::Result<OwnedFd> {
     let how = OpenHow::new()
-        .flags(OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC)
+        .flags(flags)
         .resolve(ResolveFlag::RESOLVE_BENEATH | ResolveFlag::RESOLVE_NO_SYMLINKS);
     loop {
         match openat2(top, OsStr::from_bytes(directory), how) {
@@ -159,6 +221,17 @@ impl FileStamp {
             size: u64::try_from(stat.st_size).unwrap_or_default(),
             modified_ns: ns(stat.st_mtime, stat.st_mtime_nsec),
             changed_ns: ns(stat.st_ctime, stat.st_ctime_nsec),
+        }
+    }
+
+    pub(super) fn of_metadata(metadata: &Metadata) -> Self {
+        let ns = |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000) + rest;
+        Self {
+            mode: metadata.mode(),
+            inode: metadata.ino(),
+            size: metadata.size(),
+            modified_ns: ns(metadata.mtime(), metadata.mtime_nsec()),
+            changed_ns: ns(metadata.ctime(), metadata.ctime_nsec()),
         }
     }
 }

@@ -6,12 +6,13 @@
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::index::{Hash, Index, IndexFile};
-use super::manifest::Manifest;
+use super::manifest::{FileStamp, Manifest, now_ns};
 use crate::limits::{UNDO_INDEX_BYTES_MAX, UNDO_TREES_BYTES_MAX};
 
 /// Nothing runs by itself and nothing is converted.
@@ -34,21 +35,38 @@ pub(super) struct Store {
     pub root: PathBuf,
 }
 
+/// The user's index, with what `stat` said of its file when it was read.
+#[derive(Debug, Default)]
+pub(super) struct StampedIndex {
+    pub index: Index,
+    /// `None` if there is none, or none that can be understood: then each file counts as one
+    /// that git does not track.
+    pub stamp: Option<FileStamp>,
+}
+
 /// A store that is ready, for one writer.
 #[derive(Debug)]
 pub(super) struct PreparedStore {
-    pub index: Index,
+    pub index: Arc<StampedIndex>,
     /// The file that it was read from.
     pub index_path: Option<PathBuf>,
     /// Files beside the work tree that give attributes to its files.
     pub attributes: Vec<u8>,
+    /// Settings of the repository.
+    pub settings: Vec<u8>,
+    /// What is ignored in this repository alone.
+    pub exclude: Vec<u8>,
     /// Whoever holds it is the one writer.
     pub lock: File,
 }
 
 impl Store {
     /// `home` is never part of a look, wherever it lies.
-    pub(super) fn prepare(&self, home: &Path) -> io::Result<PreparedStore> {
+    pub(super) fn prepare(
+        &self,
+        home: &Path,
+        earlier: Option<Arc<StampedIndex>>,
+    ) -> io::Result<PreparedStore> {
         let directory = &self.directory;
         let mut made = fs::DirBuilder::new();
         made.recursive(true).mode(0o700);
@@ -68,10 +86,8 @@ impl Store {
         fs::write(directory.join("HEAD"), "ref: refs/heads/none\n")?;
         fs::write(directory.join("config"), config(hash))?;
         let common = theirs.as_ref().map(|theirs| theirs.common.as_path());
-        fs::write(
-            directory.join("info/exclude"),
-            exclude(&self.root, home, common),
-        )?;
+        let exclude = exclude(&self.root, home, common);
+        fs::write(directory.join("info/exclude"), &exclude)?;
         let attributes = common.and_then(|git| fs::read(git.join("info/attributes")).ok());
         let attributes = attributes.unwrap_or_default();
         fs::write(directory.join("info/attributes"), &attributes)?;
@@ -80,23 +96,36 @@ impl Store {
             directory.join("objects/info/alternates"),
             borrowed.unwrap_or_default(),
         )?;
-        let index = theirs.and_then(|theirs| {
-            let index = self.read_index(&theirs, hash)?;
-            Some((index, theirs.own.join("index")))
-        });
-        let (index, index_path) = index.unzip();
+        let index_path = theirs.as_ref().map(|theirs| theirs.own.join("index"));
+        let read = |theirs| self.read_index(theirs, hash, earlier);
+        let index = theirs.as_ref().and_then(read).unwrap_or_default();
         Ok(PreparedStore {
-            index: index.unwrap_or_default(),
-            index_path,
+            index_path: index_path.filter(|_| index.stamp.is_some()),
+            index,
             attributes,
+            settings: theirs.map_or_else(Vec::new, |theirs| theirs.settings()),
+            exclude,
             lock,
         })
     }
 
-    /// Reads the user's index. `None` if there is none, or none that can be understood: then
-    /// each file counts as one that git does not track.
-    fn read_index(&self, theirs: &Repository, hash: Hash) -> Option<Index> {
-        let (bytes, written_ns) = read_index(&theirs.own.join("index"))?;
+    /// Reads the user's index, unless it is still the one that was read before. `None` if there
+    /// is none, or none that can be understood.
+    fn read_index(
+        &self,
+        theirs: &Repository,
+        hash: Hash,
+        earlier: Option<Arc<StampedIndex>>,
+    ) -> Option<Arc<StampedIndex>> {
+        let path = theirs.own.join("index");
+        let stamp = FileStamp::of_metadata(&fs::metadata(&path).ok()?);
+        if let Some(earlier) = earlier
+            && earlier.stamp == Some(stamp)
+            && stamp.is_settled(now_ns())
+        {
+            return Some(earlier);
+        }
+        let (bytes, stamp) = read_index(&path)?;
         let index = IndexFile::parse(&bytes, hash)?;
         let mut shared = None;
         self.forget_shared();
@@ -106,7 +135,9 @@ impl Store {
             // Git looks for it here.
             fs::write(self.directory.join(name), bytes).ok()?;
         }
-        index.join(shared, written_ns)
+        let index = index.join(shared, stamp.modified_ns)?;
+        let stamp = Some(stamp);
+        Some(Arc::new(StampedIndex { index, stamp }))
     }
 
     /// Removes copies of the second file of an index. One that cannot be removed is of no harm.
@@ -174,8 +205,8 @@ fn config(hash: Hash) -> String {
     }
 }
 
-/// Returns a file and when it was written.
-fn read_index(path: &Path) -> Option<(Vec<u8>, i64)> {
+/// Returns a file, with its stamp while it is open.
+fn read_index(path: &Path) -> Option<(Vec<u8>, FileStamp)> {
     let mut file = File::open(path).ok()?;
     let metadata = file.metadata().ok()?;
     if !metadata.is_file() || metadata.len() > UNDO_INDEX_BYTES_MAX {
@@ -183,8 +214,7 @@ fn read_index(path: &Path) -> Option<(Vec<u8>, i64)> {
     }
     let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).ok()?);
     file.read_to_end(&mut bytes).ok()?;
-    let written_ns = metadata.mtime().checked_mul(1_000_000_000)?;
-    Some((bytes, written_ns.checked_add(metadata.mtime_nsec())?))
+    Some((bytes, FileStamp::of_metadata(&metadata)))
 }
 
 /// The user's own `.git`.
@@ -220,6 +250,12 @@ impl Repository {
         } else {
             Hash::Sha1
         }
+    }
+
+    fn settings(&self) -> Vec<u8> {
+        let files = [self.common.join("config"), self.own.join("config.worktree")];
+        let files = files.iter().filter_map(|path| fs::read(path).ok());
+        files.flatten().collect()
     }
 
     /// The line by which a store borrows its objects.

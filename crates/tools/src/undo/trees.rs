@@ -3,30 +3,29 @@
 //! The user's index is where a look begins: of a file that nobody touched since git looked,
 //! git has the contents. So a first look at a large repository costs one `stat` per file, like
 //! every later one; only what is in no commit is read, once. Git is asked, in the sandbox, which
-//! files it does not track, while the others are looked at here.
+//! files it does not track, unless no directory has changed since the last look.
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
 use std::fs::File;
-use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
+use sha2::{Digest as _, Sha256};
 use troupe_process::{GitReader, Launcher, holds_repository};
 
-use super::assemble::{Assembled, FoundFile, Sightings, Standing};
+use super::assemble::{Assembled, Sightings};
 use super::blobs::Blobs;
+use super::find::{Finder, FoundFiles, Place, not_seen};
 use super::git;
-use super::index::{EntryKind, Index};
 use super::look::sha256;
-use super::manifest::{KnownFile, Manifest, joined};
+use super::manifest::{KnownFile, Manifest, ObjectId, joined, now_ns};
 use super::scan::WorkTree;
-use super::store::{PreparedStore, Store};
+use super::store::{PreparedStore, StampedIndex, Store};
 use crate::blocking::{self, Stop};
 use crate::environment::Variables;
-use crate::limits::{UNDO_LOOK_TIME_QUIET, UNDO_TREE_TIME_MAX};
+use crate::limits::{UNDO_LOOK_TIME_QUIET, UNDO_SAMPLE_OBJECTS, UNDO_TREE_TIME_MAX};
 
 /// Makes and compares looks at work trees.
 #[derive(Debug)]
@@ -40,26 +39,18 @@ pub(super) struct Trees {
     inherited: Variables,
 }
 
-/// A work tree, and what of it a turn may write.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
-    pub root: PathBuf,
-    /// Relative to the root; empty for all of it.
-    pub parts: Vec<PathBuf>,
-}
-
-impl Place {
-    /// Tells whether a file is looked at.
-    fn contains(&self, path: &[u8]) -> bool {
-        let path = Path::new(OsStr::from_bytes(path));
-        self.parts.is_empty() || self.parts.iter().any(|part| path.starts_with(part))
-    }
+/// What a work tree held, with the index that was there then.
+#[derive(Debug, Clone)]
+pub(super) struct Look {
+    pub manifest: Arc<Manifest>,
+    /// `None` for a look that comes from its file.
+    index: Option<Arc<StampedIndex>>,
 }
 
 /// A look that was taken.
 #[derive(Debug)]
 pub(super) struct TakenLook {
-    pub manifest: Arc<Manifest>,
+    pub look: Look,
     pub took: Duration,
     /// Files that are in no commit, and too many to be kept at once.
     pub left_over: usize,
@@ -132,14 +123,17 @@ impl Trees {
             blocking::finish(move || store.last()).await?
         };
         let (name, known) = last.unzip();
-        let known = known.map(Arc::new);
+        let known = known.map(|manifest| Look {
+            manifest: Arc::new(manifest),
+            index: None,
+        });
         let (taken, lock) = self.look(place, known.clone()).await?;
+        let manifest = Arc::clone(&taken.look.manifest);
         if let (Some(name), Some(known)) = (name, known)
-            && known == taken.manifest
+            && known.manifest == manifest
         {
             return Ok((name, taken));
         }
-        let manifest = Arc::clone(&taken.manifest);
         let saved = blocking::finish(move || {
             let saved = store.save(&manifest);
             drop(lock);
@@ -154,36 +148,34 @@ impl Trees {
     pub(super) async fn take_again(
         &self,
         place: &Place,
-        earlier: &Arc<Manifest>,
+        earlier: &Look,
     ) -> Result<TakenLook, String> {
-        let (taken, _lock) = self.look(place, Some(Arc::clone(earlier))).await?;
+        let (taken, _lock) = self.look(place, Some(earlier.clone())).await?;
         Ok(taken)
     }
 
     /// Returns a look by its name.
-    pub(super) async fn load(&self, root: &Path, name: &str) -> Result<Arc<Manifest>, String> {
+    pub(super) async fn load(&self, root: &Path, name: &str) -> Result<Look, String> {
         let (store, name) = (self.store(root), name.to_owned());
         let found = blocking::finish(move || store.load(&name)).await?;
-        let found = found.ok_or_else(|| "what the files held is no longer kept".to_owned());
-        found.map(Arc::new)
+        let manifest = found.ok_or_else(|| "what the files held is no longer kept".to_owned())?;
+        Ok(Look {
+            manifest: Arc::new(manifest),
+            index: None,
+        })
     }
 
-    async fn look(
-        &self,
-        place: &Place,
-        known: Option<Arc<Manifest>>,
-    ) -> Result<(TakenLook, File), String> {
+    async fn look(&self, place: &Place, known: Option<Look>) -> Result<(TakenLook, File), String> {
         let began = Instant::now();
         let stop = Stop::after(Some(UNDO_TREE_TIME_MAX));
         // Boxed, because every command that may write waits for it.
         let looking = Box::pin(self.look_until(place, known, &stop));
         let looked = tokio::time::timeout(UNDO_TREE_TIME_MAX, looking).await;
         let too_long = || format!("it took longer than {} s", UNDO_TREE_TIME_MAX.as_secs());
-        let (assembled, lock) = looked.map_err(|_| too_long())??;
+        let (taken, lock) = looked.map_err(|_| too_long())??;
         let taken = TakenLook {
-            manifest: Arc::new(assembled.manifest),
             took: began.elapsed(),
-            left_over: assembled.left_over,
+            ..taken
         };
         Ok((taken, lock))
     }
@@ -192,57 +184,121 @@ impl Trees {
     async fn look_until(
         &self,
         place: &Place,
-        known: Option<Arc<Manifest>>,
+        known: Option<Look>,
         stop: &Stop,
-    ) -> Result<(Assembled, File), String> {
+    ) -> Result<(TakenLook, File), String> {
         let now_ns = now_ns();
-        let PreparedStore {
-            index,
-            index_path,
-            attributes,
-            lock,
-        } = self.prepare(&self.store(&place.root)).await?;
+        let (known, index) = match known {
+            Some(Look { manifest, index }) => (Some(manifest), index),
+            None => (None, None),
+        };
+        let prepared = self.prepare(&self.store(&place.root), index).await?;
         let mut git = self.git(&place.root);
-        if let Some(path) = &index_path {
+        if let Some(path) = &prepared.index_path {
             git = git.with_index(path);
         }
-        let index = Arc::new(index);
-        let found = find(place, &git, &index, stop).await?;
-        let blobs = Arc::clone(&self.blobs);
+        let index = Arc::clone(&prepared.index);
+        let finder = Finder {
+            place: place.clone(),
+            git: git.clone(),
+            index: Arc::clone(&index),
+            known: known.clone(),
+            basis: self.basis(place, &prepared, now_ns),
+            now_ns,
+            stop: stop.clone(),
+        };
+        let FoundFiles { files, listing } = finder.find().await?;
+        let (blobs, joined) = (Arc::clone(&self.blobs), Arc::clone(&index));
         let joined = blocking::finish(move || {
-            let mut found = found;
-            found.sort_by(|one, other| one.path.cmp(&other.path));
-            found.dedup_by(|later, earlier| later.path == earlier.path);
-            Sightings::join(found, &index, known.as_deref(), &blobs)
+            Sightings::join(files, &joined.index, known.as_deref(), &blobs)
         });
         let mut sightings = joined.await?;
-        self.verify(&mut sightings, &git, place, &attributes)
-            .await?;
+        self.verify(&mut sightings, &git, place, &prepared).await?;
         let (blobs, root, stop) = (Arc::clone(&self.blobs), place.root.clone(), stop.clone());
         let assembled = blocking::finish(move || {
-            sightings.assemble(&WorkTree::open(&root)?, &blobs, now_ns, &stop)
+            let tree = WorkTree::open(&root)?;
+            sightings.compare(&tree, &stop)?;
+            sightings.assemble(&tree, &blobs, now_ns, &stop)
         });
-        let assembled = assembled.await?;
-        Ok((assembled.map_err(|error| not_seen(&error))?, lock))
+        let Assembled { files, left_over } = assembled.await?.map_err(|error| not_seen(&error))?;
+        let look = Look {
+            manifest: Arc::new(Manifest { files, listing }),
+            index: Some(index),
+        };
+        let taken = TakenLook {
+            look,
+            took: Duration::ZERO,
+            left_over,
+        };
+        Ok((taken, prepared.lock))
     }
 
-    /// Finds out which objects of the user's repository hold what is on disk.
+    /// Names all that decides, beside the directories themselves, which files there are. `None`
+    /// if the index may change without its times, or has directories in the place of files.
+    fn basis(&self, place: &Place, prepared: &PreparedStore, now_ns: i64) -> Option<[u8; 32]> {
+        let stamp = prepared.index.stamp;
+        if prepared.index.index.is_sparse() || stamp.is_some_and(|it| !it.is_settled(now_ns)) {
+            return None;
+        }
+        let ignored = self.git_file_of_user("ignore");
+        let ignored = ignored.and_then(|path| std::fs::read(path).ok());
+        let mut hash = Sha256::new();
+        let mut put = |bytes: &[u8]| {
+            hash.update(bytes.len().to_le_bytes());
+            hash.update(bytes);
+        };
+        put(format!("{stamp:?}").as_bytes());
+        put(&prepared.exclude);
+        put(&ignored.unwrap_or_default());
+        for part in &place.parts {
+            put(part.as_os_str().as_bytes());
+        }
+        Some(hash.finalize().into())
+    }
+
+    /// Finds out which objects of the user's repository hold what is on disk. Where nothing
+    /// converts contents a sample of them is asked for; the others are compared when they are
+    /// needed.
     async fn verify(
         &self,
         sightings: &mut Sightings,
         git: &GitReader,
         place: &Place,
-        attributes: &[u8],
+        prepared: &PreparedStore,
     ) -> Result<(), String> {
         let objects = sightings.objects();
         if objects.is_empty() {
             return Ok(());
         }
-        let sizes = git::sizes(git, &objects).await?;
-        let files = sightings.attribute_files();
-        let (root, home) = (place.root.clone(), self.attributes_of_user());
-        let named = blocking::finish(move || names_conversion(&root, &files, home.as_deref()));
-        let converted = if git::names_conversion(attributes) || named.await? {
+        let attributes = AttributeFiles {
+            root: place.root.clone(),
+            files: sightings.attribute_files(),
+            beside: [
+                self.git_file_of_user("attributes"),
+                Some("/etc/gitattributes".into()),
+            ],
+            of_repository: prepared.attributes.clone(),
+        };
+        let settings = self.settings_of_user();
+        let may_resize = git::sets_resizing(&prepared.settings);
+        let conversion = blocking::finish(move || {
+            let mut settings = settings.iter().filter_map(|path| std::fs::read(path).ok());
+            let may_resize = may_resize || settings.any(|it| git::sets_resizing(&it));
+            let found = attributes.conversion();
+            if may_resize {
+                found.max(Conversion::Length)
+            } else {
+                found
+            }
+        });
+        let conversion = conversion.await?;
+        if conversion == Conversion::None && is_sample_exact(git, &objects).await? {
+            sightings.trust_objects();
+            return Ok(());
+        }
+        let ids: Vec<ObjectId> = objects.iter().map(|(id, _)| *id).collect();
+        let sizes = git::sizes(git, &ids).await?;
+        let converted = if conversion == Conversion::Contents {
             git::converted(git, &sightings.object_paths()).await?
         } else {
             BTreeSet::default()
@@ -270,116 +326,97 @@ impl Trees {
         }
     }
 
-    async fn prepare(&self, store: &Store) -> Result<PreparedStore, String> {
+    async fn prepare(
+        &self,
+        store: &Store,
+        index: Option<Arc<StampedIndex>>,
+    ) -> Result<PreparedStore, String> {
         let (store, home) = (store.clone(), self.home.clone());
-        let prepared = blocking::finish(move || store.prepare(&home)).await?;
+        let prepared = blocking::finish(move || store.prepare(&home, index)).await?;
         prepared.map_err(|error| format!("its store cannot be made ready: {error}"))
     }
 
-    /// Where git looks for attributes that its user gives to all repositories.
-    fn attributes_of_user(&self) -> Option<PathBuf> {
+    /// Where git looks for attributes and ignored files that its user has for all repositories.
+    fn git_file_of_user(&self, name: &str) -> Option<PathBuf> {
         let variable = |name: &str| self.inherited.get(name).filter(|value| !value.is_empty());
         let config = variable("XDG_CONFIG_HOME").map(PathBuf::from);
         let config = config.or_else(|| Some(Path::new(variable("HOME")?).join(".config")));
-        Some(config?.join("git/attributes"))
+        Some(config?.join("git").join(name))
+    }
+
+    /// Where settings are that counted when the user's own git wrote the files.
+    fn settings_of_user(&self) -> Vec<PathBuf> {
+        let home = self.inherited.get("HOME").map(Path::new);
+        let files = [
+            self.git_file_of_user("config"),
+            home.map(|home| home.join(".gitconfig")),
+            Some("/etc/gitconfig".into()),
+        ];
+        files.into_iter().flatten().collect()
     }
 }
 
-/// Finds all files: those that git tracks are looked at here, while git looks for others.
-async fn find(
-    place: &Place,
-    git: &GitReader,
-    index: &Arc<Index>,
-    stop: &Stop,
-) -> Result<Vec<FoundFile>, String> {
-    let text = place.parts.iter().map(|part| part.to_str());
-    // A name that is not text cannot be an argument: then all is listed, and left out below.
-    let parts: Vec<&str> = text.collect::<Option<_>>().unwrap_or_default();
-    let stamping = {
-        let (index, place, stop) = (Arc::clone(index), place.clone(), stop.clone());
-        blocking::finish(move || stamp_tracked(&index, &place, &stop))
-    };
-    let (listed, tracked) = tokio::join!(git::list(git, &parts, index.is_sparse()), stamping);
-    let mut found = tracked?.map_err(|error| not_seen(&error))?;
-    let (listed, index, place, stop) = (listed?, Arc::clone(index), place.clone(), stop.clone());
-    if !listed.is_empty() {
-        let others = blocking::finish(move || stamp_listed(listed, &index, &place, &stop));
-        found.extend(others.await?.map_err(|error| not_seen(&error))?);
+/// How much the contents on disk may differ from those that git keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Conversion {
+    None,
+    /// Then they have another length.
+    Length,
+    /// Perhaps with the same length.
+    Contents,
+}
+
+/// Where attributes are given to files.
+#[derive(Debug)]
+struct AttributeFiles {
+    root: PathBuf,
+    /// Those of the work tree, relative to its top.
+    files: Vec<Vec<u8>>,
+    /// Those of the user and of the machine.
+    beside: [Option<PathBuf>; 2],
+    of_repository: Vec<u8>,
+}
+
+impl AttributeFiles {
+    /// Tells what they may name at most. Blocks on the file system.
+    fn conversion(self) -> Conversion {
+        let of = |content: &[u8]| {
+            if git::names_conversion(content) {
+                Conversion::Contents
+            } else if git::names_resizing(content) {
+                Conversion::Length
+            } else {
+                Conversion::None
+            }
+        };
+        let beside = self.beside.into_iter().flatten();
+        let beside = beside.filter_map(|path| std::fs::read(path).ok());
+        let found = beside.map(|content| of(&content)).max();
+        let found = found
+            .unwrap_or(Conversion::None)
+            .max(of(&self.of_repository));
+        let Ok(tree) = WorkTree::open(&self.root) else {
+            return Conversion::Contents;
+        };
+        let mut walk = tree.walk();
+        let files = self.files.iter().map(|path| match walk.read(path) {
+            Ok((_, content)) => of(&content),
+            // Git may be able to read it.
+            Err(_) => Conversion::Contents,
+        });
+        files.max().unwrap_or(Conversion::None).max(found)
     }
-    Ok(found)
 }
 
-fn not_seen(error: &io::Error) -> String {
-    format!("the files cannot be looked at: {error}")
-}
-
-fn stamp_tracked(index: &Index, place: &Place, stop: &Stop) -> io::Result<Vec<FoundFile>> {
-    let entries = index.entries.iter().enumerate();
-    let entries: Vec<_> = entries
-        .filter(|(_, entry)| entry.kind != EntryKind::SparseDirectory)
-        .filter(|(_, entry)| place.contains(&entry.path))
-        .collect();
-    let paths: Vec<&[u8]> = entries
-        .iter()
-        .map(|(_, entry)| entry.path.as_slice())
-        .collect();
-    let stamps = WorkTree::open(&place.root)?.stamps(&paths, stop)?;
-    let found = entries.iter().zip(stamps);
-    let found = found.filter_map(|((number, entry), stamp)| {
-        Some(FoundFile {
-            path: entry.path.clone(),
-            stamp: stamp?,
-            standing: Standing::Tracked(*number),
-        })
-    });
-    Ok(found.collect())
-}
-
-/// A path that ends with a slash is a repository inside.
-fn stamp_listed(
-    mut listed: Vec<Vec<u8>>,
-    index: &Index,
-    place: &Place,
-    stop: &Stop,
-) -> io::Result<Vec<FoundFile>> {
-    listed.retain(|path| place.contains(path));
-    let plain: Vec<&[u8]> = listed
-        .iter()
-        .map(|path| path.strip_suffix(b"/").unwrap_or(path))
-        .collect();
-    let stamps = WorkTree::open(&place.root)?.stamps(&plain, stop)?;
-    let found = plain.iter().zip(&listed).zip(stamps);
-    let found = found.filter_map(|((path, listed), stamp)| {
-        Some(FoundFile {
-            path: path.to_vec(),
-            stamp: stamp?,
-            standing: match index.number(path) {
-                _ if path.len() < listed.len() => Standing::Repository,
-                Some(number) => Standing::Tracked(number),
-                None => Standing::Untracked,
-            },
-        })
-    });
-    Ok(found.collect())
-}
-
-/// Tells whether any file of attributes may name a conversion.
-fn names_conversion(root: &Path, files: &[Vec<u8>], of_user: Option<&Path>) -> bool {
-    let beside = of_user.into_iter().chain([Path::new("/etc/gitattributes")]);
-    let mut beside = beside.filter_map(|path| std::fs::read(path).ok());
-    if beside.any(|content| git::names_conversion(&content)) {
-        return true;
-    }
-    let Ok(tree) = WorkTree::open(root) else {
-        return true;
-    };
-    let mut walk = tree.walk();
-    let mut files = files.iter();
-    files.any(|path| match walk.read(path) {
-        Ok((_, content)) => git::names_conversion(&content),
-        // Git may be able to read it.
-        Err(_) => true,
-    })
+/// Tells whether some of the objects, from all over the work tree, have the length of their
+/// files.
+async fn is_sample_exact(git: &GitReader, objects: &[(ObjectId, u64)]) -> Result<bool, String> {
+    let step = objects.len().div_ceil(UNDO_SAMPLE_OBJECTS).max(1);
+    let sample: Vec<_> = objects.iter().step_by(step).collect();
+    let ids: Vec<ObjectId> = sample.iter().map(|(id, _)| *id).collect();
+    let sizes = git::sizes(git, &ids).await?;
+    let mut pairs = sample.iter().zip(sizes);
+    Ok(pairs.all(|((_, on_disk), in_git)| in_git == Some(*on_disk)))
 }
 
 /// Lists what differs between two looks at one work tree.
@@ -396,10 +433,4 @@ pub(super) fn differences(root: &Path, before: &Manifest, after: &Manifest) -> V
 pub(super) fn knows(root: &Path, look: &Manifest, path: &Path) -> bool {
     let below = path.strip_prefix(root);
     below.is_ok_and(|below| look.find(below.as_os_str().as_bytes()).is_some())
-}
-
-fn now_ns() -> i64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    let ns = since.map_or(0, |since| since.as_nanos());
-    i64::try_from(ns).unwrap_or(i64::MAX)
 }

@@ -1,22 +1,23 @@
 //! One turn, while it runs: what its files were before it touched them.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::OnceCell;
 use troupe_protocol::SubmissionId;
 use troupe_protocol::undo::{ChangedFile, FileBefore, FileFact, FileState, FileTree};
 
 use super::blobs::Blobs;
+use super::find::Place;
 use super::git::Contents;
 use super::ground::Ground;
 use super::keeper::Snapshots;
 use super::look::{other, repository, too_large};
-use super::manifest::{FileContent, KnownFile, Manifest, UnkeptReason, hex};
-use super::trees::{self, Difference, Place};
+use super::manifest::{FileContent, KnownFile, UnkeptReason, hex};
+use super::trees::{self, Difference, Look};
 use crate::blocking;
 use crate::digest::Digested;
-use crate::limits::{UNDO_TURN_BYTES_MAX, UNDO_TURN_FILES_MAX};
+use crate::limits::{UNDO_FILE_BYTES_MAX, UNDO_TURN_BYTES_MAX, UNDO_TURN_FILES_MAX};
 
 #[derive(Debug)]
 pub(super) struct Turn {
@@ -42,7 +43,7 @@ pub struct EndedTurn {
 pub(super) enum Watched {
     Tree {
         place: Place,
-        look: Arc<Manifest>,
+        look: Look,
     },
     /// They are not, for this reason.
     Unseen(String),
@@ -199,20 +200,21 @@ fn patched(touched: &[Touched]) -> Vec<(PathBuf, Before)> {
 async fn seen(
     snapshots: &Snapshots,
     place: &Place,
-    look: &Arc<Manifest>,
+    look: &Look,
     touched: &[Touched],
     unseen: &mut Vec<String>,
 ) -> Result<(Vec<(PathBuf, Before)>, Option<String>), String> {
     let trees = snapshots.trees().ok_or("commands are not watched")?;
     let now = trees.take_again(place, look).await?;
     let root = &place.root;
-    let mut differences = trees::differences(root, look, &now.manifest);
+    let mut differences = trees::differences(root, &look.manifest, &now.look.manifest);
     // A file that a patch touched first was as the patch found it. One that a command may have
     // changed before was as the look has it, if it is there: else git ignores it.
     let differs = |path: &Path| differences.iter().any(|it| it.path == path);
     let mut before = Vec::new();
     for Touched { file, is_first } in touched {
-        let is_known = !is_first && (differs(&file.path) || trees::knows(root, look, &file.path));
+        let is_known =
+            !is_first && (differs(&file.path) || trees::knows(root, &look.manifest, &file.path));
         if !is_known {
             before.push((file.path.clone(), Before::State(file.before.clone())));
         }
@@ -270,9 +272,15 @@ async fn contents(
                     Some(git) => git,
                     none => none.insert(Contents::start(&trees.git(root)).await?),
                 };
-                let found = git.get(&id).await?;
-                match found.filter(|bytes| bytes.len() as u64 <= room) {
-                    None => Before::State(too_large()),
+                match git.get(&id).await? {
+                    None if stamp.size > UNDO_FILE_BYTES_MAX => Before::State(too_large()),
+                    None => Before::State(other("git no longer has what it held")),
+                    Some(bytes) if bytes.len() as u64 != stamp.size => {
+                        Before::State(other("git keeps other bytes than it held"))
+                    }
+                    Some(bytes) if bytes.len() as u64 > room => {
+                        Before::State(other("the turn changed more than is kept at once"))
+                    }
                     Some(bytes) => {
                         room -= bytes.len() as u64;
                         Before::Content { bytes, mode }

@@ -51,6 +51,17 @@ fn settle_index(stage: &Stage) {
     index.set_modified(later).unwrap();
 }
 
+/// Waits until the times of the index are old enough to be believed.
+async fn outlast_index(stage: &Stage) {
+    use std::os::unix::fs::MetadataExt as _;
+    let index = std::fs::metadata(stage.cwd().join(".git/index")).unwrap();
+    let settled = std::time::Duration::from_secs(u64::try_from(index.ctime()).unwrap() + 4);
+    let now = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    while now().unwrap() < settled {
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+}
+
 /// Returns how many contents are kept.
 fn kept(stage: &Stage) -> usize {
     let shelves = std::fs::read_dir(stage.home().join("snapshots/files"));
@@ -168,4 +179,73 @@ async fn the_model_is_told_at_its_next_task_what_was_taken_back() {
     let note = "The user has taken back changes to these files";
     assert_eq!(last.matches(note).count(), 1, "{last}");
     assert!(last.contains("removed") && last.contains("/new"), "{last}");
+}
+
+/// A copy of a repository has an index that knows other files by the same names.
+#[tokio::test]
+async fn a_copy_of_a_large_repository_is_compared_with_what_git_has() {
+    const FILES: usize = 10_200;
+    let script = "rm f00000 f10199";
+    let stage = Stage::new(&screenplay(&[&command(script)])).await;
+    git(&stage, &["init", "-q"]);
+    let name = |number: usize| format!("f{number:05}");
+    for number in 0..FILES {
+        stage.write(&name(number), &format!("{number}\n"));
+    }
+    git(&stage, &["add", "."]);
+    git(&stage, &["commit", "-q", "-m", "first"]);
+    // Of one that is not what git has, the bytes are kept.
+    stage.write(&name(0), "edited\n");
+    for number in 0..FILES {
+        let path = stage.cwd().join(name(number));
+        let file = std::fs::File::options().append(true).open(path).unwrap();
+        let old = std::time::SystemTime::now() - std::time::Duration::from_hours(1);
+        file.set_modified(old).unwrap();
+    }
+    let mut actor = stage.start().await;
+    actor.turn("go").await;
+    assert!(!stage.cwd().join(name(FILES - 1)).exists());
+    assert!(kept(&stage) <= 2, "{} contents were copied", kept(&stage));
+    let completed = undo(&mut actor, last()).await;
+    assert!(completed.success, "{completed:?}");
+    assert_eq!(stage.read(&name(FILES - 1)), format!("{}\n", FILES - 1));
+    assert_eq!(stage.read(&name(0)), "edited\n");
+}
+
+/// What is listed once is not listed again, and nothing that comes later is missed for it.
+#[tokio::test]
+async fn files_that_come_in_later_turns_are_seen_wherever_they_are() {
+    let scripts = [
+        "echo 1 > first; mkdir -p deep/down/here target; echo o > target/out",
+        "echo 2 > deep/down/here/second; echo o > target/more",
+        "echo 3 > sub/third; echo n >> .gitignore",
+        "mkdir sub/new; echo 4 > sub/new/fourth; echo o > sub/new/ignored",
+        "rm sub/a; mkdir sub/a; echo 5 > sub/a/fifth",
+    ];
+    let deeds: Vec<String> = scripts.iter().map(|script| command(script)).collect();
+    let deeds: Vec<&str> = deeds.iter().map(String::as_str).collect();
+    let stage = Stage::new(&screenplay(&deeds)).await;
+    std::fs::create_dir(stage.cwd().join("sub")).unwrap();
+    stage.write("sub/a", "a\n");
+    commit(&stage);
+    stage.write(".git/info/exclude", "target/\n");
+    outlast_index(&stage).await;
+    let mut actor = stage.start().await;
+    let mut states = Vec::new();
+    for _ in scripts {
+        states.push(files(&stage.cwd()));
+        actor.turn("go").await;
+    }
+    for (before, script) in states.iter().zip(scripts).rev().take(4) {
+        let completed = undo(&mut actor, last()).await;
+        assert!(completed.success, "{script}: {completed:?}");
+        let without_ignored = |text: &str| {
+            let text = text.replace("ignored=o", "").replace("more=o ", "");
+            text.replace("new/()", "")
+                .replace("a/()", "")
+                .replace(' ', "")
+        };
+        let after = without_ignored(&files(&stage.cwd()));
+        assert_eq!(after, without_ignored(before), "{script}");
+    }
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::undo::listing::KnownDirectory;
 
 fn file(path: &str, content: FileContent) -> KnownFile {
     KnownFile {
@@ -15,8 +16,23 @@ fn file(path: &str, content: FileContent) -> KnownFile {
     }
 }
 
+fn directory(path: &str, ignore_file: Option<FileStamp>) -> KnownDirectory {
+    KnownDirectory {
+        path: path.as_bytes().to_vec(),
+        stamp: file(path, FileContent::Repository).stamp,
+        is_settled: ignore_file.is_some(),
+        ignore_file,
+    }
+}
+
 fn manifest() -> Manifest {
+    let stamp = file("a", FileContent::Repository).stamp;
     Manifest {
+        listing: Some(Listing {
+            basis: [9; 32],
+            directories: vec![directory("", Some(stamp)), directory("sub", None)],
+            ignored: vec![b"target".to_vec()],
+        }),
         files: vec![
             file("a", FileContent::Object(ObjectId::Sha1([1; 20]))),
             file("b", FileContent::Kept([2; 32])),
@@ -67,9 +83,11 @@ fn what_is_not_the_same_is_told_with_what_it_was() {
 #[test]
 fn a_file_that_a_later_look_had_room_for_has_not_changed() {
     let before = Manifest {
+        listing: None,
         files: vec![file("a", FileContent::Unkept(UnkeptReason::TooMany))],
     };
     let mut after = Manifest {
+        listing: None,
         files: vec![file("a", FileContent::Kept([1; 32]))],
     };
     assert_eq!(before.differences(&after).count(), 0);
