@@ -1,6 +1,7 @@
 //! The command line. Each command has its own file in `commands/`.
 
 use clap::{Args, Parser, Subcommand};
+use troupe_config::{KeyPath, check_key};
 
 use crate::bench;
 use crate::commands::{
@@ -8,6 +9,8 @@ use crate::commands::{
     login, mcp, mcp_server, mock_model, models, proto, review, roles, rules, sessions, skills,
     trust, undo,
 };
+use crate::failure::Failure;
+use crate::settings;
 
 /// A local coding-agent engine in which one agent can run many.
 #[derive(Debug, Parser)]
@@ -99,12 +102,28 @@ pub struct Overrides {
     /// Set a configuration value; the key is dotted, the value is TOML or else plain text.
     #[arg(short = 'c', long = "config", value_name = "KEY=VALUE")]
     pub config: Vec<String>,
+    /// Settings that a client gave one session, in the same form. They win over the arguments.
+    #[arg(skip)]
+    pub of_client: Vec<String>,
 }
 
 impl Overrides {
+    /// Refuses keys that no setting has, for commands that do not look at the configuration.
+    pub fn check_keys(&self) -> Result<(), Failure> {
+        for argument in &self.config {
+            let (key, _) = argument.split_once('=').unwrap_or((argument, ""));
+            if let Some(key) = KeyPath::parse(key) {
+                check_key(&settings::schema(), &key)
+                    .map_err(|error| Failure::usage(format!("-c {argument}: {error}")))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Adds what was said further to the right, which wins.
     pub fn then(mut self, further: Overrides) -> Self {
         self.config.extend(further.config);
+        self.of_client.extend(further.of_client);
         self
     }
 }

@@ -44,8 +44,11 @@ pub fn run(cli: Cli) -> Outcome {
         layers,
         command,
     } = cli;
-    if layers.strict_config && command.as_ref().is_none_or(needs_no_configuration) {
-        check_configuration(&overrides, &layers)?;
+    if command.as_ref().is_none_or(needs_no_configuration) {
+        overrides.check_keys()?;
+        if layers.strict_config {
+            check_configuration(&overrides, &layers)?;
+        }
     }
     match command {
         None => short_help(),

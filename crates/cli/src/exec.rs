@@ -11,6 +11,7 @@ pub mod children;
 pub mod command_line;
 pub mod escalation;
 mod event_kinds;
+mod going_on;
 mod human;
 pub mod introduction;
 pub mod invitation;

@@ -22,6 +22,8 @@ pub enum Exit {
     ChildFailed = 4,
     /// Something was asked that only a person may decide, and was said to end the run.
     ApprovalNeeded = 5,
+    /// The model was asked as often as it may be, and the task is not done.
+    TurnLimit = 6,
     /// What was waited for did not come in time.
     TimedOut = 124,
     /// A second Ctrl-C.

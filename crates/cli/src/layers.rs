@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use troupe_config::{Config, Flag, Sources, load};
+use troupe_config::{Config, Flag, Place, Sources, UnknownKey, load};
 use troupe_tools::rules::{RuleSource, Trust};
 
 use crate::arguments::{Layers, Overrides};
@@ -39,6 +39,8 @@ impl ConfigSource {
         let user_file: Option<PathBuf> =
             (!self.layers.ignore_user_config).then(|| self.home.config_file());
         let ledger = TrustLedger::at(&self.home);
+        let Overrides { config, of_client } = &self.overrides;
+        let arguments = [config.as_slice(), of_client].concat();
         let config = load(&Sources {
             defaults: defaults(),
             user_file: user_file.as_deref(),
@@ -46,19 +48,33 @@ impl ConfigSource {
             cwd: Some(cwd),
             repository_root: repository_root(cwd),
             profile: self.layers.profile.as_deref(),
-            arguments: &self.overrides.config,
+            arguments: &arguments,
             flags: &self.flags,
             consent: Some(&ledger),
             variables: Some(|name| std::env::var(name).ok()),
         })?;
         let unknown = unknown_keys(&config);
-        if self.layers.strict_config && !unknown.is_empty() {
-            return Err(Failure::usage(unknown.join("\n")));
+        // Who types a key means something by it; files and clients may be older or newer than we
+        // are.
+        let is_refused = |key: &&UnknownKey| self.layers.strict_config || self.is_typed(key);
+        let refused: Vec<String> = unknown.iter().filter(is_refused).map(named).collect();
+        if !refused.is_empty() {
+            return Err(Failure::usage(refused.join("\n")));
         }
+        let unknown = unknown.iter().map(named);
         let notices = config.notices().iter().map(ToString::to_string);
-        let warnings = unknown.into_iter().chain(ledger.problem()).chain(notices);
+        let warnings = unknown.chain(ledger.problem()).chain(notices);
         let warnings = warnings.collect();
         Ok(Loaded { config, warnings })
+    }
+
+    /// Tells whether a person gave this key with `-c`.
+    fn is_typed(&self, unknown: &UnknownKey) -> bool {
+        let Place::CommandLine(place) = &unknown.origin.place else {
+            return false;
+        };
+        let given = place.strip_prefix("-c ");
+        given.is_some_and(|given| self.overrides.config.iter().any(|it| it == given))
     }
 
     /// Returns where the rules about commands in `cwd` are written.
@@ -106,11 +122,14 @@ fn is_trusted(config: &Config, directories: &[&Path]) -> bool {
     })
 }
 
-fn unknown_keys(config: &Config) -> Vec<String> {
+fn named(key: &UnknownKey) -> String {
+    key.to_string()
+}
+
+fn unknown_keys(config: &Config) -> Vec<UnknownKey> {
     // The schema is made only when there is something to check with it.
     if !config.is_customised() {
         return Vec::new();
     }
-    let unknown = config.unknown_keys(&settings::schema());
-    unknown.iter().map(ToString::to_string).collect()
+    config.unknown_keys(&settings::schema())
 }

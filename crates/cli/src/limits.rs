@@ -6,9 +6,6 @@ pub const PROMPT_BYTES_MAX: u64 = 8 * 1024 * 1024;
 /// A JSON Schema file larger than this is refused.
 pub const OUTPUT_SCHEMA_BYTES_MAX: u64 = 1024 * 1024;
 
-/// What is told of an answer that does not follow it; the rest is left out.
-pub const SHAPE_PROBLEMS_MAX: usize = 5;
-
 /// Lines of a command's output that people are shown; the model sees more.
 pub const SHOWN_OUTPUT_LINES_MAX: usize = 12;
 

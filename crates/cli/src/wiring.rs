@@ -188,6 +188,7 @@ impl Wiring {
             summary: asked("model_reasoning_summary").then_some(context.summary),
             collaboration_mode: asked("collaboration_mode")
                 .then_some(context.collaboration_mode.into()),
+            plan_writes: context.plan_writes.then_some(true),
             personality: context.personality.filter(|_| asked("personality")),
         })
     }
@@ -495,7 +496,7 @@ fn with_config(
 ) -> Result<ConfigSource, Failure> {
     let mut source = source.clone();
     for (key, value) in config {
-        source.overrides.config.push(argument(key, value)?);
+        source.overrides.of_client.push(argument(key, value)?);
     }
     Ok(source)
 }

@@ -27,6 +27,8 @@ mod config;
 mod diagrams;
 #[path = "it/disk.rs"]
 mod disk;
+#[path = "it/ends.rs"]
+mod ends;
 #[path = "it/exec.rs"]
 mod exec;
 #[path = "it/faults.rs"]

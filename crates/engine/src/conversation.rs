@@ -46,7 +46,7 @@ use troupe_store::Store;
 use troupe_tools::Registry;
 
 use crate::context::{self, Standing};
-use crate::deps::{Clock, Ids, Instructions, WindowSettings};
+use crate::deps::{Clock, Ids, Instructions, TaskTerms, WindowSettings};
 use crate::emit::Emitter;
 use crate::history::History;
 use crate::host::{Host, Order};
@@ -69,6 +69,9 @@ pub(crate) struct Conversation {
     pub task: Option<Task>,
     /// The shape of answer that a client asked for in its last turn.
     asked_shape: Option<Value>,
+    terms: TaskTerms,
+    /// How many times the model has answered since the session was opened.
+    responses: u32,
     /// Nobody is left to answer: what would be asked is refused.
     unattended: bool,
     meta: SessionMeta,
@@ -165,6 +168,7 @@ impl Conversation {
         ConfigureSession {
             overrides: TurnOverrides {
                 collaboration_mode: Some(context.mode_choice()),
+                plan_writes: Some(context.plan_writes),
                 effort: Some(models::sent_effort(&context).into()),
                 cwd: Some(context.cwd),
                 approval_policy: Some(context.approval_policy),

@@ -23,6 +23,7 @@ pub struct Deps {
     pub configurator: Arc<dyn Configurator>,
     pub clock: Clock,
     pub ids: Ids,
+    pub terms: TaskTerms,
 }
 
 impl Deps {
@@ -31,8 +32,28 @@ impl Deps {
             configurator,
             clock: Clock::system(),
             ids: Ids::random(),
+            terms: TaskTerms::default(),
         }
     }
+}
+
+/// What the program that drives a session holds its tasks to, beside the configuration.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TaskTerms {
+    pub answer_check: AnswerCheck,
+    /// How many times the model may be asked while the session is open; summaries that make room
+    /// are not counted. A task that needs another request is stopped.
+    pub requests_max: Option<u32>,
+}
+
+/// Who holds an answer against the schema that a client asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum AnswerCheck {
+    /// Whoever asked looks at what came.
+    #[default]
+    ByClient,
+    /// One that does not fit is asked for again once; then the task fails.
+    ByEngine,
 }
 
 /// Turns a client's wishes and the user's configuration into what a session runs on.

@@ -47,8 +47,8 @@ mod user_input;
 
 pub use conversation::preview_undo;
 pub use deps::{
-    Clock, Configurator, ConfigureError, Deps, Ids, Instructions, Notice, Origin,
-    ProjectDocSettings, Setup, WindowSettings,
+    AnswerCheck, Clock, Configurator, ConfigureError, Deps, Ids, Instructions, Notice, Origin,
+    ProjectDocSettings, Setup, TaskTerms, WindowSettings,
 };
 pub use events::{EventSource, EventStream, EventTap, Told};
 pub use host::{

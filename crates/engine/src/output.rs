@@ -112,6 +112,17 @@ impl Output {
     }
 }
 
+impl Output {
+    /// Returns an accepted answer as it is passed on: where a shape was asked for, that and nothing
+    /// around it.
+    pub(crate) fn said(&self, answer: String) -> String {
+        match self {
+            Self::Free | Self::Shaped(_) => answer,
+            Self::Checked(_) => without_fence(&answer).to_owned(),
+        }
+    }
+}
+
 /// Returns the answer as JSON that fits the schema, or what is wrong with it.
 fn validate(schema: &Schema, answer: Option<&str>) -> Result<Value, Vec<String>> {
     let Some(answer) = answer else {

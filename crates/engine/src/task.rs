@@ -252,7 +252,7 @@ impl Task {
             turn_id: self.id.clone(),
             cwd: self.context.cwd.clone(),
             approval_policy: self.context.approval_policy,
-            sandbox_policy: self.context.sandbox_policy.clone(),
+            sandbox_policy: self.context.sandbox_in_force(),
             sandbox_held: None,
             collaboration_mode: self.context.collaboration_mode,
             model: self.context.model.clone(),

@@ -44,13 +44,12 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Begins a new tape at `path`; one that is there already is replaced.
+    /// Begins a new tape at `path`. A file that is there already is left as it is.
     pub fn wrap(model: Arc<dyn Model>, path: impl AsRef<Path>) -> io::Result<Self> {
         let path = path.as_ref();
         let file = OpenOptions::new()
             .write(true)
-            .create(true)
-            .truncate(true)
+            .create_new(true)
             .mode(0o600)
             .open(path)?;
         Ok(Self {

@@ -326,7 +326,11 @@ config?: { [key in string]: JsonValue }, cwd?: string | null, approval_policy?: 
 /**
  * `null` takes an effort back: the model does as it does by itself.
  */
-effort?: EffortChoice | null, summary?: ReasoningSummary | null, collaboration_mode?: ModeChoice | null, personality?: Personality | null, };
+effort?: EffortChoice | null, summary?: ReasoningSummary | null, collaboration_mode?: ModeChoice | null,
+/**
+ * Holds until another mode is chosen.
+ */
+plan_writes?: boolean | null, personality?: Personality | null, };
 
 export type ContentItem = { "type": "input_text", text: string, }
   | { "type": "input_image", image_url: string, detail?: ImageDetail | null, }
@@ -404,7 +408,7 @@ export type ErrorInfo = "context_window_exceeded" | "usage_limit_exceeded" | "se
   | { "http_connection_failed": { http_status_code?: number | null, } }
   | { "response_stream_connection_failed": { http_status_code?: number | null, } }
   | { "response_stream_disconnected": { http_status_code?: number | null, } }
-  | { "response_too_many_failed_attempts": { http_status_code?: number | null, } } | "internal_server_error" | "unauthorized" | "bad_request" | "sandbox_error" | "interrupted" | "invalid_submission" | "not_found" | "not_driving" | "unsupported" | "storage_failed" | "thread_rollback_failed" | "active_turn_not_steerable" | "other";
+  | { "response_too_many_failed_attempts": { http_status_code?: number | null, } } | "internal_server_error" | "unauthorized" | "bad_request" | "sandbox_error" | "interrupted" | "invalid_submission" | "not_found" | "not_driving" | "unsupported" | "storage_failed" | "thread_rollback_failed" | "active_turn_not_steerable" | "output_invalid" | "hook_refused" | "turn_limit_reached" | "other";
 
 /**
  * One message of the event queue.
@@ -872,7 +876,11 @@ client_id?: string | null, cwd?: string | null, approval_policy?: ApprovalPolicy
 /**
  * `null` takes an effort back: the model does as it does by itself.
  */
-effort?: EffortChoice | null, summary?: ReasoningSummary | null, collaboration_mode?: ModeChoice | null, personality?: Personality | null, }
+effort?: EffortChoice | null, summary?: ReasoningSummary | null, collaboration_mode?: ModeChoice | null,
+/**
+ * Holds until another mode is chosen.
+ */
+plan_writes?: boolean | null, personality?: Personality | null, }
   | { "type": "steer", items: Array<UserInput>,
 /**
  * The client's own name for the message, which its item repeats.
@@ -884,7 +892,11 @@ client_id?: string | null, }
 /**
  * `null` takes an effort back: the model does as it does by itself.
  */
-effort?: EffortChoice | null, summary?: ReasoningSummary | null, collaboration_mode?: ModeChoice | null, personality?: Personality | null, }
+effort?: EffortChoice | null, summary?: ReasoningSummary | null, collaboration_mode?: ModeChoice | null,
+/**
+ * Holds until another mode is chosen.
+ */
+plan_writes?: boolean | null, personality?: Personality | null, }
   | { "type": "exec_approval", id: string, decision: ReviewDecision, }
   | { "type": "patch_approval", id: string, decision: ReviewDecision, }
   | { "type": "user_input_answer", id: string, response: UserInputResponse, }
@@ -1132,7 +1144,12 @@ instruction_sources?: Array<string>, cwd: string, approval_policy: ApprovalPolic
 /**
  * What the model is told of the mode; the mode's own instructions if absent.
  */
-mode_instructions?: string | null, personality?: Personality | null, };
+mode_instructions?: string | null,
+/**
+ * Whether a turn that plans may write what the sandbox lets be written. Else it can only
+ * read.
+ */
+plan_writes?: boolean, personality?: Personality | null, };
 
 /**
  * Identifies one conversation. Version 4, so that its first eight characters are random
@@ -1413,7 +1430,12 @@ export type TurnContext = { cwd: string, approval_policy: ApprovalPolicy, sandbo
 /**
  * What the model is told of the mode; the mode's own instructions if absent.
  */
-mode_instructions?: string | null, personality?: Personality | null, };
+mode_instructions?: string | null,
+/**
+ * Whether a turn that plans may write what the sandbox lets be written. Else it can only
+ * read.
+ */
+plan_writes?: boolean, personality?: Personality | null, };
 
 export type TurnItem = { "type": "UserMessage" } & UserMessageItem
   | { "type": "AgentMessage" } & AgentMessageItem

@@ -45,5 +45,11 @@ pub enum ErrorInfo {
     StorageFailed,
     ThreadRollbackFailed,
     ActiveTurnNotSteerable,
+    /// The answer does not have the shape that was asked for, also not the second time.
+    OutputInvalid,
+    /// The model is done, and a hook of the user's still says that the task is not.
+    HookRefused,
+    /// As many model requests were made as the run may make.
+    TurnLimitReached,
     Other,
 }

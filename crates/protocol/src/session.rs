@@ -60,6 +60,10 @@ pub struct TurnContext {
     /// What the model is told of the mode; the mode's own instructions if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode_instructions: Option<String>,
+    /// Whether a turn that plans may write what the sandbox lets be written. Else it can only
+    /// read.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub plan_writes: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub personality: Option<Personality>,
 }
@@ -87,6 +91,9 @@ pub struct TurnOverrides {
     pub summary: Option<ReasoningSummary>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collaboration_mode: Option<ModeChoice>,
+    /// Holds until another mode is chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan_writes: Option<bool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub personality: Option<Personality>,
 }
@@ -105,6 +112,10 @@ impl TurnContext {
     /// the session's like any other; its instructions last as long as the mode.
     pub fn with(&self, overrides: TurnOverrides) -> Self {
         let base = self.clone();
+        let plan_writes = match overrides.collaboration_mode {
+            None => base.plan_writes,
+            Some(_) => false,
+        };
         let (mode, instructions, chosen) = match overrides.collaboration_mode {
             None => (
                 base.collaboration_mode,
@@ -129,7 +140,17 @@ impl TurnContext {
             summary: overrides.summary.unwrap_or(base.summary),
             collaboration_mode: mode,
             mode_instructions: instructions,
+            plan_writes: overrides.plan_writes.unwrap_or(plan_writes),
             personality: overrides.personality.or(base.personality),
+        }
+    }
+
+    /// Returns the policy that commands are held to: who plans can only read, unless it was said
+    /// otherwise.
+    pub fn sandbox_in_force(&self) -> SandboxPolicy {
+        match self.collaboration_mode {
+            CollaborationMode::Plan if !self.plan_writes => SandboxPolicy::read_only(),
+            CollaborationMode::Plan | CollaborationMode::Default => self.sandbox_policy.clone(),
         }
     }
 

@@ -52,6 +52,7 @@ fn context() -> TurnContext {
         summary: ReasoningSummary::Auto,
         collaboration_mode: CollaborationMode::Default,
         mode_instructions: None,
+        plan_writes: false,
         personality: None,
     }
 }

@@ -394,6 +394,7 @@ impl Configurator for StageConfigurator {
                 summary: ReasoningSummary::default(),
                 collaboration_mode: CollaborationMode::default(),
                 mode_instructions: None,
+                plan_writes: false,
                 personality: None,
             },
             instructions: Instructions {

@@ -50,6 +50,17 @@ pub struct Refusal {
     pub reason: String,
 }
 
+impl Refusal {
+    /// Tells people: the model reads the reason, and may not pass it on.
+    async fn told(self, moment: Moment, subject: &str, channel: &dyn Channel) -> Self {
+        let Self { hook, reason } = &self;
+        let of = if subject.is_empty() { "" } else { " " };
+        let warning = format!("hook {hook} refused {moment}{of}{subject}: {reason}");
+        channel.report(ToolEvent::Warning(warning)).await;
+        self
+    }
+}
+
 impl Hooks {
     /// Returns nothing where nothing is configured: then nothing is done for it either.
     /// `secrets` are left out of the environment that hooks get.
@@ -149,11 +160,17 @@ impl Hooks {
         channel.report(ToolEvent::Other(Box::new(told))).await;
         match (ran, hook.on_failure) {
             (Ran::Allowed, _) => Ok(()),
-            (Ran::Refused { reason }, _) => Err(Refusal { hook: name, reason }),
-            (Ran::Failed { why }, OnFailure::Refuse) => Err(Refusal {
-                reason: format!("the hook failed, and its on_failure is \"refuse\": {why}"),
-                hook: name,
-            }),
+            (Ran::Refused { reason }, _) => {
+                let refusal = Refusal { hook: name, reason };
+                Err(refusal.told(moment, subject, channel).await)
+            }
+            (Ran::Failed { why }, OnFailure::Refuse) => {
+                let refusal = Refusal {
+                    reason: format!("the hook failed, and its on_failure is \"refuse\": {why}"),
+                    hook: name,
+                };
+                Err(refusal.told(moment, subject, channel).await)
+            }
             (Ran::Failed { why }, OnFailure::Allow) => {
                 let warning = format!("hook {name} ({moment}) failed and was passed over: {why}");
                 channel.report(ToolEvent::Warning(warning)).await;

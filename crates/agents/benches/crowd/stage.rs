@@ -209,6 +209,7 @@ impl Configurator for Fixed {
                 summary: ReasoningSummary::default(),
                 collaboration_mode: CollaborationMode::default(),
                 mode_instructions: None,
+                plan_writes: false,
                 personality: None,
             },
             instructions: Instructions::default(),

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use tokio_util::task::AbortOnDropHandle;
-use troupe_engine::{Deps, Opened, Order, Orders, spawn};
+use troupe_engine::{Deps, Opened, Order, Orders, TaskTerms, spawn};
 use troupe_protocol::op::{ConfigureSession, ForkPoint};
 use troupe_protocol::policy::{CollaborationMode, EffortChoice};
 use troupe_protocol::session::{SessionSource, TurnOverrides};
@@ -81,6 +81,7 @@ impl Supervisor {
             configurator: Arc::new(configurator),
             clock: self.shared.clock.clone(),
             ids: self.shared.ids.clone(),
+            terms: TaskTerms::default(),
         };
         let mailbox = self.shared.mailbox();
         let task = tokio::spawn(async move {

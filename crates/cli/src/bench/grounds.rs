@@ -88,6 +88,7 @@ pub async fn long_session(home: &Path, megabytes: u32) -> Result<SessionId, trou
         summary: ReasoningSummary::default(),
         collaboration_mode: CollaborationMode::default(),
         mode_instructions: None,
+        plan_writes: false,
         personality: None,
     };
     let meta = SessionMeta {

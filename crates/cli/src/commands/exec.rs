@@ -5,6 +5,7 @@ mod aim;
 
 use std::fs;
 use std::io::{self, IsTerminal};
+use std::num::NonZeroU32;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
@@ -63,6 +64,7 @@ Exit codes:
   3    the session could not be opened (no model, no such session, home not writable)
   4    with --children-must-succeed: the task was completed, but a child's last one failed
   5    with headless_approvals = \"escalate\": a person must decide something; nothing of it was done
+  6    with --max-turns: the model was asked as often as it may be, and the task is not done
   130  ended by a second Ctrl-C
   143  interrupted by SIGTERM
 
@@ -109,8 +111,8 @@ pub struct ResumeArguments {
     /// With --last: of any directory.
     #[arg(long, requires = "last")]
     pub all: bool,
-    /// Have children that were at work when the session ended go on; without a prompt, the
-    /// session itself too.
+    /// Have children go on that were at work when the session ended, by Ctrl-C, by a crash or
+    /// because a person had to decide; without a prompt, the session itself too.
     #[arg(long = "continue")]
     pub go_on: bool,
     #[command(flatten)]
@@ -206,7 +208,8 @@ pub struct ExecOptions {
         value_name = "FILE"
     )]
     output_last_message: Option<PathBuf>,
-    /// Ask for a final answer that follows the JSON Schema in this file.
+    /// Have a final answer that follows the JSON Schema in this file. One that does not is asked
+    /// for again once; then the task has failed.
     #[arg(long, global = true, value_name = "FILE")]
     output_schema: Option<PathBuf>,
     /// The model to ask.
@@ -233,8 +236,8 @@ pub struct ExecOptions {
         conflicts_with_all = ["sandbox", "full_auto"]
     )]
     bypass: bool,
-    /// Plan mode: the model looks, asks and proposes a plan. It is told to change nothing, and
-    /// agents below it can only read meanwhile, also those that it had made before.
+    /// Plan mode: the model looks, asks and proposes a plan. Commands can only read meanwhile,
+    /// unless -s says otherwise; those of agents below it in any case.
     #[arg(long, global = true)]
     plan: bool,
     /// Leave the plan mode of a session that is continued: have the work done.
@@ -258,6 +261,10 @@ pub struct ExecOptions {
     /// Exit with 4 if the last task of a child failed.
     #[arg(long, global = true)]
     children_must_succeed: bool,
+    /// Stop after this many answers of the first agent's model, with exit code 6. The calls in
+    /// the last one are still carried out.
+    #[arg(long, global = true, value_name = "N")]
+    max_turns: Option<NonZeroU32>,
     /// Write nothing to the home.
     #[arg(long, global = true)]
     ephemeral: bool,
@@ -270,7 +277,7 @@ pub struct ExecOptions {
         value_name = "WHEN"
     )]
     color: ColorChoice,
-    /// Record the model's answers to this file.
+    /// Record the model's answers to this file, which must not exist.
     #[arg(long, global = true, value_name = "FILE", conflicts_with = "replay")]
     record: Option<PathBuf>,
     /// Answer from a recorded file and ask no model.
@@ -378,6 +385,9 @@ fn request(
     if let Some(path) = &options.output_last_message {
         check_writable(path)?;
     }
+    if let Some(path) = &options.record {
+        check_absent(path)?;
+    }
     let is_review = matches!(prompt, Prompt::Review(_));
     Ok(Request {
         source: ConfigSource {
@@ -398,6 +408,7 @@ fn request(
             Output::Human(Style::choose(options.color, &io::stderr()))
         },
         last_message_file: options.output_last_message,
+        turns_max: options.max_turns,
         children: options.children,
         children_must_succeed: options.children_must_succeed,
         ephemeral: options.ephemeral,
@@ -515,6 +526,18 @@ fn check_writable(path: &Path) -> Result<(), Failure> {
         Err(_) => open(true).and_then(|_| fs::remove_file(path)),
     };
     tried.map_err(|error| Failure::usage(format!("-o {}: {error}", path.display())))
+}
+
+/// A recording that somebody paid for is not replaced.
+fn check_absent(path: &Path) -> Result<(), Failure> {
+    match fs::symlink_metadata(path) {
+        Ok(_) => Err(Failure::usage(format!(
+            "--record {}: there is such a file already; delete it or name another",
+            path.display()
+        ))),
+        // Opening it says what else is wrong.
+        Err(_) => Ok(()),
+    }
 }
 
 pub(super) fn read_prompt(argument: Option<&str>) -> Result<String, Failure> {

@@ -25,6 +25,6 @@ pub fn plea(request: &EventMsg) -> String {
     let who = agent.map_or("the agent", |AgentLabel { path, .. }| path);
     format!(
         "a person must decide: {who} asks to {wish}. It was not done, and the run ends here. Do it \
-         yourself or allow it (`troupe rules`), then go on: `troupe exec resume --last \"…\"`"
+         yourself or allow it (`troupe rules`), then go on: `troupe exec resume --last --continue`"
     )
 }

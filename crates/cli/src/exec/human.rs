@@ -169,7 +169,11 @@ impl Human {
             CollaborationMode::Default => None,
             CollaborationMode::Plan => Some((
                 "mode",
-                "plan: it proposes, and is told to change nothing".to_owned(),
+                if context.plan_writes {
+                    "plan: it proposes, and is told to change nothing".to_owned()
+                } else {
+                    "plan: it proposes; commands can only read".to_owned()
+                },
             )),
         };
         let rows = [
@@ -178,7 +182,7 @@ impl Human {
                 "model",
                 format!("{} ({}{effort})", context.model, session.model_provider_id),
             ),
-            ("sandbox", sandbox(&context.sandbox_policy)),
+            ("sandbox", sandbox(&context.sandbox_in_force())),
             ("directory", context.cwd.display().to_string()),
         ];
         let rows = rows.into_iter().chain(mode);

@@ -1,7 +1,10 @@
-//! What a run says about a request for approval that it refuses because nobody can be asked.
+//! What a run says about a request for approval that it refuses, and about a question that it
+//! leaves unanswered, because nobody can be asked.
 
 use troupe_protocol::EventMsg;
-use troupe_protocol::approval::{AgentLabel, ExecApprovalRequest, PatchApprovalRequest};
+use troupe_protocol::approval::{
+    AgentLabel, ExecApprovalRequest, PatchApprovalRequest, UserInputRequest,
+};
 
 use crate::exec::command_line;
 
@@ -10,6 +13,7 @@ pub fn refused(request: &EventMsg) -> Option<String> {
     let text = match request {
         EventMsg::ExecApprovalRequest(request) => command(request),
         EventMsg::ApplyPatchApprovalRequest(request) => patch(request),
+        EventMsg::RequestUserInput(request) => questions(request),
         _ => return None,
     };
     Some(text)
@@ -44,6 +48,21 @@ fn patch(request: &PatchApprovalRequest) -> String {
         text.push_str(&root.display().to_string());
     }
     text + ALLOW_ALL
+}
+
+fn questions(request: &UserInputRequest) -> String {
+    let who = asker(request.agent.as_ref());
+    let mut text = format!("unanswered: {who} asked this, and {NOBODY}:");
+    for question in &request.questions {
+        text.push_str("\n  ");
+        text.push_str(&question.question);
+        let options = question.options.as_deref().unwrap_or_default();
+        let labels: Vec<&str> = options.iter().map(|option| &*option.label).collect();
+        if !labels.is_empty() {
+            text.extend([" (", &labels.join(", "), ")"]);
+        }
+    }
+    text + "\n  answer it: troupe exec resume --last \"…\""
 }
 
 fn asker(agent: Option<&AgentLabel>) -> &str {

@@ -45,6 +45,8 @@ pub enum Stopping {
     Terminated,
     /// A person must decide before anything goes on.
     Escalated,
+    /// The model was asked as often as it may be.
+    TurnLimit,
 }
 
 impl Stopping {
@@ -52,8 +54,15 @@ impl Stopping {
     pub fn note(self) -> &'static str {
         match self {
             Self::Escalated => "the run ended because a person must decide something first",
+            Self::TurnLimit => "the run ended at its limit of turns",
             Self::No | Self::Interrupted | Self::Terminated => "the run was interrupted",
         }
+    }
+
+    /// Tells whether a note says that an agent was stopped with a run.
+    pub fn is_note(note: &str) -> bool {
+        let stops = [Self::Interrupted, Self::Escalated, Self::TurnLimit];
+        stops.iter().any(|stop| stop.note() == note)
     }
 }
 
@@ -72,6 +81,7 @@ impl Report {
         match stopping {
             Stopping::Terminated => return Ok(Exit::Terminated),
             Stopping::Escalated => return Ok(Exit::ApprovalNeeded),
+            Stopping::TurnLimit => return Ok(Exit::TurnLimit),
             Stopping::No | Stopping::Interrupted => {}
         }
         match end {

@@ -1,5 +1,6 @@
 //! What one headless run is asked to do.
 
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use troupe_agents::Recovery;
@@ -21,6 +22,8 @@ pub struct Request {
     pub task: Task,
     pub output: Output,
     pub last_message_file: Option<PathBuf>,
+    /// How often the first agent's model may be asked.
+    pub turns_max: Option<NonZeroU32>,
     pub ephemeral: bool,
     pub cassette: Cassette,
     pub children: Children,
@@ -42,6 +45,7 @@ impl Request {
             task,
             output,
             last_message_file: None,
+            turns_max: None,
             ephemeral: false,
             cassette: Cassette::None,
             children: Children::default(),

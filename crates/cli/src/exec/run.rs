@@ -10,15 +10,15 @@
 mod person;
 
 use std::io;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use serde_json::Value;
 use troupe_agents::{Agents, AgentsConfigurator};
-use troupe_engine::{Clock, EventStream, Later, SessionHandle, spawn};
+use troupe_engine::{AnswerCheck, Clock, EventStream, Later, SessionHandle, TaskTerms, spawn};
 use troupe_model::ConnectError;
 use troupe_protocol::approval::ReviewDecision;
 use troupe_protocol::error::ErrorInfo;
-use troupe_protocol::event::AbortReason;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::op::{ConfigureSession, ReviewRequest};
 use troupe_protocol::policy::SandboxMode;
@@ -32,6 +32,7 @@ use crate::control::{self, act::GO_ON};
 use crate::exec::changes::{self, Changes};
 use crate::exec::children::{Children, cancel_all};
 use crate::exec::escalation::plea;
+use crate::exec::going_on::{LastEnd, revive_children};
 use crate::exec::introduction::introduce;
 use crate::exec::invitation::invite;
 use crate::exec::left_over::left_over;
@@ -59,6 +60,7 @@ pub async fn run(request: Request) -> Outcome {
         task,
         output,
         last_message_file,
+        turns_max,
         ephemeral,
         cassette,
         children,
@@ -91,12 +93,23 @@ pub async fn run(request: Request) -> Outcome {
             "warning: --add-dir does nothing where commands may not write; add -s workspace-write",
         );
     }
+    let last_end = match configure.resume {
+        Some(session) if goes_on => LastEnd::of(wiring.store()?.as_ref(), session).await?,
+        Some(_) | None => LastEnd::Done,
+    };
     let rights = &wiring.here().settings.rights;
     let standin = Standin::new(rights.headless());
     let person = Person::at_terminal(output).filter(|_| rights.asks_at_terminal());
 
     let mut stop = StopRequests::listen().map_err(Failure::not_started)?;
-    let Grove { deps, configurator } = wiring.with_agents(recovery);
+    let Grove {
+        mut deps,
+        configurator,
+    } = wiring.with_agents(recovery);
+    deps.terms = TaskTerms {
+        answer_check: AnswerCheck::ByEngine,
+        requests_max: turns_max.map(NonZeroU32::get),
+    };
     let _control = control::serve(&configurator, home.path());
     let clock = deps.clock.clone();
     let (handle, events) = spawn(deps);
@@ -112,11 +125,9 @@ pub async fn run(request: Request) -> Outcome {
         roster: Roster::default(),
         task: SubmissionId(uuid::Uuid::new_v4().to_string()),
         review: None,
-        shape: None,
-        misfit: None,
         turn: None,
         end: None,
-        was_cut_off: false,
+        last_end,
         has_worked: false,
         stopping: Stopping::No,
         submissions: 0,
@@ -161,16 +172,12 @@ struct Run {
     task: SubmissionId,
     /// Set if it is a review, which has no turn of its own.
     review: Option<ReviewForm>,
-    /// What the answer was asked to look like.
-    shape: Option<Shape>,
-    /// How it differs from that.
-    misfit: Option<String>,
     /// The turn that the session is in.
     turn: Option<SubmissionId>,
     /// How the session's last task ended, once ours has.
     end: Option<TaskEnd>,
-    /// Whether the engine died in the session's last task.
-    was_cut_off: bool,
+    /// How the session's last task ended before this run.
+    last_end: LastEnd,
     /// Whether anybody in the tree did something.
     has_worked: bool,
     stopping: Stopping,
@@ -213,12 +220,8 @@ impl Run {
                 return Err(Failure::not_started(error));
             }
             self.printer.show(&event).await;
-            match &event.msg {
-                EventMsg::SessionConfigured(_) => return Ok(()),
-                EventMsg::TurnAborted(aborted) => {
-                    self.was_cut_off = aborted.reason == AbortReason::Crash;
-                }
-                _ => {}
+            if let EventMsg::SessionConfigured(_) = &event.msg {
+                return Ok(());
             }
         }
     }
@@ -230,21 +233,13 @@ impl Run {
                 images,
                 shape,
             } => {
-                let output_schema = shape.as_ref().map(Shape::asked);
-                self.shape = shape;
+                let output_schema = shape.map(Shape::into_value);
                 let images = images
                     .into_iter()
                     .map(|path| UserInput::LocalImage { path, detail: None });
                 user_turn(images.chain([UserInput::text(text)]), output_schema)
             }
-            // A tree has its root go on by itself.
-            Task::GoOn if self.was_cut_off && !self.has_tree() => {
-                user_turn([UserInput::text(GO_ON)], None)
-            }
-            Task::GoOn => {
-                self.end = Some(TaskEnd::Completed { message: None });
-                return Ok(());
-            }
+            Task::GoOn => return self.go_on().await,
             Task::Review { target, form } => {
                 self.review = Some(form);
                 let review_request = ReviewRequest {
@@ -256,6 +251,31 @@ impl Run {
         };
         let id = self.task.clone();
         self.send(Submission { id, op }).await
+    }
+
+    /// Has everybody go on who was stopped with the last run. The root comes first: a report of a
+    /// child could begin a task, which the root's own would replace.
+    async fn go_on(&mut self) -> Result<(), Failure> {
+        let is_roots = match self.last_end {
+            LastEnd::Done => false,
+            // A tree has its root go on by itself.
+            LastEnd::WithEngine => !self.has_tree(),
+            LastEnd::Stopped => true,
+        };
+        if is_roots {
+            let id = self.task.clone();
+            let op = user_turn([UserInput::text(GO_ON)], None);
+            self.send(Submission { id, op }).await?;
+        } else {
+            self.end = Some(TaskEnd::Completed { message: None });
+        }
+        if let Some(agents) = self.configurator.agents()
+            && let Err(trouble) = revive_children(&agents).await
+        {
+            let text = format!("warning: not all children go on: {trouble}");
+            self.printer.tell_people(&text).await;
+        }
+        Ok(())
     }
 
     fn has_tree(&self) -> bool {
@@ -277,6 +297,9 @@ impl Run {
                     let event = event.ok_or_else(ended_early)?;
                     self.take(&event).await;
                     self.answer(&event).await?;
+                    if is_turn_limit(&event.msg) {
+                        self.stop(Stopping::TurnLimit).await?;
+                    }
                     if self.children.is_settled_by_deeds() && is_end_of_turn(&event.msg) {
                         rest = None;
                     }
@@ -289,7 +312,6 @@ impl Run {
                 line = typed(&mut self.person) => self.take_line(line).await?,
                 () = self.printer.redraw_due() => self.printer.redraw().await,
                 () = later(&mut rest) => {
-                    self.tell_misfit().await;
                     self.tell_total().await;
                     return Ok(Followed::ToTheEnd);
                 }
@@ -316,7 +338,6 @@ impl Run {
     }
 
     async fn take_in(&mut self, event: &Event) {
-        self.look_at_shape(event).await;
         self.printer.show(event).await;
         match &event.msg {
             EventMsg::SubagentLifecycle(change) => {
@@ -393,34 +414,6 @@ impl Run {
         Box::pin(async move { agents.quiet().await })
     }
 
-    /// Warns of an answer that has another shape than was asked for: programs within the turn,
-    /// people when nothing follows any more.
-    async fn look_at_shape(&mut self, event: &Event) {
-        let EventMsg::TurnComplete(complete) = &event.msg else {
-            return;
-        };
-        // What a child's report began counts after ours, and has the same shape.
-        let counts = complete.turn_id == self.task || self.end.is_some();
-        let shape = self.shape.as_ref().filter(|_| counts);
-        let answer = complete.last_agent_message.as_deref();
-        self.misfit = shape.and_then(|shape| shape.misfit(answer));
-        if let Some(message) = self.misfit.clone() {
-            let warning = Event {
-                msg: EventMsg::Warning { message },
-                ..event.clone()
-            };
-            self.printer.show_to_programs(&warning).await;
-        }
-    }
-
-    async fn tell_misfit(&mut self) {
-        if let Some(misfit) = self.misfit.take() {
-            self.printer
-                .tell_people(&format!("warning: {misfit}"))
-                .await;
-        }
-    }
-
     /// Says what the whole tree used; the sessions tell of their own.
     async fn tell_total(&mut self) {
         let Some(agents) = self.configurator.agents().filter(Agents::is_planted) else {
@@ -453,7 +446,8 @@ impl Run {
             self.printer.give_up_on_programs();
         }
         let is_ahead = self.end.is_none() && self.review.is_none();
-        if self.turn.is_some() || is_ahead {
+        // At the limit the session has stopped its task itself.
+        if (self.turn.is_some() || is_ahead) && why != Stopping::TurnLimit {
             self.submit(Op::Interrupt).await?;
         }
         if let Some(agents) = self.configurator.agents().filter(Agents::is_planted) {
@@ -463,7 +457,7 @@ impl Run {
                     Stopping::Interrupted | Stopping::Terminated => {
                         "; once more ends the program at once"
                     }
-                    Stopping::No | Stopping::Escalated => "",
+                    Stopping::No | Stopping::Escalated | Stopping::TurnLimit => "",
                 };
                 let text = format!("stopping {} too{how_to_hurry}", working.join(", "));
                 self.printer.tell_people(&text).await;
@@ -566,6 +560,7 @@ fn user_turn(items: impl IntoIterator<Item = UserInput>, output_schema: Option<V
     }
 }
 
+/// Tells whether an answer is what is said where nobody can be asked.
 fn is_refusal(op: &Op) -> bool {
     matches!(
         op,
@@ -575,8 +570,12 @@ fn is_refusal(op: &Op) -> bool {
         } | Op::PatchApproval {
             decision: ReviewDecision::Denied,
             ..
-        }
+        } | Op::UserInputAnswer { .. }
     )
+}
+
+fn is_turn_limit(msg: &EventMsg) -> bool {
+    matches!(msg, EventMsg::Error(error) if error.error_info == Some(ErrorInfo::TurnLimitReached))
 }
 
 fn is_end_of_turn(msg: &EventMsg) -> bool {

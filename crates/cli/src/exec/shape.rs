@@ -7,14 +7,11 @@ use serde_json::Value;
 use troupe_engine::schema::Schema;
 
 use crate::failure::Failure;
-use crate::limits::{OUTPUT_SCHEMA_BYTES_MAX, SHAPE_PROBLEMS_MAX};
+use crate::limits::OUTPUT_SCHEMA_BYTES_MAX;
 
-/// A JSON Schema, as the model is asked for it and as the answer is held against it.
+/// A JSON Schema that the answer is held against.
 #[derive(Debug)]
-pub struct Shape {
-    asked: Value,
-    schema: Schema,
-}
+pub struct Shape(Value);
 
 impl Shape {
     /// Reads the file of `--output-schema`. One that no answer could be held against is refused.
@@ -35,31 +32,11 @@ impl Shape {
         if !asked.is_object() {
             return Err(refused("a JSON Schema is a JSON object".to_owned()));
         }
-        let schema = Schema::compile(&asked).map_err(|error| refused(error.to_string()))?;
-        Ok(Self { asked, schema })
+        Schema::compile(&asked).map_err(|error| refused(error.to_string()))?;
+        Ok(Self(asked))
     }
 
-    pub fn asked(&self) -> Value {
-        self.asked.clone()
-    }
-
-    /// Says how an answer differs from what was asked for. It is still the answer: programs
-    /// that read it look for themselves.
-    pub fn misfit(&self, answer: Option<&str>) -> Option<String> {
-        let answer = answer.unwrap_or_default();
-        let problems = match serde_json::from_str(answer) {
-            Err(error) => vec![format!("it is not JSON: {error}")],
-            Ok(value) => {
-                let problems = self.schema.check(&value, SHAPE_PROBLEMS_MAX);
-                problems.iter().map(ToString::to_string).collect()
-            }
-        };
-        if problems.is_empty() {
-            return None;
-        }
-        Some(format!(
-            "the answer does not follow the output schema: {}",
-            problems.join("; ")
-        ))
+    pub fn into_value(self) -> Value {
+        self.0
     }
 }

@@ -78,6 +78,12 @@ impl Prepared {
         entry.is_some_and(|entry| entry.origin.layer >= Layer::Profile)
     }
 
+    /// Tells whether somebody gave this key on the command line, by argument or flag.
+    pub(super) fn is_typed(&self, key: &str) -> bool {
+        let entry = self.config.find(&KeyPath::from([key]));
+        entry.is_some_and(|entry| entry.origin.layer >= Layer::Argument)
+    }
+
     /// Tells whether nobody named a model.
     pub(super) fn model_is_built_in(&self) -> bool {
         let entry = self.config.find(&KeyPath::from(["model"]));
@@ -108,6 +114,7 @@ impl Prepared {
             summary: model.model_reasoning_summary,
             collaboration_mode: conversation.collaboration_mode.unwrap_or_default(),
             mode_instructions: None,
+            plan_writes: self.is_typed("sandbox_mode"),
             personality: conversation.personality,
         })
     }

@@ -35,6 +35,7 @@ fn wiring_with(directory: &Path, base_url: &str, more: &[&str]) -> Wiring {
         home: Home::at(directory.join("home")),
         overrides: Overrides {
             config: own.into_iter().chain(more).collect(),
+            ..Overrides::default()
         },
         layers: Layers::default(),
         flags: Vec::new(),

@@ -56,7 +56,7 @@ steps = [{ call = "shell_command", arguments = { command = "until [ -e begun ]; 
 [[scene.turn]]
 steps = [{ say = "It sleeps." }]
 [[scene.turn]]
-steps = [{ say = "I should not have been called back." }]
+steps = [{ say = "I was called back." }]
 
 [[scene]]
 when = "sleep long"
@@ -278,15 +278,32 @@ fn children_can_go_on_without_their_parent() {
 fn one_key_stroke_stops_all() {
     let (machine, mark) = endless();
     stops_all(&machine, &mark, &["exec", "--json", "lead"]);
-    // Who was stopped by a person goes on when a person says so.
+    // Who was stopped with the run goes on when a person says so, and its parent is told.
+    let run = machine
+        .run(&["exec", "resume", "--last", "--continue"])
+        .succeeded();
+    assert_eq!(run.stdout, "I was called back.\n");
+    let told = "agent /root/sleeper completed in";
+    assert!(run.stderr.contains(told), "{run:#?}");
+}
+
+#[test]
+fn who_was_stopped_for_itself_stays_stopped() {
+    let (machine, mark) = endless();
+    let mut run = Watched::start(&machine, &["exec", "--json", "lead"]);
+    run.until_the_turn_is_over();
+    machine
+        .run(&["agents", "stop", "cancel", "sleeper"])
+        .succeeded();
+    let (_, code) = run.rest();
+    assert_eq!(code, Some(0));
+    assert!(!is_running(&mark));
     let run = machine
         .run(&["exec", "resume", "--last", "--continue"])
         .succeeded();
     assert!(run.stderr.contains("Stopped before: "), "{run:#?}");
-    assert!(
-        run.stderr.contains("`troupe agents resume NAME`"),
-        "{run:#?}"
-    );
+    let told = "`troupe agents resume NAME`";
+    assert!(run.stderr.contains(told), "{run:#?}");
 }
 
 #[test]

@@ -100,7 +100,9 @@ fn a_key_that_does_not_exist_is_an_error_and_one_that_is_not_set_is_not() {
 
 #[test]
 fn json_has_values_of_json() {
-    let arguments = ["config", "--json", "-c", "notify=['a', 'b']", "notify"];
+    let key = "project_root_markers";
+    let value = format!("{key}=['a', 'b']");
+    let arguments = ["config", "--json", "-c", &value, key];
     let run = Machine::bare().run(&arguments).succeeded();
     assert_eq!(run.lines()[0]["value"], serde_json::json!(["a", "b"]));
 }

@@ -205,7 +205,7 @@ fn a_file_that_cannot_be_written_is_refused_before_the_task() {
 
 #[test]
 fn an_output_schema_reaches_the_model_and_a_bad_one_is_refused() {
-    let machine = Machine::playing(GREETING);
+    let machine = Machine::playing("[[scene]]\n[[scene.turn]]\nsteps = [{ say = '{}' }]\n");
     let good = machine.write("good.json", r#"{"type": "object", "properties": {}}"#);
     machine
         .run(&["exec", "--output-schema", good.to_str().unwrap(), "hi"])
@@ -237,26 +237,6 @@ fn an_output_schema_reaches_the_model_and_a_bad_one_is_refused() {
         "{}",
         run.stderr
     );
-}
-
-#[test]
-fn an_answer_of_another_shape_is_warned_of() {
-    let machine = Machine::playing(GREETING);
-    let schema = machine.write("schema.json", r#"{"type": "object"}"#);
-    let line = ["exec", "--output-schema", schema.to_str().unwrap(), "hi"];
-    let told = "the answer does not follow the output schema: it is not JSON";
-    let run = machine.run(&line).succeeded();
-    assert_eq!(run.stdout, "Hello there.\n");
-    assert!(run.stderr.contains(told), "{}", run.stderr);
-
-    let run = machine.run(&[&line[..], &["--json"]].concat()).succeeded();
-    let kinds = run.kinds();
-    let [.., warning, end] = &kinds[..] else {
-        panic!("{kinds:?}");
-    };
-    assert_eq!(warning, "item.completed error");
-    assert_eq!(end, "turn.completed");
-    assert!(run.stdout.contains(told), "{}", run.stdout);
 }
 
 #[test]
@@ -485,17 +465,16 @@ fn signal(child: &std::process::Child, name: &str) {
 #[test]
 fn configuration_warnings_are_items() {
     let machine = Machine::playing(GREETING);
-    let run = machine
-        .run(&["exec", "--json", "-c", "modle=x", "hi"])
-        .succeeded();
+    machine.write("home/config.toml", "modle = 'x'\n");
+    let run = machine.run(&["exec", "--json", "hi"]).succeeded();
     let notes: Vec<String> = run
         .lines()
         .iter()
         .filter(|line| line["item"]["type"] == "error")
-        .map(|line| line["item"]["message"].as_str().unwrap().to_owned())
+        .map(|line| machine.shown(line["item"]["message"].as_str().unwrap()))
         .collect();
     assert_eq!(
         notes,
-        ["command line (-c modle=x): unknown key modle (did you mean model?)"]
+        ["DIR/home/config.toml:1: unknown key modle (did you mean model?)"]
     );
 }

@@ -1,6 +1,7 @@
 //! Plan mode through the binary: chosen, shown, kept, left.
 
 use crate::machine::Machine;
+use crate::terminal::Terminal;
 
 const PLAN: &str = r#"
 [[scene]]
@@ -106,4 +107,78 @@ steps = [{ say = "looked" }]
     let run = machine.run(&["exec", "--plan", "think"]).succeeded();
     assert!(run.stdout.contains("looked"), "{run:#?}");
     assert!(!machine.path("project/mine").exists());
+}
+
+const PLANNER_WRITES: &str = r#"
+[[scene]]
+[[scene.turn]]
+steps = [{ call = "shell_command", arguments = { command = "touch mine; grep -q . mine || ls mine" } }]
+[[scene.turn]]
+steps = [{ say = "{{last_output}}" }]
+[[scene.turn]]
+steps = [{ call = "shell_command", arguments = { command = "touch mine && echo made" } }]
+[[scene.turn]]
+steps = [{ say = "{{last_output}}" }]
+"#;
+
+#[test]
+fn the_kernel_keeps_a_planner_from_writing_until_the_plan_is_left() {
+    let machine = Machine::playing(PLANNER_WRITES);
+    let run = machine.run(&["exec", "--plan", "think"]).succeeded();
+    assert!(run.stdout.contains("Read-only file system"), "{run:#?}");
+    assert!(run.stderr.contains("sandbox  read-only"), "{run:#?}");
+    assert!(!machine.path("project/mine").exists());
+    let run = machine
+        .run(&["exec", "resume", "--last", "--no-plan", "do it"])
+        .succeeded();
+    assert!(run.stdout.contains("made"), "{run:#?}");
+    assert!(run.stderr.contains("sandbox  workspace-write"), "{run:#?}");
+    assert!(machine.path("project/mine").exists());
+}
+
+#[test]
+fn an_explicit_sandbox_counts_for_a_planner_too_also_when_the_session_goes_on() {
+    let machine = Machine::playing(PLANNER_WRITES);
+    let run = machine
+        .run(&["exec", "--plan", "-s", "workspace-write", "think"])
+        .succeeded();
+    assert!(run.stderr.contains("sandbox  workspace-write"), "{run:#?}");
+    assert!(machine.path("project/mine").exists());
+    std::fs::remove_file(machine.path("project/mine")).unwrap();
+    let run = machine
+        .run(&["exec", "resume", "--last", "more"])
+        .succeeded();
+    assert!(run.stdout.contains("made"), "{run:#?}");
+    // A mode that is chosen anew begins without it.
+    let machine = Machine::playing(PLANNER_WRITES);
+    machine.write("home/config.toml", "sandbox_mode = 'workspace-write'\n");
+    let run = machine.run(&["exec", "--plan", "think"]).succeeded();
+    assert!(run.stderr.contains("sandbox  read-only"), "{run:#?}");
+}
+
+const QUESTION: &str = r#"
+[[scene]]
+[[scene.turn]]
+steps = [{ call = "request_user_input", arguments = { questions = [{ id = "db", header = "Database", question = "Which database?", options = [{ value = "sqlite", label = "SQLite", description = "one file" }, { value = "postgres", label = "Postgres", description = "a server" }] }] } }]
+[[scene.turn]]
+steps = [{ say = "They said {{last_output}}" }]
+"#;
+
+#[test]
+fn a_question_of_the_model_is_answered_at_the_terminal() {
+    let machine = Machine::playing(QUESTION);
+    let terminal = Terminal::running(&machine, &["exec", "--plan", "think"]);
+    let screen = terminal.shows(&["Which database?", "[2] Postgres: a server", " > "]);
+    assert!(screen.contains("[1] SQLite: one file"), "{screen}");
+    terminal.types(&["2", "Enter"]);
+    let screen = terminal.shows(&["They said", "exit 0"]);
+    assert!(screen.contains("postgres"), "{screen}");
+}
+
+#[test]
+fn a_question_that_nobody_can_be_asked_is_shown() {
+    let machine = Machine::playing(QUESTION);
+    let run = machine.run(&["exec", "--plan", "think"]).succeeded();
+    let told = "asked this, and nobody is at a terminal to be asked:\n  Which database? (SQLite, Postgres)";
+    assert!(run.stderr.contains(told), "{}", run.stderr);
 }

@@ -10,13 +10,13 @@ use super::machine::Machine;
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A terminal of its own server, which ends with the test.
-struct Terminal {
+pub struct Terminal {
     socket: String,
 }
 
 impl Terminal {
     /// Runs the binary in it, with the machine's model.
-    fn running(machine: &Machine, arguments: &[&str]) -> Self {
+    pub fn running(machine: &Machine, arguments: &[&str]) -> Self {
         let terminal = Self {
             socket: machine.path("tmux.sock").display().to_string(),
         };
@@ -46,13 +46,13 @@ impl Terminal {
         command
     }
 
-    fn screen(&self) -> String {
+    pub fn screen(&self) -> String {
         let output = self.tmux(&["capture-pane", "-p"]).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
     }
 
     /// Returns the screen as soon as it has all of these at once.
-    fn shows(&self, texts: &[&str]) -> String {
+    pub fn shows(&self, texts: &[&str]) -> String {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let screen = self.screen();
@@ -65,7 +65,7 @@ impl Terminal {
         }
     }
 
-    fn types(&self, keys: &[&str]) {
+    pub fn types(&self, keys: &[&str]) {
         let sent = self.tmux(&["send-keys"]).args(keys).status().unwrap();
         assert!(sent.success());
     }

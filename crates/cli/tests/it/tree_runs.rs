@@ -59,11 +59,6 @@ steps = [{ end = "stall" }]
 /// was answered.
 const WISH: &str = r#"
 [[scene]]
-when = "what now?"
-[[scene.turn]]
-steps = [{ say = "Decide." }]
-
-[[scene]]
 when = "delegate"
 [[scene.turn]]
 steps = [{ call = "spawn_agent", arguments = { message = "push it", task_name = "push" } }]
@@ -71,6 +66,11 @@ steps = [{ call = "spawn_agent", arguments = { message = "push it", task_name = 
 steps = [{ call = "wait", arguments = { ids = ["push"], timeout_ms = 60000 } }]
 [[scene.turn]]
 steps = [{ say = "Done." }]
+[[scene.turn]]
+steps = [{ say = "Done." }]
+[[scene.turn]]
+expect = "what now"
+steps = [{ say = "Decide." }]
 
 [[scene]]
 when = "push it"
@@ -85,6 +85,9 @@ when = "alone"
 steps = [{ call = "shell_command", arguments = { command = "echo out > ../out", sandbox_permissions = "require_escalated", justification = "May I?" } }]
 [[scene.turn]]
 steps = [{ say = "ended" }]
+[[scene.turn]]
+expect = "what now"
+steps = [{ say = "Decide." }]
 "#;
 
 /// A machine on which a run was killed while its child had written half.
@@ -266,7 +269,10 @@ fn what_nobody_answers_in_time_is_refused() {
 
 #[test]
 fn a_run_that_escalates_ends_where_a_person_must_decide_and_can_go_on() {
-    for (prompt, who) in [("delegate", "/root/push"), ("alone", "the agent")] {
+    for (prompt, who, expected) in [
+        ("delegate", "/root/push", "Done.\n"),
+        ("alone", "the agent", "ended\n"),
+    ] {
         let machine = Machine::playing(WISH);
         let run = machine
             .run(&["-c", "headless_approvals=escalate", "exec", prompt])
@@ -274,6 +280,10 @@ fn a_run_that_escalates_ends_where_a_person_must_decide_and_can_go_on() {
         let plea = format!("a person must decide: {who} asks to run echo out > ../out");
         assert!(run.stderr.contains(&plea), "{run:#?}");
         assert!(!machine.path("out").exists());
+        let run = machine
+            .run(&["exec", "resume", "--last", "--continue"])
+            .succeeded();
+        assert_eq!(run.stdout, expected, "{run:#?}");
         machine
             .run(&["exec", "resume", "--last", "what now?"])
             .succeeded();

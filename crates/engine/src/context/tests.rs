@@ -135,6 +135,7 @@ fn context_in(mode: CollaborationMode, instructions: Option<&str>) -> TurnContex
         summary: ReasoningSummary::default(),
         collaboration_mode: mode,
         mode_instructions: instructions.map(str::to_owned),
+        plan_writes: false,
         personality: None,
     }
 }

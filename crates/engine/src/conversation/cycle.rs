@@ -83,6 +83,7 @@ impl Conversation {
         } else {
             0
         };
+        self.responses = self.responses.saturating_add(1);
         let finished = response.finish();
         let items = with_distinct_calls(finished.history, &self.history);
         let records = items

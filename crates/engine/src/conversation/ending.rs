@@ -24,7 +24,10 @@ impl Conversation {
             return Ok(());
         };
         match task.output.judge(task.last_message.as_deref()) {
-            Verdict::Accepted => self.leave(out).await,
+            Verdict::Accepted => {
+                task.last_message = task.last_message.take().map(|it| task.output.said(it));
+                self.leave(out).await
+            }
             Verdict::Repair(request) => {
                 let message = "the answer does not fit its output schema; it is asked for again";
                 let warning = EventMsg::Warning {
@@ -38,7 +41,7 @@ impl Conversation {
             }
             Verdict::Rejected(message) => {
                 task.phase = Phase::Starting;
-                let stop = Stop::fatal(AbortReason::Error, message, ErrorInfo::Other);
+                let stop = Stop::fatal(AbortReason::Error, message, ErrorInfo::OutputInvalid);
                 self.stop(out, stop).await
             }
         }

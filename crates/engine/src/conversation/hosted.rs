@@ -44,6 +44,7 @@ impl Conversation {
     /// them now; without a task, those of the next.
     pub(super) fn bounded_context(&self) -> TurnContext {
         let mut context = self.turn_context().clone();
+        context.sandbox_policy = context.sandbox_in_force();
         if let Some(rights) = self.rights_under(&context) {
             context.sandbox_policy = rights.sandbox_policy;
         }

@@ -1,6 +1,8 @@
 //! Between the model's last word and the end of a task: the user's hooks may have it go on.
 
 use tokio_util::task::AbortOnDropHandle;
+use troupe_protocol::error::ErrorInfo;
+use troupe_protocol::event::AbortReason;
 use troupe_protocol::{CallId, ResponseItem};
 use troupe_store::Error;
 use troupe_tools::hooks::Refusal;
@@ -10,7 +12,7 @@ use crate::calls::{CallSignal, Caller, SessionChannel};
 use crate::context;
 use crate::emit::{Emitter, Line};
 use crate::limits::STOP_REFUSALS_MAX;
-use crate::task::Phase;
+use crate::task::{Phase, Stop};
 
 impl Conversation {
     /// Ends the task, after asking the hooks that want to be.
@@ -51,7 +53,6 @@ impl Conversation {
             return Ok(());
         };
         task.phase = Phase::Starting;
-        let id = task.id.clone();
         match verdict {
             Err(refusal) if task.stops_refused < STOP_REFUSALS_MAX => {
                 task.stops_refused += 1;
@@ -60,11 +61,13 @@ impl Conversation {
                 self.history.push(item);
                 return self.sample(out).await;
             }
-            Err(Refusal { hook, .. }) => {
+            Err(Refusal { hook, reason }) => {
                 let message = format!(
-                    "hook {hook} has had this task go on {STOP_REFUSALS_MAX} times; it ends now"
+                    "hook {hook} refuses the end of this task, also after the model went on \
+                     {STOP_REFUSALS_MAX} times: {reason}"
                 );
-                out.warn(&id, message)?;
+                let stop = Stop::fatal(AbortReason::Error, message, ErrorInfo::HookRefused);
+                return self.stop(out, stop).await;
             }
             Ok(()) => {}
         }

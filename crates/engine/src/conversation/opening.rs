@@ -176,6 +176,8 @@ impl Conversation {
             listings: Listings::default(),
             task: None,
             asked_shape: None,
+            terms: deps.terms,
+            responses: 0,
             unattended: false,
             store: setup.store,
             model: setup.model,

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use serde_json::Value;
 use troupe_protocol::ResponseId;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::ErrorEvent;
@@ -13,10 +14,11 @@ use troupe_store::{Error, Position};
 
 use super::models::check_model;
 use super::{Asker, Conversation, NewTask};
+use crate::deps::AnswerCheck;
 use crate::emit::Emitter;
 use crate::history::History;
 use crate::output::Output;
-use crate::output::schema::{Schema, SchemaError};
+use crate::output::schema::SchemaError;
 use crate::resume;
 use crate::skills::Catalogue;
 use crate::task::Steered;
@@ -121,8 +123,9 @@ impl Conversation {
         is_here && last.is_some_and(|last| last.assistant_message().is_none())
     }
 
-    /// A client looks at its answer itself; that of an agent counts only if it fits. What a
-    /// callback begins is still the work that a client asked for, in the shape it asked for.
+    /// A client looks at its answer itself, unless it said otherwise; that of an agent counts only
+    /// if it fits. What a callback begins is still the work that a client asked for, in the shape
+    /// it asked for.
     fn output(&self, task: &NewTask) -> Result<Output, ErrorEvent> {
         let schema = task.output_schema.clone();
         match &task.asker {
@@ -132,14 +135,19 @@ impl Conversation {
                 fatal: false,
                 error_info: Some(ErrorInfo::InvalidSubmission),
             }),
-            Asker::Client => {
-                let checked = schema.as_ref().map(Schema::compile).transpose();
-                checked.map_err(|error| unusable_schema(&error))?;
-                Ok(Output::shaped(schema))
-            }
-            Asker::Inbox(_) if schema.is_none() => Ok(Output::shaped(self.asked_shape.clone())),
+            Asker::Client => self.clients_output(schema),
+            Asker::Inbox(_) if schema.is_none() => self.clients_output(self.asked_shape.clone()),
             Asker::Inbox(_) => Output::checked(schema).map_err(|error| unusable_schema(&error)),
         }
+    }
+
+    fn clients_output(&self, schema: Option<Value>) -> Result<Output, ErrorEvent> {
+        // One that nothing can be checked by is refused, whoever checks.
+        let checked = Output::checked(schema.clone()).map_err(|error| unusable_schema(&error))?;
+        Ok(match self.terms.answer_check {
+            AnswerCheck::ByEngine => checked,
+            AnswerCheck::ByClient => Output::shaped(schema),
+        })
     }
 
     async fn locate(&mut self, response_id: &ResponseId) -> Result<Option<From>, Error> {

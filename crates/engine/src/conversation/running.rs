@@ -165,6 +165,14 @@ impl Conversation {
             let stop = Stop::fatal(AbortReason::Error, message, ErrorInfo::Other);
             return self.stop(out, stop).await;
         }
+        if let Some(max) = self.terms.requests_max
+            && self.responses >= max
+        {
+            let message =
+                format!("the model was asked {max} times, which is as often as it may be");
+            let stop = Stop::fatal(AbortReason::Error, message, ErrorInfo::TurnLimitReached);
+            return self.stop(out, stop).await;
+        }
         if self.equip() || self.ask_for_window() {
             return Ok(());
         }

@@ -81,6 +81,7 @@ pub fn frame() -> Frame {
             summary: ReasoningSummary::default(),
             collaboration_mode: CollaborationMode::default(),
             mode_instructions: None,
+            plan_writes: false,
             personality: None,
         },
         cli_version: "0.0.0".to_owned(),

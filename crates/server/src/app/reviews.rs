@@ -53,6 +53,7 @@ async fn detached(client: &Connection, beside: &str) -> Result<String, RpcError>
             effort: context.effort.map(EffortChoice::Level),
             summary: Some(context.summary),
             collaboration_mode: None,
+            plan_writes: None,
             personality: context.personality,
         },
         ..ConfigureSession::default()

@@ -25,6 +25,7 @@ pub(super) fn start(call: Call) -> Handling {
                 effort: params.effort.map(|effort| EffortChoice::Level(effort.0)),
                 summary: params.summary.map(|summary| summary.0),
                 collaboration_mode: params.collaboration_mode.map(|mode| mode.0),
+                plan_writes: None,
                 personality: params.personality.map(|personality| personality.0),
             },
             output_schema: params.output_schema,

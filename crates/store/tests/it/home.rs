@@ -107,6 +107,7 @@ pub fn turn_context(cwd: &str, model: &str) -> TurnContext {
         summary: ReasoningSummary::Auto,
         collaboration_mode: CollaborationMode::Default,
         mode_instructions: None,
+        plan_writes: false,
         personality: None,
     }
 }

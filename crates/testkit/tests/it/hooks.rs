@@ -6,6 +6,7 @@ use troupe_agents::Family;
 use troupe_engine::Setup;
 use troupe_process::{Launcher, LauncherOptions};
 use troupe_protocol::EventMsg;
+use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::op::Op;
 use troupe_testkit::Stage;
@@ -81,7 +82,7 @@ command = "cat >> asked.jsonl; [ -e ready ] && exit; touch ready; echo the tests
 }
 
 #[tokio::test]
-async fn a_stop_hook_that_is_never_content_ends_with_a_warning() {
+async fn a_stop_hook_that_is_never_content_fails_the_task() {
     let stage = Stage::new(&format!(
         "[[scene]]\n{}",
         "[[scene.turn]]\nsteps = [{ say = 'done' }]\n".repeat(6)
@@ -90,13 +91,14 @@ async fn a_stop_hook_that_is_never_content_ends_with_a_warning() {
     let stage = hooked(stage, "[[on_stop]]\ncommand = 'exit 2'");
     let mut actor = stage.start().await;
     let events = actor.turn("go").await;
-    assert_eq!(last_message(&events), Some("done"));
     assert_eq!(stage.requests().len(), 6);
-    let warned = events.iter().any(|msg| match msg {
-        EventMsg::Warning { message } => message.contains("has had this task go on 5 times"),
+    let failed = events.iter().any(|msg| match msg {
+        EventMsg::Error(error) => error.fatal && error.error_info == Some(ErrorInfo::HookRefused),
         _ => false,
     });
-    assert!(warned, "{events:?}");
+    assert!(failed, "{events:?}");
+    let is_aborted = |msg: &EventMsg| matches!(msg, EventMsg::TurnAborted(_));
+    assert!(events.iter().any(is_aborted), "{events:?}");
 }
 
 #[tokio::test]

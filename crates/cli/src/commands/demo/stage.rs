@@ -72,7 +72,10 @@ impl Stage {
         config.extend(more.iter().map(|&setting| setting.to_owned()));
         ConfigSource {
             home: Home::at(self.home()),
-            overrides: Overrides { config },
+            overrides: Overrides {
+                config,
+                ..Overrides::default()
+            },
             layers: Layers::default(),
             flags: Vec::new(),
         }

@@ -22,7 +22,7 @@ pub fn stopped(reason: AbortReason, kept: Option<SessionId>) -> String {
     match kept {
         Some(session) => {
             let session = session.short();
-            format!("{why} Go on with: troupe exec resume {session} \"…\"")
+            format!("{why} Go on with: troupe exec resume {session} --continue")
         }
         None => why.to_owned(),
     }

@@ -326,6 +326,7 @@ fn wishes(settings: ThreadSettings) -> Result<(ConfigureSession, Vec<String>), R
         effort: None,
         summary: None,
         collaboration_mode: None,
+        plan_writes: None,
         personality: settings.personality.map(|personality| personality.0),
     };
     let mut warnings = Vec::new();

@@ -1,0 +1,91 @@
+//! `--continue`: who was stopped with a run, by Ctrl-C or because a person had to decide, and
+//! goes on with it. Who was at work in a crash is the tree's business.
+
+use troupe_agents::Agents;
+use troupe_agents::desk::{AgentView, Scope, Trouble};
+use troupe_agents::tree::Status;
+use troupe_agents::tree::command::Urgency;
+use troupe_protocol::event::AbortReason;
+use troupe_protocol::input::UserInput;
+use troupe_protocol::result::StopReason;
+use troupe_protocol::rollout::RolloutRecord;
+use troupe_protocol::tree::AgentMessage;
+use troupe_protocol::{EventMsg, SessionId};
+use troupe_store::Store;
+
+use crate::control::act::GO_ON;
+use crate::exec::report::Stopping;
+use crate::failure::Failure;
+
+/// How the last task of a session ended, before the session is opened again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LastEnd {
+    /// It was completed, or there was none.
+    Done,
+    /// With the engine; a tree has its root go on by itself.
+    WithEngine,
+    /// By an error, a limit or somebody's wish.
+    Stopped,
+}
+
+impl LastEnd {
+    pub async fn of(store: &dyn Store, session: SessionId) -> Result<Self, Failure> {
+        let live = store.read_live(session).await;
+        let live = live.map_err(Failure::not_started)?;
+        let ends = live.records.iter().rev();
+        let mut ends = ends.filter_map(|(_, line)| match &line.record {
+            RolloutRecord::EventMsg(record) => of_event(&record.msg),
+            _ => None,
+        });
+        Ok(ends.next().unwrap_or(Self::Done))
+    }
+}
+
+fn of_event(msg: &EventMsg) -> Option<LastEnd> {
+    match msg {
+        EventMsg::TurnComplete(_) => Some(LastEnd::Done),
+        EventMsg::TurnAborted(aborted) => Some(match aborted.reason {
+            AbortReason::Crash | AbortReason::Shutdown => LastEnd::WithEngine,
+            _ => LastEnd::Stopped,
+        }),
+        // Its end is written when the session is opened.
+        EventMsg::TurnStarted(_) => Some(LastEnd::WithEngine),
+        _ => None,
+    }
+}
+
+/// Has the children go on that were stopped with the run. One that was stopped for itself, by a
+/// person or an agent, is left alone.
+pub async fn revive_children(agents: &Agents) -> Result<(), Trouble> {
+    if !agents.is_planted() {
+        return Ok(());
+    }
+    let desk = agents.user();
+    for child in desk.list(Scope::All, false).await? {
+        if !was_stopped_with_run(agents, &child).await {
+            continue;
+        }
+        desk.resume(&child.path).await?;
+        let message = AgentMessage {
+            items: vec![UserInput::text(GO_ON)],
+            client_id: None,
+            metadata: None,
+        };
+        desk.send(&child.path, message, Urgency::Regular).await?;
+    }
+    Ok(())
+}
+
+async fn was_stopped_with_run(agents: &Agents, child: &AgentView) -> bool {
+    if child.status != Status::Cancelled {
+        return false;
+    }
+    // Without a result nobody knows why it was stopped.
+    let Ok(result) = agents.user().result(&child.path, None).await else {
+        return false;
+    };
+    match result.stop {
+        StopReason::Cancelled { note: Some(note) } => Stopping::is_note(&note),
+        _ => false,
+    }
+}
