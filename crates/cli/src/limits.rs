@@ -15,6 +15,12 @@ pub const SHOWN_DIFF_LINES_MAX: usize = 40;
 /// Characters of one shown line.
 pub const SHOWN_LINE_CHARS_MAX: usize = 200;
 
+/// Between two lines that tell a program how a growing text stands.
+pub const PARTIAL_TEXT_MS_MIN: u64 = 100;
+
+/// A line of a running command's output that is longer is shown in pieces.
+pub const LIVE_LINE_BYTES_MAX: usize = 4096;
+
 /// How long `doctor` waits for a server.
 pub const DOCTOR_CONNECT_MS_MAX: u64 = 3000;
 

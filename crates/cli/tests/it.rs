@@ -55,6 +55,8 @@ mod mcp;
 mod mcp_server;
 #[path = "it/models.rs"]
 mod models;
+#[path = "it/partial.rs"]
+mod partial;
 #[path = "it/plan.rs"]
 mod plan;
 #[path = "it/proto.rs"]

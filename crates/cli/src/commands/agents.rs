@@ -10,6 +10,7 @@ mod chronicle;
 pub mod draw;
 pub mod entry;
 mod follow;
+mod live_output;
 mod logs;
 mod look;
 mod open;
@@ -92,7 +93,7 @@ enum Action {
         /// Only the last N entries.
         #[arg(short = 'n', long, value_name = "N")]
         limit: Option<NonZeroUsize>,
-        /// Go on until no process runs the tree.
+        /// Go on until no process runs the tree, with what a child's command writes while it runs.
         #[arg(short, long)]
         follow: bool,
         /// The lines of the log as they are.

@@ -12,7 +12,7 @@ use clap::{Args, Subcommand};
 use troupe_model::scripted::{MockServer, Screenplay};
 
 use crate::commands::{block_on, tell};
-use crate::exec::request::{Output, Request, Task};
+use crate::exec::request::{JsonTexts, Output, Request, Task};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::style::{ColorChoice, Style};
 
@@ -66,7 +66,7 @@ pub fn run(arguments: DemoArguments) -> Outcome {
             .context("cannot listen on loopback")
             .map_err(Failure::not_started)?;
         let output = if arguments.json {
-            Output::Jsonl
+            Output::Jsonl(JsonTexts::Whole)
         } else {
             Output::Human(style)
         };

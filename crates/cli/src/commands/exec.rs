@@ -19,7 +19,7 @@ use crate::commands::review::ReviewArguments;
 use crate::commands::{block_on, tell};
 use crate::exec::children::Children;
 use crate::exec::prompt::{self, Stdin};
-use crate::exec::request::{Cassette, Output, Request, ReviewForm, Task};
+use crate::exec::request::{Cassette, JsonTexts, Output, Request, ReviewForm, Task};
 use crate::exec::shape::Shape;
 use crate::failure::{Failure, Outcome};
 use crate::home::{Home, here, repository_root};
@@ -200,6 +200,10 @@ pub struct ExecOptions {
     /// Print events as JSON lines on stdout.
     #[arg(long, global = true, alias = "experimental-json")]
     json: bool,
+    /// With --json: tell of messages, plans and reasoning also while they grow (item.started, then
+    /// item.updated with the text so far).
+    #[arg(long, global = true, requires = "json")]
+    include_partial: bool,
     /// Write the final message of a completed task to this file.
     #[arg(
         short = 'o',
@@ -403,7 +407,11 @@ fn request(
         // Last, because it may wait for somebody to type.
         task: task(prompt, images, shape, &options)?,
         output: if options.json && !is_review {
-            Output::Jsonl
+            Output::Jsonl(if options.include_partial {
+                JsonTexts::Growing
+            } else {
+                JsonTexts::Whole
+            })
         } else {
             Output::Human(Style::choose(options.color, &io::stderr()))
         },

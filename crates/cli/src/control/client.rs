@@ -5,11 +5,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::timeout;
 use troupe_protocol::SessionId;
 
-use super::request::{Answer, Request, VERSION, Versioned};
+use super::request::{Answer, CommandNews, FeedRequest, Request, VERSION, Versioned};
 use super::{line, socket};
 use crate::limits::{CONTROL_ANSWER_BYTES_MAX, CONTROL_ANSWER_MS_MAX, CONTROL_REQUEST_MS_MAX};
 
@@ -33,6 +35,44 @@ pub async fn ask(
     };
     let answer = exchange(stream, request, socket::own_user());
     answer.await.map(Some).with_context(context)
+}
+
+/// What a process tells of a child's commands, piece by piece.
+#[derive(Debug)]
+pub struct Feed {
+    source: BufReader<OwnedReadHalf>,
+    line: Vec<u8>,
+    /// Closing it would be leaving.
+    _open: OwnedWriteHalf,
+}
+
+impl Feed {
+    /// Returns the next piece; `None` at the end. Safe to cancel.
+    pub async fn next(&mut self) -> Option<CommandNews> {
+        let mut source = (&mut self.source).take(CONTROL_ANSWER_BYTES_MAX);
+        source.read_until(b'\n', &mut self.line).await.ok()?;
+        let line = std::mem::take(&mut self.line);
+        serde_json::from_slice(&line).ok()
+    }
+}
+
+/// Asks what a child's commands write; `None` if nobody is there to tell.
+pub async fn feed(home: &Path, root: SessionId, session: SessionId) -> Option<Feed> {
+    let stream = socket::connect(home, root).await.ok()??;
+    if socket::peer_user(&stream).ok()? != socket::own_user() {
+        return None;
+    }
+    let (read, mut write) = stream.into_split();
+    let request = Versioned {
+        version: VERSION,
+        body: FeedRequest { session },
+    };
+    line::write(&mut write, &request).await.ok()?;
+    Some(Feed {
+        source: BufReader::new(read),
+        line: Vec::new(),
+        _open: write,
+    })
 }
 
 /// Tells whether a process runs the tree. One that cannot be asked is there all the same.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use troupe_protocol::approval::ReviewDecision;
-use troupe_protocol::{AgentId, CallId};
+use troupe_protocol::{AgentId, CallId, SessionId};
 
 use super::row::Row;
 
@@ -42,6 +42,21 @@ pub enum Request {
         call_id: CallId,
         decision: ReviewDecision,
     },
+}
+
+/// Asks for a line whenever a command of this child writes something, until either side leaves.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "request", rename = "feed")]
+pub struct FeedRequest {
+    pub session: SessionId,
+}
+
+/// One line of a feed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "news", rename_all = "snake_case")]
+pub enum CommandNews {
+    Began { call_id: CallId, command: String },
+    Wrote { call_id: CallId, text: String },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

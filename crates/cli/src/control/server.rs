@@ -5,17 +5,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::Deserialize as _;
 use serde_json::Value;
 use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 use troupe_agents::{Agents, AgentsConfigurator, Plantings};
 use troupe_process::check_peer;
+use troupe_protocol::SessionId;
 
 use super::act::act;
-use super::request::{Answer, Request, VERSION, Versioned};
+use super::feed::feed;
+use super::request::{Answer, FeedRequest, Request, VERSION, Versioned};
 use super::{line, socket};
 use crate::commands::tell;
 use crate::limits::{
@@ -76,55 +80,100 @@ async fn accept(socket: &socket::Socket, agents: &Agents) -> io::Error {
             Ok((stream, _)) => stream,
             Err(error) => return error,
         };
-        let desk = agents.user();
+        let agents = agents.clone();
         connections.spawn(async move {
+            let desk = agents.user();
             let act = |request| async move { act(&desk, request).await };
             // A client that went away hears nothing; there is nobody else to tell.
-            answer(stream, socket::own_user(), act).await.ok();
+            if let Ok(Some(wanted)) = answer(stream, socket::own_user(), act).await {
+                let FeedWanted {
+                    session,
+                    read,
+                    write,
+                } = wanted;
+                feed(agents, session, read, write).await.ok();
+            }
             drop(place);
         });
     }
 }
 
-/// Takes one request of `user` and answers it.
-pub(super) async fn answer<F, A>(stream: UnixStream, user: u32, act: A) -> io::Result<()>
+/// A client that is told more than one answer.
+#[derive(Debug)]
+pub(super) struct FeedWanted {
+    session: SessionId,
+    read: OwnedReadHalf,
+    write: OwnedWriteHalf,
+}
+
+/// Takes one request of `user` and answers it, unless it takes more than one answer.
+pub(super) async fn answer<F, A>(
+    stream: UnixStream,
+    user: u32,
+    act: A,
+) -> io::Result<Option<FeedWanted>>
 where
     F: Future<Output = Answer>,
     A: FnOnce(Request) -> F,
 {
-    let (read, write) = stream.into_split();
+    let (mut read, write) = stream.into_split();
     if let Err(error) = check_peer(read.as_ref(), user) {
-        return line::write(write, &refused(error.to_string())).await;
+        line::write(write, &refused(error.to_string())).await?;
+        return Ok(None);
     }
     let request = timeout(
         Duration::from_millis(CONTROL_REQUEST_MS_MAX),
-        line::read::<Versioned<Value>>(read, CONTROL_REQUEST_BYTES_MAX),
+        line::read::<Versioned<Value>>(&mut read, CONTROL_REQUEST_BYTES_MAX),
     );
-    let answer = match request.await {
+    let request = match request.await {
         Err(_) => return Err(io::ErrorKind::TimedOut.into()),
-        Ok(Err(error)) => refused(format!("not understood: {error}")),
-        Ok(Ok(request)) => perform(request, act).await,
+        Ok(Err(error)) => Err(format!("not understood: {error}")),
+        Ok(Ok(request)) => understood(request),
     };
-    line::write(write, &answer).await
+    let answer = match request {
+        Err(message) => refused(message),
+        Ok(Wanted::Feed(FeedRequest { session })) => {
+            return Ok(Some(FeedWanted {
+                session,
+                read,
+                write,
+            }));
+        }
+        Ok(Wanted::Answer(request)) => perform(request, act).await,
+    };
+    line::write(write, &answer).await?;
+    Ok(None)
 }
 
-async fn perform<F, A>(request: Versioned<Value>, act: A) -> Answer
-where
-    F: Future<Output = Answer>,
-    A: FnOnce(Request) -> F,
-{
+/// What a client asks for.
+enum Wanted {
+    Answer(Request),
+    Feed(FeedRequest),
+}
+
+fn understood(request: Versioned<Value>) -> Result<Wanted, String> {
     let Versioned { version, body } = request;
     if version != VERSION {
-        return refused(format!(
+        return Err(format!(
             "the tree is run by troupe {} (control version {VERSION}), and this one speaks \
              version {version}; use the same troupe",
             env!("CARGO_PKG_VERSION")
         ));
     }
-    let request: Request = match serde_json::from_value(body) {
-        Ok(request) => request,
-        Err(error) => return refused(format!("not understood: {error}")),
-    };
+    if let Ok(feed) = FeedRequest::deserialize(&body) {
+        return Ok(Wanted::Feed(feed));
+    }
+    let request = serde_json::from_value(body);
+    request
+        .map(Wanted::Answer)
+        .map_err(|error| format!("not understood: {error}"))
+}
+
+async fn perform<F, A>(request: Request, act: A) -> Answer
+where
+    F: Future<Output = Answer>,
+    A: FnOnce(Request) -> F,
+{
     let time = Duration::from_millis(CONTROL_ANSWER_MS_MAX);
     match timeout(time, act(request)).await {
         Ok(answer) => answer,

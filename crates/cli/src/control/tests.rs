@@ -87,7 +87,8 @@ async fn served(line: &str, user: u32) -> Answer {
         let message = "done".to_owned();
         Answer::Refused { message }
     };
-    answer(server, user, done).await.unwrap();
+    let feed = answer(server, user, done).await.unwrap();
+    assert!(feed.is_none());
     line::read(client, 1_000).await.unwrap()
 }
 

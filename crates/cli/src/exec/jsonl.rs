@@ -15,6 +15,7 @@
 
 mod agents;
 mod line;
+mod partial;
 
 use std::collections::{HashMap, HashSet};
 
@@ -29,9 +30,11 @@ use troupe_protocol::{CallId, Event, EventMsg, ItemId, TurnItem};
 use agents::Collaboration;
 pub use line::Line;
 use line::{Details, ErrorText, FileChange, FileChangeKind, Item, ItemStatus, McpResult, Todo};
+use partial::{GrowingTexts, TextSoFar};
 
 use crate::exec::command_line;
 use crate::exec::event_kinds::{is_beside_the_task, is_collaboration, is_older_name};
+use crate::exec::request::JsonTexts;
 
 /// What must be remembered between events.
 #[derive(Debug, Default)]
@@ -45,6 +48,8 @@ pub struct Jsonl {
     last_error: Option<String>,
     /// Calls that were shown as work with other agents.
     collaborations: HashSet<CallId>,
+    /// Only if somebody asked for them.
+    growing: Option<GrowingTexts>,
     stage: Stage,
 }
 
@@ -60,6 +65,41 @@ enum Stage {
 }
 
 impl Jsonl {
+    pub fn telling(texts: JsonTexts) -> Self {
+        Self {
+            growing: match texts {
+                JsonTexts::Whole => None,
+                JsonTexts::Growing => Some(GrowingTexts::default()),
+            },
+            ..Self::default()
+        }
+    }
+
+    /// Takes a piece of text in. Tells whether somebody wants to know how the text stands.
+    pub fn hear_delta(&mut self, msg: &EventMsg) -> bool {
+        let growing = self.growing.as_mut();
+        self.stage == Stage::InTurn && growing.is_some_and(|growing| growing.hear(msg))
+    }
+
+    /// Returns a line for each text that has grown since it was told.
+    pub fn texts_so_far(&mut self) -> Vec<Line> {
+        let grown = self.growing.as_mut().map(GrowingTexts::take_grown);
+        let line = |TextSoFar {
+                        item,
+                        details,
+                        is_first,
+                    }| {
+            let id = self.id_of(&item);
+            let item = Item { id, details };
+            if is_first {
+                Line::ItemStarted { item }
+            } else {
+                Line::ItemUpdated { item }
+            }
+        };
+        grown.unwrap_or_default().into_iter().map(line).collect()
+    }
+
     /// Returns the lines that an event becomes, usually none or one.
     pub fn project(&mut self, event: &Event) -> Vec<Line> {
         let is_told = match self.stage {
@@ -76,6 +116,9 @@ impl Jsonl {
             }],
             EventMsg::TurnStarted(_) => {
                 self.of_turn = TokenUsage::default();
+                if let Some(growing) = &mut self.growing {
+                    growing.end_turn();
+                }
                 self.last_error = None;
                 self.stage = Stage::InTurn;
                 vec![Line::TurnStarted]
@@ -169,6 +212,9 @@ impl Jsonl {
     }
 
     fn completed(&mut self, item: &TurnItem) -> Vec<Line> {
+        if let Some(growing) = &mut self.growing {
+            growing.is_whole(item.id());
+        }
         let details = match item {
             TurnItem::AgentMessage(item) => Details::AgentMessage {
                 text: item.text.clone(),

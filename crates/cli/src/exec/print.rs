@@ -3,10 +3,12 @@
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _};
+use std::time::Duration;
 
 use tokio::io::{Stderr, Stdout};
+use tokio::time::Instant;
 use troupe_engine::Clock;
-use troupe_protocol::Event;
+use troupe_protocol::{Event, EventMsg};
 
 use crate::exec::human::Human;
 use crate::exec::jsonl::{Jsonl, Line};
@@ -14,6 +16,7 @@ use crate::exec::request::Output;
 use crate::exec::roster::Tally;
 use crate::exec::screen::LiveScreen;
 use crate::exec::stream::write;
+use crate::limits::PARTIAL_TEXT_MS_MIN;
 use crate::terminal;
 
 #[derive(Debug)]
@@ -31,6 +34,9 @@ pub struct Printer {
     is_given_up: bool,
     /// What goes on right now, below what stays; only for a person at a terminal.
     screen: Option<LiveScreen>,
+    /// When programs are told next how growing texts stand.
+    texts_due: Option<Instant>,
+    texts_told: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -43,11 +49,11 @@ impl Printer {
     pub fn new(output: Output, clock: Clock) -> Self {
         Self {
             screen: match output {
-                Output::Jsonl => None,
+                Output::Jsonl(_) => None,
                 Output::Human(_) => LiveScreen::open(clock.clone()),
             },
             projection: match output {
-                Output::Jsonl => Projection::Jsonl(Box::default()),
+                Output::Jsonl(texts) => Projection::Jsonl(Box::new(Jsonl::telling(texts))),
                 Output::Human(style) => Projection::Human(Box::new(Human::new(style, clock))),
             },
             stdout: tokio::io::stdout(),
@@ -56,6 +62,8 @@ impl Printer {
             failure: None,
             is_unwatched: false,
             is_given_up: false,
+            texts_due: None,
+            texts_told: None,
         }
     }
 
@@ -65,12 +73,53 @@ impl Printer {
         if let Some(screen) = &mut self.screen {
             screen.hear(&event.msg);
         }
-        if event.msg.is_delta() || self.is_broken() || self.is_given_up {
+        if self.is_broken() || self.is_given_up {
+            return;
+        }
+        if event.msg.is_delta() {
+            self.hear_delta(&event.msg);
             return;
         }
         if let Err(error) = self.write(event).await {
             self.failure = Some(error);
         }
+    }
+
+    /// Pieces of text come by the thousand: programs are told how a text stands now and then.
+    fn hear_delta(&mut self, msg: &EventMsg) {
+        let Projection::Jsonl(jsonl) = &mut self.projection else {
+            return;
+        };
+        if jsonl.hear_delta(msg) && self.texts_due.is_none() {
+            let pause = Duration::from_millis(PARTIAL_TEXT_MS_MIN);
+            let now = Instant::now();
+            let next = self.texts_told.map_or(now, |told| told + pause);
+            self.texts_due = Some(next.max(now));
+        }
+    }
+
+    async fn tell_texts(&mut self) {
+        self.texts_due = None;
+        self.texts_told = Some(Instant::now());
+        let Projection::Jsonl(jsonl) = &mut self.projection else {
+            return;
+        };
+        let lines = jsonl.texts_so_far();
+        if self.is_broken() || self.is_given_up {
+            return;
+        }
+        if let Err(error) = self.write_lines(lines).await {
+            self.failure = Some(error);
+        }
+    }
+
+    async fn write_lines(&mut self, lines: Vec<Line>) -> io::Result<()> {
+        self.buffer.clear();
+        for line in lines {
+            serde_json::to_writer(&mut self.buffer, &line)?;
+            self.buffer.push(b'\n');
+        }
+        write(&mut self.stdout, &self.buffer).await
     }
 
     /// Writes what an event becomes on standard output, if programs read that.
@@ -105,15 +154,19 @@ impl Printer {
         }
     }
 
-    /// Returns when the rows that tell of the present should be drawn again. Safe to cancel.
+    /// Returns when what tells of the present should be told again. Safe to cancel.
     pub async fn redraw_due(&self) {
-        match &self.screen {
-            Some(screen) if !self.is_unwatched => tokio::time::sleep_until(screen.due()).await,
-            _ => std::future::pending().await,
+        match (&self.screen, self.texts_due) {
+            (Some(screen), _) if !self.is_unwatched => tokio::time::sleep_until(screen.due()).await,
+            (_, Some(due)) => tokio::time::sleep_until(due).await,
+            (_, None) => std::future::pending().await,
         }
     }
 
     pub async fn redraw(&mut self) {
+        if self.texts_due.is_some() {
+            return self.tell_texts().await;
+        }
         if let Some(screen) = &mut self.screen {
             let text = screen.compose("");
             self.write_to_people(&text).await;
@@ -200,14 +253,10 @@ impl Printer {
     }
 
     async fn write(&mut self, event: &Event) -> io::Result<()> {
-        self.buffer.clear();
         match &mut self.projection {
             Projection::Jsonl(jsonl) => {
-                for line in jsonl.project(event) {
-                    serde_json::to_writer(&mut self.buffer, &line)?;
-                    self.buffer.push(b'\n');
-                }
-                write(&mut self.stdout, &self.buffer).await
+                let lines = jsonl.project(event);
+                self.write_lines(lines).await
             }
             Projection::Human(human) => {
                 let text = human.project(event);

@@ -106,8 +106,17 @@ pub enum Continue {
 /// Who reads what happens.
 #[derive(Debug, Clone, Copy)]
 pub enum Output {
-    Jsonl,
+    Jsonl(JsonTexts),
     Human(Style),
+}
+
+/// When programs are told of a text of the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JsonTexts {
+    /// Once, when it is whole.
+    Whole,
+    /// Also while it grows.
+    Growing,
 }
 
 /// Whether the model's answers come from, or go to, a file.

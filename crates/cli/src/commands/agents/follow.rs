@@ -34,7 +34,17 @@ impl Follower {
 
     /// Waits for the next look and reads what is new. Returns whether there will be more.
     pub async fn goes_on(&mut self, site: &Site, tree: &mut Chronicle) -> Result<bool, Failure> {
+        self.tick().await;
+        self.look(site, tree).await
+    }
+
+    /// Waits for the next look. Safe to cancel.
+    pub async fn tick(&mut self) {
         self.interval.tick().await;
+    }
+
+    /// Reads what is new. Returns whether there will be more.
+    pub async fn look(&mut self, site: &Site, tree: &mut Chronicle) -> Result<bool, Failure> {
         if tree.follow(&site.store).await? || client::is_there(site.home.path(), tree.root).await {
             self.absent = 0;
         } else {

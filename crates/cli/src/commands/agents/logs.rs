@@ -9,7 +9,9 @@ use troupe_protocol::SessionId;
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_store::{Error, Line, Position, Store};
 
+use super::chronicle::Chronicle;
 use super::follow::Follower;
+use super::live_output::LiveOutput;
 use super::{Shown, Site, address, entry};
 use crate::commands::print;
 use crate::failure::{Exit, Failure, Outcome};
@@ -36,11 +38,7 @@ pub async fn run(site: &Site, address: Option<&str>, query: Query) -> Outcome {
     };
     log.print_first(&site.store, query.limit).await?;
     if query.follow {
-        let mut follower = Follower::every(Duration::from_millis(FOLLOW_INTERVAL_MS));
-        while follower.goes_on(site, &mut target.tree).await? {
-            log.print_new(&site.store).await?;
-        }
-        log.print_new(&site.store).await?;
+        log.follow(site, &mut target.tree).await?;
     }
     Ok(Exit::Success)
 }
@@ -58,6 +56,39 @@ enum Form {
 }
 
 impl Log {
+    /// Prints what comes, with what commands write while they run, until no process runs the tree.
+    async fn follow(&mut self, site: &Site, tree: &mut Chronicle) -> Result<(), Failure> {
+        let mut follower = Follower::every(Duration::from_millis(FOLLOW_INTERVAL_MS));
+        let mut live = LiveOutput::default();
+        let style = match self.form {
+            Form::Json => None,
+            Form::People(style) => Some(style),
+        };
+        loop {
+            if style.is_some() {
+                live.connect(site, tree.root, self.session).await;
+            }
+            tokio::select! {
+                // What a command wrote comes before its end, which is in the log.
+                biased;
+                text = live.next(style.unwrap_or(Style::Plain)) => {
+                    self.print_new(&site.store).await?;
+                    print(&text)?;
+                }
+                () = follower.tick() => {
+                    let goes_on = follower.look(site, tree).await?;
+                    if let Some(style) = style {
+                        print(&live.flush(style))?;
+                    }
+                    self.print_new(&site.store).await?;
+                    if !goes_on {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+
     /// Prints what is there, all of it or the end.
     async fn print_first(
         &mut self,

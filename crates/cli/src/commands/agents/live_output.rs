@@ -1,0 +1,78 @@
+//! What a command writes while it runs, for `troupe agents logs --follow`.
+
+use troupe_protocol::SessionId;
+
+use super::Site;
+use crate::control::client::{self, Feed};
+use crate::control::request::CommandNews;
+use crate::limits::LIVE_LINE_BYTES_MAX;
+use crate::style::Style;
+
+/// The process that runs the tree, as far as it is there and can tell.
+#[derive(Debug, Default)]
+pub struct LiveOutput {
+    feed: Option<Feed>,
+    /// The line that a command is writing.
+    unfinished: String,
+}
+
+impl LiveOutput {
+    /// Connects, unless it is connected. Without a connection the log is all there is.
+    pub async fn connect(&mut self, site: &Site, root: SessionId, session: SessionId) {
+        if self.feed.is_none() {
+            self.feed = client::feed(site.home.path(), root, session).await;
+        }
+    }
+
+    /// Returns what is to be printed next; waits for ever without a connection. Safe to cancel.
+    pub async fn next(&mut self, style: Style) -> String {
+        loop {
+            let Some(feed) = &mut self.feed else {
+                return std::future::pending().await;
+            };
+            match feed.next().await {
+                Some(CommandNews::Began { command, .. }) => {
+                    let begun = format!("{} {command} …\n", style.cyan("$"));
+                    return self.flush(style) + &begun;
+                }
+                Some(CommandNews::Wrote { text, .. }) => {
+                    self.unfinished.push_str(&text);
+                    let whole = self.take_lines(style);
+                    if !whole.is_empty() {
+                        return whole;
+                    }
+                }
+                // An older process, or one that has ended.
+                None => self.feed = None,
+            }
+        }
+    }
+
+    /// Returns the line that is not whole yet: something else follows.
+    pub fn flush(&mut self, style: Style) -> String {
+        let line = std::mem::take(&mut self.unfinished);
+        if line.is_empty() {
+            String::new()
+        } else {
+            shown(&line, style)
+        }
+    }
+
+    fn take_lines(&mut self, style: Style) -> String {
+        let end = match self.unfinished.rfind('\n') {
+            Some(end) => end + 1,
+            None if self.unfinished.len() > LIVE_LINE_BYTES_MAX => self.unfinished.len(),
+            None => return String::new(),
+        };
+        let rest = self.unfinished.split_off(end);
+        let whole = std::mem::replace(&mut self.unfinished, rest);
+        whole.lines().map(|line| shown(line, style)).collect()
+    }
+}
+
+fn shown(line: &str, style: Style) -> String {
+    // A line that draws over itself says last what counts.
+    let line = line.trim_end_matches('\r');
+    let line = line.rsplit('\r').next().unwrap_or(line);
+    format!("{}\n", style.dim(&format!("  │ {line}")))
+}
