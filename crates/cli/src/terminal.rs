@@ -1,4 +1,9 @@
-//! Text of others on somebody's terminal: it must not move the cursor, ring, or set a title.
+//! Text of others on somebody's terminal: it must not move the cursor, ring, or set a title; and how
+//! much room there is.
+
+use std::os::fd::{AsFd, AsRawFd as _};
+
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// Returns the text without the characters that a terminal acts on; its lines and tabs stay.
 pub fn harmless(text: &str) -> String {
@@ -60,6 +65,67 @@ pub fn styled(text: &str) -> String {
     safe + &harmless(rest)
 }
 
+/// Columns and rows of a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WindowSize {
+    pub columns: usize,
+    pub rows: usize,
+}
+
+impl WindowSize {
+    /// None for what is no terminal, or does not tell.
+    pub fn of(terminal: &impl AsFd) -> Option<Self> {
+        // SAFETY: all zeroes is a valid size.
+        let mut size: libc::winsize = unsafe { std::mem::zeroed() };
+        let file = terminal.as_fd().as_raw_fd();
+        // SAFETY: the call fills the struct that it is given.
+        let asked = unsafe { libc::ioctl(file, libc::TIOCGWINSZ, &raw mut size) };
+        (asked == 0 && size.ws_col > 0).then(|| Self {
+            columns: size.ws_col.into(),
+            rows: size.ws_row.into(),
+        })
+    }
+}
+
+/// Returns a line that we made, cut with `…` where it would be wider than this. Our styles take no
+/// room, and end with the line.
+pub fn fitted(line: &str, columns: usize) -> String {
+    let line = styled(line);
+    if columns_of(&line) <= columns {
+        return line;
+    }
+    let mut cut = String::with_capacity(line.len());
+    let mut left = columns.saturating_sub(1);
+    let mut rest = line.as_str();
+    while let Some(letter) = rest.chars().next() {
+        if let Some(code) = CODES.iter().find(|code| rest.starts_with(**code)) {
+            cut.push_str(code);
+            rest = &rest[code.len()..];
+            continue;
+        }
+        let wide = letter.width().unwrap_or(0);
+        if wide > left {
+            break;
+        }
+        left -= wide;
+        cut.push(letter);
+        rest = &rest[letter.len_utf8()..];
+    }
+    cut.push('…');
+    if cut.contains(ESCAPE) {
+        cut.push_str(CODES[0]);
+    }
+    cut
+}
+
+/// Returns the width of a text in which only our styles act on a terminal.
+fn columns_of(text: &str) -> usize {
+    let bare = CODES
+        .iter()
+        .fold(text.to_owned(), |text, code| text.replace(code, ""));
+    bare.width()
+}
+
 const ESCAPE: char = '\u{1b}';
 
 /// What `Style` writes. None of it hides or moves anything.
@@ -69,7 +135,7 @@ const CODES: [&str; 7] = [
 
 #[cfg(test)]
 mod tests {
-    use super::{harmless, harmless_json, styled};
+    use super::{fitted, harmless, harmless_json, styled};
     use crate::style::Style;
 
     #[test]
@@ -89,6 +155,15 @@ mod tests {
         let hostile = style.bold("true # \u{1b}[1A\u{1b}[2K$ ls\u{1b}[8m\r");
         let shown = "\u{1b}[1mtrue # \u{fffd}[1A\u{fffd}[2K$ ls\u{fffd}[8m\u{fffd}\u{1b}[0m";
         assert_eq!(styled(&hostile), shown);
+    }
+
+    #[test]
+    fn a_line_is_cut_where_it_would_not_fit_and_its_style_ends_there() {
+        let line = format!("ab{}", Style::Ansi.red("cdef"));
+        assert_eq!(fitted(&line, 6), line);
+        assert_eq!(fitted(&line, 5), "ab\u{1b}[31mcd…\u{1b}[0m");
+        assert_eq!(fitted("日本語", 5), "日本…");
+        assert_eq!(fitted("日本語", 4), "日…");
     }
 
     #[test]

@@ -44,6 +44,13 @@ impl TaskResult {
     }
 }
 
+impl Evidence {
+    /// Returns how long the task ran; none if its clock went backwards.
+    pub fn ran_ms(&self) -> Option<u64> {
+        u64::try_from(self.ended_at_ms - self.started_at_ms).ok()
+    }
+}
+
 /// Why a task stopped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "snake_case")]

@@ -40,6 +40,8 @@ pub struct AgentView {
     /// When the status changed last.
     pub since_ms: i64,
     pub born_at_ms: i64,
+    /// How long its last task ran that has ended; absent for the root.
+    pub ran_ms: Option<u64>,
     pub now_ms: i64,
     pub pending: Depth,
     pub last_task: Option<SubmissionId>,

@@ -52,6 +52,7 @@ pub(super) fn view(number: u32, status: Status) -> AgentView {
         preview: None,
         since_ms: NOW_MS - 60_000,
         born_at_ms: NOW_MS - 90_000,
+        ran_ms: None,
         now_ms: NOW_MS,
         pending: Depth::default(),
         last_task: None,

@@ -212,6 +212,7 @@ impl Supervisor {
         member.usage += result.evidence.usage;
         member.stop_note = None;
         member.has_answered |= end != End::Replaced;
+        member.ran_ms = result.evidence.ran_ms();
         member.last_result = Some(Arc::new(result.clone()));
     }
 

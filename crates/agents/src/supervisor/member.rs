@@ -23,6 +23,8 @@ pub(super) struct Member {
     pub preview: Option<String>,
     /// Of the last ended task, as long as the session is in memory.
     pub last_result: Option<Arc<TaskResult>>,
+    /// How long its last task ran that has ended.
+    pub ran_ms: Option<u64>,
     pub reasoning_header: Option<String>,
     /// Of all ended tasks.
     pub usage: TokenUsage,
@@ -76,6 +78,7 @@ impl Member {
             name: None,
             preview: None,
             last_result: None,
+            ran_ms: None,
             reasoning_header: None,
             usage: TokenUsage::default(),
             has_answered: false,

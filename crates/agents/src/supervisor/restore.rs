@@ -150,6 +150,7 @@ impl Supervisor {
             for result in story.results.remove(&node.session).unwrap_or_default() {
                 member.has_answered |= result.stop != StopReason::Replaced;
                 member.usage += result.evidence.usage;
+                member.ran_ms = result.evidence.ran_ms();
                 member.preview = result.text().as_deref().map(views::preview);
             }
             self.members.insert(node.id, Box::new(member));

@@ -54,6 +54,7 @@ impl Supervisor {
             },
             since_ms: node.since.0,
             born_at_ms: node.born_at.0,
+            ran_ms: member.and_then(|member| member.ran_ms),
             now_ms: self.now().0,
             pending: node.inbox.depth(),
             last_task,

@@ -30,6 +30,9 @@ pub struct Row {
     pub detail: Option<String>,
     pub since_ms: i64,
     pub born_ms: i64,
+    /// How long its last task ran that has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ran_ms: Option<u64>,
     pub tokens: Tokens,
     pub pending: Pending,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -84,6 +87,7 @@ impl Row {
             detail: detail(view.status, doing),
             since_ms: view.since_ms,
             born_ms: view.born_at_ms,
+            ran_ms: view.ran_ms,
             tokens: Tokens {
                 own: view.usage.total_tokens,
                 subtree: view.subtree_usage.total_tokens,
@@ -123,13 +127,16 @@ impl Pending {
     }
 }
 
+/// What is said of an agent whose call waits for agents below it.
+pub const WAITS_FOR_CHILD: &str = "waits for a child";
+
 /// Returns what the one word of a status leaves out.
 pub fn detail(status: Status, doing: Option<&Doing>) -> Option<String> {
     let text = match status {
         Status::Waiting { on } => match on {
             WaitingOn::Approval => "waits for an approval",
             WaitingOn::User => "waits for the user",
-            WaitingOn::Child => "waits for a child",
+            WaitingOn::Child => WAITS_FOR_CHILD,
             WaitingOn::Slot => "waits for a slot",
             WaitingOn::RateLimit => "waits for the rate limit",
             WaitingOn::Model => "waits for the model",

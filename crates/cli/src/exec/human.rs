@@ -11,13 +11,14 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use troupe_engine::Clock;
+use troupe_protocol::agent::SubagentLifecycle;
 use troupe_protocol::command::{FileChange, PlanStep, StepStatus, WorkStatus};
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{SessionConfigured, TurnAborted, TurnComplete};
 use troupe_protocol::item::{CommandExecutionItem, FileChangeItem, McpToolCallItem, ToolCallItem};
 use troupe_protocol::policy::{CollaborationMode, SandboxPolicy};
 use troupe_protocol::usage::TokenUsage;
-use troupe_protocol::{CallId, Event, EventMsg, SessionId, TurnItem};
+use troupe_protocol::{AgentId, CallId, Event, EventMsg, ItemId, SessionId, TurnItem};
 
 use crate::exec::command_line;
 use crate::exec::event_kinds::{is_beside_the_task, is_older_name};
@@ -42,6 +43,8 @@ pub struct Human {
     /// Who asked a person, by the id of the question.
     questions: HashMap<CallId, String>,
     totals: TokenUsage,
+    /// The command of which was written last.
+    newest_command: Option<ItemId>,
     in_turn: bool,
 }
 
@@ -75,6 +78,7 @@ impl Human {
             roster: Roster::default(),
             questions: HashMap::new(),
             totals: TokenUsage::default(),
+            newest_command: None,
             in_turn: false,
         }
     }
@@ -125,6 +129,11 @@ impl Human {
                 let text = self.aborted(aborted);
                 self.after_message(text)
             }
+            // The words that announce it come first.
+            other if is_of_this_agent(other) => {
+                let text = self.of_other_agents(other).unwrap_or_default();
+                self.after_message(text)
+            }
             other if let Some(text) = self.of_other_agents(other) => text,
             other if other.is_delta() || is_older_name(other) || is_beside_the_task(other) => {
                 String::new()
@@ -154,7 +163,7 @@ impl Human {
             _ => String::new(),
         };
         self.final_message.clone_from(&complete.last_agent_message);
-        unexpected + &self.summary()
+        unexpected
     }
 
     fn opening(&mut self, session: &SessionConfigured) -> String {
@@ -195,6 +204,7 @@ impl Human {
     fn started(&mut self, item: &TurnItem) -> String {
         let text = match item {
             TurnItem::CommandExecution(item) => {
+                self.newest_command = Some(item.id.clone());
                 let line = command_line::shown(&item.command);
                 format!("{} {}\n", self.style.cyan("$"), self.style.bold(&line))
             }
@@ -232,7 +242,19 @@ impl Human {
                 let summary = summary.replace("**", "");
                 format!("{}\n", self.style.dim(summary.trim()))
             }
-            TurnItem::CommandExecution(item) => self.command(item),
+            TurnItem::CommandExecution(item) => {
+                // Others were begun or shown since: whose output is it?
+                let newest = self.newest_command.replace(item.id.clone());
+                let is_another = newest.is_some_and(|newest| newest != item.id);
+                let head = if is_another {
+                    let line = command_line::shown(&item.command);
+                    let line = line.lines().next().unwrap_or_default();
+                    format!("  {}\n", self.style.dim(&format!("of {}:", cut(line))))
+                } else {
+                    String::new()
+                };
+                head + &self.command(item)
+            }
             TurnItem::FileChange(item) => self.file_change(item),
             // Told by what becomes of the other agent.
             TurnItem::ToolCall(item) if agents::is_told(item) => return String::new(),
@@ -410,18 +432,23 @@ impl Human {
         format!("{}\n", self.style.red(&line))
     }
 
-    fn summary(&self) -> String {
+    /// Returns what the run used, said once at its end: of all agents, if there are others.
+    pub fn totals(&self, of_tree: Option<TokenUsage>) -> String {
         let TokenUsage {
             input_tokens,
             cached_input_tokens,
             output_tokens,
             ..
-        } = self.totals;
+        } = of_tree.unwrap_or(self.totals);
         if input_tokens + output_tokens == 0 {
             return String::new();
         }
+        let whose = match of_tree {
+            Some(_) => ", all agents together",
+            None => "",
+        };
         let text = format!(
-            "tokens: {input_tokens} in ({cached_input_tokens} cached), {output_tokens} out"
+            "tokens: {input_tokens} in ({cached_input_tokens} cached), {output_tokens} out{whose}"
         );
         format!("{}\n", self.style.dim(&text))
     }
@@ -431,6 +458,20 @@ impl Human {
             .unwrap_or(path)
             .display()
             .to_string()
+    }
+}
+
+/// Tells whether an event about other agents, or a question, comes of a call of this agent.
+fn is_of_this_agent(msg: &EventMsg) -> bool {
+    match msg {
+        EventMsg::SubagentLifecycle(SubagentLifecycle::Created { subagent }) => {
+            subagent.parent_agent_id == Some(AgentId::ROOT)
+        }
+        EventMsg::CollabWaitingBegin(_) | EventMsg::CollabAgentInteractionEnd(_) => true,
+        EventMsg::ExecApprovalRequest(request) => request.agent.is_none(),
+        EventMsg::ApplyPatchApprovalRequest(request) => request.agent.is_none(),
+        EventMsg::RequestUserInput(request) => request.agent.is_none(),
+        _ => false,
     }
 }
 

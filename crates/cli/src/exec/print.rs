@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::io::{Stderr, Stdout};
 use tokio::time::Instant;
 use troupe_engine::Clock;
+use troupe_protocol::usage::TokenUsage;
 use troupe_protocol::{Event, EventMsg};
 
 use crate::exec::human::Human;
@@ -151,6 +152,14 @@ impl Printer {
     pub async fn tell_people(&mut self, text: &str) {
         if let Projection::Human(_) = self.projection {
             self.write_progress(&format!("{text}\n")).await;
+        }
+    }
+
+    /// Tells a person what the run used.
+    pub async fn tell_totals(&mut self, of_tree: Option<TokenUsage>) {
+        if let Projection::Human(human) = &self.projection {
+            let text = human.totals(of_tree);
+            self.write_progress(&text).await;
         }
     }
 

@@ -23,7 +23,6 @@ use troupe_protocol::input::UserInput;
 use troupe_protocol::op::{ConfigureSession, ReviewRequest};
 use troupe_protocol::policy::SandboxMode;
 use troupe_protocol::session::{SessionSource, TurnOverrides};
-use troupe_protocol::usage::TokenUsage;
 use troupe_protocol::{Event, EventMsg, Op, Submission, SubmissionId};
 use troupe_server::headless::{Heard, Standin};
 
@@ -414,26 +413,16 @@ impl Run {
         Box::pin(async move { agents.quiet().await })
     }
 
-    /// Says what the whole tree used; the sessions tell of their own.
+    /// Says what the run used.
     async fn tell_total(&mut self) {
-        let Some(agents) = self.configurator.agents().filter(Agents::is_planted) else {
-            return;
+        let planted = self.configurator.agents().filter(Agents::is_planted);
+        let of_tree = match planted {
+            // A tree that has ended by itself has nobody to count.
+            Some(agents) => agents.user().view("root").await.ok(),
+            None => None,
         };
-        // A tree that has ended by itself has nobody to count.
-        let Ok(root) = agents.user().view("root").await else {
-            return;
-        };
-        let TokenUsage {
-            input_tokens,
-            cached_input_tokens,
-            output_tokens,
-            ..
-        } = root.subtree_usage;
-        let text = format!(
-            "tokens of the whole tree: {input_tokens} in ({cached_input_tokens} cached), \
-             {output_tokens} out"
-        );
-        self.printer.tell_people(&text).await;
+        let of_tree = of_tree.map(|root| root.subtree_usage);
+        self.printer.tell_totals(of_tree).await;
     }
 
     /// Stops the session's task and every child's.

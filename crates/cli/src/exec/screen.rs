@@ -12,6 +12,7 @@ use troupe_protocol::EventMsg;
 
 use crate::exec::live::Live;
 use crate::limits::{HELD_BACK_BYTES_MAX, LIVE_REDRAW_MS_MIN, TERMINAL_COLUMNS_ASSUMED};
+use crate::terminal::WindowSize;
 
 /// The bottom of the terminal that standard error is.
 #[derive(Debug)]
@@ -137,21 +138,9 @@ impl LiveRows {
 /// Returns the columns of a terminal. The last one stays free: a full line makes some terminals
 /// begin the next.
 fn columns(terminal: &impl AsFd) -> usize {
-    let columns = window(terminal).map_or(TERMINAL_COLUMNS_ASSUMED, usize::from);
+    let size = WindowSize::of(terminal);
+    let columns = size.map_or(TERMINAL_COLUMNS_ASSUMED, |size| size.columns);
     columns.saturating_sub(1)
-}
-
-fn window(terminal: &impl AsFd) -> io::Result<u16> {
-    use std::os::fd::AsRawFd as _;
-    // SAFETY: all zeroes is a valid size.
-    let mut size: libc::winsize = unsafe { std::mem::zeroed() };
-    let file = terminal.as_fd().as_raw_fd();
-    // SAFETY: the call fills the struct that it is given.
-    match unsafe { libc::ioctl(file, libc::TIOCGWINSZ, &raw mut size) } {
-        0 if size.ws_col > 0 => Ok(size.ws_col),
-        0 => Err(io::ErrorKind::Unsupported.into()),
-        _ => Err(io::Error::last_os_error()),
-    }
 }
 
 #[cfg(test)]

@@ -168,7 +168,11 @@ steps = [{ say = "They said {{last_output}}" }]
 fn a_question_of_the_model_is_answered_at_the_terminal() {
     let machine = Machine::playing(QUESTION);
     let terminal = Terminal::running(&machine, &["exec", "--plan", "think"]);
-    let screen = terminal.shows(&["Which database?", "[2] Postgres: a server", "(empty: none) >"]);
+    let screen = terminal.shows(&[
+        "Which database?",
+        "[2] Postgres: a server",
+        "(empty: none) >",
+    ]);
     assert!(screen.contains("[1] SQLite: one file"), "{screen}");
     terminal.types(&["2", "Enter"]);
     let screen = terminal.shows(&["They said", "exit 0"]);

@@ -5,6 +5,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use super::machine::Machine;
+use super::watched::Watched;
 
 /// Far more than anything here takes, on a machine that is busy with other tests.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -14,16 +15,31 @@ pub struct Terminal {
     socket: String,
 }
 
+#[derive(Debug, Clone, Copy)]
+pub struct WindowSize {
+    pub columns: u16,
+    pub rows: u16,
+}
+
 impl Terminal {
     /// Runs the binary in it, with the machine's model.
     pub fn running(machine: &Machine, arguments: &[&str]) -> Self {
+        let window = WindowSize {
+            columns: 100,
+            rows: 40,
+        };
+        Self::sized(machine, window, arguments)
+    }
+
+    pub fn sized(machine: &Machine, window: WindowSize, arguments: &[&str]) -> Self {
         let terminal = Self {
             socket: machine.path("tmux.sock").display().to_string(),
         };
         let troupe = machine.troupe(arguments);
         let mut command = terminal.tmux(&["-f", "/dev/null", "new-session", "-d"]);
         command
-            .args(["-x", "100", "-y", "40", "-c"])
+            .args(["-x", &window.columns.to_string()])
+            .args(["-y", &window.rows.to_string(), "-c"])
             .arg(machine.path("project"));
         for (name, value) in troupe.get_envs() {
             let value = value.unwrap_or_default().to_string_lossy();
@@ -218,4 +234,53 @@ steps = [{ say = "Well." }]
         .succeeded();
     machine.run(&["exec", "leave"]).succeeded();
     assert!(machine.path("out").exists());
+}
+
+#[test]
+fn a_tree_that_is_taller_than_the_window_stays_on_the_screen() {
+    let spawns: String = (1..=6)
+        .map(|number| {
+            format!(
+                r#"{{ call = "spawn_agent", arguments = {{ message = "quick {number}", task_name = "quick{number}" }} }},"#
+            )
+        })
+        .collect();
+    // Each of them may be told in a turn of its own.
+    let words = "[[scene.turn]]\nsteps = [{ say = 'All is done.' }]\n".repeat(8);
+    let machine = Machine::playing(&format!(
+        r#"
+[[scene]]
+when = "lead"
+[[scene.turn]]
+steps = [{spawns} {{ call = "spawn_agent", arguments = {{ message = "slow", task_name = "slow_one_with_a_rather_long_name" }} }}]
+[[scene.turn]]
+steps = [{{ call = "wait", arguments = {{ ids = ["slow_one_with_a_rather_long_name"], timeout_ms = 600000 }} }}]
+{words}
+[[scene]]
+when = "quick"
+[[scene.turn]]
+steps = [{{ say = "A quick answer that is longer than the window of this test is wide, so that it is cut." }}]
+
+[[scene]]
+when = "slow"
+[[scene.turn]]
+steps = [{{ call = "shell_command", arguments = {{ command = "until test -e go; do sleep 0.05; done", timeout_ms = 600000 }} }}]
+[[scene.turn]]
+steps = [{{ say = "At last." }}]
+"#
+    ));
+    let mut run = Watched::start(&machine, &["exec", "--json", "lead"]);
+    run.until(|line| line["type"] == "agent.created");
+    let window = WindowSize {
+        columns: 60,
+        rows: 7,
+    };
+    let terminal = Terminal::sized(&machine, window, &["agents", "tree", "--watch"]);
+    let screen = terminal.shows(&["session", "6 completed", "waits for 1"]);
+    assert!(screen.contains('…'), "long lines are cut: {screen}");
+    assert!(screen.contains("slow_one"), "who works is shown: {screen}");
+    machine.write("project/go", "");
+    let (_, code) = run.rest();
+    assert_eq!(code, Some(0));
+    terminal.shows(&["exit 0"]);
 }

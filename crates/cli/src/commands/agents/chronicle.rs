@@ -299,6 +299,7 @@ impl Chronicle {
             detail: detail(status, None),
             since_ms: agent.since.0,
             born_ms: agent.born_at.0,
+            ran_ms: last.and_then(|result| result.evidence.ran_ms()),
             tokens: Tokens {
                 own: self.tokens(agent.id),
                 subtree: self

@@ -1,17 +1,114 @@
 //! A tree as text.
 
 use std::fmt::Write as _;
+use std::io;
 
 use troupe_protocol::AgentId;
 use troupe_protocol::agent::AgentStatus;
+use unicode_width::UnicodeWidthStr as _;
 
+use super::screen::Screen;
 use crate::control::Row;
+use crate::control::row::WAITS_FOR_CHILD;
 use crate::limits::SHOWN_PREVIEW_CHARS_MAX;
 use crate::style::Style;
+use crate::terminal::{WindowSize, fitted};
+
+/// How much room a drawing has.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Room {
+    /// Lines are cut at this width; as long as they are if absent.
+    pub columns: Option<usize>,
+    /// A taller tree is folded; as tall as it is if absent.
+    pub lines: Option<usize>,
+}
+
+impl Room {
+    /// All of it for a tree that is drawn once; cut and folded where it is drawn again and again,
+    /// with so many other lines on the screen.
+    pub fn of_stdout(screen: &Screen, other_lines: usize) -> Self {
+        let size = WindowSize::of(&io::stdout());
+        let rows = size.map(|size| size.rows.saturating_sub(other_lines).max(1));
+        Self {
+            columns: size.map(|size| size.columns),
+            lines: rows.filter(|_| screen.is_redrawn()),
+        }
+    }
+}
 
 /// Draws a line for `top` and each agent below it; the released are below the root. Ages are
 /// counted from `now_ms`.
-pub fn tree(rows: &[Row], top: AgentId, now_ms: i64, style: Style) -> String {
+pub fn tree(rows: &[Row], top: AgentId, now_ms: i64, style: Style, room: Room) -> String {
+    let mut lines = drawn(rows, top, Fold::Nothing);
+    if let Some(most) = room.lines
+        && lines.len() > most
+    {
+        lines = drawn(rows, top, Fold::Ended);
+        if lines.len() > most {
+            let left_out = lines.split_off(most.saturating_sub(1));
+            let agents = left_out.iter().map(TreeLine::agents).sum();
+            lines.push(TreeLine::more(agents));
+        }
+    }
+    let agents = lines.iter().filter(|line| line.row.is_some());
+    let widest = agents.map(|line| line.title.width()).max();
+    let widest = widest.unwrap_or(0);
+    let mut text = String::new();
+    for TreeLine { title, row, .. } in lines {
+        let line = match row {
+            Some(row) => {
+                let pad = " ".repeat(widest - title.width());
+                format!("{title}{pad}  {}", facts(rows, row, now_ms, style))
+            }
+            None => style.dim(&title),
+        };
+        let line = match room.columns {
+            Some(columns) => fitted(&line, columns),
+            None => line,
+        };
+        writeln!(text, "{line}").expect("a string takes any text");
+    }
+    text
+}
+
+/// What is left out of a tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fold {
+    Nothing,
+    /// Agents that have ended, with everybody below them: one line tells how many.
+    Ended,
+}
+
+struct TreeLine<'a> {
+    title: String,
+    /// None for a line that stands for several agents.
+    row: Option<&'a Row>,
+    folded: usize,
+}
+
+impl<'a> TreeLine<'a> {
+    fn agent(title: String, row: &'a Row) -> Self {
+        Self {
+            title,
+            row: Some(row),
+            folded: 0,
+        }
+    }
+
+    fn more(agents: usize) -> Self {
+        Self {
+            title: format!("… {agents} more"),
+            row: None,
+            folded: agents,
+        }
+    }
+
+    fn agents(&self) -> usize {
+        self.folded + usize::from(self.row.is_some())
+    }
+}
+
+fn drawn(rows: &[Row], top: AgentId, fold: Fold) -> Vec<TreeLine<'_>> {
     let mut lines = Vec::with_capacity(rows.len());
     let is_top = |row: &&Row| {
         let is_released = top == AgentId::ROOT && row.parent_agent_id.is_none();
@@ -23,43 +120,103 @@ pub fn tree(rows: &[Row], top: AgentId, now_ms: i64, style: Style) -> String {
             id if id == top => format!("{id} {}", row.path),
             id => format!("{id} {} (released)", row.path),
         };
-        lines.push((title, row));
-        branches(rows, row.agent_id, "", &mut lines);
+        lines.push(TreeLine::agent(title, row));
+        branches(rows, row.agent_id, "", fold, &mut lines);
     }
-    let widest = lines.iter().map(|(title, _)| title.chars().count()).max();
-    let width = widest.unwrap_or(0);
-    let mut text = String::new();
-    for (title, row) in lines {
-        let pad = " ".repeat(width - title.chars().count());
-        writeln!(text, "{title}{pad}  {}", facts(row, now_ms, style))
-            .expect("a string takes any text");
-    }
-    text
+    lines
 }
 
-fn branches<'a>(rows: &'a [Row], of: AgentId, indent: &str, lines: &mut Vec<(String, &'a Row)>) {
-    let mut children = rows
-        .iter()
-        .filter(|row| row.parent_agent_id == Some(of))
-        .peekable();
-    while let Some(child) = children.next() {
-        let (branch, below) = if children.peek().is_some() {
+fn branches<'a>(
+    rows: &'a [Row],
+    of: AgentId,
+    indent: &str,
+    fold: Fold,
+    lines: &mut Vec<TreeLine<'a>>,
+) {
+    let children = rows.iter().filter(|row| row.parent_agent_id == Some(of));
+    let (folded, shown): (Vec<&Row>, Vec<&Row>) = match fold {
+        Fold::Nothing => (Vec::new(), children.collect()),
+        Fold::Ended => children.partition(|child| has_ended(rows, child)),
+    };
+    let mut shown = shown.into_iter().peekable();
+    while let Some(child) = shown.next() {
+        let (branch, below) = if shown.peek().is_some() || !folded.is_empty() {
             ("├─ ", "│  ")
         } else {
             ("└─ ", "   ")
         };
         let title = format!("{indent}{branch}{} {}", child.agent_id, child.name());
-        lines.push((title, child));
-        branches(rows, child.agent_id, &format!("{indent}{below}"), lines);
+        lines.push(TreeLine::agent(title, child));
+        let indent = format!("{indent}{below}");
+        branches(rows, child.agent_id, &indent, fold, lines);
+    }
+    if !folded.is_empty() {
+        let agents: Vec<&Row> = folded.iter().flat_map(|row| within(rows, row)).collect();
+        lines.push(TreeLine {
+            title: format!("{indent}└─ {}", counted(&agents)),
+            row: None,
+            folded: agents.len(),
+        });
     }
 }
 
+/// Returns an agent and everybody below it.
+fn within<'a>(rows: &'a [Row], row: &'a Row) -> Vec<&'a Row> {
+    let mut found = vec![row];
+    let mut next = 0;
+    while let Some(above) = found.get(next).map(|row| row.agent_id) {
+        found.extend(rows.iter().filter(|row| row.parent_agent_id == Some(above)));
+        next += 1;
+    }
+    found
+}
+
+fn has_ended(rows: &[Row], row: &Row) -> bool {
+    within(rows, row)
+        .iter()
+        .all(|row| row.status.row().is_final())
+}
+
+/// Says how many agents ended how: "12 completed, 1 errored".
+fn counted(agents: &[&Row]) -> String {
+    let mut counts: Vec<(String, usize)> = Vec::new();
+    for agent in agents {
+        let word = word(&agent.status);
+        match counts.iter_mut().find(|(known, _)| *known == word) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((word, 1)),
+        }
+    }
+    let counts = counts.iter().map(|(word, count)| format!("{count} {word}"));
+    counts.collect::<Vec<_>>().join(", ")
+}
+
+/// Returns how many agents below this one are at work, if it waits for them.
+fn waits_for(rows: &[Row], row: &Row) -> Option<usize> {
+    let is_done_itself = row.agent_id == AgentId::ROOT && row.status.row().is_final();
+    if !is_done_itself && row.detail.as_deref() != Some(WAITS_FOR_CHILD) {
+        return None;
+    }
+    let below = within(rows, row).into_iter().skip(1);
+    let at_work = below.filter(|row| !row.status.row().is_final()).count();
+    (at_work > 0).then_some(at_work)
+}
+
 /// Says everything but the name.
-fn facts(row: &Row, now_ms: i64, style: Style) -> String {
+fn facts(rows: &[Row], row: &Row, now_ms: i64, style: Style) -> String {
+    let waits_for = waits_for(rows, row);
+    let standing = match waits_for {
+        Some(agents) => format!("waits for {agents}"),
+        None => standing(row),
+    };
+    let status = match waits_for {
+        Some(_) => AgentStatus::Running,
+        None => row.status.clone(),
+    };
     let mut parts = vec![format!(
-        "{} {:>4}",
-        colour(&row.status, &format!("{:<12}", standing(row)), style),
-        age(now_ms - row.since_ms)
+        "{} {}",
+        colour(&status, &format!("{standing:<12}"), style),
+        time(&status, row, now_ms)
     )];
     if let Some(made) = &row.made {
         let persona = made.persona.iter().map(|name| format!(" ({name})"));
@@ -67,7 +224,8 @@ fn facts(row: &Row, now_ms: i64, style: Style) -> String {
         parts.push(format!("{role} on {}", made.model));
     }
     parts.push(tokens(row));
-    parts.extend(row.detail.clone().map(|detail| style.yellow(&detail)));
+    let detail = row.detail.as_deref().filter(|_| waits_for.is_none());
+    parts.extend(detail.map(|detail| style.yellow(detail)));
     parts.extend(waiting(row));
     if row.pruned {
         parts.push("pruned".to_owned());
@@ -80,6 +238,19 @@ fn facts(row: &Row, now_ms: i64, style: Style) -> String {
     parts.extend(note.map(|note| format!("note: {}", one_line(note, SHOWN_PREVIEW_CHARS_MAX))));
     parts.extend(preview(&row.status).map(|text| style.dim(&format!("“{text}”"))));
     parts.join(" · ")
+}
+
+/// Says for how long it is so; of who has ended, how long it ran and when that was.
+fn time(status: &AgentStatus, row: &Row, now_ms: i64) -> String {
+    let since = age(now_ms - row.since_ms);
+    if !status.row().is_final() {
+        return format!("{since:>4}");
+    }
+    let ran = row.ran_ms.and_then(|ran| i64::try_from(ran).ok());
+    match ran {
+        Some(ran) => format!("ran {}, ended {since} ago", age(ran)),
+        None => format!("ended {since} ago"),
+    }
 }
 
 fn tokens(row: &Row) -> String {

@@ -57,7 +57,8 @@ pub async fn tree(site: &Site, address: Option<&str>, shown: Shown) -> Outcome {
         return Ok(Exit::Success);
     };
     let seen = look(site, &target.tree).await;
-    print(&Form::of(shown).text(&seen, target.agent)?)?;
+    let room = draw::Room::of_stdout(&Screen::Lines, 0);
+    print(&Form::of(shown).text(&seen, target.agent, room)?)?;
     Ok(Exit::Success)
 }
 
@@ -75,7 +76,9 @@ pub async fn watch(site: &Site, address: Option<&str>, shown: Shown) -> Outcome 
         let seen = look(site, &target.tree).await;
         // On a screen time passes too; lines tell only what is new.
         if screen.is_redrawn() || last.as_ref() != Some(&seen) {
-            screen.show(&form.text(&seen, target.agent)?)?;
+            // The head, and where the cursor stands.
+            let room = draw::Room::of_stdout(&screen, 2);
+            screen.show(&form.text(&seen, target.agent, room)?)?;
         }
         last = Some(seen);
         if !follower.goes_on(site, &mut target.tree).await? {
@@ -98,7 +101,7 @@ impl Form {
         }
     }
 
-    fn text(self, seen: &Seen, top: AgentId) -> Result<String, Failure> {
+    fn text(self, seen: &Seen, top: AgentId, room: draw::Room) -> Result<String, Failure> {
         match self {
             Self::Json => {
                 let object = serde_json::to_string(seen).map_err(Failure::failed)?;
@@ -116,7 +119,7 @@ impl Form {
                     seen.cwd.display()
                 );
                 let now = jiff::Timestamp::now().as_millisecond();
-                let tree = draw::tree(&seen.agents, top, now, style);
+                let tree = draw::tree(&seen.agents, top, now, style, room);
                 Ok(format!("{}\n{tree}", style.dim(&head)))
             }
         }

@@ -83,7 +83,6 @@ fn the_final_message_is_not_repeated_here() {
               1 passed
               2 failed
               exit 1 in 1.2 s
-            tokens: 50 in (40 cached), 7 out
         "#]],
     );
 }
@@ -370,6 +369,66 @@ fn a_plan_is_held_back_with_its_message() {
             warning: careful
             plan
             1. Glue
+        "#]],
+    );
+}
+
+fn command_called(id: &str, line: &str, output: Option<&str>) -> Value {
+    let (state, status) = match output {
+        None => ("started", "in_progress"),
+        Some(_) => ("completed", "completed"),
+    };
+    let mut call = command(status, output.unwrap_or_default(), json!(0));
+    call["id"] = json!(id);
+    call["command"] = json!(["bash", "-c", line]);
+    item(state, call)
+}
+
+#[test]
+fn results_of_parallel_commands_carry_their_command() {
+    check(
+        json!([
+            command_called("a", "make a", None),
+            command_called("b", "make b", None),
+            command_called("a", "make a", Some("a is made\n")),
+            command_called("b", "make b", Some("b is made\n")),
+            command_called("c", "make c", None),
+            command_called("c", "make c", Some("c is made\n")),
+        ]),
+        expect![[r#"
+            $ make a
+            $ make b
+              of make a:
+              a is made
+              ok in 1.2 s
+              of make b:
+              b is made
+              ok in 1.2 s
+            $ make c
+              c is made
+              ok in 1.2 s
+        "#]],
+    );
+}
+
+#[test]
+fn the_models_words_come_before_what_they_announce() {
+    check(
+        json!([
+            message("a", "I have somebody count."),
+            child(1, "/root/files", &json!("pending_init")),
+            message("b", "I wait."),
+            {"type": "collab_waiting_begin", "call_id": "w", "sender_thread_id": THREAD,
+             "receiver_thread_ids": ["00000000-0000-4000-8000-000000000002"]},
+            message("c", "It may be the last word."),
+            status(1, &json!({"completed": "3"})),
+        ]),
+        expect![[r#"
+            I have somebody count.
+            agent /root/files count the files
+            I wait.
+            waiting for /root/files
+            agent /root/files completed in 0.0 s: 3
         "#]],
     );
 }

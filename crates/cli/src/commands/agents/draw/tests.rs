@@ -27,7 +27,8 @@ fn row(number: u32, parent: Option<u32>, path: &str, status: AgentStatus) -> Row
         status,
         detail: None,
         since_ms: NOW_MS - 3_000,
-        born_ms: NOW_MS - 3_000,
+        born_ms: NOW_MS - 9_000,
+        ran_ms: None,
         tokens: Tokens {
             own: 1_200,
             subtree: 1_200,
@@ -38,8 +39,12 @@ fn row(number: u32, parent: Option<u32>, path: &str, status: AgentStatus) -> Row
     }
 }
 
+fn drawn_in(rows: &[Row], top: u32, room: Room) -> String {
+    tree(rows, AgentId(top), NOW_MS, Style::Plain, room)
+}
+
 fn check(rows: &[Row], top: u32, expected: Expect) {
-    expected.assert_eq(&tree(rows, AgentId(top), NOW_MS, Style::Plain));
+    expected.assert_eq(&drawn_in(rows, top, Room::default()));
 }
 
 fn family() -> Vec<Row> {
@@ -62,11 +67,11 @@ fn children_stand_below_their_parents() {
         &family(),
         0,
         expect![[r#"
-        /root           running        3s · 1,200 tokens, 4,800 with its agents · 1 message waits
-        ├─ 1 scout      completed      3s · worker on deep · 1,200 tokens · “There are three.”
-        │  └─ 3 helper  running        3s · worker on deep · 1,200 tokens · waits for an approval
-        └─ 2 docs       errored        3s · worker on deep · 1,200 tokens · 2 interrupts wait · note: second try · “the response failed”
-    "#]],
+            /root           running        3s · 1,200 tokens, 4,800 with its agents · 1 message waits
+            ├─ 1 scout      completed    ended 3s ago · worker on deep · 1,200 tokens · “There are three.”
+            │  └─ 3 helper  running        3s · worker on deep · 1,200 tokens · waits for an approval
+            └─ 2 docs       errored      ended 3s ago · worker on deep · 1,200 tokens · 2 interrupts wait · note: second try · “the response failed”
+        "#]],
     );
 }
 
@@ -76,9 +81,9 @@ fn a_subtree_stands_alone() {
         &family(),
         1,
         expect![[r#"
-        1 /root/scout  completed      3s · worker on deep · 1,200 tokens · “There are three.”
-        └─ 3 helper    running        3s · worker on deep · 1,200 tokens · waits for an approval
-    "#]],
+            1 /root/scout  completed    ended 3s ago · worker on deep · 1,200 tokens · “There are three.”
+            └─ 3 helper    running        3s · worker on deep · 1,200 tokens · waits for an approval
+        "#]],
     );
 }
 
@@ -92,11 +97,11 @@ fn the_released_come_after_the_tree() {
         &rows,
         0,
         expect![[r#"
-        /root                    queued (2)     3s · 1,200 tokens, 4,800 with its agents · 1 message waits
-        └─ 1 scout               completed      3s · worker on deep · 1,200 tokens · pruned · “There are three.”
-           └─ 3 helper           running        3s · worker on deep · 1,200 tokens · waits for an approval
-        2 /root/docs (released)  errored        3s · worker on deep · 1,200 tokens · 2 interrupts wait · note: second try · “the response failed”
-    "#]],
+            /root                    queued (2)     3s · 1,200 tokens, 4,800 with its agents · 1 message waits
+            └─ 1 scout               completed    ended 3s ago · worker on deep · 1,200 tokens · pruned · “There are three.”
+               └─ 3 helper           running        3s · worker on deep · 1,200 tokens · waits for an approval
+            2 /root/docs (released)  errored      ended 3s ago · worker on deep · 1,200 tokens · 2 interrupts wait · note: second try · “the response failed”
+        "#]],
     );
 }
 
@@ -106,4 +111,61 @@ fn ages_and_numbers() {
     assert_eq!(ages, ["0s", "0s", "59s", "1m", "2h", "2d"]);
     let numbers = [0, 999, 1_000, 1_234_567].map(thousands);
     assert_eq!(numbers, ["0", "999", "1,000", "1,234,567"]);
+}
+
+#[test]
+fn a_tree_that_is_too_tall_is_folded_and_stays_within_its_lines() {
+    let done = || AgentStatus::Completed(Some("Done.".to_owned()));
+    let mut rows = vec![row(0, None, "/root", AgentStatus::Running)];
+    rows[0].detail = Some(WAITS_FOR_CHILD.to_owned());
+    rows.extend((1..=12).map(|number| row(number, Some(0), &format!("/root/a{number}"), done())));
+    rows.push(row(
+        13,
+        Some(0),
+        "/root/failed",
+        AgentStatus::Errored("no".to_owned()),
+    ));
+    rows.extend((14..=18).map(|number| {
+        let path = format!("/root/w{number}");
+        row(number, Some(0), &path, AgentStatus::Running)
+    }));
+    let room = |lines| Room {
+        columns: Some(60),
+        lines: Some(lines),
+    };
+    expect![[r#"
+        /root      waits for 5    3s · 1,200 tokens
+        ├─ 14 w14  running        3s · worker on deep · 1,200 tokens
+        ├─ 15 w15  running        3s · worker on deep · 1,200 tokens
+        ├─ 16 w16  running        3s · worker on deep · 1,200 tokens
+        ├─ 17 w17  running        3s · worker on deep · 1,200 tokens
+        ├─ 18 w18  running        3s · worker on deep · 1,200 tokens
+        └─ 12 completed, 1 errored
+    "#]]
+    .assert_eq(&drawn_in(&rows, 0, room(10)));
+    expect![[r#"
+        /root      waits for 5    3s · 1,200 tokens
+        ├─ 14 w14  running        3s · worker on deep · 1,200 tokens
+        ├─ 15 w15  running        3s · worker on deep · 1,200 tokens
+        … 16 more
+    "#]]
+    .assert_eq(&drawn_in(&rows, 0, room(4)));
+}
+
+#[test]
+fn who_has_ended_tells_how_long_it_ran_and_when_that_was() {
+    let mut ended = row(1, Some(0), "/root/scout", AgentStatus::Completed(None));
+    ended.ran_ms = Some(6_000);
+    ended.since_ms = NOW_MS - 14_000;
+    let root = row(0, None, "/root", AgentStatus::Completed(None));
+    let busy = row(2, Some(0), "/root/busy", AgentStatus::Running);
+    check(
+        &[root, ended, busy],
+        0,
+        expect![[r#"
+            /root       waits for 1    3s · 1,200 tokens
+            ├─ 1 scout  completed    ran 6s, ended 14s ago · worker on deep · 1,200 tokens
+            └─ 2 busy   running        3s · worker on deep · 1,200 tokens
+        "#]],
+    );
 }

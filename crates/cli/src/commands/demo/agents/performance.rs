@@ -191,8 +191,11 @@ impl Performance {
     /// Puts a line above the tree.
     fn draw(&mut self, rows: &[Row], line: &str) -> Result<(), Failure> {
         let now = jiff::Timestamp::now().as_millisecond();
-        let tree = draw::tree(rows, AgentId::ROOT, now, self.style);
         let prompt = self.questions.front().map(prompt).unwrap_or_default();
+        // What stays above is written with it, and the cursor stands below.
+        let others = line.lines().count() + prompt.lines().count() + 2;
+        let room = draw::Room::of_stdout(&self.screen, others);
+        let tree = draw::tree(rows, AgentId::ROOT, now, self.style, room);
         self.screen.show_below(line, &format!("\n{tree}{prompt}"))?;
         Ok(())
     }
