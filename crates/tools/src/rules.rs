@@ -15,7 +15,7 @@
 //! ```
 //!
 //! A rule that tightens looks for its words wherever they can be seen in a script, as
-//! [`crate::safety`] does for danger. A rule that loosens counts only for scripts that are
+//! [`crate::safety`] does for danger, also behind options of the program. A rule that loosens counts only for scripts that are
 //! understood completely, and only if every command in them is allowed or known to only read.
 //! The strictest of all rules and commands wins.
 //!
@@ -41,7 +41,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-pub use amend::{AmendError, append, remove};
+pub use amend::{AmendError, RuleChoice, append, remove};
 pub use book::{RuleBook, RuleSource, Rules, Trust};
 pub use matching::{Ruling, Wording};
 pub use parse::FileError;

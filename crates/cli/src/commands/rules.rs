@@ -4,7 +4,9 @@ use std::path::Path;
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
-use troupe_tools::rules::{self, Decision, PlacedRule, Rule, RuleBook, Rules, Ruling, SandboxUse};
+use troupe_tools::rules::{
+    self, Decision, PlacedRule, Rule, RuleBook, RuleChoice, Rules, Ruling, SandboxUse,
+};
 use troupe_tools::{Sandbox, Verdict};
 
 use crate::arguments::{Layers, Overrides};
@@ -17,7 +19,8 @@ use crate::settings::Settings;
 #[derive(Debug, Args)]
 #[command(
     after_help = "Rules are [[rule]] tables in $TROUPE_HOME/rules.toml: prefix, decision, reason. The strictest of
-all rules and of all commands of a script wins. `allow` skips the question; the command stays in
+all rules and of all commands of a script wins; `ask` and `forbid` pass over options, so that
+`git -C . push` is a `git push`. `allow` skips the question; the command stays in
 the sandbox unless the rule says sandbox = \"off\". A project's .troupe/rules.toml may ask and forbid;
 it may allow only if you trust the project. Changes count at once, in running sessions too.
 
@@ -25,6 +28,7 @@ Examples:
   troupe rules                                       all rules, with file and line
   troupe rules add ask git push --reason \"others see it\"
   troupe rules add forbid -- git push --force        words with dashes come after --
+  troupe rules remove git push                       by its words, or by its number in the list
   troupe rules check -- cargo test --workspace       which rule decides, and what happens"
 )]
 pub struct RulesArguments {
@@ -42,10 +46,19 @@ enum Action {
     Add(AddArguments),
     /// Remove one of your own rules.
     Remove {
-        /// Its number in the list.
-        number: usize,
+        /// Its number in the list, or its words, with the decision before them if need be.
+        #[arg(
+            required = true,
+            value_name = "NUMBER|WORD",
+            trailing_var_arg = true,
+            allow_hyphen_values = true
+        )]
+        words: Vec<String>,
     },
     /// Say which rule decides about a command, and what would happen to it.
+    #[command(
+        after_help = "Exit codes:\n  0  it runs unasked\n  1  it is refused\n  5  you are asked first"
+    )]
     Check {
         /// The words of a command, or one script.
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
@@ -74,6 +87,16 @@ enum DecisionArgument {
     Forbid,
 }
 
+impl From<DecisionArgument> for Decision {
+    fn from(argument: DecisionArgument) -> Self {
+        match argument {
+            DecisionArgument::Allow => Self::Allow,
+            DecisionArgument::Ask => Self::Ask,
+            DecisionArgument::Forbid => Self::Forbid,
+        }
+    }
+}
+
 pub fn run(arguments: RulesArguments, overrides: Overrides, layers: Layers) -> Outcome {
     let source = ConfigSource {
         home: Home::find()?,
@@ -85,7 +108,7 @@ pub fn run(arguments: RulesArguments, overrides: Overrides, layers: Layers) -> O
     match arguments.action.unwrap_or(Action::List) {
         Action::List => list(&source),
         Action::Add(arguments) => add(&file, arguments),
-        Action::Remove { number } => remove(&file, number),
+        Action::Remove { words } => remove(&file, &words),
         Action::Check { command } => check(&source, command),
     }
 }
@@ -144,11 +167,7 @@ fn line(number: &str, placed: &PlacedRule) -> String {
 fn add(file: &Path, arguments: AddArguments) -> Outcome {
     let rule = Rule {
         prefix: arguments.words,
-        decision: match arguments.decision {
-            DecisionArgument::Allow => Decision::Allow,
-            DecisionArgument::Ask => Decision::Ask,
-            DecisionArgument::Forbid => Decision::Forbid,
-        },
+        decision: arguments.decision.into(),
         sandbox: if arguments.outside {
             SandboxUse::Off
         } else {
@@ -168,11 +187,8 @@ fn add(file: &Path, arguments: AddArguments) -> Outcome {
     Ok(Exit::Success)
 }
 
-fn remove(file: &Path, number: usize) -> Outcome {
-    let index = number
-        .checked_sub(1)
-        .ok_or_else(|| Failure::usage("the first rule has the number 1"))?;
-    let rule = rules::remove(file, index).map_err(Failure::failed)?;
+fn remove(file: &Path, words: &[String]) -> Outcome {
+    let rule = rules::remove(file, &chosen(words)?).map_err(Failure::failed)?;
     print(&format!(
         "{} {}: removed ({})\n",
         rule.decision.as_str(),
@@ -180,6 +196,28 @@ fn remove(file: &Path, number: usize) -> Outcome {
         file.display()
     ))?;
     Ok(Exit::Success)
+}
+
+/// Reads a number, or the words of a rule. No program is called like a decision.
+fn chosen(words: &[String]) -> Result<RuleChoice, Failure> {
+    if let [number] = words
+        && let Ok(number) = number.parse::<usize>()
+    {
+        let index = number.checked_sub(1);
+        let index = index.ok_or_else(|| Failure::usage("the first rule has the number 1"))?;
+        return Ok(RuleChoice::Index(index));
+    }
+    let (decision, prefix) = match words.split_first() {
+        Some((first, rest)) if !rest.is_empty() => match DecisionArgument::from_str(first, false) {
+            Ok(decision) => (Some(decision.into()), rest),
+            Err(_) => (None, words),
+        },
+        _ => (None, words),
+    };
+    Ok(RuleChoice::Words {
+        decision,
+        prefix: prefix.to_vec(),
+    })
 }
 
 fn check(source: &ConfigSource, command: Vec<String>) -> Outcome {
@@ -199,19 +237,23 @@ fn check(source: &ConfigSource, command: Vec<String>) -> Outcome {
         Ruling::Forbid(rule) => format!("{rule} forbids it"),
         Ruling::Unreadable(error) => format!("the rules cannot be read ({error})"),
     };
-    let outcome = match rules.verdict(&argv, rights.approval_policy, &policy) {
-        Verdict::Allow(sandbox) => format!("it runs {}, unasked", place(sandbox)),
-        Verdict::Ask { reason, then } => {
-            format!("you are asked ({reason}), then it runs {}", place(then))
-        }
-        Verdict::Refuse(text) => text,
+    let (outcome, exit) = match rules.verdict(&argv, rights.approval_policy, &policy) {
+        Verdict::Allow(sandbox) => (
+            format!("it runs {}, unasked", place(sandbox)),
+            Exit::Success,
+        ),
+        Verdict::Ask { reason, then } => (
+            format!("you are asked ({reason}), then it runs {}", place(then)),
+            Exit::ApprovalNeeded,
+        ),
+        Verdict::Refuse(text) => (text, Exit::Failed),
     };
     print(&format!(
         "{rule}\nwith approval_policy {} and sandbox_mode {}: {outcome}\n",
         json!(rights.approval_policy),
         json!(policy.mode())
     ))?;
-    Ok(Exit::Success)
+    Ok(exit)
 }
 
 fn place(sandbox: Sandbox) -> &'static str {

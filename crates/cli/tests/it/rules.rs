@@ -117,16 +117,18 @@ fn check_says_which_rule_decides_and_what_happens() {
     machine.write("home/rules.toml", PUSHING);
     machine.write("project/.troupe/rules.toml", PROJECT);
     let check = |arguments: &[&str]| {
-        let run = machine.run(&[&["rules"], arguments].concat()).succeeded();
-        machine.shown(&run.stdout)
+        let run = machine.run(&[&["rules"], arguments].concat());
+        format!("{}exit {}\n", machine.shown(&run.stdout), run.code.unwrap())
     };
     expect![[r#"
         the rule `git push` (DIR/home/rules.toml:2: others see it) says to ask
         with approval_policy "on-request" and sandbox_mode "workspace-write": you are asked (dangerous: `git push` replaces or removes what others may have; the rule `git push` (DIR/home/rules.toml:2: others see it) says to ask), then it runs in the sandbox
+        exit 5
     "#]].assert_eq(&check(&["check", "--", "git", "push", "--force"]));
     expect![[r#"
         the rule `git push` (DIR/home/rules.toml:2: others see it) says to ask
         with approval_policy "never" and sandbox_mode "workspace-write": refused: the rule `git push` (DIR/home/rules.toml:2: others see it) says to ask, and nobody can be asked under the approval policy `never`. Reach the goal another way, or tell the user what to run
+        exit 1
     "#]].assert_eq(&check(&[
         "-c",
         "approval_policy=never",
@@ -136,10 +138,12 @@ fn check_says_which_rule_decides_and_what_happens() {
     expect![[r#"
         the rule `make deploy` (DIR/project/.troupe/rules.toml:1) forbids it
         with approval_policy "on-request" and sandbox_mode "workspace-write": refused: the rule `make deploy` (DIR/project/.troupe/rules.toml:1) forbids this command. Do not try it by other means: reach the goal another way, or tell the user what to run
+        exit 1
     "#]].assert_eq(&check(&["check", "make", "deploy"]));
     expect![[r#"
         no rule decides
         with approval_policy "untrusted" and sandbox_mode "workspace-write": you are asked (not known to be safe: `touch` is not known to only read), then it runs in the sandbox
+        exit 5
     "#]].assert_eq(&check(&[
         "-c",
         "approval_policy=untrusted",
@@ -177,4 +181,35 @@ fn rules_can_be_left_out_of_a_run() {
     machine.write("home/rules.toml", PUSHING);
     let run = machine.run(&["rules", "--ignore-rules"]).succeeded();
     assert_eq!(run.stdout, "no rules; `troupe rules add` makes one\n");
+}
+
+#[test]
+fn a_rule_is_removed_by_its_words() {
+    let machine = Machine::bare();
+    let add = |words: &[&str]| {
+        machine
+            .run(&[&["rules", "add"], words].concat())
+            .succeeded();
+    };
+    add(&["ask", "git", "push"]);
+    add(&["forbid", "--", "git", "push", "--force"]);
+    add(&["allow", "cargo", "test"]);
+    add(&["ask", "cargo", "test"]);
+    machine
+        .run(&["rules", "remove", "git", "push", "--force"])
+        .succeeded();
+    let run = machine
+        .run(&["rules", "remove", "cargo", "test"])
+        .failed_with(1);
+    assert!(run.stderr.contains("the rules 2 and 3 have"), "{run:#?}");
+    machine
+        .run(&["rules", "remove", "ask", "cargo", "test"])
+        .succeeded();
+    let run = machine
+        .run(&["rules", "remove", "git", "pull"])
+        .failed_with(1);
+    assert!(run.stderr.contains("no rule `git pull`"), "{run:#?}");
+    let run = machine.run(&["rules"]).succeeded();
+    let left: Vec<&str> = run.stdout.lines().map(|line| &line[4..24]).collect();
+    assert_eq!(left, ["ask     git push    ", "allow   cargo test  "]);
 }

@@ -238,13 +238,12 @@ steps = [{ say = "Well." }]
 
 #[test]
 fn a_tree_that_is_taller_than_the_window_stays_on_the_screen() {
-    let spawns: String = (1..=6)
-        .map(|number| {
-            format!(
-                r#"{{ call = "spawn_agent", arguments = {{ message = "quick {number}", task_name = "quick{number}" }} }},"#
-            )
-        })
-        .collect();
+    let spawn = |number: u32| {
+        format!(
+            r#"{{ call = "spawn_agent", arguments = {{ message = "quick {number}", task_name = "quick{number}" }} }}"#
+        )
+    };
+    let spawns = (1..=6).map(spawn).collect::<Vec<_>>().join(", ");
     // Each of them may be told in a turn of its own.
     let words = "[[scene.turn]]\nsteps = [{ say = 'All is done.' }]\n".repeat(8);
     let machine = Machine::playing(&format!(
@@ -252,7 +251,7 @@ fn a_tree_that_is_taller_than_the_window_stays_on_the_screen() {
 [[scene]]
 when = "lead"
 [[scene.turn]]
-steps = [{spawns} {{ call = "spawn_agent", arguments = {{ message = "slow", task_name = "slow_one_with_a_rather_long_name" }} }}]
+steps = [{spawns}, {{ call = "spawn_agent", arguments = {{ message = "slow", task_name = "slow_one_with_a_rather_long_name" }} }}]
 [[scene.turn]]
 steps = [{{ call = "wait", arguments = {{ ids = ["slow_one_with_a_rather_long_name"], timeout_ms = 600000 }} }}]
 {words}

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, value};
 
 use super::parse::{FileError, parse, read_text};
-use super::{Rule, SandboxUse};
+use super::{Decision, Rule, SandboxUse};
 
 /// Why a rules file was not changed.
 #[derive(Debug, thiserror::Error)]
@@ -25,6 +25,10 @@ pub enum AmendError {
         index: usize,
         count: usize,
     },
+    #[error("{} has no rule `{words}`; `troupe rules` lists them", file.display())]
+    NoSuchWords { file: PathBuf, words: String },
+    #[error("the rules {numbers} have the words `{words}`; name one by its number")]
+    SameWords { words: String, numbers: String },
     #[error("cannot write {}: {error}", file.display())]
     Write { file: PathBuf, error: io::Error },
 }
@@ -49,22 +53,66 @@ pub fn append(file: &Path, rules: &[Rule]) -> Result<usize, AmendError> {
     Ok(added)
 }
 
-/// Removes the rule with this index, with the comments above it. Blocks on the disk.
-pub fn remove(file: &Path, index: usize) -> Result<Rule, AmendError> {
-    let mut removed = Err(0);
+/// Which rule of a file is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RuleChoice {
+    /// By its place in the file; the first is 0.
+    Index(usize),
+    /// By all of its words, and its decision if that is given.
+    Words {
+        decision: Option<Decision>,
+        prefix: Vec<String>,
+    },
+}
+
+impl RuleChoice {
+    fn index(&self, file: &Path, rules: &[Rule]) -> Result<usize, AmendError> {
+        let (decision, prefix) = match self {
+            Self::Index(index) if *index < rules.len() => return Ok(*index),
+            Self::Index(index) => {
+                return Err(AmendError::NoSuchRule {
+                    file: file.to_owned(),
+                    index: *index,
+                    count: rules.len(),
+                });
+            }
+            Self::Words { decision, prefix } => (decision, prefix),
+        };
+        let is_meant = |(_, rule): &(usize, &Rule)| {
+            rule.prefix == *prefix && decision.is_none_or(|decision| rule.decision == decision)
+        };
+        let meant = rules.iter().enumerate().filter(is_meant);
+        let meant: Vec<usize> = meant.map(|(index, _)| index).collect();
+        match meant[..] {
+            [index] => Ok(index),
+            [] => Err(AmendError::NoSuchWords {
+                file: file.to_owned(),
+                words: prefix.join(" "),
+            }),
+            _ => {
+                let numbers = meant.iter().map(|index| (index + 1).to_string());
+                Err(AmendError::SameWords {
+                    words: prefix.join(" "),
+                    numbers: numbers.collect::<Vec<_>>().join(" and "),
+                })
+            }
+        }
+    }
+}
+
+/// Removes a rule, with the comments above it. Blocks on the disk.
+pub fn remove(file: &Path, choice: &RuleChoice) -> Result<Rule, AmendError> {
+    let mut removed = None;
     amend(file, |document, known| {
-        removed = known.get(index).cloned().ok_or(known.len());
-        if removed.is_ok() {
+        let chosen = choice.index(file, known);
+        if let Ok(index) = chosen {
             let tables = document.get_mut("rule")?.as_array_of_tables_mut()?;
             tables.remove(index);
         }
+        removed = Some(chosen.map(|index| known[index].clone()));
         Some(())
     })?;
-    removed.map_err(|count| AmendError::NoSuchRule {
-        file: file.to_owned(),
-        index,
-        count,
-    })
+    removed.expect("a file that could be changed was looked at")
 }
 
 /// Reads, changes and replaces the file while nobody else does. `change` returns `None` if

@@ -175,16 +175,48 @@ fn stricter<'r>(one: &'r PlacedRule, other: &'r PlacedRule) -> &'r PlacedRule {
     }
 }
 
-/// Whether visible words begin with the rule's. A program counts wherever it lies.
+/// Whether visible words begin with the rule's. A program counts wherever it lies, and options
+/// between it and the next word of the rule are passed over: `git -C . push` is a `git push`.
 fn is_seen(rule: &Rule, words: &[Word]) -> bool {
-    let mut pairs = rule.prefix.iter().zip(words);
-    let program = |(wanted, word): (&String, &Word)| {
-        word.as_deref()
-            .is_some_and(|word| word == wanted || program_name(word) == wanted)
+    let Some((wanted, rest)) = rule.prefix.split_first() else {
+        return false;
     };
-    words.len() >= rule.prefix.len()
-        && pairs.next().is_some_and(program)
-        && pairs.all(|(wanted, word)| word.as_ref() == Some(wanted))
+    let Some((Some(program), words)) = words.split_first() else {
+        return false;
+    };
+    let is_meant = program == wanted || program_name(program) == wanted;
+    is_meant && after_options(words).any(|words| begins_with(words, rest))
+}
+
+fn begins_with(words: &[Word], wanted: &[String]) -> bool {
+    words.len() >= wanted.len()
+        && wanted
+            .iter()
+            .zip(words)
+            .all(|(wanted, word)| word.as_ref() == Some(wanted))
+}
+
+/// Returns the words, and what is left of them after options that stand first. Which option takes
+/// a value is known to its program alone, so both readings are given. A word that cannot be seen
+/// may be an option too.
+fn after_options(words: &[Word]) -> impl Iterator<Item = &[Word]> {
+    let mut is_reached = vec![false; words.len() + 1];
+    is_reached[0] = true;
+    for (at, word) in words.iter().enumerate() {
+        let (is_option, has_value) = match word.as_deref() {
+            None => (true, false),
+            Some(word) => (word.starts_with(['-', '+']), word.contains('=')),
+        };
+        if !is_reached[at] || !is_option {
+            continue;
+        }
+        is_reached[at + 1] = true;
+        if !has_value && at + 2 <= words.len() {
+            is_reached[at + 2] = true;
+        }
+    }
+    let reached = is_reached.into_iter().enumerate();
+    reached.filter_map(|(at, is_reached)| is_reached.then(|| &words[at..]))
 }
 
 /// Whether a command begins with the rule's words. A bare name is a program of the system:

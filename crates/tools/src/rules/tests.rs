@@ -161,7 +161,7 @@ fn what_tightens_looks_everywhere() {
             if true; then git push; fi           forbid git push
             bash -c "git push"                   forbid git push
             echo git push                        silent
-            git -C /x push                       ask git
+            git -C /x push                       forbid git push
             git $what                            ask git
             /opt/deploy now                      ask /opt/deploy
             deploy now                           silent
@@ -411,5 +411,38 @@ fn files_name_the_line_of_each_rule_and_error() {
     check_file(
         "[[rules]]\n",
         expect!["rules.toml:1: unknown field `rules`, expected `rule`"],
+    );
+}
+
+#[test]
+fn a_rule_that_tightens_sees_its_words_behind_options() {
+    check(
+        &brief("forbid git push\nask kubectl delete\nask cargo publish\nallow make test"),
+        &[
+            "git -C . push",
+            "git -c user.name=x -C sub --no-pager push origin",
+            "git --git-dir=x push",
+            "git $OPTIONS push",
+            "/usr/bin/git -P push",
+            "env git -C . push",
+            "git commit -m push",
+            "git log push",
+            "kubectl -n prod delete pod x",
+            "cargo +nightly publish",
+            "make -C sub test",
+        ],
+        expect![[r#"
+            git -C . push                        forbid git push
+            git -c user.name=x -C sub --no-pager push origin forbid git push
+            git --git-dir=x push                 forbid git push
+            git $OPTIONS push                    forbid git push
+            /usr/bin/git -P push                 forbid git push
+            env git -C . push                    forbid git push
+            git commit -m push                   silent
+            git log push                         silent
+            kubectl -n prod delete pod x         ask kubectl delete
+            cargo +nightly publish               ask cargo publish
+            make -C sub test                     silent
+        "#]],
     );
 }

@@ -57,7 +57,10 @@ fn comments_and_order_are_kept() {
     let text = "# top\n\n# about pushing\n[[rule]]\nprefix = [\"git\", \"push\"] # both\ndecision = \"ask\"\n\n# second\n[[rule]]\nprefix = ['make', 'x']\ndecision = 'forbid'\n";
     std::fs::write(&file, text).unwrap();
     append(&file, &[rule("touch made", Decision::Allow)]).unwrap();
-    assert_eq!(remove(&file, 1).unwrap(), rule("make x", Decision::Forbid));
+    assert_eq!(
+        remove(&file, &RuleChoice::Index(1)).unwrap(),
+        rule("make x", Decision::Forbid)
+    );
     expect![[r##"
         # top
 
@@ -89,8 +92,9 @@ fn what_cannot_be_changed_stays_as_it_is() {
         .assert_eq(&fails("[[rule]\n", &adds));
     expect!["DIR/rules.toml: its rules are not [[rule]] tables; change it by hand"]
         .assert_eq(&fails("rule = []\n", &adds));
-    expect!["DIR/rules.toml has 0 rules, there is no number 3"]
-        .assert_eq(&fails("", &|| remove(&file, 2).map(drop)));
+    expect!["DIR/rules.toml has 0 rules, there is no number 3"].assert_eq(&fails("", &|| {
+        remove(&file, &RuleChoice::Index(2)).map(drop)
+    }));
     expect!["the rule is not usable: allow bash: `bash` does whatever it is told next: add the words that say what"].assert_eq(&fails("", &|| {
         append(&file, &[rule("bash", Decision::Allow)]).map(drop)
     }));
