@@ -5,9 +5,9 @@ use troupe_config::{KeyPath, check_key};
 
 use crate::bench;
 use crate::commands::{
-    acp, agents, app_server, apply_patch, completion, config, demo, doctor, exec, import, init,
-    login, mcp, mcp_server, mock_model, models, proto, review, roles, rules, sessions, skills,
-    trust, undo,
+    acp, agents, app_server, apply_patch, compact, completion, config, demo, doctor, exec, import,
+    init, login, mcp, mcp_server, mock_model, models, proto, review, roles, rollback, rules,
+    sessions, skills, trust, undo,
 };
 use crate::failure::Failure;
 use crate::settings;
@@ -64,6 +64,10 @@ pub enum Command {
     Import(import::ImportArguments),
     /// Bring files back to what they were before a session's last turns.
     Undo(undo::UndoArguments),
+    /// Take a session's last turns out of its history; files stay as they are.
+    Rollback(rollback::RollbackArguments),
+    /// Replace a session's history by a summary, so that there is room again.
+    Compact(compact::CompactArguments),
     /// Look at the agents of a session, and act in its tree.
     Agents(agents::AgentsArguments),
     /// List, show, check and begin roles: the kinds of children.

@@ -4,6 +4,7 @@ pub mod acp;
 pub mod agents;
 pub mod app_server;
 pub mod apply_patch;
+pub mod compact;
 pub mod completion;
 pub mod config;
 pub mod demo;
@@ -21,6 +22,7 @@ mod one_op;
 pub mod proto;
 pub mod review;
 pub mod roles;
+pub mod rollback;
 pub mod rules;
 pub mod sessions;
 pub mod skills;
@@ -66,6 +68,8 @@ pub fn run(cli: Cli) -> Outcome {
         Some(Command::Login(arguments)) => login::login(arguments, overrides, layers),
         Some(Command::Logout(arguments)) => login::logout(&arguments),
         Some(Command::Undo(arguments)) => undo::run(arguments, overrides, layers),
+        Some(Command::Rollback(arguments)) => rollback::run(arguments, overrides, layers),
+        Some(Command::Compact(arguments)) => compact::run(arguments, overrides, layers),
         Some(Command::Agents(arguments)) => agents::run(arguments, overrides, layers),
         Some(Command::Roles(arguments)) => roles::run(arguments, overrides, layers),
         Some(Command::Skills(arguments)) => skills::run(arguments, overrides, layers),
@@ -99,6 +103,8 @@ fn needs_no_configuration(command: &Command) -> bool {
         | Command::Init(_)
         | Command::Login(_)
         | Command::Undo(_)
+        | Command::Rollback(_)
+        | Command::Compact(_)
         | Command::Agents(_)
         | Command::Models(_)
         | Command::Doctor(_)

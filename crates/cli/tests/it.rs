@@ -69,6 +69,8 @@ mod roles;
 mod rules;
 #[path = "it/screenplay.rs"]
 mod screenplay;
+#[path = "it/session_care.rs"]
+mod session_care;
 #[path = "it/sessions.rs"]
 mod sessions;
 #[path = "it/skills.rs"]

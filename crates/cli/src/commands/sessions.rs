@@ -2,6 +2,8 @@
 
 mod delete;
 mod label;
+mod listing;
+mod markdown;
 mod search;
 mod show;
 
@@ -19,8 +21,10 @@ use troupe_store::{
 use crate::arguments::{Layers, Overrides};
 use crate::commands::{block_on, print, tell};
 use crate::failure::{Exit, Failure, Outcome};
-use crate::home::{Home, here};
-use crate::terminal;
+use crate::home::{Home, here, user_home};
+use crate::terminal::{self, WindowSize};
+
+use listing::{ListedSession, Standpoint};
 
 pub use show::local_time;
 
@@ -33,7 +37,8 @@ Examples:
   troupe sessions search \"off by one\" --since 30d
   troupe sessions name 3f2a9c1e parser
   troupe sessions show 3f2a9c1e
-  troupe sessions export 3f2a9c1e > conversation.jsonl"
+  troupe sessions export 3f2a9c1e > conversation.jsonl
+  troupe sessions export 3f2a9c1e --markdown -o conversation.md"
 )]
 pub struct SessionsArguments {
     #[command(subcommand)]
@@ -42,7 +47,7 @@ pub struct SessionsArguments {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// List sessions, those that changed last first.
+    /// List sessions: those of this directory first, and of these the ones that changed last.
     List(ListArguments),
     /// Find what was said in any session.
     Search(search::SearchArguments),
@@ -83,6 +88,9 @@ enum Action {
     Export {
         /// The session: id, its first 4 or more characters, or name.
         session: String,
+        /// Write the conversation as Markdown instead.
+        #[arg(long)]
+        markdown: bool,
         /// The file to write; standard output if absent.
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
@@ -158,9 +166,17 @@ pub fn run(arguments: SessionsArguments, overrides: Overrides, layers: Layers) -
                 Ok(Exit::Success)
             }
             Action::Delete(arguments) => delete::run(&store, arguments).await,
-            Action::Export { session, output } => {
+            Action::Export {
+                session,
+                markdown,
+                output,
+            } => {
                 let id = resolve(&store, &session).await?;
-                export(&store, id, output).await
+                if markdown {
+                    export_markdown(&store, id, output).await
+                } else {
+                    export(&store, id, output).await
+                }
             }
             Action::Reindex => rebuild(&store).await,
         }
@@ -199,43 +215,90 @@ fn worked_in(directory: &Path) -> Result<PathBuf, Failure> {
 
 async fn list(store: &dyn Store, arguments: ListArguments) -> Outcome {
     let cwd = arguments.cwd.as_deref().map(worked_in).transpose()?;
-    let page = store
-        .list(&ListQuery {
-            cwds: cwd.into_iter().collect(),
-            archived: if arguments.archived {
-                ArchivedFilter::Archived
-            } else {
-                ArchivedFilter::Live
-            },
-            search: arguments.search,
-            sort: match arguments.sort {
-                Sort::Created => SortKey::Created,
-                Sort::Updated => SortKey::Updated,
-            },
-            cursor: arguments.cursor,
-            limit: arguments.limit.map(NonZeroUsize::get),
-            ..ListQuery::default()
-        })
-        .await
-        .map_err(Failure::failed)?;
+    let here = here()?;
+    let query = ListQuery {
+        cwds: cwd.clone().into_iter().collect(),
+        archived: if arguments.archived {
+            ArchivedFilter::Archived
+        } else {
+            ArchivedFilter::Live
+        },
+        search: arguments.search,
+        sort: match arguments.sort {
+            Sort::Created => SortKey::Created,
+            Sort::Updated => SortKey::Updated,
+        },
+        cursor: arguments.cursor,
+        limit: arguments.limit.map(NonZeroUsize::get),
+        ..ListQuery::default()
+    };
+    let page = store.list(&query).await.map_err(Failure::failed)?;
     for warning in &page.warnings {
         tell(&format!("warning: {warning}"));
     }
-    let row = if arguments.json {
-        show::summary_json
+    // Programs read pages in one order; people look for what they did here.
+    let is_sorted_by_place = !arguments.json && cwd.is_none() && query.cursor.is_none();
+    let summaries = if is_sorted_by_place {
+        with_here_first(store, &query, &here, page.sessions).await?
     } else {
-        show::summary_row
+        page.sessions
     };
-    let rows: String = page
-        .sessions
-        .iter()
-        .map(|summary: &SessionSummary| row(summary))
-        .collect();
-    print(&rows)?;
+    let mut sessions = Vec::with_capacity(summaries.len());
+    for summary in summaries {
+        let tree = store.tree(summary.id).await.map_err(Failure::failed)?;
+        sessions.push(ListedSession {
+            summary,
+            agents: tree.len().saturating_sub(1),
+        });
+    }
+    if arguments.json {
+        print(&sessions.iter().map(show::summary_json).collect::<String>())?;
+    } else {
+        let user_home = user_home();
+        let from = Standpoint {
+            here: &here,
+            user_home: user_home.as_deref(),
+        };
+        let columns = WindowSize::of(&io::stdout()).map(|size| size.columns);
+        print(&listing::table(&sessions, from, columns))?;
+    }
     if let Some(cursor) = page.next {
         tell(&format!("more: --cursor {cursor}"));
-    } else if page.sessions.is_empty() {
+    } else if sessions.is_empty() {
         tell("no sessions");
+    }
+    Ok(Exit::Success)
+}
+
+/// Puts the sessions of this directory before those of a page, also if they are older.
+async fn with_here_first(
+    store: &dyn Store,
+    query: &ListQuery,
+    here: &Path,
+    page: Vec<SessionSummary>,
+) -> Result<Vec<SessionSummary>, Failure> {
+    let of_here = ListQuery {
+        cwds: vec![here.to_owned()],
+        ..query.clone()
+    };
+    let mut sessions = store
+        .list(&of_here)
+        .await
+        .map_err(Failure::failed)?
+        .sessions;
+    sessions.extend(page.into_iter().filter(|session| session.cwd != here));
+    Ok(sessions)
+}
+
+async fn export_markdown(store: &dyn Store, id: SessionId, output: Option<PathBuf>) -> Outcome {
+    let live = store.read_live(id).await.map_err(Failure::failed)?;
+    let text = markdown::document(&live);
+    match output {
+        None => print(&text)?,
+        Some(path) => fs::write(&path, text).map_err(|error| {
+            let context = format!("cannot write {}", path.display());
+            Failure::failed(anyhow::Error::new(error).context(context))
+        })?,
     }
     Ok(Exit::Success)
 }

@@ -1,21 +1,20 @@
 //! `troupe undo`: files as they were before a session's last turns.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::anyhow;
 use clap::Args;
 use troupe_engine::preview_undo;
-use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::session::SessionSource;
 use troupe_protocol::undo::{UndoCompleted, UndoRequest};
 use troupe_protocol::{EventMsg, Op, SessionId};
-use troupe_store::{LiveHistory, Store};
+use troupe_store::Store;
 
 use crate::arguments::{Layers, Overrides};
 use crate::commands::one_op::ask;
 use crate::commands::{block_on, print, tell};
-use crate::exec::target::{last, resolve};
+use crate::exec::target::{last, last_directory, resolve};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::home::{Home, here};
 use crate::layers::ConfigSource;
@@ -115,24 +114,13 @@ async fn preview(
     request: &UndoRequest,
 ) -> Result<UndoCompleted, Failure> {
     let live = store.read_live(session).await;
-    let cwd = working_directory(&live.map_err(Failure::not_started)?);
+    let cwd = last_directory(&live.map_err(Failure::not_started)?);
     let Some(keeper) = wiring.keeper(&cwd)? else {
         let why = anyhow!("what turns do to files is not kept in this session");
         return Err(Failure::not_started(why));
     };
     let previewed = preview_undo(store, &keeper, session, &cwd, request).await;
     previewed.map_err(Failure::not_started)
-}
-
-/// Where the session works now.
-fn working_directory(live: &LiveHistory) -> PathBuf {
-    let records = live.records.iter().rev();
-    let mut contexts = records.filter_map(|(_, line)| match &line.record {
-        RolloutRecord::TurnContext(context) => Some(&context.cwd),
-        RolloutRecord::Compacted(compacted) => Some(&compacted.carried.turn_context.cwd),
-        _ => None,
-    });
-    contexts.next().unwrap_or(&live.meta.cwd).clone()
 }
 
 fn shown(completed: &UndoCompleted, cwd: &Path) -> String {

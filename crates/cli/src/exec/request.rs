@@ -65,6 +65,8 @@ pub enum Task {
     },
     /// Only what the agents of a resumed session have left to do.
     GoOn,
+    /// The history becomes a summary.
+    Compact,
     Review {
         target: ReviewTarget,
         form: ReviewForm,

@@ -239,6 +239,7 @@ impl Run {
                 user_turn(images.chain([UserInput::text(text)]), output_schema)
             }
             Task::GoOn => return self.go_on().await,
+            Task::Compact => Op::Compact,
             Task::Review { target, form } => {
                 self.review = Some(form);
                 let review_request = ReviewRequest {

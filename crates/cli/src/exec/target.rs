@@ -1,15 +1,15 @@
 //! Which conversation a run belongs to.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use troupe_model::catalogue;
 use troupe_protocol::SessionId;
 use troupe_protocol::op::{ConfigureSession, ForkPoint};
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::session::SessionSource;
-use troupe_store::{ListQuery, Position, Store};
+use troupe_store::{ListQuery, LiveHistory, Position, Store};
 
-use crate::commands::import;
+use crate::commands::{import, tell};
 use crate::exec::request::Continue;
 use crate::failure::Failure;
 use crate::wiring::Wiring;
@@ -61,6 +61,9 @@ pub async fn configure_session(
             (session_id, None, Some(fork))
         }
     };
+    if resume.is_some() {
+        tell_move(store, origin, cwd).await;
+    }
     let overrides = wiring.explicit()?;
     // The model's name is the session's, so it must be asked where the session asked it; one that
     // is named anew and is not there, where the catalogue has it.
@@ -82,6 +85,24 @@ pub async fn configure_session(
         fork,
         ..new
     })
+}
+
+/// Says that a session goes on in another directory than it worked in. Why it cannot be read is
+/// said by whoever opens it.
+async fn tell_move(store: &dyn Store, session: SessionId, cwd: &Path) {
+    let Ok(live) = store.read_live(session).await else {
+        return;
+    };
+    let before = last_directory(&live);
+    if before != cwd {
+        tell(&format!(
+            "note: session {} worked in {}; it goes on in {} (`-C {}` goes on there)",
+            session.short(),
+            before.display(),
+            cwd.display(),
+            before.display()
+        ));
+    }
 }
 
 /// Returns the provider that a session was begun with, as its first line says.
@@ -127,4 +148,15 @@ pub async fn last(store: &dyn Store, cwd: Option<&Path>) -> Result<SessionId, Fa
             None => "there is no session yet".to_owned(),
         }))
     })
+}
+
+/// Returns where a session worked last.
+pub fn last_directory(live: &LiveHistory) -> PathBuf {
+    let records = live.records.iter().rev();
+    let mut contexts = records.filter_map(|(_, line)| match &line.record {
+        RolloutRecord::TurnContext(context) => Some(&context.cwd),
+        RolloutRecord::Compacted(compacted) => Some(&compacted.carried.turn_context.cwd),
+        _ => None,
+    });
+    contexts.next().unwrap_or(&live.meta.cwd).clone()
 }

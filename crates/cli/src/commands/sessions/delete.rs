@@ -6,6 +6,7 @@ use clap::Args;
 use troupe_store::Store;
 
 use super::resolve;
+use super::show::title;
 use crate::commands::{print, tell};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::terminal::harmless;
@@ -30,7 +31,8 @@ pub(super) async fn run(store: &dyn Store, arguments: DeleteArguments) -> Outcom
             below => format!(", and the {below} agents below it"),
         };
         let (since, cwd) = (&live.meta.timestamp, live.meta.cwd.display());
-        let what = format!("session {id} of {since} in {cwd}{below}");
+        let title = title(&live);
+        let what = format!("“{title}”, session {id} of {since} in {cwd}{below}");
         if !is_agreed(&what)? {
             tell("nothing was deleted");
             return Ok(Exit::Success);

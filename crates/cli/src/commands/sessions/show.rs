@@ -6,40 +6,18 @@ use serde_json::json;
 use troupe_protocol::history::{ContentItem, SummaryPart, ToolOutputBody};
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::undo::{ChangedFile, FileFact, FileState};
-use troupe_protocol::{Fragment, ResponseItem};
-use troupe_store::{LiveHistory, SessionSummary, SourceKind, UnixMillis};
+use troupe_protocol::{EventMsg, Fragment, ResponseItem};
+use troupe_store::{LiveHistory, UnixMillis};
 
+use super::listing::ListedSession;
+use crate::commands::agents::draw::one_line;
 use crate::terminal;
 
 /// Characters of a tool's answer that are printed.
 const ANSWER_CHARS_MAX: usize = 2000;
 
-pub fn summary_row(summary: &SessionSummary) -> String {
-    let title = summary
-        .name
-        .as_deref()
-        .or(summary.preview.as_deref())
-        .unwrap_or("(empty)");
-    let title: String = title.chars().take(72).collect();
-    let note = summary.note.as_deref().unwrap_or_default();
-    let note: String = note.chars().take(72).collect();
-    let note = if note.is_empty() {
-        note
-    } else {
-        format!("  ({note})")
-    };
-    let row = format!(
-        "{}  {}  {:<4}  {}{}\n",
-        summary.id.short(),
-        local_time(summary.updated),
-        SourceKind::from(&summary.source).as_str(),
-        title.replace('\n', " "),
-        note.replace('\n', " ")
-    );
-    terminal::harmless(&row)
-}
-
-pub fn summary_json(summary: &SessionSummary) -> String {
+pub fn summary_json(session: &ListedSession) -> String {
+    let ListedSession { summary, agents } = session;
     let object = json!({
         "id": summary.id,
         "path": summary.path,
@@ -53,6 +31,7 @@ pub fn summary_json(summary: &SessionSummary) -> String {
         "note": summary.note,
         "preview": summary.preview,
         "tokens": summary.tokens,
+        "agents": agents,
         "archived": summary.archived,
         "forked_from": summary.forked_from,
     });
@@ -92,6 +71,40 @@ pub fn transcript(live: &LiveHistory) -> String {
         }
     }
     terminal::harmless(&text)
+}
+
+/// Characters of a title.
+const TITLE_CHARS_MAX: usize = 72;
+
+/// Returns the name of a session, or the beginning of the first thing that the user said.
+pub fn title(live: &LiveHistory) -> String {
+    let mut name = None;
+    let mut first = None;
+    let words = |item: &ResponseItem| {
+        let is_users = item.author_title().as_deref() == Some("user");
+        let ResponseItem::Message { content, .. } = item else {
+            return None;
+        };
+        let text = content.iter().find_map(ContentItem::text);
+        text.filter(|_| is_users).map(str::to_owned)
+    };
+    for (_, line) in &live.records {
+        match &line.record {
+            RolloutRecord::EventMsg(record) => {
+                if let EventMsg::ThreadNameUpdated { thread_name } = &record.msg {
+                    name.clone_from(thread_name);
+                }
+            }
+            RolloutRecord::Compacted(compacted) => {
+                name.clone_from(&compacted.carried.thread_name);
+                first = compacted.replacement_history.iter().find_map(words);
+            }
+            RolloutRecord::ResponseItem(item) if first.is_none() => first = words(item),
+            _ => {}
+        }
+    }
+    let title = name.or(first).unwrap_or_else(|| "(empty)".to_owned());
+    one_line(&title, TITLE_CHARS_MAX)
 }
 
 /// What a turn changed, as far as it was seen.
@@ -150,7 +163,7 @@ fn item_text(item: &ResponseItem) -> String {
     text
 }
 
-fn output_text(output: &ToolOutputBody) -> String {
+pub(super) fn output_text(output: &ToolOutputBody) -> String {
     let whole = match output {
         ToolOutputBody::Text(text) => text.clone(),
         ToolOutputBody::Parts(parts) => parts
