@@ -18,6 +18,7 @@ pub mod invitation;
 mod jsonl;
 mod left_over;
 mod live;
+pub mod mentions;
 pub mod no_model;
 pub mod print;
 pub mod prompt;

@@ -51,10 +51,13 @@ impl Home {
 
     /// Where skills lie that belong to no project.
     pub fn skill_places(&self) -> SkillPlaces {
-        let everybodys = user_home().map(|home| home.join(".agents/skills"));
+        let others = [".agents/skills", ".claude/skills"];
+        let everybodys = user_home().map(|home| others.map(|place| home.join(place)));
         let own = self.0.join(SKILLS_DIRECTORY);
         SkillPlaces {
-            user: std::iter::once(own).chain(everybodys).collect(),
+            user: std::iter::once(own)
+                .chain(everybodys.into_iter().flatten())
+                .collect(),
             system: vec![PathBuf::from("/etc/troupe/skills")],
         }
     }

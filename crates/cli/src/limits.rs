@@ -3,6 +3,9 @@
 /// The most that is read of a prompt from standard input.
 pub const PROMPT_BYTES_MAX: u64 = 8 * 1024 * 1024;
 
+/// Files that a prompt points at with `@`. Further ones are only words.
+pub const MENTIONS_MAX: usize = 32;
+
 /// A JSON Schema file larger than this is refused.
 pub const OUTPUT_SCHEMA_BYTES_MAX: u64 = 1024 * 1024;
 

@@ -18,6 +18,7 @@ use crate::arguments::{Layers, Overrides};
 use crate::commands::review::ReviewArguments;
 use crate::commands::{block_on, tell};
 use crate::exec::children::Children;
+use crate::exec::mentions::mentioned;
 use crate::exec::prompt::{self, Stdin};
 use crate::exec::request::{Cassette, JsonTexts, Output, Request, ReviewForm, Task};
 use crate::exec::shape::Shape;
@@ -79,6 +80,7 @@ Examples:
 )]
 pub struct ExecArguments {
     /// What to do; `-` or nothing reads it from stdin, and what is piped in beside it is added.
+    /// `@path` points the model at a file or directory, and shows it a picture.
     pub prompt: Option<String>,
     #[command(flatten)]
     pub repeated: Repeated,
@@ -400,12 +402,12 @@ fn request(
             layers,
             flags: flags(&options),
         },
-        cwd,
         add_dirs,
         continues,
         recovery: prompt.recovery(),
         // Last, because it may wait for somebody to type.
-        task: task(prompt, images, shape, &options)?,
+        task: task(prompt, &cwd, images, shape, &options)?,
+        cwd,
         output: if options.json && !is_review {
             Output::Jsonl(if options.include_partial {
                 JsonTexts::Growing
@@ -430,14 +432,15 @@ fn request(
 
 fn task(
     prompt: Prompt,
+    cwd: &Path,
     images: Vec<PathBuf>,
     shape: Option<Shape>,
     options: &ExecOptions,
 ) -> Result<Task, Failure> {
-    let text = match prompt {
-        Prompt::Required(text) => read_prompt(text.as_deref())?,
+    let argument = match prompt {
+        Prompt::Required(text) => text,
         Prompt::Optional(None) => return Ok(Task::GoOn),
-        Prompt::Optional(Some(text)) => read_prompt(Some(&text))?,
+        Prompt::Optional(Some(text)) => Some(text),
         Prompt::Review(review) => {
             return Ok(Task::Review {
                 target: review.target()?,
@@ -449,8 +452,11 @@ fn task(
             });
         }
     };
+    // Only what somebody typed points at files; what is piped in may be anybody's words.
+    let typed = argument.as_deref().unwrap_or_default();
     Ok(Task::Prompt {
-        text,
+        mentioned: mentioned(typed, cwd),
+        text: read_prompt(argument.as_deref())?,
         images,
         shape,
     })

@@ -18,9 +18,10 @@ use crate::settings::Settings;
 #[derive(Debug, Args)]
 #[command(
     after_help = "A skill is a directory with a file SKILL.md: YAML with `name` and `description` between two
-lines `---`, then instructions. Looked for in .troupe/skills, .agents/skills and .codex/skills of
-this directory and those above it up to the project's root, then in $TROUPE_HOME/skills and
-~/.agents/skills, then in /etc/troupe/skills. The first one of a name counts.
+lines `---`, then instructions. Looked for in .troupe/skills, .agents/skills, .codex/skills and
+.claude/skills of this directory and those above it up to the project's root, then in
+$TROUPE_HOME/skills, ~/.agents/skills and ~/.claude/skills, then in /etc/troupe/skills. The first one
+of a name counts.
 
 A prompt uses a skill by `$name`; the model uses one by itself when its description fits.
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use troupe_agents::Recovery;
 use troupe_protocol::ResponseId;
+use troupe_protocol::input::UserInput;
 use troupe_protocol::op::ReviewTarget;
 
 use crate::exec::children::Children;
@@ -61,6 +62,8 @@ pub enum Task {
     Prompt {
         text: String,
         images: Vec<PathBuf>,
+        /// What the text points at.
+        mentioned: Vec<UserInput>,
         shape: Option<Shape>,
     },
     /// Only what the agents of a resumed session have left to do.
@@ -78,6 +81,7 @@ impl Task {
         Self::Prompt {
             text: text.into(),
             images: Vec::new(),
+            mentioned: Vec::new(),
             shape: None,
         }
     }

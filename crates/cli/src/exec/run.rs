@@ -230,13 +230,15 @@ impl Run {
             Task::Prompt {
                 text,
                 images,
+                mentioned,
                 shape,
             } => {
                 let output_schema = shape.map(Shape::into_value);
                 let images = images
                     .into_iter()
                     .map(|path| UserInput::LocalImage { path, detail: None });
-                user_turn(images.chain([UserInput::text(text)]), output_schema)
+                let items = images.chain([UserInput::text(text)]).chain(mentioned);
+                user_turn(items, output_schema)
             }
             Task::GoOn => return self.go_on().await,
             Task::Compact => Op::Compact,

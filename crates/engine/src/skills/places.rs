@@ -5,7 +5,12 @@ use std::path::{Path, PathBuf};
 use troupe_protocol::event::SkillScope;
 
 /// Where skills are looked for in each directory of a project, in this order.
-const IN_PROJECT: [&str; 3] = [".troupe/skills", ".agents/skills", ".codex/skills"];
+const IN_PROJECT: [&str; 4] = [
+    ".troupe/skills",
+    ".agents/skills",
+    ".codex/skills",
+    ".claude/skills",
+];
 
 /// The places that belong to no project, nearest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -216,7 +216,8 @@ fn after_options(words: &[Word]) -> impl Iterator<Item = &[Word]> {
         }
     }
     let reached = is_reached.into_iter().enumerate();
-    reached.filter_map(|(at, is_reached)| is_reached.then(|| &words[at..]))
+    let reached = reached.filter(|(_, is_reached)| *is_reached);
+    reached.map(|(at, _)| &words[at..])
 }
 
 /// Whether a command begins with the rule's words. A bare name is a program of the system:
