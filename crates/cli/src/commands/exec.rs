@@ -395,6 +395,9 @@ fn request(
         check_absent(path)?;
     }
     let is_review = matches!(prompt, Prompt::Review(_));
+    if is_review {
+        check_review(&options)?;
+    }
     Ok(Request {
         source: ConfigSource {
             home: Home::find()?,
@@ -439,7 +442,7 @@ fn task(
 ) -> Result<Task, Failure> {
     let argument = match prompt {
         Prompt::Required(text) => text,
-        Prompt::Optional(None) => return Ok(Task::GoOn),
+        Prompt::Optional(None) => return Ok(Task::GoOn { shape }),
         Prompt::Optional(Some(text)) => Some(text),
         Prompt::Review(review) => {
             return Ok(Task::Review {
@@ -540,6 +543,19 @@ fn check_writable(path: &Path) -> Result<(), Failure> {
         Err(_) => open(true).and_then(|_| fs::remove_file(path)),
     };
     tried.map_err(|error| Failure::usage(format!("-o {}: {error}", path.display())))
+}
+
+/// A review has a form of its own, and asks the first agent's model nothing.
+fn check_review(options: &ExecOptions) -> Result<(), Failure> {
+    let given = [
+        ("--output-schema", options.output_schema.is_some()),
+        ("--max-turns", options.max_turns.is_some()),
+        ("--include-partial", options.include_partial),
+    ];
+    match given.iter().find(|(_, is_given)| *is_given) {
+        Some((name, _)) => Err(Failure::usage(format!("{name} does not go with a review"))),
+        None => Ok(()),
+    }
 }
 
 /// A recording that somebody paid for is not replaced.

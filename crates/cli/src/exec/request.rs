@@ -67,7 +67,7 @@ pub enum Task {
         shape: Option<Shape>,
     },
     /// Only what the agents of a resumed session have left to do.
-    GoOn,
+    GoOn { shape: Option<Shape> },
     /// The history becomes a summary.
     Compact,
     Review {

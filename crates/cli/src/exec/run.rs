@@ -78,7 +78,7 @@ pub async fn run(request: Request) -> Outcome {
         let end = TaskEnd::Reviewed(Some(changes::no_changes()));
         return report.exit(Some(end), Stopping::No, &Roster::default());
     }
-    let goes_on = matches!(task, Task::GoOn);
+    let goes_on = matches!(task, Task::GoOn { .. });
     let home = source.home.clone();
     let wiring = Wiring::new(source, &cwd, SessionSource::Exec)?
         .with_add_dirs(add_dirs.clone())
@@ -240,7 +240,7 @@ impl Run {
                 let items = images.chain([UserInput::text(text)]).chain(mentioned);
                 user_turn(items, output_schema)
             }
-            Task::GoOn => return self.go_on().await,
+            Task::GoOn { shape } => return self.go_on(shape).await,
             Task::Compact => Op::Compact,
             Task::Review { target, form } => {
                 self.review = Some(form);
@@ -257,7 +257,7 @@ impl Run {
 
     /// Has everybody go on who was stopped with the last run. The root comes first: a report of a
     /// child could begin a task, which the root's own would replace.
-    async fn go_on(&mut self) -> Result<(), Failure> {
+    async fn go_on(&mut self, shape: Option<Shape>) -> Result<(), Failure> {
         let is_roots = match self.last_end {
             LastEnd::Done => false,
             // A tree has its root go on by itself.
@@ -266,7 +266,7 @@ impl Run {
         };
         if is_roots {
             let id = self.task.clone();
-            let op = user_turn([UserInput::text(GO_ON)], None);
+            let op = user_turn([UserInput::text(GO_ON)], shape.map(Shape::into_value));
             self.send(Submission { id, op }).await?;
         } else {
             self.end = Some(TaskEnd::Completed { message: None });

@@ -205,3 +205,49 @@ fn a_recording_is_not_replaced() {
     assert!(run.stderr.contains("tape.jsonl"), "{}", run.stderr);
     assert_eq!(fs::read_to_string(tape).unwrap(), "precious\n");
 }
+
+#[test]
+fn options_that_a_review_would_ignore_are_refused() {
+    let machine = Machine::bare();
+    let schema = machine.write("schema.json", NUMBER);
+    for options in [
+        &["--max-turns", "3"][..],
+        &["--output-schema", schema.to_str().unwrap()],
+        &["--json", "--include-partial"],
+    ] {
+        let line = [&["review"], options].concat();
+        let run = machine.run(&line).failed_with(2);
+        assert!(run.stderr.contains("does not go with a review"), "{run:#?}");
+    }
+}
+
+#[test]
+fn who_goes_on_answers_in_the_shape_that_is_asked_for() {
+    let machine = Machine::playing(
+        r#"
+[[scene]]
+[[scene.turn]]
+steps = [{ call = "shell_command", arguments = { command = "true" } }]
+[[scene.turn]]
+steps = [{ say = "seven" }]
+[[scene.turn]]
+steps = [{ say = '{"number": 7}' }]
+"#,
+    );
+    let schema = machine.write("schema.json", NUMBER);
+    let schema = schema.to_str().unwrap();
+    machine
+        .run(&["exec", "--max-turns", "1", "how many?"])
+        .failed_with(6);
+    let run = machine
+        .run(&[
+            "exec",
+            "--output-schema",
+            schema,
+            "resume",
+            "--last",
+            "--continue",
+        ])
+        .succeeded();
+    assert_eq!(run.stdout, "{\"number\": 7}\n");
+}

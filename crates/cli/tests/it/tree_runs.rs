@@ -100,7 +100,7 @@ fn killed() -> Machine {
         .spawn()
         .unwrap();
     let mut lines = BufReader::new(logs.stdout.take().unwrap()).lines();
-    assert!(lines.any(|line| line.unwrap().contains("$ echo half")));
+    assert!(lines.any(|line| line.unwrap().contains("→ 0")));
     run.kill();
     logs.kill().unwrap();
     logs.wait().unwrap();

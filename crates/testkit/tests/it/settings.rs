@@ -38,6 +38,7 @@ fn everything(stage: &Stage) -> TurnOverrides {
         effort: Some(EffortChoice::Level(ReasoningEffort::Low)),
         summary: Some(ReasoningSummary::Detailed),
         collaboration_mode: Some(CollaborationMode::Plan.into()),
+        plan_writes: Some(true),
         personality: Some(Personality::Pragmatic),
     }
 }
@@ -77,6 +78,7 @@ fn overridden(context: &TurnContext) -> TurnOverrides {
         effort: Some(context.effort.into()),
         summary: Some(context.summary),
         collaboration_mode: Some(context.mode_choice()),
+        plan_writes: Some(context.plan_writes),
         personality: context.personality,
     }
 }
