@@ -53,14 +53,43 @@ above?: AgentId | null,
  * The paths directly below the root that those agents have.
  */
 taken_paths?: Array<string>, }
+  /**
+   * A child and its first message, if it has one, in the log of the one who asked for it.
+   */
   | { "fact": "born" } & Birth
+  /**
+   * In the log of the sender.
+   */
   | { "fact": "sent", to: AgentId, envelope: Envelope, }
+  /**
+   * A task begins with this message, or with a direct input of the user.
+   */
   | { "fact": "started", agent: AgentId, task: SubmissionId, message?: MessageId | null, }
+  /**
+   * Messages joined the running task.
+   */
   | { "fact": "took", agent: AgentId, messages: Array<MessageId>, }
+  /**
+   * Result, status and callback in one line.
+   */
   | { "fact": "ended", agent: AgentId, task: SubmissionId, end: End, callback?: Callback | null, }
+  /**
+   * A stop reached the agent before it took the next callback, which stays.
+   */
   | { "fact": "halted", agent: AgentId, end: End, }
+  /**
+   * A stop found nothing that had begun; what was asked for stays in the inbox.
+   */
   | { "fact": "withdrawn", agent: AgentId, }
+  /**
+   * What a wait delivered: ends of children, by the ids of the callbacks that tell them or
+   * would have, and messages that came with its answer.
+   */
   | { "fact": "consumed", agent: AgentId, messages: Array<MessageId>, }
+  /**
+   * In the log of the one who asked for the stop; the status follows when the agent's
+   * own task has ended.
+   */
   | { "fact": "stop_asked", agent: AgentId, stop: StopOrder,
 /**
  * Why, in the words of whoever asked.
@@ -70,7 +99,13 @@ note?: string | null, }
   | { "fact": "reopened", agent: AgentId, }
   | { "fact": "released", agent: AgentId, }
   | { "fact": "pruned", agent: AgentId, }
+  /**
+   * The session says otherwise than before whether callers are called back.
+   */
   | { "fact": "rebound", agent: AgentId, callback: CallbackMode, }
+  /**
+   * Something kept for others, by which the tree decides nothing.
+   */
   | { "fact": "kept" } & Keepsake);
 
 /**
@@ -154,7 +189,19 @@ export type Callback = { id: MessageId, target: AgentId, };
 /**
  * How a session is told of the children it made.
  */
-export type CallbackConfig = { enabled: boolean, include_last_message: boolean, include_original_prompt: boolean,
+export type CallbackConfig = {
+/**
+ * Whether the end of a child is told to who made it.
+ */
+enabled: boolean,
+/**
+ * Whether what the child said last is part of that.
+ */
+include_last_message: boolean,
+/**
+ * Whether the task that the child was given is repeated in it.
+ */
+include_original_prompt: boolean,
 /**
  * Handlebars; the built-in text if absent.
  */
@@ -206,8 +253,18 @@ export type ClientId = string;
 /**
  * What a client sends beside submissions.
  */
-export type ClientRequest = { "type": "hello" } & Hello
+export type ClientRequest =
+  /**
+   * Comes first, once.
+   */
+  | { "type": "hello" } & Hello
+  /**
+   * Asks for the seat. Whoever has it keeps it until they release it or are gone.
+   */
   | { "type": "take_seat" }
+  /**
+   * Gives the seat back, or takes the wish for it back.
+   */
   | { "type": "release_seat" };
 
 export type ClientRole = "drive" | "follow";
@@ -335,6 +392,9 @@ plan_writes?: boolean | null, personality?: Personality | null, };
 export type ContentItem = { "type": "input_text", text: string, }
   | { "type": "input_image", image_url: string, detail?: ImageDetail | null, }
   | { "type": "output_text", text: string, }
+  /**
+   * The model declined to answer.
+   */
   | { "type": "refusal", refusal: string, };
 
 export type ContextCompactionItem = { id: ItemId,
@@ -392,7 +452,13 @@ scope: AgentId, } } | "budget_exceeded" | "replaced";
  * One message without its contents.
  */
 export type Envelope = { id: MessageId, } & ({ "kind": "interrupt", from: Sender, }
+  /**
+   * Joins the running task, or starts one.
+   */
   | { "kind": "regular", from: Sender, }
+  /**
+   * Tells of a child's ended task; starts a task when the agent is idle.
+   */
   | { "kind": "callback", child: AgentId, task: SubmissionId, });
 
 export type ErrorEvent = { message: string,
@@ -431,15 +497,28 @@ export type EventMsg = { "type": "session_configured" } & SessionConfigured
   | { "type": "task_started" } & TurnStarted
   | { "type": "task_complete" } & TurnComplete
   | { "type": "turn_aborted" } & TurnAborted
+  /**
+   * One model cycle is over, its tools included: the bookmark.
+   */
   | { "type": "response_completed", turn_id: SubmissionId, response_id: ResponseId, usage: TokenUsage, }
+  /**
+   * The answer to `steer`.
+   */
   | { "type": "steer_receipt" } & SteerReceipt
   | { "type": "token_count", info?: TokenUsageInfo | null, rate_limits?: RateLimitSnapshot | null, }
   | { "type": "context_compacted" }
   | { "type": "thread_rolled_back", num_turns: number, }
+  /**
+   * The answer to `inject_items`. What could not be told to the model at once, because a
+   * task runs, is told with its next request.
+   */
   | { "type": "items_injected", items: Array<ResponseItem>, }
   | { "type": "undo_started", message?: string | null, }
   | { "type": "undo_completed" } & UndoCompleted
   | { "type": "error" } & ErrorEvent
+  /**
+   * The connection to the model broke; it is being tried again.
+   */
   | { "type": "stream_error" } & StreamErrorEvent
   | { "type": "warning", message: string, }
   | { "type": "deprecation_notice", summary: string, details?: string | null, }
@@ -447,6 +526,10 @@ export type EventMsg = { "type": "session_configured" } & SessionConfigured
   | { "type": "item_started", thread_id: SessionId, turn_id: SubmissionId, item: TurnItem, started_at_ms: number, }
   | { "type": "item_completed", thread_id: SessionId, turn_id: SubmissionId, item: TurnItem, completed_at_ms: number, }
   | { "type": "agent_message_content_delta" } & TextDelta
+  /**
+   * EXPERIMENTAL: a piece of a proposed plan. All pieces together may differ from the completed
+   * plan item, whose text counts.
+   */
   | { "type": "plan_delta" } & TextDelta
   | { "type": "reasoning_content_delta" } & TextDelta
   | { "type": "reasoning_raw_content_delta" } & TextDelta
@@ -466,19 +549,37 @@ metadata?: MessageMetadata | null, }
   | { "type": "patch_apply_begin", call_id: CallId, turn_id: SubmissionId, auto_approved: boolean, changes: { [key in string]: FileChange }, }
   | { "type": "patch_apply_end", call_id: CallId, turn_id: SubmissionId, stdout: string, stderr: string, success: boolean, changes: { [key in string]: FileChange }, status: WorkStatus, }
   | { "type": "plan_update", explanation?: string | null, plan: Array<PlanStep>, }
+  /**
+   * What the patches of the task come to so far, in git's format, with paths from the
+   * working directory. Each takes the place of the one before.
+   */
   | { "type": "turn_diff", unified_diff: string, }
   | { "type": "view_image_tool_call", call_id: CallId, path: string, }
   | { "type": "mcp_startup_update", server: string, status: McpStartupStatus, }
   | { "type": "mcp_startup_complete", ready: Array<string>, failed: Array<McpStartupFailure>, cancelled: Array<string>, }
   | { "type": "mcp_tool_call_begin", call_id: CallId, invocation: McpInvocation, }
   | { "type": "mcp_tool_call_end", call_id: CallId, invocation: McpInvocation, duration_ms: number, result?: JsonValue | null, error?: string | null, }
+  /**
+   * How far a server says it is with a call.
+   */
   | { "type": "mcp_tool_call_progress", call_id: CallId, progress: number, total?: number | null, message?: string | null, }
   | { "type": "exec_approval_request" } & ExecApprovalRequest
   | { "type": "apply_patch_approval_request" } & PatchApprovalRequest
   | { "type": "request_user_input" } & UserInputRequest
+  /**
+   * An approval request was answered, or its task ended first (`abort`).
+   */
   | { "type": "approval_resolved", call_id: CallId, decision: ReviewDecision, }
+  /**
+   * Questions were answered; without a response they were withdrawn, or there is nobody to
+   * answer.
+   */
   | { "type": "user_input_resolved", call_id: CallId, response?: UserInputResponse | null, }
   | { "type": "elicitation_request" } & ElicitationRequest
+  /**
+   * A server's question was answered, or withdrawn (`cancel`). What was filled in goes to
+   * the server alone.
+   */
   | { "type": "elicitation_resolved", id: CallId, decision: ElicitationDecision, }
   | { "type": "entered_review_mode", target: ReviewTarget, user_facing_hint?: string | null, }
   | { "type": "exited_review_mode", review_output?: ReviewOutput | null, }
@@ -603,7 +704,11 @@ after?: string | null, };
  * A line about files, from which it follows what can be taken back. Such lines count on
  * every branch of a conversation: going back in it does not touch files.
  */
-export type FileFact = { "fact": "tree", turn_id: SubmissionId,
+export type FileFact =
+  /**
+   * The files of a repository as they are before the turn's first command that may write.
+   */
+  | { "fact": "tree", turn_id: SubmissionId,
 /**
  * The top of the work tree.
  */
@@ -616,25 +721,46 @@ parts?: Array<string>,
  * Its name in the store of snapshots.
  */
 tree: string, }
+  /**
+   * Files as they are before a patch of the turn touches them.
+   */
   | { "fact": "touching", turn_id: SubmissionId, files: Array<FileBefore>, }
+  /**
+   * The turn is over. With this line it counts as one that can be taken back.
+   */
   | { "fact": "changed", turn_id: SubmissionId, files: Array<ChangedFile>,
 /**
  * Why not everything that it changed is known.
  */
 unseen?: Array<string>, }
+  /**
+   * Turns are being taken back. Written before a file is touched.
+   */
   | { "fact": "undone",
 /**
  * Which: the number of each among the session's turns that changed files, from 0.
  */
 numbers: Array<number>, files: Array<ChangedFile>, }
+  /**
+   * The last undo is being taken back, or could not be done.
+   */
   | { "fact": "redone" };
 
 /**
  * What stood in a place of the file system at one moment.
  */
 export type FileState = { "kind": "absent" }
+  /**
+   * A regular file, with the SHA-256 of its contents in hex.
+   */
   | { "kind": "file", sha256: string, mode: number, }
+  /**
+   * A symbolic link, with where it leads.
+   */
   | { "kind": "link", target: string, }
+  /**
+   * Something that is not kept, in words: a device, a file that is too large.
+   */
   | { "kind": "other", what: string, };
 
 /**
@@ -736,11 +862,27 @@ export type ItemId = string;
 export type JsonValue = number | string | boolean | Array<JsonValue>
   | { [key in string]: JsonValue } | null;
 
-export type Keepsake = { "keepsake": "note", agent: AgentId, note?: string | null, }
+export type Keepsake =
+  /**
+   * An agent's note; absent when it was cleared.
+   */
+  | { "keepsake": "note", agent: AgentId, note?: string | null, }
+  /**
+   * The name that somebody gave to an agent's conversation; absent when it was cleared.
+   */
   | { "keepsake": "name", agent: AgentId, name?: string | null, }
+  /**
+   * A timer that writes to `target` on behalf of `by`.
+   */
   | { "keepsake": "watchdog", by: Caller, target: AgentId, interval_s: number, message: string, }
   | { "keepsake": "watchdog_off", by: Caller, target: AgentId, }
+  /**
+   * How the session is told of its children, as it was configured last.
+   */
   | { "keepsake": "callback" } & CallbackConfig
+  /**
+   * Whether the session is offered tools for agents, as it was configured last.
+   */
   | { "keepsake": "enabled", enabled: boolean, };
 
 export type LineRange = { start: number, end: number, };
@@ -862,12 +1004,22 @@ export type ModelListSource = "built_in" | "provider";
 
 export type OnParentInterrupt = "keep_running" | "cancel";
 
-export type Op = { "type": "configure_session" } & ConfigureSession
+export type Op =
+  /**
+   * Opens the session, or reconfigures it. Must come first.
+   */
+  | { "type": "configure_session" } & ConfigureSession
+  /**
+   * Starts a task with the session's current settings. Older form of `user_turn`.
+   */
   | { "type": "user_input", items: Array<UserInput>, final_output_json_schema?: JsonValue | null,
 /**
  * Continue from this bookmark; what came after it is left out.
  */
 last_response_id?: ResponseId | null, }
+  /**
+   * Starts a task; the overrides become the session's settings.
+   */
   | { "type": "user_turn", items: Array<UserInput>, final_output_json_schema?: JsonValue | null, last_response_id?: ResponseId | null,
 /**
  * The client's own name for the message, which its item repeats.
@@ -881,13 +1033,23 @@ effort?: EffortChoice | null, summary?: ReasoningSummary | null, collaboration_m
  * Holds until another mode is chosen.
  */
 plan_writes?: boolean | null, personality?: Personality | null, }
+  /**
+   * Adds input at the next model request of the running task, without aborting it.
+   */
   | { "type": "steer", items: Array<UserInput>,
 /**
  * The client's own name for the message, which its item repeats.
  */
 client_id?: string | null, }
+  /**
+   * Adds items to what the model knows, as they are, without starting a task. They are shown
+   * to nobody. Answered with `items_injected`.
+   */
   | { "type": "inject_items", items: Array<ResponseItem>, }
   | { "type": "interrupt" }
+  /**
+   * Changes settings without starting a task.
+   */
   | { "type": "override_turn_context", cwd?: string | null, approval_policy?: ApprovalPolicy | null, sandbox_policy?: SandboxPolicy | null, model?: string | null,
 /**
  * `null` takes an effort back: the model does as it does by itself.
@@ -897,17 +1059,41 @@ effort?: EffortChoice | null, summary?: ReasoningSummary | null, collaboration_m
  * Holds until another mode is chosen.
  */
 plan_writes?: boolean | null, personality?: Personality | null, }
+  /**
+   * Answers `exec_approval_request`; `id` is its `call_id`.
+   */
   | { "type": "exec_approval", id: string, decision: ReviewDecision, }
+  /**
+   * Answers `apply_patch_approval_request`; `id` is its `call_id`.
+   */
   | { "type": "patch_approval", id: string, decision: ReviewDecision, }
+  /**
+   * Answers `request_user_input`; `id` is its `call_id`.
+   */
   | { "type": "user_input_answer", id: string, response: UserInputResponse, }
   | { "type": "resolve_elicitation", server_name: string, request_id: string, decision: ElicitationDecision, content?: JsonValue | null, }
+  /**
+   * Runs a command as the user, and lets the model see it.
+   */
   | { "type": "run_user_shell_command", command: string, }
+  /**
+   * Replaces the history by a summary now.
+   */
   | { "type": "compact" }
+  /**
+   * Takes the last turns out of the history. Files stay as they are.
+   */
   | { "type": "thread_rollback", num_turns: number, }
   | { "type": "set_thread_name", name: string, }
+  /**
+   * An empty note clears it.
+   */
   | { "type": "set_thread_note", note: string, }
   | { "type": "review", review_request: ReviewRequest, }
   | { "type": "list_skills", cwds: Array<string>, force_reload: boolean, }
+  /**
+   * Answered with `list_models_response`.
+   */
   | { "type": "list_models",
 /**
  * Ask the provider; without an answer the built-in list is given, with a note.
@@ -915,6 +1101,9 @@ plan_writes?: boolean | null, personality?: Personality | null, }
 refresh: boolean, }
   | { "type": "list_mcp_tools" }
   | { "type": "refresh_mcp_servers" }
+  /**
+   * Brings files back to what they were before the last turns. The history stays as it is.
+   */
   | { "type": "undo" } & UndoRequest
   | { "type": "shutdown" };
 
@@ -1019,7 +1208,12 @@ export type ResponseItem = { "type": "message", id?: string | null, role: Role, 
 /**
  * Set if the engine wrote the message for a child that ended. No provider is sent it.
  */
-metadata?: MessageMetadata | null, }
+metadata?: MessageMetadata | null,
+/**
+ * Set if somebody said what begins like a message of the engine's own. No provider is sent
+ * it.
+ */
+said?: boolean, }
   | { "type": "reasoning", id?: string | null, summary: Array<SummaryPart>, content?: Array<ReasoningPart> | null, encrypted_content?: string | null, }
   | { "type": "function_call", id?: string | null, name: string,
 /**
@@ -1071,12 +1265,31 @@ export type RolloutLine = {
 timestamp: string, } & ({ "type": "session_meta", "payload": SessionMeta }
   | { "type": "turn_context", "payload": TurnContext }
   | { "type": "response_item", "payload": ResponseItem }
+  /**
+   * The history up to here, replaced. Resume reads backwards to the newest one.
+   */
   | { "type": "compacted", "payload": Compacted }
   | { "type": "event_msg", "payload": EventRecord }
+  /**
+   * What lies between `to` and this line is on another branch. Readers that go
+   * backwards jump to `to`.
+   */
   | { "type": "rewind", "payload": Rewind }
+  /**
+   * A fact of the agent tree. A completion is one of these: result, status, callback.
+   */
   | { "type": "agent", "payload": AgentLine }
+  /**
+   * What was seen of the files that the session works on.
+   */
   | { "type": "files", "payload": FileFact }
+  /**
+   * No event below this number is issued again, also not after a crash.
+   */
   | { "type": "seq_reserved", "payload": { until: number, } }
+  /**
+   * Who asked for the task that may follow.
+   */
   | { "type": "submitted", "payload": SubmittedTask });
 
 /**
@@ -1121,15 +1334,35 @@ export type Sender = "user"
 /**
  * What a client is told beside events.
  */
-export type ServerNotice = { "type": "welcome" } & Welcome
+export type ServerNotice =
+  /**
+   * The answer to `hello`.
+   */
+  | { "type": "welcome" } & Welcome
+  /**
+   * Somebody else drives now, or wants to.
+   */
   | { "type": "seat" } & Seat
+  /**
+   * The session has the submission. Said again when it is submitted again.
+   */
   | { "type": "accepted", id: SubmissionId, }
+  /**
+   * The session never saw this message.
+   */
   | { "type": "refused",
 /**
  * Absent if it could not be read.
  */
 id?: SubmissionId | null, error: ErrorEvent, }
+  /**
+   * The client reads more slowly than the session speaks. What it missed up to `upto` comes
+   * from the rollout, without deltas; texts that are still open come whole, as snapshots.
+   */
   | { "type": "lagged", after: number, upto: number, }
+  /**
+   * The last message of a connection.
+   */
   | { "type": "goodbye", reason: Goodbye, message: string, };
 
 export type SessionConfigured = { session_id: SessionId, forked_from_id?: SessionId | null, thread_name?: string | null, thread_note?: string | null, model_provider_id: string,
@@ -1268,7 +1501,14 @@ callback: CallbackConfig,
  */
 callback_wish?: CallbackWish | null, };
 
-export type SteerReceipt = { "status": "queued", turn_id: SubmissionId, position: number, }
+export type SteerReceipt =
+  /**
+   * It goes with the next model request of this task.
+   */
+  | { "status": "queued", turn_id: SubmissionId, position: number, }
+  /**
+   * It is part of the history now.
+   */
   | { "status": "delivered", turn_id: SubmissionId, };
 
 /**
@@ -1288,7 +1528,13 @@ export type StopOrder = { "interrupt": { why: Interruption, } }
  */
 export type StopReason = { "reason": "completed" }
   | { "reason": "errored", message: string, info?: ErrorInfo | null, }
+  /**
+   * The answer did not fit its schema, also not after it was asked for again.
+   */
   | { "reason": "output_invalid", message: string, }
+  /**
+   * The session could not be opened.
+   */
   | { "reason": "failed_to_start", message: string, }
   | { "reason": "interrupted" }
   | { "reason": "crash" }
@@ -1313,6 +1559,9 @@ export type SubagentLifecycle = { "event": "created", subagent: SubagentSummary,
   | { "event": "status", agent_id: AgentId, session_id: SessionId, status: AgentStatus, subagent?: SubagentSummary | null, }
   | { "event": "reasoning_header", agent_id: AgentId, session_id: SessionId, reasoning_header: string, subagent?: SubagentSummary | null, }
   | { "event": "deleted", agent_id: AgentId, session_id: SessionId, subagent?: SubagentSummary | null, }
+  /**
+   * An agent of a tree that was taken up again from its logs, as it stands now.
+   */
   | { "event": "restored", subagent: SubagentSummary, };
 
 export type SubagentSummary = { agent_id: AgentId, parent_agent_id?: AgentId | null, session_id: SessionId, parent_session_id?: SessionId | null,
@@ -1396,11 +1645,19 @@ export type ToolOutputBody = string | Array<ContentItem>;
 /**
  * What the model is told about one tool.
  */
-export type ToolSpec = { "type": "function", name: string, description: string,
+export type ToolSpec =
+  /**
+   * Takes a JSON object.
+   */
+  | { "type": "function", name: string, description: string,
 /**
  * JSON Schema of the arguments.
  */
 parameters: JsonValue, }
+  /**
+   * Takes plain text that follows a grammar. Providers without such tools offer it as
+   * a function with one text argument `input`.
+   */
   | { "type": "freeform", name: string, description: string,
 /**
  * A grammar in Lark syntax.
@@ -1439,13 +1696,23 @@ plan_writes?: boolean, personality?: Personality | null, };
 
 export type TurnItem = { "type": "UserMessage" } & UserMessageItem
   | { "type": "AgentMessage" } & AgentMessageItem
+  /**
+   * EXPERIMENTAL: a plan proposed in plan mode. The completed text is authoritative; the deltas
+   * together may differ from it. A plan of nothing is not completed.
+   */
   | { "type": "Plan" } & PlanItem
   | { "type": "Reasoning" } & ReasoningItem
   | { "type": "CommandExecution" } & CommandExecutionItem
   | { "type": "FileChange" } & FileChangeItem
   | { "type": "McpToolCall" } & McpToolCallItem
+  /**
+   * A call of any other tool of the engine.
+   */
   | { "type": "ToolCall" } & ToolCallItem
   | { "type": "ImageView" } & ImageViewItem
+  /**
+   * A skill that the user chose; its text was put before the message.
+   */
   | { "type": "Skill" } & SkillItem
   | { "type": "ContextCompaction" } & ContextCompactionItem;
 
@@ -1511,7 +1778,13 @@ export type UserInput = { "type": "text", text: string,
 text_elements?: Array<TextElement>, }
   | { "type": "image", image_url: string, detail?: ImageDetail | null, }
   | { "type": "local_image", path: string, detail?: ImageDetail | null, }
+  /**
+   * A skill chosen by the user; `path` leads to its `SKILL.md`.
+   */
   | { "type": "skill", name: string, path: string, }
+  /**
+   * An app or connector chosen by the user; `path` has the form `app://{connector_id}`.
+   */
   | { "type": "mention", name: string, path: string, };
 
 export type UserInputRequest = {

@@ -1144,6 +1144,10 @@ export type TouchedAgent = {
 agent: Agent, action: StopVerb, };
 
 export type TreeChange = { "type": "created", parentThreadId: string | null, path: string | null, status: AgentStanding, }
+  /**
+   * It was there before: told of every agent when the tree is taken up again, or followed by
+   * one more client, so that a client can draw the tree from what it is told.
+   */
   | { "type": "restored", parentThreadId: string | null, path: string | null, status: AgentStanding,
 /**
  * The beginning of the last message or the error.

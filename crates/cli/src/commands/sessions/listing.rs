@@ -106,7 +106,7 @@ fn title(summary: &SessionSummary) -> String {
     let title = summary.name.as_deref().or(summary.preview.as_deref());
     let mut text = one_line(title.unwrap_or("(empty)"), TITLE_CHARS_MAX);
     if let Some(source) = summary.forked_from {
-        text.extend([" (fork of ", &source.short().to_string(), ")"]);
+        text.extend([" (fork of ", &source.short(), ")"]);
     }
     if let Some(note) = summary.note.as_deref().filter(|note| !note.is_empty()) {
         text.extend(["  (", &one_line(note, TITLE_CHARS_MAX), ")"]);

@@ -1,6 +1,5 @@
 //! A conversation as Markdown: for an issue, a review, a note.
 
-use troupe_protocol::fragment::without_plan_tags;
 use troupe_protocol::history::SummaryPart;
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::{Fragment, ResponseItem};
@@ -48,14 +47,14 @@ fn add_item(text: &mut String, item: &ResponseItem) {
                 "assistant" => "Assistant",
                 other => other,
             };
-            add_words(text, author, &without_plan_tags(&words.join("\n")));
+            add_words(text, author, &item.shown_words(&words.join("\n")));
         }
         ResponseItem::Reasoning { summary, .. } => {
             let Some(SummaryPart::SummaryText { text: first }) = summary.first() else {
                 return;
             };
-            let quoted: String = first.lines().map(|line| format!("> {line}\n")).collect();
-            text.extend(["\n", &quoted]);
+            text.push('\n');
+            text.extend(first.lines().flat_map(|line| ["> ", line, "\n"]));
         }
         ResponseItem::FunctionCall {
             name, arguments, ..
