@@ -47,11 +47,15 @@ impl Recorder {
     /// Begins a new tape at `path`. A file that is there already is left as it is.
     pub fn wrap(model: Arc<dyn Model>, path: impl AsRef<Path>) -> io::Result<Self> {
         let path = path.as_ref();
-        let file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(path)?;
+        let mut options = OpenOptions::new();
+        options.write(true).mode(0o600);
+        let file = match options.clone().create_new(true).open(path) {
+            // A device or a pipe has nothing to lose.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && !path.is_file() => {
+                options.open(path)?
+            }
+            opened => opened?,
+        };
         Ok(Self {
             model,
             tape: Arc::new(Tape {

@@ -164,8 +164,9 @@ expect = "You were stopped before your task was done"
 steps = [{ say = "I went on." }]
 "#,
     );
-    let mut run = Watched::start(&machine, &["exec", "--json", "begin"]);
-    run.until(|line| line["type"] == "turn.started");
+    let mut run = Watched::start(&machine, &["exec", "--json", "--include-partial", "begin"]);
+    // Not before: a task that has asked nothing has had no answer to stop.
+    run.until(|line| line["type"] == "item.updated");
     run.signal("-INT");
     let (_, code) = run.rest();
     assert_eq!(code, Some(1));

@@ -21,6 +21,10 @@ pub fn plain_commands(source: &str) -> Result<Vec<Vec<String>>, String> {
     if !script.is_sound() {
         return Err("the script cannot be parsed".to_owned());
     }
+    // Behind a continued line, the parser takes the number of a redirection for a word.
+    if source.contains("\\\n") && source.contains(['<', '>']) {
+        return Err("a redirection in a continued line is not judged".to_owned());
+    }
     let mut reader = Reader {
         script: &script,
         commands: Vec::new(),

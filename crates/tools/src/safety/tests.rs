@@ -156,6 +156,8 @@ fn segments_are_the_words_of_plain_commands() {
         expect![[r#"Some([["cargo", "test", "-p", "a b"], ["git", "push"], ["ls"], ["cat"]])"#]],
     );
     check("bash -c 'ls'", expect![[r#"Some([["bash", "-c", "ls"]])"#]]);
+    check("cargo \\\n test", expect![[r#"Some([["cargo", "test"]])"#]]);
+    check("cargo \\\n 2>&1", expect!["None"]);
     check("cargo test > log", expect!["None"]);
     check("A=b cargo test", expect!["None"]);
     check("cargo test $X", expect!["None"]);
