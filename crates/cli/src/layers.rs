@@ -10,6 +10,7 @@ use crate::failure::Failure;
 use crate::home::{Home, repository_root};
 use crate::settings::{self, defaults};
 use crate::trust::{PROJECT_RULES, TrustLedger};
+use crate::unknown_types::UnknownTypes;
 
 /// Everything but the working directory, which a client may choose later.
 #[derive(Debug, Clone)]
@@ -57,13 +58,20 @@ impl ConfigSource {
         // Who types a key means something by it; files and clients may be older or newer than we
         // are.
         let is_refused = |key: &&UnknownKey| self.layers.strict_config || self.is_typed(key);
-        let refused: Vec<String> = unknown.iter().filter(is_refused).map(named).collect();
+        let mut refused: Vec<String> = unknown.iter().filter(is_refused).map(named).collect();
+        let types = UnknownTypes::find(&config, self.home.path(), cwd);
+        refused.extend(types.said_now);
+        if self.layers.strict_config {
+            refused.extend(types.written.iter().cloned());
+        }
         if !refused.is_empty() {
-            return Err(Failure::usage(refused.join("\n")));
+            return Err(Failure::usage(refused.join("
+")));
         }
         let unknown = unknown.iter().map(named);
         let notices = config.notices().iter().map(ToString::to_string);
-        let warnings = unknown.chain(ledger.problem()).chain(notices);
+        let warnings = unknown.chain(types.written);
+        let warnings = warnings.chain(ledger.problem()).chain(notices);
         let warnings = warnings.collect();
         Ok(Loaded { config, warnings })
     }

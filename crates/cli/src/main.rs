@@ -27,6 +27,7 @@ mod settings;
 mod style;
 mod terminal;
 mod trust;
+mod unknown_types;
 mod wiring;
 
 use std::env;

@@ -221,6 +221,11 @@ fn fault(reason: StopReason) -> Option<(ModelErrorKind, &'static str)> {
             ModelErrorKind::ServerError,
             "it stopped at its limit of requests (max_turn_requests)",
         )),
+        // Nobody listens any more to one that was cancelled here.
+        StopReason::Cancelled => Some((
+            ModelErrorKind::Refused,
+            "it stopped as if it was cancelled, which nobody here did (cancelled)",
+        )),
         _ => None,
     }
 }

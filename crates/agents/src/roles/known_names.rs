@@ -26,27 +26,39 @@ const RESOURCE_TOOLS: [&str; 3] = [
     "read_mcp_resource",
 ];
 
-/// Who knows which servers of tools are configured now.
+/// Who knows which servers of tools, and which programs, are configured now.
 pub trait ServerNames: Send + Sync + fmt::Debug {
     fn servers(&self) -> Vec<String>;
+
+    /// The programs that a child can be.
+    fn backends(&self) -> Vec<String>;
 }
 
-/// Refuses a role that names a tool or a server which nobody knows. Without `servers` nothing
-/// is known about these, and no name of one is doubted.
-pub(super) fn check(role: &Role, servers: Option<&Arc<dyn ServerNames>>) -> Result<(), Error> {
-    let servers = servers.map(|servers| servers.servers());
+/// Refuses a role that names a tool, a server or a program which nobody knows. Without `names`
+/// nothing is known about the last two, and no name of one is doubted.
+pub(super) fn check(role: &Role, names: Option<&Arc<dyn ServerNames>>) -> Result<(), Error> {
+    if let (Some(names), Some(backend)) = (names, &role.backend) {
+        let known = names.backends();
+        if !known.contains(backend) {
+            let what = "configured backend";
+            return Err(refused(role, "backend", what, backend, &known));
+        }
+    }
+    let servers = names.map(|names| names.servers());
     let servers = servers.as_deref();
     let allow = role.tools.allow.as_deref().unwrap_or_default();
     let lists = [("allow_list", allow), ("deny_list", &role.tools.deny)];
     for (key, patterns) in lists {
         let unknown = patterns.iter().find(|entry| !is_known(entry, servers));
         if let Some(entry) = unknown {
-            let what = if entry.as_str().starts_with(SERVER_TOOL_PREFIX) {
-                "tool of a configured MCP server"
+            let of_servers = tools_of_servers(servers);
+            let (what, known) = if entry.as_str().starts_with(SERVER_TOOL_PREFIX) {
+                ("tool of a configured MCP server", of_servers)
             } else {
-                "tool"
+                let own = own_tools().map(str::to_owned);
+                ("tool", own.chain(of_servers).collect())
             };
-            return Err(refused(role, key, what, entry.as_str(), &meant(servers)));
+            return Err(refused(role, key, what, entry.as_str(), &known));
         }
     }
     let Some(known) = servers else {
@@ -85,11 +97,11 @@ fn own_tools() -> impl Iterator<Item = &'static str> {
     families.chain(BUILT_IN_TOOLS).chain(RESOURCE_TOOLS)
 }
 
-/// Everything that an entry could have meant. A server stands for its tools.
-fn meant(servers: Option<&[String]>) -> Vec<String> {
+/// A server stands for its tools.
+fn tools_of_servers(servers: Option<&[String]>) -> Vec<String> {
     let servers = servers.unwrap_or_default().iter();
-    let of_servers = servers.map(|server| format!("{}*", server_prefix(server)));
-    own_tools().map(str::to_owned).chain(of_servers).collect()
+    let patterns = servers.map(|server| format!("{}*", server_prefix(server)));
+    patterns.collect()
 }
 
 fn refused(

@@ -328,7 +328,7 @@ fn check_agents(settings: &Settings, home: &Home, cwd: &Path) -> Check {
         format!("tools {}", families.join(", "))
     };
     let limits = settings.agents.limits();
-    let servers = ConfiguredNames::of(&settings.integrations.mcp_servers);
+    let servers = ConfiguredNames::of(&settings.integrations);
     let known = Roles::new(home.path()).with_servers(servers);
     let Catalogue { roles, broken } = known.catalogue(cwd);
     let first = format!(

@@ -85,7 +85,7 @@ pub fn run(arguments: RolesArguments, overrides: Overrides, layers: Layers) -> O
         flags: Vec::new(),
     };
     let settings = Settings::read(&source.load(&cwd)?.config)?;
-    let servers = ConfiguredNames::of(&settings.integrations.mcp_servers);
+    let servers = ConfiguredNames::of(&settings.integrations);
     let roles = Roles::new(home.path()).with_servers(servers);
     match arguments.action {
         Action::List { json } => list(&roles.catalogue(&cwd), json),

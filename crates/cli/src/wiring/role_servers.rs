@@ -1,26 +1,36 @@
 //! The servers of tools that roles may name.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use troupe_agents::roles::ServerNames;
-use troupe_mcp::{Hub, ServerConfig};
+use troupe_mcp::Hub;
 
+use crate::settings::IntegrationSettings;
 use crate::wiring::Prepared;
 
-/// The servers of a configuration, also those that are switched off.
+/// What a configuration has, also what is switched off.
 #[derive(Debug)]
-pub struct ConfiguredNames(Vec<String>);
+pub struct ConfiguredNames {
+    servers: Vec<String>,
+    backends: Vec<String>,
+}
 
 impl ConfiguredNames {
-    pub fn of(servers: &BTreeMap<String, ServerConfig>) -> Arc<dyn ServerNames> {
-        Arc::new(Self(servers.keys().cloned().collect()))
+    pub fn of(integrations: &IntegrationSettings) -> Arc<dyn ServerNames> {
+        Arc::new(Self {
+            servers: integrations.mcp_servers.keys().cloned().collect(),
+            backends: integrations.backends.keys().cloned().collect(),
+        })
     }
 }
 
 impl ServerNames for ConfiguredNames {
     fn servers(&self) -> Vec<String> {
-        self.0.clone()
+        self.servers.clone()
+    }
+
+    fn backends(&self) -> Vec<String> {
+        self.backends.clone()
     }
 }
 
@@ -39,5 +49,10 @@ impl ServerNames for SessionServers {
         names.sort();
         names.dedup();
         names
+    }
+
+    fn backends(&self) -> Vec<String> {
+        let backends = &self.here.settings.integrations.backends;
+        backends.keys().cloned().collect()
     }
 }

@@ -1,7 +1,9 @@
 //! Layers, as the binary sees them.
 
 use expect_test::expect;
+use serde_json::json;
 
+use crate::client::Client;
 use crate::machine::Machine;
 
 #[test]
@@ -60,6 +62,39 @@ fn an_unknown_key_warns_and_is_an_error_when_strict() {
         troupe: DIR/home/config.toml:2: unknown key modle (did you mean model?)
     "#]]
     .assert_eq(&machine.shown(&run.stderr));
+}
+
+#[test]
+fn a_type_that_fits_no_role_is_told_in_a_file_and_refused_where_it_is_said() {
+    let machine = Machine::playing("[[scene]]\n[[scene.turn]]\nsteps = [{ say = 'ok' }]\n");
+    let known = ["config", "-c", "agents.types.linter_fixer.model=m", "model"];
+    let run = machine.run(&known).succeeded();
+    assert!(!run.stderr.contains("no such role"), "{run:#?}");
+    let said = ["-c", "agents.types.testr.model=m", "exec", "hello"];
+    let run = machine.run(&said).failed_with(2);
+    expect![[r#"
+        troupe: command line (-c agents.types.testr.model=m): agents.types.testr: there is no such role (did you mean tester?)
+    "#]]
+    .assert_eq(&machine.shown(&run.stderr));
+    let mut client = Client::start(machine.troupe(&["proto"]));
+    let config = json!({"agents.types.testr.model": "m"});
+    client.send("1", &json!({"type": "configure_session", "config": config}));
+    let refused = client.until("error");
+    let message = refused["msg"]["message"].as_str().unwrap();
+    assert!(message.contains("agents.types.testr"), "{message}");
+    client.kill();
+
+    let own = "[agents.types.data-miner]\nmodel = 'm'\n";
+    machine.write("home/config.toml", own);
+    let run = machine.run(&["config", "model"]).succeeded();
+    let told = "agents.types.data-miner: there is no such role";
+    assert!(run.stderr.contains(told), "{run:#?}");
+    let strict = machine.run(&["--strict-config", "config"]).failed_with(2);
+    assert!(strict.stderr.contains(told), "{strict:#?}");
+    let role = "---\ndescription: digs\n---\nDig.\n";
+    machine.write("home/agents/data-miner.md", role);
+    let run = machine.run(&["config", "model"]).succeeded();
+    assert!(!run.stderr.contains("no such role"), "{run:#?}");
 }
 
 #[test]

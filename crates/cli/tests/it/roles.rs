@@ -29,7 +29,10 @@ Scratch.
 fn machine() -> Machine {
     let machine = Machine::bare();
     machine.write("project/.troupe/agents/miner.md", MINER);
-    machine.write("home/config.toml", "[mcp_servers.ore]\ncommand = 'ore'\n");
+    machine.write(
+        "home/config.toml",
+        "[mcp_servers.ore]\ncommand = 'ore'\n[backends.drill]\ncommand = 'drill'\n",
+    );
     machine
 }
 
@@ -41,7 +44,14 @@ fn check_refuses_tools_and_servers_that_nobody_knows() {
     machine.write("project/server.md", &role("mcp_servers: [orre]"));
     machine.write("project/pattern.md", &role("allow_list: ['mcp__orre__*']"));
     machine.write("project/worktree.md", &role("isolation: worktree"));
-    let files = ["deny.md", "server.md", "pattern.md", "worktree.md"];
+    machine.write("project/program.md", &role("backend: drll"));
+    let files = [
+        "deny.md",
+        "server.md",
+        "pattern.md",
+        "worktree.md",
+        "program.md",
+    ];
     let run = machine
         .run(&[&["roles", "check"], &files[..]].concat())
         .failed_with(1);
@@ -49,6 +59,7 @@ fn check_refuses_tools_and_servers_that_nobody_knows() {
         "deny.md: deny_list: there is no tool `shell_comand`; did you mean `shell_command`?",
         "server.md: mcp_servers: there is no configured MCP server `orre`; did you mean `ore`?",
         "allow_list: there is no tool of a configured MCP server `mcp__orre__*`; did you mean `mcp__ore__*`?",
+        "program.md: backend: there is no configured backend `drll`; did you mean `drill`?",
         "worktree.md:3:1: unknown key `isolation`; expected one of",
     ] {
         assert!(run.stderr.contains(expected), "{}", run.stderr);

@@ -101,6 +101,7 @@ impl Agent {
                 tool_done()?;
                 return Ok("refusal");
             }
+            "quit" => return Ok("cancelled"),
             "exhaust" => {
                 say("so far")?;
                 tool_done()?;

@@ -13,6 +13,10 @@ impl ServerNames for Configured {
     fn servers(&self) -> Vec<String> {
         self.0.iter().map(|&name| name.to_owned()).collect()
     }
+
+    fn backends(&self) -> Vec<String> {
+        vec!["other".to_owned()]
+    }
 }
 
 /// Says what becomes of a role with these lists where `docs` and `my.db` are configured.
@@ -98,4 +102,25 @@ fn what_there_is_can_be_named() {
     }
     // All servers are none here, which leaves nothing open.
     check_with(&[], "deny_list: ['mcp__*']", expect!["ok"]);
+}
+
+#[test]
+fn an_unknown_server_is_answered_with_the_servers_that_there_are() {
+    check(
+        "deny_list: [mcp__elsewhere__search]",
+        expect![
+            "DIR/miner.md: deny_list: there is no tool of a configured MCP server `mcp__elsewhere__search`; there are mcp__docs__*, mcp__my_db__*"
+        ],
+    );
+}
+
+#[test]
+fn a_program_that_is_not_configured_refuses_the_role() {
+    check("backend: other", expect!["ok"]);
+    check(
+        "backend: othr",
+        expect![
+            "DIR/miner.md: backend: there is no configured backend `othr`; did you mean `other`?"
+        ],
+    );
 }

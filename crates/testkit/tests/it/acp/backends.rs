@@ -162,6 +162,11 @@ async fn an_end_without_closing_words_is_the_end_and_keeps_its_reason() {
         expect!["backend other: the quota is used up; said None; 1 calls"],
     )
     .await;
+    check_end(
+        "quit",
+        expect!["backend other: it stopped as if it was cancelled, which nobody here did (cancelled); said None; 0 calls"],
+    )
+    .await;
     check_end("exhaust", expect![[r#"backend other: it stopped at its limit of tokens (max_tokens); said Some("so far"); 1 calls"#]]).await;
 }
 
