@@ -15,7 +15,7 @@ use super::limits::{FILE_BYTES_MAX, SHOWN_BYTES_MAX};
 use super::note::Note;
 use super::parse::{Chunk, FileOp, Patch};
 use super::place::{Entry, Place, Resolver, Roots};
-use draft::Draft;
+use draft::{Draft, NetChange};
 
 pub use found::Found;
 
@@ -329,11 +329,12 @@ impl Planner {
             let file = &self.draft.files[number];
             let path = file.place.spelled.clone();
             match file.net_change()? {
-                Some((action, change)) => {
+                NetChange::Changed(action, change) => {
                     plan.files.push((action, path));
                     plan.changes.insert(file.place.path.clone(), change);
                 }
-                None => plan.notes.push(Note::Unchanged { path }),
+                NetChange::Unchanged => plan.notes.push(Note::Unchanged { path }),
+                NetChange::Passing => {}
             }
         }
         plan.steps = self.draft.into_steps();

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::patch::tests::tree;
-use crate::patch::{Patch, Plan, PlanError, Roots, plan};
+use crate::patch::{Note, Patch, Plan, PlanError, Roots, plan};
 
 /// A directory `root` that a patch may write to, beside one that it may not.
 struct World {
@@ -298,6 +298,30 @@ fn links_inside_the_root_are_followed_for_directories_only() {
         .unwrap();
     assert!(!world.path("root/file").is_symlink());
     assert!(world.path("root/real/a.txt").exists());
+}
+
+/// The name in between is neither there before nor after, so there is nothing to say of it.
+#[test]
+fn files_that_change_places_are_told_as_changed_and_nothing_else() {
+    let world = World::new(&[("root/a.txt", "a\n"), ("root/b.txt", "b\n")]);
+    let swap = "*** Update File: a.txt\n*** Move to: between\n\
+                *** Update File: b.txt\n*** Move to: a.txt\n\
+                *** Update File: between\n*** Move to: b.txt\n";
+    let applied = world.plan(swap).unwrap().apply().unwrap();
+    assert_eq!(applied.notes, []);
+    let files: Vec<&str> = applied
+        .files
+        .iter()
+        .map(|(_, path)| path.as_str())
+        .collect();
+    assert_eq!(files, ["a.txt", "b.txt"]);
+    assert_eq!(fs::read_to_string(world.path("root/a.txt")).unwrap(), "b\n");
+
+    // What is put back as it was, is told so.
+    let back = "*** Update File: a.txt\n-b\n+c\n*** Update File: a.txt\n-c\n+b\n";
+    let applied = world.plan(back).unwrap().apply().unwrap();
+    let path = "a.txt".to_owned();
+    assert_eq!(applied.notes, [Note::Unchanged { path }]);
 }
 
 #[test]

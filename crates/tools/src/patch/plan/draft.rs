@@ -91,6 +91,16 @@ impl Draft {
     }
 }
 
+/// What a patch comes to for one file.
+#[derive(Debug)]
+pub(super) enum NetChange {
+    Changed(FileAction, FileChange),
+    /// It is as it was.
+    Unchanged,
+    /// It was not there before and is not after: a place to put something down.
+    Passing,
+}
+
 impl DraftFile {
     /// The regular file that stands here now, if there is one. A link is refused.
     pub(super) fn present(&self) -> Result<Option<Present>, PlanError> {
@@ -152,32 +162,40 @@ impl DraftFile {
         self.now = DraftState::Absent;
     }
 
-    /// What all operations together do to the file; `None` if it is as it was.
-    pub(super) fn net_change(&self) -> Result<Option<(FileAction, FileChange)>, PlanError> {
+    /// What all operations together do to the file.
+    pub(super) fn net_change(&self) -> Result<NetChange, PlanError> {
         let text = |content: &[u8]| String::from_utf8_lossy(content).into_owned();
-        Ok(match (&self.found, &self.now) {
-            (_, DraftState::AsFound) | (FoundFile::Absent, DraftState::Absent) => None,
+        let (action, change) = match (&self.found, &self.now) {
+            (FoundFile::Absent, DraftState::Absent | DraftState::AsFound) => {
+                return Ok(NetChange::Passing);
+            }
+            (FoundFile::File { .. } | FoundFile::Link { .. }, DraftState::AsFound) => {
+                return Ok(NetChange::Unchanged);
+            }
             (FoundFile::Absent, DraftState::Written { content, .. }) => {
                 let content = text(content);
-                Some((FileAction::Added, FileChange::Add { content }))
+                (FileAction::Added, FileChange::Add { content })
             }
             (FoundFile::File { .. }, DraftState::Absent) => {
                 let content = shown(&self.place)?;
-                Some((FileAction::Deleted, FileChange::Delete { content }))
+                (FileAction::Deleted, FileChange::Delete { content })
             }
             (FoundFile::Link { .. }, DraftState::Absent) => {
                 let content = String::new();
-                Some((FileAction::Deleted, FileChange::Delete { content }))
+                (FileAction::Deleted, FileChange::Delete { content })
             }
             (FoundFile::Link { .. }, DraftState::Written { content, .. }) => {
                 let content = text(content);
-                Some((FileAction::Modified, FileChange::Add { content }))
+                (FileAction::Modified, FileChange::Add { content })
             }
             (FoundFile::File { .. }, DraftState::Written { content, .. }) => {
                 let before = match self.place.read() {
                     Err(PlanError::TooLarge { .. }) => None,
                     before => Some(before?),
                 };
+                if before.as_ref() == Some(content) {
+                    return Ok(NetChange::Unchanged);
+                }
                 let before = before.and_then(|before| String::from_utf8(before).ok());
                 let change = match (before, std::str::from_utf8(content)) {
                     (Some(before), Ok(after)) => FileChange::Update {
@@ -188,9 +206,10 @@ impl DraftFile {
                         content: text(content),
                     },
                 };
-                Some((FileAction::Modified, change))
+                (FileAction::Modified, change)
             }
-        })
+        };
+        Ok(NetChange::Changed(action, change))
     }
 
     fn into_step(self) -> Option<Step> {
