@@ -4,6 +4,7 @@ use crate::error::ModelError;
 use crate::event::ModelEvent;
 use crate::provider::ProviderConfig;
 use crate::quota::ResponseQuota;
+use crate::repetition::Repetition;
 use crate::request::ModelRequest;
 use crate::sse::{SseEvent, SseParser};
 use crate::wire::Decoder;
@@ -30,6 +31,7 @@ pub(crate) struct Answer {
     parser: SseParser,
     decoder: Decoder,
     quota: ResponseQuota,
+    repetition: Repetition,
     /// What was told so far, in bytes of its contents: whoever hears it keeps it.
     told: usize,
 }
@@ -40,6 +42,7 @@ impl Answer {
             parser: SseParser::new(),
             decoder,
             quota: ResponseQuota::new(),
+            repetition: Repetition::default(),
             told: 0,
         }
     }
@@ -58,7 +61,8 @@ impl Answer {
         self.count(&out[before..])
     }
 
-    /// Cuts an answer that holds too much. One that is complete holds it no longer.
+    /// Cuts an answer that holds too much, or says nothing new. One that is complete holds nothing
+    /// any longer.
     fn count(&mut self, events: &[ModelEvent]) -> Result<(), ModelError> {
         if events.last().is_some_and(ModelEvent::is_final) {
             return Ok(());
@@ -66,7 +70,8 @@ impl Answer {
         let contents = events.iter().map(ModelEvent::content_bytes);
         self.told += contents.sum::<usize>();
         let untold = self.parser.held_bytes() + self.decoder.held_bytes();
-        self.quota.hold(self.told + untold)
+        self.quota.hold(self.told + untold)?;
+        self.repetition.hear(events)
     }
 
     /// Takes the end of the body.

@@ -59,6 +59,10 @@ pub enum ModelErrorKind {
     Incomplete,
     /// The model declined to go on; the same request would meet the same answer.
     Refused,
+    /// The model says the same again and again, and would never come to an end.
+    Repeating,
+    /// Nothing listens at an address of this machine. Waiting does not start a server.
+    NotRunning,
     /// Every attempt failed; the message tells how many and the last cause.
     TooManyAttempts,
     /// A cassette has no answer for this request, or could not be written.
@@ -92,6 +96,8 @@ impl ModelError {
             | ModelErrorKind::PictureRefused
             | ModelErrorKind::Incomplete
             | ModelErrorKind::Refused
+            | ModelErrorKind::Repeating
+            | ModelErrorKind::NotRunning
             | ModelErrorKind::TooManyAttempts
             | ModelErrorKind::Cassette => false,
         }
@@ -110,7 +116,10 @@ impl From<&ModelError> for ErrorInfo {
     fn from(error: &ModelError) -> Self {
         let http_status_code = error.http_status;
         match error.kind {
-            ModelErrorKind::ConnectionFailed => Self::HttpConnectionFailed { http_status_code },
+            ModelErrorKind::ConnectionFailed | ModelErrorKind::NotRunning => {
+                Self::HttpConnectionFailed { http_status_code }
+            }
+            ModelErrorKind::Repeating => Self::ModelRepeatsItself,
             ModelErrorKind::StreamDisconnected => {
                 Self::ResponseStreamDisconnected { http_status_code }
             }

@@ -188,19 +188,36 @@ fn build_client(url: &reqwest::Url) -> Result<reqwest::Client, reqwest::Error> {
     }
     // Without TLS neither its roots nor the choice of protocol is needed.
     let builder = builder.http1_only().tls_certs_only([]);
-    let is_loopback = match url.host_str() {
+    if is_loopback(url) {
+        builder.no_proxy().build()
+    } else {
+        builder.build()
+    }
+}
+
+/// Tells whether a server is one of this machine.
+fn is_loopback(url: &reqwest::Url) -> bool {
+    match url.host_str() {
         Some("localhost") => true,
         Some(host) => host
             .trim_matches(['[', ']'])
             .parse::<std::net::IpAddr>()
             .is_ok_and(|address| address.is_loopback()),
         None => false,
-    };
-    if is_loopback {
-        builder.no_proxy().build()
-    } else {
-        builder.build()
     }
+}
+
+/// Tells whether nobody listens at the address.
+fn was_refused(error: &reqwest::Error) -> bool {
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let io = error.downcast_ref::<std::io::Error>();
+        if io.is_some_and(|error| error.kind() == std::io::ErrorKind::ConnectionRefused) {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
 }
 
 /// One response with all its attempts.
@@ -314,6 +331,9 @@ impl Exchange {
                     ))),
                 });
             }
+            Ok(Err(error)) if was_refused(&error) && is_loopback(&endpoint.url) => {
+                return Err(self.not_running().into());
+            }
             Ok(Err(error)) => return Err(self.unreachable(&causes(error)).into()),
             Err(_) => {
                 let waited = endpoint.idle_timeout.as_millis();
@@ -346,7 +366,7 @@ impl Exchange {
         let name = match self.endpoint.wire {
             // The body has the key already.
             Wire::Responses { .. } => own?,
-            Wire::Chat | Wire::Messages { .. } => {
+            Wire::Chat { .. } | Wire::Messages { .. } => {
                 own.or(self.request.prompt_cache_key.as_deref())?
             }
         };
@@ -355,6 +375,23 @@ impl Exchange {
 
     fn unreachable(&self, cause: &str) -> ModelError {
         ModelError::new(ModelErrorKind::ConnectionFailed, self.at_server(cause))
+    }
+
+    /// Tells that a server of this machine does not run, and how it is started.
+    fn not_running(&self) -> ModelError {
+        let endpoint = &self.endpoint;
+        let port = endpoint.url.port_or_known_default().unwrap_or_default();
+        let start = match endpoint.id.as_str() {
+            "ollama" => "start it with `ollama serve`".to_owned(),
+            "llamacpp" => format!("start it with `llama-server -m MODEL.gguf --port {port}`"),
+            "vllm" => format!("start it with `vllm serve MODEL --port {port}`"),
+            _ => "start it".to_owned(),
+        };
+        let cause = format!(
+            "the server does not run (nothing listens there); {start}, or set base_url to where \
+             it is"
+        );
+        ModelError::new(ModelErrorKind::NotRunning, self.at_server(&cause))
     }
 
     fn at_server(&self, cause: &str) -> String {

@@ -38,6 +38,7 @@ mod model;
 mod provider;
 mod quota;
 mod rate_limits;
+mod repetition;
 mod request;
 mod retry;
 pub mod scripted;

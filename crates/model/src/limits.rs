@@ -86,3 +86,16 @@ pub const SCRIPTED_RECORDED_MAX: usize = 1_024;
 pub const SCRIPTED_RECORDED_BYTES_MAX: usize = 64 << 20;
 /// Conversations that one scripted server keeps apart.
 pub const SCRIPTED_CONVERSATIONS_MAX: usize = 100_000;
+
+/// An answer whose last so many bytes are one passage over and over has got stuck.
+pub const REPEATED_BYTES: usize = 8 * 1024;
+/// The longest passage that counts.
+pub const REPEATED_PASSAGE_BYTES_MAX: usize = 2 * 1024;
+/// How many bytes come between two looks.
+pub const REPEATED_STEP_BYTES: usize = 1024;
+/// An answer that says so many words without a new one has got stuck.
+pub const REPEATED_WORDS: usize = 2_048;
+/// More different words than these are no repetition.
+pub const REPEATED_VOCABULARY_MAX: usize = 64;
+/// Words of one answer that are remembered; later ones are taken for new.
+pub const WORDS_KNOWN_MAX: usize = 65_536;

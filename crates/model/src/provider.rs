@@ -17,7 +17,7 @@ use crate::limits::{
 };
 use crate::model::Model;
 use crate::retry::Jitter;
-use crate::wire::{Freeform, Wire, WireApi};
+use crate::wire::{Freeform, OutputBound, Wire, WireApi};
 
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 const ANTHROPIC_VERSION: HeaderName = HeaderName::from_static("anthropic-version");
@@ -64,8 +64,8 @@ pub struct ProviderConfig {
     /// offered as functions. Only the responses wire has them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub freeform_tools: Option<bool>,
-    /// The most tokens that one answer may have, on the messages wire, which must be told
-    /// (default: what the model is known to write at most, else 32,000).
+    /// The most tokens that one answer may have (default: the server's own bound; on the messages
+    /// wire, which must be told, what the model is known to write at most, else 32,000).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u64>,
 }
@@ -199,8 +199,20 @@ impl ProviderConfig {
                     Freeform::AsFunction
                 },
                 stateful: self.stateful,
+                output_tokens_max: self.max_output_tokens,
             },
-            WireApi::Chat => Wire::Chat,
+            WireApi::Chat => Wire::Chat {
+                output_tokens_max: self.max_output_tokens.map(|tokens| OutputBound {
+                    // The maker of the wire has given the field another name, which servers that
+                    // speak it too hardly know.
+                    field: if self.base_url == Self::built_in()["openai"].base_url {
+                        "max_completion_tokens"
+                    } else {
+                        "max_tokens"
+                    },
+                    tokens,
+                }),
+            },
             WireApi::Messages => Wire::Messages {
                 output_tokens_max: self.max_output_tokens,
             },

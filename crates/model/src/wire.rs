@@ -35,12 +35,22 @@ pub(crate) enum Wire {
         freeform: Freeform,
         /// The provider keeps responses, and a request may continue from one.
         stateful: bool,
+        output_tokens_max: Option<u64>,
     },
-    Chat,
+    Chat {
+        output_tokens_max: Option<OutputBound>,
+    },
     Messages {
         /// The configured bound of one answer, which this wire must be told.
         output_tokens_max: Option<u64>,
     },
+}
+
+/// The configured bound of one answer, and the field that the provider knows it by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct OutputBound {
+    pub field: &'static str,
+    pub tokens: u64,
 }
 
 /// How a provider is offered the tools that take text instead of JSON.
@@ -70,15 +80,19 @@ impl Wire {
     pub(crate) fn path(self) -> &'static str {
         match self {
             Self::Responses { .. } => "/responses",
-            Self::Chat => "/chat/completions",
+            Self::Chat { .. } => "/chat/completions",
             Self::Messages { .. } => "/messages",
         }
     }
 
     pub(crate) fn body(self, request: &ModelRequest) -> Pieces {
         match self {
-            Self::Responses { freeform, stateful } => responses::body(request, freeform, stateful),
-            Self::Chat => chat::body(request),
+            Self::Responses {
+                freeform,
+                stateful,
+                output_tokens_max,
+            } => responses::body(request, freeform, stateful, output_tokens_max),
+            Self::Chat { output_tokens_max } => chat::body(request, output_tokens_max),
             Self::Messages { output_tokens_max } => messages::body(request, output_tokens_max),
         }
     }
@@ -88,7 +102,7 @@ impl Wire {
             Self::Responses { freeform, .. } => Decoder::Responses(
                 responses::decode::Decoder::new(freeform, request.tools.clone()),
             ),
-            Self::Chat => Decoder::Chat(chat::decode::Decoder::new(request.tools.clone())),
+            Self::Chat { .. } => Decoder::Chat(chat::decode::Decoder::new(request.tools.clone())),
             Self::Messages { .. } => {
                 Decoder::Messages(messages::decode::Decoder::new(request.tools.clone()))
             }

@@ -27,6 +27,8 @@ pub enum ErrorInfo {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         http_status_code: Option<u16>,
     },
+    /// The model said the same again and again, and was stopped.
+    ModelRepeatsItself,
     InternalServerError,
     Unauthorized,
     BadRequest,

@@ -90,6 +90,7 @@ pub async fn long_session(home: &Path, megabytes: u32) -> Result<SessionId, trou
         mode_instructions: None,
         plan_writes: false,
         personality: None,
+        developer_instructions: None,
     };
     let meta = SessionMeta {
         id: SessionId::random(),

@@ -53,13 +53,15 @@ pub fn screenplay() -> String {
     let waves = format!("{}{HELLO}", CALL.repeat(CALLS_OF_A_CHILD)).repeat(WAVES as usize);
     // A session that is resumed again and again plays on in its scene.
     let hellos = HELLO.repeat(1_000);
+    // Not one word over and over: a model that repeats itself is stopped.
+    let words: String = (0..DELTAS).map(|number| format!("w{number} ")).collect();
     let mut play = format!(
         "[[scene]]\nwhen = \"run commands\"\n{calls}{HELLO}\
          [[scene]]\nwhen = \"run one command\"\n{CALL}{HELLO}\
          [[scene]]\nwhen = \"{WAVE}\"\n{waves}\
          [[scene]]\nwhen = \"write one file\"\n{TOUCH}{HELLO}\
          [[scene]]\nwhen = \"talk at length\"\n[[scene.turn]]\n\
-         steps = [{{ say = \"word \", deltas = {DELTAS} }}]\n"
+         steps = [{{ say = \"{words}\" }}]\n"
     );
     play.push_str(&parents());
     play.push_str(&one_by_one());

@@ -1,6 +1,12 @@
+use std::sync::Arc;
+
 use expect_test::{Expect, expect};
+use troupe_protocol::ResponseItem;
+use troupe_protocol::policy::ReasoningSummary;
 
 use super::*;
+use crate::request::{Instructions, ModelRequest, ToolChoice};
+use crate::{ModelErrorKind, ModelEvent};
 
 #[test]
 fn a_maker_is_told_apart_from_a_gateway_under_its_name() {
@@ -44,6 +50,83 @@ async fn a_server_elsewhere_is_told_apart_by_its_list() {
     );
     assert_eq!(model.misfit("mine"), None);
     assert_eq!(model.misfit("his"), None);
+}
+
+fn request() -> ModelRequest {
+    ModelRequest {
+        model: "mine".to_owned(),
+        instructions: Arc::new(Instructions::new("Be brief.")),
+        input: vec![Arc::new(ResponseItem::user_text("hello").into())],
+        tools: Arc::default(),
+        tool_choice: ToolChoice::Auto,
+        parallel_tool_calls: true,
+        effort: None,
+        summary: ReasoningSummary::Auto,
+        output_schema: None,
+        previous: None,
+        prompt_cache_key: None,
+        conversation: None,
+    }
+}
+
+#[test]
+fn every_wire_is_told_how_long_an_answer_may_be() {
+    let request = request();
+    let sent = |wire_api: WireApi, base_url: &str, max_output_tokens: Option<u64>| {
+        let config = ProviderConfig {
+            base_url: base_url.to_owned(),
+            wire_api,
+            max_output_tokens,
+            ..ProviderConfig::default()
+        };
+        let body = config.wire().body(&request).to_text();
+        let body: serde_json::Value = serde_json::from_str(&body).unwrap();
+        let fields = ["max_output_tokens", "max_tokens", "max_completion_tokens"];
+        let sent = fields.map(|field| body[field].as_u64());
+        fields
+            .into_iter()
+            .zip(sent)
+            .find(|(_, tokens)| tokens.is_some())
+    };
+    let (local, own) = ("http://127.0.0.1:1/v1", "https://api.openai.com/v1");
+    let told = |field| Some((field, Some(77)));
+    assert_eq!(
+        sent(WireApi::Responses, local, Some(77)),
+        told("max_output_tokens")
+    );
+    assert_eq!(sent(WireApi::Chat, local, Some(77)), told("max_tokens"));
+    assert_eq!(
+        sent(WireApi::Chat, own, Some(77)),
+        told("max_completion_tokens")
+    );
+    assert_eq!(sent(WireApi::Messages, local, Some(77)), told("max_tokens"));
+    assert_eq!(sent(WireApi::Responses, local, None), None);
+    assert_eq!(sent(WireApi::Chat, local, None), None);
+}
+
+#[tokio::test]
+async fn a_server_of_this_machine_that_does_not_run_is_not_waited_for() {
+    // The port of a listener that is gone.
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
+    drop(listener);
+    let config = ProviderConfig {
+        base_url,
+        ..ProviderConfig::built_in()["llamacpp"].clone()
+    };
+    let model = config.connect("llamacpp", None).unwrap();
+    let mut stream = model.open(request());
+    let batch = stream.next_batch().await.unwrap();
+    let [ModelEvent::Failed(error)] = &batch[..] else {
+        panic!("it fails at once: {batch:?}");
+    };
+    assert_eq!(error.kind, ModelErrorKind::NotRunning);
+    assert!(
+        error
+            .message
+            .contains("`llama-server -m MODEL.gguf --port "),
+        "{error}"
+    );
 }
 
 #[track_caller]

@@ -17,12 +17,12 @@ use troupe_protocol::ResponseItem;
 use troupe_protocol::history::{ContentItem, Role, ToolOutputBody};
 use troupe_protocol::tool::ToolSpec;
 
-use super::Encoding;
 use super::pieces::{Builder, Elements, Pieces, fragment, write_json};
 use super::responses::{input_as_arguments, input_parameters};
+use super::{Encoding, OutputBound};
 use crate::request::{HistoryItem, ModelRequest};
 
-pub(crate) fn body(request: &ModelRequest) -> Pieces {
+pub(crate) fn body(request: &ModelRequest, output_tokens_max: Option<OutputBound>) -> Pieces {
     let mut builder = Builder::default();
     builder.glue("{\"model\":");
     builder.json(&request.model);
@@ -57,6 +57,9 @@ pub(crate) fn body(request: &ModelRequest) -> Pieces {
         });
         builder.glue(",\"response_format\":");
         builder.json(&format);
+    }
+    if let Some(OutputBound { field, tokens }) = output_tokens_max {
+        builder.glue(&format!(",\"{field}\":{tokens}"));
     }
     builder.glue(",\"stream\":true,\"stream_options\":{\"include_usage\":true}}");
     builder.finish()

@@ -20,7 +20,12 @@ use crate::catalogue;
 use crate::limits::BODY_BLOCK_ITEMS;
 use crate::request::{HistoryItem, ModelRequest, Previous};
 
-pub(crate) fn body(request: &ModelRequest, freeform: Freeform, stateful: bool) -> Pieces {
+pub(crate) fn body(
+    request: &ModelRequest,
+    freeform: Freeform,
+    stateful: bool,
+    output_tokens_max: Option<u64>,
+) -> Pieces {
     let encoding = encoding(freeform);
     let previous = request.previous.as_ref().filter(|_| stateful);
     let covered = previous.map_or(0, |previous| previous.covers.min(request.input.len()));
@@ -56,6 +61,9 @@ pub(crate) fn body(request: &ModelRequest, freeform: Freeform, stateful: bool) -
         builder.json(&request.parallel_tool_calls);
     }
     settings(request, previous, stateful, &mut builder);
+    if let Some(tokens) = output_tokens_max {
+        builder.glue(&format!(",\"max_output_tokens\":{tokens}"));
+    }
     builder.glue("}");
     builder.finish()
 }

@@ -286,8 +286,7 @@ async fn a_server_that_is_not_there() {
     let shown = show(&events).replace(&port, "PORT");
     assert!(!shown.contains("s3cret"));
     expect![[r#"
-        retrying 1/1 in 212 ms: ConnectionFailed: test at http://127.0.0.1:PORT: error sending request: client error (Connect): tcp connect error: Connection refused (os error 111)
-        failed TooManyAttempts: gave up after 2 attempts; the last one failed: test at http://127.0.0.1:PORT: error sending request: client error (Connect): tcp connect error: Connection refused (os error 111)
+        failed NotRunning: test at http://127.0.0.1:PORT: the server does not run (nothing listens there); start it, or set base_url to where it is
     "#]].assert_eq(&shown);
 }
 

@@ -66,7 +66,8 @@ fn warnings(msgs: &[EventMsg]) -> Vec<&str> {
 
 #[tokio::test]
 async fn an_answer_that_never_ends_is_cut_told_and_kept() {
-    let piece = "x".repeat(4_096);
+    // It does not repeat itself: one that does is stopped earlier.
+    let piece: String = (0..800).map(|number| format!("w{number} ")).collect();
     let stage = Stage::new(&format!(
         r#"
 [[scene]]
@@ -116,6 +117,36 @@ steps = [{{ say = "all is well" }}]
     let lines = log.lines.iter().map(|line| line.record().unwrap().record);
     let kept = lines.filter(|record| matches!(record, RolloutRecord::EventMsg(event) if matches!(&event.msg, EventMsg::ItemCompleted { item: TurnItem::AgentMessage(item), .. } if item.text == **said)));
     assert_eq!(kept.count(), 1);
+}
+
+/// A small model that has got stuck would go on until its window is full.
+#[tokio::test]
+async fn a_model_that_repeats_itself_is_stopped_with_a_reason_of_its_own() {
+    let stage = Stage::new(
+        r#"
+[[scene]]
+[[scene.turn]]
+steps = [{ say = "Let me look at the file again. ", deltas = 4096, unfinished = true }, { end = "stall" }]
+[[scene.turn]]
+steps = [{ say = "all is well" }]
+"#,
+    )
+    .await;
+    let mut actor = stage.start().await;
+    let msgs = actor.turn("hello").await;
+    let [.., EventMsg::Error(error), EventMsg::TurnAborted(_)] = &msgs[..] else {
+        panic!("the task ends with an error: {:?}", msgs.last());
+    };
+    assert_eq!(error.error_info, Some(ErrorInfo::ModelRepeatsItself));
+    assert!(
+        error.message.contains("the model repeats itself"),
+        "{error:?}"
+    );
+    assert_eq!(retries(&msgs), 0);
+    assert!(messages(&msgs)[0].starts_with("Let me look"), "it is kept");
+    assert_eq!(stage.requests().len(), 1, "it is not tried again");
+    let msgs = actor.turn("and on").await;
+    assert_eq!(messages(&msgs), ["all is well"]);
 }
 
 #[tokio::test]

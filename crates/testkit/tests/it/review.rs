@@ -512,15 +512,16 @@ steps = [{ say = "done" }]
 
 #[tokio::test]
 async fn a_reader_that_fell_behind_is_told_of_its_own_queue_only() {
-    let stage = Stage::new(
+    let words: String = (0..9_000).map(|number| format!("x{number} ")).collect();
+    let stage = Stage::new(&format!(
         r#"
 [[scene]]
 [[scene.turn]]
-steps = [{ say = "old" }]
+steps = [{{ say = "old" }}]
 [[scene.turn]]
-steps = [{ say = "x", deltas = 9000 }]
-"#,
-    )
+steps = [{{ say = "{words}" }}]
+"#
+    ))
     .await;
     let mut actor = stage.start().await;
     let session = actor.session_id();
@@ -568,7 +569,7 @@ steps = [{ say = "x", deltas = 9000 }]
             text.push_str(&delta.delta);
         }
     }
-    assert_eq!(text.len(), 9_000);
+    assert_eq!(text.len(), words.len());
 }
 
 #[tokio::test]

@@ -31,7 +31,7 @@ fn request(items: Vec<ResponseItem>) -> ModelRequest {
 /// Compares the messages only, one per line.
 #[track_caller]
 fn check(items: Vec<ResponseItem>, expected: Expect) {
-    let text = body(&request(items)).to_text();
+    let text = body(&request(items), None).to_text();
     let value: Value = serde_json::from_str(&text).expect("a body is JSON");
     let messages = value["messages"].as_array().unwrap();
     let lines: String = messages
@@ -254,5 +254,5 @@ fn settings_and_tools() {
         "schema":{"type":"object"}}},
         "stream":true,
         "stream_options":{"include_usage":true}}"#]]
-    .assert_eq(&body(&request).to_text().replace(",\"", ",\n\""));
+    .assert_eq(&body(&request, None).to_text().replace(",\"", ",\n\""));
 }

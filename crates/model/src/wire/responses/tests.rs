@@ -30,7 +30,7 @@ fn request(items: Vec<ResponseItem>) -> ModelRequest {
 
 #[track_caller]
 fn check(request: &ModelRequest, freeform: Freeform, stateful: bool, expected: Expect) {
-    let text = body(request, freeform, stateful).to_text();
+    let text = body(request, freeform, stateful, None).to_text();
     serde_json::from_str::<Value>(&text).expect("a body is JSON");
     expected.assert_eq(&text.replace(",{\"type\"", ",\n{\"type\""));
 }
@@ -135,7 +135,7 @@ fn only_a_stateful_server_is_spared_the_history() {
             r#"{"model":"m","instructions":"Be \"brief\".","input":[{"type":"web_search_call","id":"ws_1"}],"reasoning":{"summary":"auto"},"include":["reasoning.encrypted_content"],"previous_response_id":"resp_1","store":true,"stream":true}"#
         ]],
     );
-    let stateless = body(&request, Freeform::Native, false).to_text();
+    let stateless = body(&request, Freeform::Native, false, None).to_text();
     assert!(stateless.contains("\"hi\"") && !stateless.contains("resp_1"));
     request.previous = Some(Previous {
         response_id: "resp_1".into(),
@@ -270,7 +270,7 @@ fn free_text_survives_the_disguise() {
 #[test]
 fn a_long_history_is_sent_in_blocks_and_reads_the_same() {
     let texts = |request: &ModelRequest| -> Vec<Value> {
-        let text = body(request, Freeform::Native, false).to_text();
+        let text = body(request, Freeform::Native, false, None).to_text();
         let body: Value = serde_json::from_str(&text).unwrap();
         let input = body["input"].as_array().unwrap().iter();
         input
@@ -292,7 +292,7 @@ fn a_long_history_is_sent_in_blocks_and_reads_the_same() {
     // A history that lost its first item has the same items in other blocks.
     request.input.remove(0);
     assert_eq!(texts(&request), numbers(1..count));
-    let as_function = body(&request, Freeform::AsFunction, false).to_text();
+    let as_function = body(&request, Freeform::AsFunction, false, None).to_text();
     assert_eq!(as_function.matches("input_text").count(), count - 1);
     request.input.truncate(BODY_BLOCK_ITEMS - 1);
     assert_eq!(texts(&request), numbers(1..BODY_BLOCK_ITEMS));

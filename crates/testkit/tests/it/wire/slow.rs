@@ -10,12 +10,11 @@ use troupe_transport::{FromServer, ServerReader};
 
 use super::house::House;
 
-/// Says something so many times.
+/// Says so many words, long ones, so that it comes to something.
 fn talk(times: usize) -> String {
-    format!(
-        "[[scene]]\n[[scene.turn]]\n\
-         steps = [{{ say = 'several words, so that it comes to something ', deltas = {times} }}]\n"
-    )
+    let words = (0..times).map(|number| format!("a-word-that-is-long-and-has-a-number-{number} "));
+    let words: String = words.collect();
+    format!("[[scene]]\n[[scene.turn]]\nsteps = [{{ say = '{words}' }}]\n")
 }
 
 /// More than a socket holds, and less than the ring.
