@@ -190,6 +190,7 @@ impl Wiring {
                 .then_some(context.collaboration_mode.into()),
             plan_writes: context.plan_writes.then_some(true),
             personality: context.personality.filter(|_| asked("personality")),
+            developer_instructions: None,
         })
     }
 

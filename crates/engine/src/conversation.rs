@@ -34,7 +34,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use troupe_model::{Model, ToolSet};
-use troupe_protocol::input::UserInput;
+use troupe_protocol::input::{UserInput, is_blank};
 use troupe_protocol::op::{ConfigureSession, ForkPoint, Op};
 use troupe_protocol::policy::Personality;
 use troupe_protocol::rollout::{CarriedState, SessionMeta};
@@ -83,6 +83,8 @@ pub(crate) struct Conversation {
     window: WindowSettings,
     /// The settings of the tasks to come.
     context: TurnContext,
+    /// The model is told the developer's instructions again, because others came in between.
+    reinstructs: bool,
     history: History,
     usage: Usage,
     thread_name: Option<String>,
@@ -176,6 +178,7 @@ impl Conversation {
                 model: Some(context.model),
                 summary: Some(context.summary),
                 personality: context.personality,
+                developer_instructions: context.developer_instructions,
             },
             model_provider: Some(self.meta.model_provider.clone()),
             base_instructions: self.meta.base_instructions.clone(),
@@ -319,12 +322,26 @@ impl Conversation {
         self.context_beside(&told, warnings)
     }
 
+    /// Takes the settings of the tasks to come.
+    fn set_context(&mut self, context: TurnContext) {
+        let before = self.developer_instructions(&self.context);
+        self.reinstructs |= before != self.developer_instructions(&context);
+        self.context = context;
+    }
+
+    /// Returns what the model is told as a developer; nothing of a text that says nothing.
+    fn developer_instructions<'a>(&'a self, context: &'a TurnContext) -> Option<&'a str> {
+        let own = context.developer_instructions.as_deref();
+        let opened_with = self.meta.developer_instructions.as_deref();
+        own.or(opened_with).filter(|text| !is_blank(text))
+    }
+
     /// Returns what a model must be told that was told this.
     fn context_beside(&self, told: &[&str], warnings: &mut Vec<String>) -> Vec<ResponseItem> {
         let mut items = Vec::new();
         let context = self.turn_context();
-        let developer = self.meta.developer_instructions.as_deref();
-        if let Some(text) = developer.filter(|text| !told.contains(text)) {
+        let developer = self.developer_instructions(context);
+        if let Some(text) = developer.filter(|text| self.reinstructs || !told.contains(text)) {
             items.push(ResponseItem::developer_text(text));
         }
         let title = context::project_doc_title(&context.cwd);

@@ -48,11 +48,7 @@ log: AgentId, } & ({ "fact": "rooted", session: SessionId,
  * For a fork of a conversation that names agents: the highest number among them. They
  * are not in this tree, and no agent of this tree is called like one of them.
  */
-above?: AgentId | null,
-/**
- * The paths directly below the root that those agents have.
- */
-taken_paths?: Array<string>, }
+above?: AgentId | null, }
   /**
    * A child and its first message, if it has one, in the log of the one who asked for it.
    */
@@ -130,8 +126,7 @@ export type AgentOrigin = "spawn" | "fork" | "send_message";
 export type AgentStatus = "pending_init" | "ready"
   | { "queued": { position: number, } } | "running"
   | { "completed": string | null }
-  | { "errored": string } | "interrupted" | "cancelled" | "budget_exceeded" | "shutdown"
-  | { "lost": AgentStatus | null } | "not_found";
+  | { "errored": string } | "interrupted" | "cancelled" | "budget_exceeded" | "shutdown" | "lost" | "not_found";
 
 export type Answer = {
 /**
@@ -189,19 +184,7 @@ export type Callback = { id: MessageId, target: AgentId, };
 /**
  * How a session is told of the children it made.
  */
-export type CallbackConfig = {
-/**
- * Whether the end of a child is told to who made it.
- */
-enabled: boolean,
-/**
- * Whether what the child said last is part of that.
- */
-include_last_message: boolean,
-/**
- * Whether the task that the child was given is repeated in it.
- */
-include_original_prompt: boolean,
+export type CallbackConfig = { enabled: boolean, include_last_message: boolean, include_original_prompt: boolean,
 /**
  * Handlebars; the built-in text if absent.
  */
@@ -383,11 +366,11 @@ config?: { [key in string]: JsonValue }, cwd?: string | null, approval_policy?: 
 /**
  * `null` takes an effort back: the model does as it does by itself.
  */
-effort?: EffortChoice | null, summary?: ReasoningSummary | null, collaboration_mode?: ModeChoice | null,
+effort?: EffortChoice | null, summary?: ReasoningSummary | null, collaboration_mode?: ModeChoice | null, personality?: Personality | null,
 /**
- * Holds until another mode is chosen.
+ * Told to the model as a developer's message when the next task begins.
  */
-plan_writes?: boolean | null, personality?: Personality | null, };
+developer_instructions?: string | null, };
 
 export type ContentItem = { "type": "input_text", text: string, }
   | { "type": "input_image", image_url: string, detail?: ImageDetail | null, }
@@ -474,7 +457,7 @@ export type ErrorInfo = "context_window_exceeded" | "usage_limit_exceeded" | "se
   | { "http_connection_failed": { http_status_code?: number | null, } }
   | { "response_stream_connection_failed": { http_status_code?: number | null, } }
   | { "response_stream_disconnected": { http_status_code?: number | null, } }
-  | { "response_too_many_failed_attempts": { http_status_code?: number | null, } } | "internal_server_error" | "unauthorized" | "bad_request" | "sandbox_error" | "interrupted" | "invalid_submission" | "not_found" | "not_driving" | "unsupported" | "storage_failed" | "thread_rollback_failed" | "active_turn_not_steerable" | "output_invalid" | "hook_refused" | "turn_limit_reached" | "other";
+  | { "response_too_many_failed_attempts": { http_status_code?: number | null, } } | "model_repeats_itself" | "internal_server_error" | "unauthorized" | "bad_request" | "sandbox_error" | "interrupted" | "invalid_submission" | "not_found" | "not_driving" | "unsupported" | "storage_failed" | "thread_rollback_failed" | "active_turn_not_steerable" | "other";
 
 /**
  * One message of the event queue.
@@ -852,7 +835,7 @@ id: string,
  */
 bytes: number, };
 
-export type Interruption = "user" | "parent" | "crash" | "shutdown" | "reconfigured";
+export type Interruption = "user" | "parent" | "crash" | "shutdown";
 
 /**
  * Names one item of a conversation; the same in `item_started`, deltas and `item_completed`.
@@ -879,11 +862,7 @@ export type Keepsake =
   /**
    * How the session is told of its children, as it was configured last.
    */
-  | { "keepsake": "callback" } & CallbackConfig
-  /**
-   * Whether the session is offered tools for agents, as it was configured last.
-   */
-  | { "keepsake": "enabled", enabled: boolean, };
+  | { "keepsake": "callback" } & CallbackConfig;
 
 export type LineRange = { start: number, end: number, };
 
@@ -1028,11 +1007,11 @@ client_id?: string | null, cwd?: string | null, approval_policy?: ApprovalPolicy
 /**
  * `null` takes an effort back: the model does as it does by itself.
  */
-effort?: EffortChoice | null, summary?: ReasoningSummary | null, collaboration_mode?: ModeChoice | null,
+effort?: EffortChoice | null, summary?: ReasoningSummary | null, collaboration_mode?: ModeChoice | null, personality?: Personality | null,
 /**
- * Holds until another mode is chosen.
+ * Told to the model as a developer's message when the next task begins.
  */
-plan_writes?: boolean | null, personality?: Personality | null, }
+developer_instructions?: string | null, }
   /**
    * Adds input at the next model request of the running task, without aborting it.
    */
@@ -1054,11 +1033,11 @@ client_id?: string | null, }
 /**
  * `null` takes an effort back: the model does as it does by itself.
  */
-effort?: EffortChoice | null, summary?: ReasoningSummary | null, collaboration_mode?: ModeChoice | null,
+effort?: EffortChoice | null, summary?: ReasoningSummary | null, collaboration_mode?: ModeChoice | null, personality?: Personality | null,
 /**
- * Holds until another mode is chosen.
+ * Told to the model as a developer's message when the next task begins.
  */
-plan_writes?: boolean | null, personality?: Personality | null, }
+developer_instructions?: string | null, }
   /**
    * Answers `exec_approval_request`; `id` is its `call_id`.
    */
@@ -1286,11 +1265,7 @@ timestamp: string, } & ({ "type": "session_meta", "payload": SessionMeta }
   /**
    * No event below this number is issued again, also not after a crash.
    */
-  | { "type": "seq_reserved", "payload": { until: number, } }
-  /**
-   * Who asked for the task that may follow.
-   */
-  | { "type": "submitted", "payload": SubmittedTask });
+  | { "type": "seq_reserved", "payload": { until: number, } });
 
 /**
  * What the kernel lets a command do.
@@ -1320,12 +1295,6 @@ asking?: Array<ClientId>, };
  * A text that must not be shown.
  */
 export type Secret = string;
-
-/**
- * What is kept of a client's secret: enough to know the client again, too little to show the
- * secret.
- */
-export type SecretDigest = string;
 
 export type Sender = "user"
   | { "agent": AgentId }
@@ -1377,12 +1346,11 @@ instruction_sources?: Array<string>, cwd: string, approval_policy: ApprovalPolic
 /**
  * What the model is told of the mode; the mode's own instructions if absent.
  */
-mode_instructions?: string | null,
+mode_instructions?: string | null, personality?: Personality | null,
 /**
- * Whether a turn that plans may write what the sandbox lets be written. Else it can only
- * read.
+ * What the model is told as a developer, in the place of what the session was opened with.
  */
-plan_writes?: boolean, personality?: Personality | null, };
+developer_instructions?: string | null, };
 
 /**
  * Identifies one conversation. Version 4, so that its first eight characters are random
@@ -1581,12 +1549,6 @@ export type Submission = { id: SubmissionId, op: Op, };
  */
 export type SubmissionId = string;
 
-/**
- * A submission that begins a task, and the client that it is of. A client which repeats what
- * it does not know to have arrived is known by it after a crash too.
- */
-export type SubmittedTask = { id: SubmissionId, client: ClientId, secret_digest: SecretDigest, };
-
 export type SummaryPart = { "type": "summary_text", text: string, };
 
 /**
@@ -1687,12 +1649,11 @@ export type TurnContext = { cwd: string, approval_policy: ApprovalPolicy, sandbo
 /**
  * What the model is told of the mode; the mode's own instructions if absent.
  */
-mode_instructions?: string | null,
+mode_instructions?: string | null, personality?: Personality | null,
 /**
- * Whether a turn that plans may write what the sandbox lets be written. Else it can only
- * read.
+ * What the model is told as a developer, in the place of what the session was opened with.
  */
-plan_writes?: boolean, personality?: Personality | null, };
+developer_instructions?: string | null, };
 
 export type TurnItem = { "type": "UserMessage" } & UserMessageItem
   | { "type": "AgentMessage" } & AgentMessageItem

@@ -66,6 +66,9 @@ pub struct TurnContext {
     pub plan_writes: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub personality: Option<Personality>,
+    /// What the model is told as a developer, in the place of what the session was opened with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub developer_instructions: Option<String>,
 }
 
 /// Changes to the [`TurnContext`]; what is absent stays as it is.
@@ -96,6 +99,9 @@ pub struct TurnOverrides {
     pub plan_writes: Option<bool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub personality: Option<Personality>,
+    /// Told to the model as a developer's message when the next task begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub developer_instructions: Option<String>,
 }
 
 /// Reads a value that is there, `null` included.
@@ -142,6 +148,9 @@ impl TurnContext {
             mode_instructions: instructions,
             plan_writes: overrides.plan_writes.unwrap_or(plan_writes),
             personality: overrides.personality.or(base.personality),
+            developer_instructions: overrides
+                .developer_instructions
+                .or(base.developer_instructions),
         }
     }
 

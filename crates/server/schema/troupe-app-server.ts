@@ -979,6 +979,10 @@ note: string | null, turns: Array<Turn>, };
 
 export type ThreadForkParams = { threadId: string,
 /**
+ * As of `thread/resume`. Experimental.
+ */
+path: string | null,
+/**
  * The last turn that the new thread has; all if absent. It must have ended.
  */
 lastTurnId: string | null,
@@ -1068,6 +1072,11 @@ export type ThreadReadParams = { threadId: string, includeTurns: boolean, };
 export type ThreadResponse = { thread: Thread, };
 
 export type ThreadResumeParams = { threadId: string,
+/**
+ * A log of ours, or a file of another agent's, of which a thread is made. It counts before the
+ * id, unless that is of a thread in memory. Experimental.
+ */
+path: string | null,
 /**
  * Leaves the turns out of the answer.
  */
@@ -1239,6 +1248,11 @@ clientUserMessageId: string | null,
  * Nothing has the model go on with what it was not answered to, such as injected items.
  */
 input: Array<UserInput>, cwd: string | null, approvalPolicy: AskForApproval | null, approvalsReviewer: ApprovalsReviewer | null, sandboxPolicy: SandboxPolicy | null, model: string | null, effort: ReasoningEffort | null, summary: ReasoningSummary | null, personality: Personality | null,
+/**
+ * Told to the model as a developer's message, in the place of those that the thread was opened
+ * with. Ours.
+ */
+developerInstructions: string | null,
 /**
  * The JSON Schema that the last answer must fit.
  */

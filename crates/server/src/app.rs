@@ -62,7 +62,7 @@ pub use listening::AppListener;
 use news::News;
 pub use office::{
     KeyStatus, Office, Overridden, Setting, SettingEdit, SettingMerge, SettingSource,
-    SettingsChange, SettingsWritten, Workplace, WriteRefusal,
+    SettingsChange, SettingsWritten, TakenOver, Workplace, WriteRefusal,
 };
 use wire::account::RateLimits;
 use wire::notification::ServerNotification;

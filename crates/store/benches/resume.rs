@@ -54,6 +54,7 @@ fn context() -> TurnContext {
         mode_instructions: None,
         plan_writes: false,
         personality: None,
+        developer_instructions: None,
     }
 }
 

@@ -396,6 +396,7 @@ impl Configurator for StageConfigurator {
                 mode_instructions: None,
                 plan_writes: false,
                 personality: None,
+                developer_instructions: None,
             },
             instructions: Instructions {
                 shell: "bash".to_owned(),

@@ -1499,6 +1499,8 @@ class ThreadForkParams(TypedDict):
     a stored thread from what it had."""
 
     threadId: str
+    # As of `thread/resume`. Experimental.
+    path: NotRequired[Union[str, None]]
     # The last turn that the new thread has; all if absent. It must have ended.
     lastTurnId: NotRequired[Union[str, None]]
     # The first turn that the new thread does not have. Experimental.
@@ -1713,6 +1715,9 @@ class ThreadResumeParams(TypedDict):
     a stored thread from what it had."""
 
     threadId: str
+    # A log of ours, or a file of another agent's, of which a thread is made. It counts before the
+    # id, unless that is of a thread in memory. Experimental.
+    path: NotRequired[Union[str, None]]
     model: NotRequired[Union[str, None]]
     modelProvider: NotRequired[Union[str, None]]
     cwd: NotRequired[Union[str, None]]
@@ -1987,6 +1992,9 @@ class TurnStartParams(TypedDict):
     effort: NotRequired[Union["ReasoningEffort", None]]
     summary: NotRequired[Union["ReasoningSummary", None]]
     personality: NotRequired[Union["Personality", None]]
+    # Told to the model as a developer's message, in the place of those that the thread was opened
+    # with. Ours.
+    developerInstructions: NotRequired[Union[str, None]]
     # The JSON Schema that the last answer must fit.
     outputSchema: NotRequired[Any]
     # Experimental.

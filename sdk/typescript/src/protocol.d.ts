@@ -1414,6 +1414,8 @@ export type Thread = {
  * a stored thread from what it had. */
 export type ThreadForkParams = {
   threadId: string;
+  /** As of `thread/resume`. Experimental. */
+  path?: string | null;
   /** The last turn that the new thread has; all if absent. It must have ended. */
   lastTurnId?: string | null;
   /** The first turn that the new thread does not have. Experimental. */
@@ -1610,6 +1612,9 @@ export type ThreadResponse = {
  * a stored thread from what it had. */
 export type ThreadResumeParams = {
   threadId: string;
+  /** A log of ours, or a file of another agent's, of which a thread is made. It counts before the
+   * id, unless that is of a thread in memory. Experimental. */
+  path?: string | null;
   model?: string | null;
   modelProvider?: string | null;
   cwd?: string | null;
@@ -1873,6 +1878,9 @@ export type TurnStartParams = {
   effort?: ReasoningEffort | null;
   summary?: ReasoningSummary | null;
   personality?: Personality | null;
+  /** Told to the model as a developer's message, in the place of those that the thread was opened
+   * with. Ours. */
+  developerInstructions?: string | null;
   /** The JSON Schema that the last answer must fit. */
   outputSchema?: JsonValue;
   /** Experimental. */

@@ -211,6 +211,7 @@ impl Configurator for Fixed {
                 mode_instructions: None,
                 plan_writes: false,
                 personality: None,
+                developer_instructions: None,
             },
             instructions: Instructions::default(),
             window: WindowSettings::default(),

@@ -7,6 +7,8 @@ use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 use troupe_config::{Entry, KeyPath, Layer, Place};
 use troupe_engine::skills::{Freshness, Skill};
+use troupe_import::takeover::Identity;
+use troupe_import::{ImportError, Origin, Takeover};
 use troupe_mcp::Servers;
 use troupe_model::catalogue;
 use troupe_protocol::catalogue::ModelEntry;
@@ -14,8 +16,8 @@ use troupe_protocol::event::{SkillSummary, SkillsEntry};
 use troupe_protocol::mcp::McpOffer;
 use troupe_protocol::policy::SandboxPolicy;
 use troupe_server::app::{
-    KeyStatus, Office, Setting, SettingSource, SettingsChange, SettingsWritten, Workplace,
-    WriteRefusal,
+    KeyStatus, Office, Setting, SettingSource, SettingsChange, SettingsWritten, TakenOver,
+    Workplace, WriteRefusal,
 };
 use troupe_tools::{ToolSource as _, sandbox_variables};
 
@@ -121,6 +123,33 @@ impl Office for SharedGround {
         let changed = tokio::task::spawn_blocking(move || wiring.change_settings(&change));
         let lost = |error: tokio::task::JoinError| Err(WriteRefusal::Failed(error.to_string()));
         changed.await.unwrap_or_else(lost)
+    }
+
+    async fn take_over(&self, file: &Path) -> Result<TakenOver, String> {
+        let absolute = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+        let origin = match Origin::open(&absolute) {
+            Err(ImportError::Own { session, .. }) if session.parse::<uuid::Uuid>().is_ok() => {
+                let session = session.parse();
+                return session
+                    .map(|session| TakenOver {
+                        session,
+                        losses: Vec::new(),
+                    })
+                    .map_err(|error: uuid::Error| error.to_string());
+            }
+            opened => opened.map_err(|error| error.to_string())?,
+        };
+        let takeover = Takeover {
+            home: self.wiring.home(),
+            frame: self.wiring.frame().map_err(|failure| failure.to_string())?,
+            identity: Identity::Derived,
+        };
+        let imported = takeover.run(&origin).await;
+        let imported = imported.map_err(|error| error.to_string())?;
+        Ok(TakenOver {
+            session: imported.session,
+            losses: imported.losses.told(),
+        })
     }
 
     fn key(&self) -> KeyStatus {

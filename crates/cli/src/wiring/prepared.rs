@@ -116,6 +116,7 @@ impl Prepared {
             mode_instructions: None,
             plan_writes: self.is_typed("sandbox_mode"),
             personality: conversation.personality,
+            developer_instructions: None,
         })
     }
 

@@ -35,9 +35,9 @@ impl Server {
             requests: 0,
         };
         let info = json!({"name": "test", "version": "1"});
-        server
-            .call("initialize", json!({"clientInfo": info}))
-            .unwrap();
+        let capabilities = json!({"experimentalApi": true});
+        let hello = json!({"clientInfo": info, "capabilities": capabilities});
+        server.call("initialize", hello).unwrap();
         server
     }
 

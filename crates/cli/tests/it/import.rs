@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::app_client::Server;
 use crate::machine::Machine;
 
 const ONE_ANSWER: &str = r#"
@@ -88,6 +89,38 @@ fn pass_on(mut client: TcpStream, host: &str, bodies: &Sender<Value>) {
 fn requests(heard: &Receiver<Value>, key: &str) -> Vec<Value> {
     let bodies = heard.try_iter();
     bodies.filter(|body| body.get(key).is_some()).collect()
+}
+
+/// A client of the app-server too names the file, and gets the same thread each time.
+#[test]
+fn a_client_opens_a_rollout_of_codex_by_its_file() {
+    let machine = Machine::playing(ONE_ANSWER);
+    let rollout = codex_rollout(&machine, "codex-0.169");
+    let mut server = Server::start(&machine);
+    let params = json!({"threadId": "", "path": rollout});
+    let opened = server.call("thread/resume", params).unwrap();
+    let thread = opened["thread"]["id"].as_str().unwrap().to_owned();
+    let project = machine.path("project").canonicalize().unwrap();
+    assert_eq!(opened["cwd"], json!(project));
+    assert!(!opened["thread"]["turns"].as_array().unwrap().is_empty());
+    let warning = server.told("warning");
+    let message = warning["message"].as_str().unwrap();
+    assert!(message.starts_with("not carried over: "), "{message}");
+    server.turn(&thread, "and today?");
+    server.told("turn/completed");
+    drop(server);
+
+    let mut server = Server::start(&machine);
+    let params = json!({"threadId": "", "path": rollout});
+    let again = server.call("thread/resume", params).unwrap();
+    assert_eq!(again["thread"]["id"], json!(thread));
+    let other = json!({"threadId": thread, "path": machine.path("another.jsonl")});
+    let refused = server.call("thread/resume", other).unwrap_err();
+    let message = refused["message"].as_str().unwrap();
+    assert!(message.contains("is in memory"), "{message}");
+    let nothing = json!({"threadId": "", "path": machine.path("nothing.jsonl")});
+    let refused = server.call("thread/resume", nothing).unwrap_err();
+    assert_eq!(refused["code"], -32600, "{refused}");
 }
 
 #[test]

@@ -137,6 +137,7 @@ fn context_in(mode: CollaborationMode, instructions: Option<&str>) -> TurnContex
         mode_instructions: instructions.map(str::to_owned),
         plan_writes: false,
         personality: None,
+        developer_instructions: None,
     }
 }
 

@@ -82,6 +82,7 @@ impl Conversation {
             Some(_) => Origin::Resumed,
             None => Origin::New,
         };
+        let is_stored = request.resume.is_some() || request.fork.is_some();
         let opened = match (&request.resume, &request.fork) {
             (Some(session), _) => resume(&*setup.store, *session).await?,
             (None, Some(point)) => forking::fork(&setup, deps, &request, point).await?,
@@ -97,7 +98,6 @@ impl Conversation {
         meta.model_provider.clone_from(&setup.provider_id);
         meta.base_instructions = request.base_instructions.or(meta.base_instructions);
         let developer = request.developer_instructions;
-        meta.developer_instructions = developer.or(meta.developer_instructions);
         let repair = Repair {
             unfinished: std::mem::take(&mut folded.unfinished),
             open_calls,
@@ -107,7 +107,12 @@ impl Conversation {
         let before = out.attach(log, folded.reserved_until);
         let after = out.last_seq();
         let mut conversation = Self::assemble(deps, mailbox, setup, meta, folded);
-        conversation.context = conversation.context.with(request.overrides);
+        let mut overrides = request.overrides;
+        if is_stored {
+            // They count from now on, also when it is taken up again after this.
+            overrides.developer_instructions = overrides.developer_instructions.or(developer);
+        }
+        conversation.set_context(conversation.context.with(overrides));
         conversation.untold = untold;
         let read = read.into_iter().map(Notice::Warning);
         let notices = notices.into_iter().chain(read).collect();
@@ -173,6 +178,7 @@ impl Conversation {
         Self {
             toolset: sharing::tools(&setup.tools),
             tools: Arc::new(setup.tools),
+            reinstructs: false,
             listings: Listings::default(),
             task: None,
             asked_shape: None,

@@ -155,7 +155,7 @@ impl Conversation {
             vec![RolloutRecord::TurnContext(context.clone())],
             vec![EventMsg::TurnContextUpdated(context.clone())],
         )?;
-        self.context = context;
+        self.set_context(context);
         self.tell_settings();
         Ok(())
     }

@@ -50,7 +50,7 @@ impl Conversation {
         if let From::Branch(branch) = prepared.from {
             self.go_back(out, *branch)?;
         }
-        self.context = self.context.with(new.overrides);
+        self.set_context(self.context.with(new.overrides));
         if mail.is_none() {
             self.asked_shape = new.output_schema;
         }
@@ -90,7 +90,8 @@ impl Conversation {
             Line::event(&id, started),
         ];
         let mut items = Vec::new();
-        if message.is_some() {
+        let said_something = message.is_some();
+        if said_something {
             let mut warnings = self.model_warnings();
             items = self.missing_context(&mut warnings);
             let warning = |message| Line::event(&id, EventMsg::Warning { message });
@@ -119,6 +120,9 @@ impl Conversation {
         }
         out.write_lines(lines)?;
         Receipt::tell_written(starting.receipt);
+        if said_something {
+            self.reinstructs = false;
+        }
         self.history.begin_turn(position);
         self.history.extend(items);
         self.task = Some(task);

@@ -83,6 +83,7 @@ pub fn frame() -> Frame {
             mode_instructions: None,
             plan_writes: false,
             personality: None,
+            developer_instructions: None,
         },
         cli_version: "0.0.0".to_owned(),
     }

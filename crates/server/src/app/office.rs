@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 use troupe_process::Launcher;
+use troupe_protocol::SessionId;
 use troupe_protocol::catalogue::ModelEntry;
 use troupe_protocol::event::SkillsEntry;
 use troupe_protocol::mcp::McpOffer;
@@ -67,6 +68,10 @@ pub trait Office: Send + Sync + fmt::Debug {
 
     fn key(&self) -> KeyStatus;
 
+    /// Makes a session of the conversation in a file of another agent's, or finds the one that it
+    /// is already. A log of ours is its session.
+    async fn take_over(&self, file: &Path) -> Result<TakenOver, String>;
+
     /// Returns what a command of a client runs with in a directory, which may be relative to
     /// the server's; under the configured policy if none is given.
     fn workplace(
@@ -74,6 +79,14 @@ pub trait Office: Send + Sync + fmt::Debug {
         cwd: Option<&Path>,
         policy: Option<SandboxPolicy>,
     ) -> Result<Workplace, String>;
+}
+
+/// A session that a file leads to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TakenOver {
+    pub session: SessionId,
+    /// What could not be carried over, one line each.
+    pub losses: Vec<String>,
 }
 
 /// Where and how a command runs.

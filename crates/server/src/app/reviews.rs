@@ -55,6 +55,7 @@ async fn detached(client: &Connection, beside: &str) -> Result<String, RpcError>
             collaboration_mode: None,
             plan_writes: None,
             personality: context.personality,
+            developer_instructions: None,
         },
         ..ConfigureSession::default()
     };

@@ -27,6 +27,7 @@ pub(super) fn start(call: Call) -> Handling {
                 collaboration_mode: params.collaboration_mode.map(|mode| mode.0),
                 plan_writes: None,
                 personality: params.personality.map(|personality| personality.0),
+                developer_instructions: params.developer_instructions,
             },
             output_schema: params.output_schema,
             client_id: params.client_user_message_id,

@@ -109,6 +109,7 @@ pub fn turn_context(cwd: &str, model: &str) -> TurnContext {
         mode_instructions: None,
         plan_writes: false,
         personality: None,
+        developer_instructions: None,
     }
 }
 

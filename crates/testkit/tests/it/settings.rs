@@ -40,6 +40,7 @@ fn everything(stage: &Stage) -> TurnOverrides {
         collaboration_mode: Some(CollaborationMode::Plan.into()),
         plan_writes: Some(true),
         personality: Some(Personality::Pragmatic),
+        developer_instructions: Some("speak in verse".to_owned()),
     }
 }
 
@@ -80,6 +81,7 @@ fn overridden(context: &TurnContext) -> TurnOverrides {
         collaboration_mode: Some(context.mode_choice()),
         plan_writes: Some(context.plan_writes),
         personality: context.personality,
+        developer_instructions: context.developer_instructions.clone(),
     }
 }
 

@@ -1,12 +1,14 @@
 //! `thread/start`, `thread/resume`, `thread/fork`: each subscribes the client that asks.
 
+use std::path::Path;
+
 use troupe_protocol::op::{ConfigureSession, ForkPoint, ForkTurn};
 use troupe_protocol::policy::{EffortChoice, ReasoningEffort, ReasoningSummary};
 use troupe_protocol::session::{SessionSource, TurnOverrides};
-use troupe_protocol::{SessionId, SubmissionId};
+use troupe_protocol::{EventMsg, Op, SessionId, SubmissionId};
 
 use super::brought::brought_tools;
-use super::{child, not_open, status, stored};
+use super::{child, not_open, refused, status, stored};
 use crate::app::call::{Call, Handling, Reply, thread_id};
 use crate::app::connection::Connection;
 use crate::app::history::{self, Stored};
@@ -66,9 +68,11 @@ async fn forked(
     ),
     RpcError,
 > {
-    let (mut request, warnings) = wishes(params.settings)?;
+    let (mut request, mut warnings) = wishes(params.settings)?;
     request.source = Some(SessionSource::AppServer);
     request.ephemeral = params.ephemeral.unwrap_or_default();
+    let (session_id, losses) = meant(client, &params.thread_id, params.path.as_deref()).await?;
+    warnings.extend(losses);
     let turn = match (params.last_turn_id, params.before_turn_id) {
         (Some(_), Some(_)) => {
             let message = "lastTurnId and beforeTurnId exclude each other";
@@ -79,7 +83,7 @@ async fn forked(
         (None, None) => None,
     };
     let point = ForkPoint {
-        session_id: thread_id(&params.thread_id)?,
+        session_id,
         last_response_id: None,
         turns: None,
         turn,
@@ -173,8 +177,9 @@ pub(super) struct Resumed {
 }
 
 async fn resumed(client: &Connection, params: ThreadResumeParams) -> Result<Resumed, RpcError> {
-    let id = thread_id(&params.thread_id)?;
     let (request, mut warnings) = wishes(params.settings.clone())?;
+    let (id, losses) = meant(client, &params.thread_id, params.path.as_deref()).await?;
+    warnings.extend(losses);
     let house = client.app().house();
     let running = house.get(id).await;
     let is_running = running.is_some();
@@ -183,7 +188,11 @@ async fn resumed(client: &Connection, params: ThreadResumeParams) -> Result<Resu
     }
     let thread = match running {
         Some(thread) => {
-            if params.settings != ThreadSettings::default() {
+            let mut settings = params.settings.clone();
+            if let Some(instructions) = settings.developer_instructions.take() {
+                instruct(&thread, instructions).await?;
+            }
+            if settings != ThreadSettings::default() {
                 let message = "the thread is in memory and keeps its settings; change them with \
                                turn/start";
                 warnings.push(message.to_owned());
@@ -220,6 +229,48 @@ async fn resumed(client: &Connection, params: ThreadResumeParams) -> Result<Resu
         warnings,
         beginning: Some(beginning.1),
     })
+}
+
+/// Returns the thread that a client means, and what was left behind if it had to be made.
+async fn meant(
+    client: &Connection,
+    id: &str,
+    path: Option<&Path>,
+) -> Result<(SessionId, Vec<String>), RpcError> {
+    let Some(path) = path.filter(|path| !path.as_os_str().is_empty()) else {
+        return Ok((thread_id(id)?, Vec::new()));
+    };
+    let running = match id.parse() {
+        Ok(id) => client.app().house().get(id).await,
+        Err(_) => None,
+    };
+    if let Some(running) = running {
+        let active = running.configured().rollout_path.as_deref();
+        if active == Some(path) {
+            return Ok((running.id(), Vec::new()));
+        }
+        return Err(RpcError::invalid_request(format!(
+            "the thread {id} is in memory and is not kept in {}; leave the path out, or name \
+             another thread",
+            path.display()
+        )));
+    }
+    let taken = client.app().office().take_over(path).await;
+    let taken = taken.map_err(RpcError::invalid_request)?;
+    let told = |loss: String| format!("not carried over: {loss}");
+    Ok((taken.session, taken.losses.into_iter().map(told).collect()))
+}
+
+/// Gives a thread in memory other developer instructions. Its model is told of them when the next
+/// turn begins.
+async fn instruct(thread: &house::Thread, instructions: String) -> Result<(), RpcError> {
+    let overrides = TurnOverrides {
+        developer_instructions: Some(instructions),
+        ..TurnOverrides::default()
+    };
+    let op = Op::OverrideTurnContext { overrides };
+    let is_set = |msg: &EventMsg| matches!(msg, EventMsg::TurnContextUpdated(_)).then_some(());
+    thread.ask(op, is_set).await.map_err(refused)
 }
 
 /// Finds where a client comes in: the events follow what the log says, with nothing between
@@ -328,6 +379,7 @@ fn wishes(settings: ThreadSettings) -> Result<(ConfigureSession, Vec<String>), R
         collaboration_mode: None,
         plan_writes: None,
         personality: settings.personality.map(|personality| personality.0),
+        developer_instructions: None,
     };
     let mut warnings = Vec::new();
     let mut config = serde_json::Map::new();

@@ -154,6 +154,10 @@ pub struct ThreadStartParams {
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct ThreadResumeParams {
     pub thread_id: String,
+    /// A log of ours, or a file of another agent's, of which a thread is made. It counts before the
+    /// id, unless that is of a thread in memory. Experimental.
+    #[serde(default)]
+    pub path: Option<PathBuf>,
     #[serde(flatten)]
     pub settings: ThreadSettings,
     /// Leaves the turns out of the answer.
@@ -166,6 +170,9 @@ pub struct ThreadResumeParams {
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct ThreadForkParams {
     pub thread_id: String,
+    /// As of `thread/resume`. Experimental.
+    #[serde(default)]
+    pub path: Option<PathBuf>,
     /// The last turn that the new thread has; all if absent. It must have ended.
     #[serde(default)]
     pub last_turn_id: Option<String>,

@@ -103,6 +103,10 @@ pub struct TurnStartParams {
     pub summary: Option<ReasoningSummary>,
     #[serde(default)]
     pub personality: Option<Personality>,
+    /// Told to the model as a developer's message, in the place of those that the thread was opened
+    /// with. Ours.
+    #[serde(default)]
+    pub developer_instructions: Option<String>,
     /// The JSON Schema that the last answer must fit.
     #[serde(default)]
     pub output_schema: Option<Value>,

@@ -79,6 +79,36 @@ async fn developer_instructions_are_a_developers_message() {
     second.end().await;
 }
 
+/// Of a thread in memory too, with `thread/resume` or a turn; also those that it had before others.
+#[tokio::test]
+async fn new_developer_instructions_of_a_thread_in_memory_are_told() {
+    let stage = Stage::new(THREE).await;
+    let first = app(&stage);
+    let mut client = Client::ready(&first).await;
+    let params = json!({"developerInstructions": "speak in verse"});
+    let opened = client.call("thread/start", params).await.unwrap();
+    let thread = opened["thread"]["id"].as_str().unwrap().to_owned();
+    client.whole_turn(&thread, "one").await;
+    let params = json!({"threadId": thread, "developerInstructions": "speak in prose"});
+    client.call("thread/resume", params).await.unwrap();
+    client.whole_turn(&thread, "two").await;
+    let developers = |n: usize| -> Vec<(String, String)> {
+        let messages = messages(&stage, n).into_iter();
+        messages.filter(|(role, _)| role == "developer").collect()
+    };
+    let verse = message("developer", "speak in verse");
+    let prose = message("developer", "speak in prose");
+    assert_eq!(developers(1), [verse.clone(), prose.clone()]);
+
+    let mut params = saying(&thread, "three");
+    params["developerInstructions"] = json!("speak in verse");
+    client.call("turn/start", params).await.unwrap();
+    client.told("turn/completed").await;
+    assert_eq!(developers(2), [verse.clone(), prose, verse]);
+    client.leave().await;
+    first.end().await;
+}
+
 #[tokio::test]
 async fn a_client_finds_its_own_names_of_messages_again() {
     let stage = Stage::new(THREE).await;

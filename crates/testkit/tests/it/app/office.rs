@@ -11,7 +11,7 @@ use troupe_protocol::event::SkillsEntry;
 use troupe_protocol::mcp::McpOffer;
 use troupe_protocol::policy::SandboxPolicy;
 use troupe_server::app::{
-    KeyStatus, Office, Setting, SettingsChange, SettingsWritten, Workplace, WriteRefusal,
+    KeyStatus, Office, Setting, SettingsChange, SettingsWritten, TakenOver, Workplace, WriteRefusal,
 };
 
 #[derive(Debug)]
@@ -77,6 +77,10 @@ impl Office for PlainOffice {
     async fn change_settings(&self, _: SettingsChange) -> Result<SettingsWritten, WriteRefusal> {
         let message = "this office writes nothing".to_owned();
         Err(WriteRefusal::ReadOnly(message))
+    }
+
+    async fn take_over(&self, file: &Path) -> Result<TakenOver, String> {
+        Err(format!("{} is no conversation", file.display()))
     }
 
     fn key(&self) -> KeyStatus {
