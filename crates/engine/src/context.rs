@@ -228,9 +228,21 @@ pub(crate) fn user_shell(item: &CommandExecutionItem) -> String {
     )
 }
 
-/// Returns what the model is told of an undo, or of one that was taken back: the files are not
-/// as its turns left them.
-pub(crate) fn files_taken_back(restored: &[PathBuf], removed: &[PathBuf]) -> String {
+/// What an undo did to the model's turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum UndoDirection {
+    /// The files are as they were before its turns.
+    TakenBack,
+    /// The files are as its turns left them, again.
+    BroughtBack,
+}
+
+/// Returns what the model is told of an undo, or of one that was taken back.
+pub(crate) fn files_taken_back(
+    direction: UndoDirection,
+    restored: &[PathBuf],
+    removed: &[PathBuf],
+) -> String {
     let lines = |word: &str, paths: &[PathBuf]| {
         let shown = paths.iter().take(UNDONE_FILES_SHOWN_MAX);
         let mut lines: Vec<String> = shown
@@ -240,9 +252,18 @@ pub(crate) fn files_taken_back(restored: &[PathBuf], removed: &[PathBuf]) -> Str
         lines.extend((over > 0).then(|| format!("{word} {over} more\n")));
         lines.concat()
     };
+    let words = match direction {
+        UndoDirection::TakenBack => {
+            "The user has taken back changes to these files; read them again before you rely on \
+             what they hold."
+        }
+        UndoDirection::BroughtBack => {
+            "The user has reversed the last undo: these files are again as your turns left them, \
+             and what was said of them as taken back no longer holds."
+        }
+    };
     format!(
-        "{UNDONE_OPEN}\nThe user has taken back changes to these files; read them again before \
-         you rely on what they hold.\n{}{}</files_taken_back>",
+        "{UNDONE_OPEN}\n{words}\n{}{}</files_taken_back>",
         lines("changed", restored),
         lines("removed", removed)
     )

@@ -713,6 +713,10 @@ tree: string, }
    */
   | { "fact": "changed", turn_id: SubmissionId, files: Array<ChangedFile>,
 /**
+ * Directories that it made.
+ */
+directories?: Array<string>,
+/**
  * Why not everything that it changed is known.
  */
 unseen?: Array<string>, }
@@ -1696,7 +1700,7 @@ turns?: Array<SubmissionId>,
  */
 restored?: Array<string>,
 /**
- * Files that are gone again.
+ * Files and directories that are gone again.
  */
 removed?: Array<string>,
 /**

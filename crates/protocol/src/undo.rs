@@ -46,7 +46,7 @@ pub struct UndoCompleted {
     )]
     #[cfg_attr(test, schemars(with = "Vec<String>"), ts(as = "Vec<String>"))]
     pub restored: Vec<PathBuf>,
-    /// Files that are gone again.
+    /// Files and directories that are gone again.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
@@ -171,6 +171,14 @@ pub enum FileFact {
     Changed {
         turn_id: SubmissionId,
         files: Vec<ChangedFile>,
+        /// Directories that it made.
+        #[serde(
+            default,
+            skip_serializing_if = "Vec::is_empty",
+            with = "crate::path::list"
+        )]
+        #[cfg_attr(test, schemars(with = "Vec<String>"), ts(as = "Vec<String>"))]
+        directories: Vec<PathBuf>,
         /// Why not everything that it changed is known.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         unseen: Vec<String>,

@@ -54,15 +54,25 @@ impl EmbeddedStore {
 
     pub fn with_clock(home: &Path, clock: Clock) -> Result<Self, Error> {
         layout::create_directory(home)?;
-        let layout = Layout::new(home);
-        Ok(Self {
+        Ok(Self::of(Layout::new(home), clock))
+    }
+
+    /// Opens a home for who only reads: what the index has to be told goes to a copy of it, in
+    /// a directory of the caller's.
+    pub fn open_for_reading(home: &Path, scratch: &Path) -> Result<Self, Error> {
+        let layout = Layout::new(home).with_copied_index(scratch)?;
+        Ok(Self::of(layout, Clock::system()))
+    }
+
+    fn of(layout: Layout, clock: Clock) -> Self {
+        Self {
             home: Arc::new(Home {
                 clock: clock.clone(),
                 committer: Committer::new(),
                 indexer: Indexer::new(layout.clone(), clock),
                 layout,
             }),
-        })
+        }
     }
 
     /// Reads files on a thread where waiting for the disk holds nobody up.

@@ -23,9 +23,12 @@ use crate::limits::{CANDIDATES_MAX, ID_PREFIX_CHARS_MIN};
 
 const DIRECTORY_MODE: u32 = 0o700;
 
+const INDEX_NAME: &str = "state.db";
+
 #[derive(Debug, Clone)]
 pub(crate) struct Layout {
     home: PathBuf,
+    index: PathBuf,
 }
 
 /// A rollout that was met while listing directories.
@@ -40,7 +43,26 @@ impl Layout {
     pub(crate) fn new(home: &Path) -> Self {
         Self {
             home: home.to_owned(),
+            index: home.join(INDEX_NAME),
         }
+    }
+
+    /// Uses a copy of the index, so that nothing is written into the home.
+    pub(crate) fn with_copied_index(self, scratch: &Path) -> Result<Self, Error> {
+        let index = scratch.join(INDEX_NAME);
+        for suffix in ["", "-wal"] {
+            let beside = |path: &Path| {
+                let mut name = path.as_os_str().to_owned();
+                name.push(suffix);
+                PathBuf::from(name)
+            };
+            let (from, to) = (beside(&self.index), beside(&index));
+            // What is not there, or no file, is found by reading the logs.
+            if fs::symlink_metadata(&from).is_ok_and(|found| found.is_file()) {
+                fs::copy(&from, &to).map_err(|source| Error::io("copy", &from, source))?;
+            }
+        }
+        Ok(Self { index, ..self })
     }
 
     pub(crate) fn home(&self) -> &Path {
@@ -48,7 +70,7 @@ impl Layout {
     }
 
     pub(crate) fn index(&self) -> PathBuf {
-        self.home.join("state.db")
+        self.index.clone()
     }
 
     fn sessions(&self) -> PathBuf {

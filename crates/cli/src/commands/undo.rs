@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::anyhow;
 use clap::Args;
@@ -9,7 +10,7 @@ use troupe_engine::preview_undo;
 use troupe_protocol::session::SessionSource;
 use troupe_protocol::undo::{UndoCompleted, UndoRequest};
 use troupe_protocol::{EventMsg, Op, SessionId};
-use troupe_store::Store;
+use troupe_store::{EmbeddedStore, LiveHistory, Store};
 
 use crate::arguments::{Layers, Overrides};
 use crate::commands::one_op::ask;
@@ -71,7 +72,14 @@ pub fn run(arguments: UndoArguments, overrides: Overrides, layers: Layers) -> Ou
     };
     let wiring = Wiring::new(source, &cwd, SessionSource::Cli)?;
     block_on(async {
-        let store = wiring.store()?;
+        // A dry run leaves the home as it is, down to its index.
+        let scratch = tempfile::tempdir().map_err(Failure::not_started)?;
+        let store = if arguments.dry_run {
+            let store = EmbeddedStore::open_for_reading(wiring.home(), scratch.path());
+            Arc::new(store.map_err(Failure::not_started)?)
+        } else {
+            wiring.store()?
+        };
         let session = match &arguments.session {
             Some(text) => resolve(store.as_ref(), text).await?,
             None => last(store.as_ref(), Some(&cwd)).await?,
@@ -87,7 +95,7 @@ pub fn run(arguments: UndoArguments, overrides: Overrides, layers: Layers) -> Ou
             _ => None,
         };
         let completed = if arguments.dry_run {
-            preview(&wiring, store.as_ref(), session, &request).await?
+            preview(&wiring, store.as_ref(), scratch.path(), session, &request).await?
         } else {
             ask(wiring, session, Op::Undo(request), is_answer).await?
         };
@@ -110,6 +118,7 @@ pub fn run(arguments: UndoArguments, overrides: Overrides, layers: Layers) -> Ou
 async fn preview(
     wiring: &Wiring,
     store: &dyn Store,
+    scratch: &Path,
     session: SessionId,
     request: &UndoRequest,
 ) -> Result<UndoCompleted, Failure> {
@@ -119,6 +128,7 @@ async fn preview(
         let why = anyhow!("what turns do to files is not kept in this session");
         return Err(Failure::not_started(why));
     };
+    let keeper = keeper.for_planning(scratch);
     let previewed = preview_undo(store, &keeper, session, &cwd, request).await;
     previewed.map_err(Failure::not_started)
 }

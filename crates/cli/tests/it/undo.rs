@@ -1,6 +1,8 @@
 //! `troupe undo` after real runs.
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use crate::machine::Machine;
 
@@ -74,7 +76,7 @@ fn what_cannot_be_undone_is_said() {
 
 /// The log is as the crash left it, so the task can still be continued.
 #[test]
-fn a_dry_run_after_a_crash_writes_nothing_to_the_session() {
+fn a_dry_run_after_a_crash_writes_nothing_into_the_home() {
     let machine = Machine::playing(EDIT);
     machine.write("project/a", "one\n");
     machine.run(&["exec", "go"]).succeeded();
@@ -88,12 +90,29 @@ fn a_dry_run_after_a_crash_writes_nothing_to_the_session() {
         .position(|line| line.contains("\"fact\":\"changed\""));
     let cut = lines[..end.unwrap()].join("\n") + "\n";
     fs::write(&path, &cut).unwrap();
+    let before = contents(&machine.path("home"));
     let run = machine.run(&["undo", "--dry-run"]).succeeded();
     assert!(run.stdout.contains("would restore a"), "{run:?}");
     assert_eq!(fs::read_to_string(&path).unwrap(), cut);
     let run = machine.run(&["undo", "--dry-run", "--json"]).succeeded();
     assert_eq!(run.lines()[0]["dry_run"], true);
-    assert_eq!(fs::read_to_string(&path).unwrap(), cut);
+    assert_eq!(contents(&machine.path("home")), before);
+}
+
+/// Every file below a directory, with what it holds.
+fn contents(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        let metadata = path.symlink_metadata().unwrap();
+        if metadata.is_dir() {
+            files.extend(contents(&path));
+        } else if metadata.is_file() {
+            let content = fs::read(&path).unwrap();
+            files.insert(path, content);
+        }
+    }
+    files
 }
 
 /// A name that is not text is printed without loss for programs, and taken back.

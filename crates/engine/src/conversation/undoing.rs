@@ -17,7 +17,7 @@ use troupe_store::{Error, Position, Store};
 use troupe_tools::undo::{EndedTurn, Entry, Extent, Keeper, Ledger, NothingToUndo, Plan};
 
 use super::Conversation;
-use crate::context;
+use crate::context::{self, UndoDirection};
 use crate::emit::{Emitter, Line};
 
 /// What is about to be done, and to which turns.
@@ -83,7 +83,7 @@ impl Conversation {
             turns,
             notes,
         } = intent;
-        if plan.files.is_empty() {
+        if plan.is_empty() {
             // Nothing is touched, so nothing is remembered as taken back, unless the files are
             // already as they were.
             let settled = plan.conflicts.is_empty().then_some(fact);
@@ -98,11 +98,16 @@ impl Conversation {
         out.commit().await?;
         let done = keeper.perform(plan).await;
         // Nothing could be done of it: the turns count as they did before.
-        let reverted = (is_undo && done.files.is_empty())
+        let reverted = (is_undo && done.is_empty())
             .then(|| Line::Record(RolloutRecord::Files(Box::new(FileFact::Redone))));
         // The model has seen the files as its turns left them.
-        let note = (!done.files.is_empty()).then(|| {
-            let text = context::files_taken_back(&done.restored(), &done.removed());
+        let note = (!done.is_empty()).then(|| {
+            let direction = if is_undo {
+                UndoDirection::TakenBack
+            } else {
+                UndoDirection::BroughtBack
+            };
+            let text = context::files_taken_back(direction, &done.restored(), &done.removed());
             ResponseItem::user_text(text)
         });
         let completed = EventMsg::UndoCompleted(told(&done, turns, notes));
@@ -169,7 +174,9 @@ async fn intent(
     }
     let chosen = ledger.last(request.num_turns.unwrap_or(1))?;
     let entries: Vec<&Entry> = chosen.iter().map(|(_, entry)| *entry).collect();
-    let (plan, notes) = keeper.plan_undo(cwd, &entries, extent).await;
+    let (plan, mut notes) = keeper.plan_undo(cwd, &entries, extent).await;
+    let oldest = chosen.last().map(|(number, _)| *number);
+    notes.extend(oldest.and_then(|number| ledger.unknown_since(number)));
     let turns = entries.iter().map(|entry| entry.turn_id.clone());
     Ok(Intent {
         turns: turns.collect(),
@@ -203,7 +210,7 @@ async fn file_facts(store: &dyn Store, session: SessionId) -> Result<Vec<FileFac
 }
 
 fn told(plan: &Plan, turns: Vec<SubmissionId>, notes: Vec<String>) -> UndoCompleted {
-    let message = match (plan.files.is_empty(), plan.conflicts.is_empty()) {
+    let message = match (plan.is_empty(), plan.conflicts.is_empty()) {
         (false, _) => None,
         (true, true) => Some("the files are as they were already".to_owned()),
         (true, false) => Some(

@@ -173,6 +173,7 @@ async fn what_commands_changed_is_told_with_what_the_files_were() {
             file("/patched", state("first"), state("last")),
             file("/unkept", unkept, state("small")),
         ],
+        directories: Vec::new(),
         unseen: Vec::new(),
     });
     let evidence = seen.finish(5).await;

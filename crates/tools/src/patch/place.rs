@@ -362,6 +362,18 @@ impl Place {
         remove_empty(&self.dir, &self.name)
     }
 
+    /// Removes the directory that stands here, if there is nothing in it.
+    pub fn remove_directory(&self) -> io::Result<()> {
+        if !self.missing.is_empty() {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        Ok(unlinkat(
+            &*self.dir,
+            self.name.as_os_str(),
+            UnlinkatFlags::RemoveDir,
+        )?)
+    }
+
     /// Whether both name the same file, however they are spelled.
     pub fn is(&self, other: &Self) -> io::Result<bool> {
         if (&self.name, &self.missing) != (&other.name, &other.missing) {

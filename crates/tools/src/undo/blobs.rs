@@ -19,6 +19,8 @@ use crate::limits::UNDO_BLOBS_BYTES_MAX;
 #[derive(Debug)]
 pub(super) struct Blobs {
     directory: PathBuf,
+    /// Where contents are besides, which is only read.
+    beside: Option<PathBuf>,
     /// All contents together.
     bytes_max: u64,
     /// Bytes that were added since the directory was looked through; `None` before that.
@@ -39,8 +41,17 @@ impl Blobs {
     fn within(directory: PathBuf, bytes_max: u64) -> Self {
         Self {
             directory,
+            beside: None,
             bytes_max,
             added: Mutex::default(),
+        }
+    }
+
+    /// Has these contents too, and keeps new ones in another directory.
+    pub(super) fn in_scratch(&self, directory: PathBuf) -> Self {
+        Self {
+            beside: Some(self.directory.clone()),
+            ..Self::new(directory)
         }
     }
 
@@ -52,6 +63,9 @@ impl Blobs {
     /// The same, with the name as bytes.
     pub(super) fn keep_bytes(&self, content: &[u8]) -> io::Result<[u8; 32]> {
         let sha256: [u8; 32] = Sha256::digest(content).into();
+        if self.beside(&hex(&sha256)).is_some_and(|path| path.exists()) {
+            return Ok(sha256);
+        }
         let path = self.path(&hex(&sha256));
         if let Ok(file) = fs::File::options().append(true).open(&path) {
             // It is there; from now on it counts as new.
@@ -70,7 +84,11 @@ impl Blobs {
 
     /// Tells whether a content is kept. It counts as used.
     pub(super) fn has(&self, sha256: &[u8; 32]) -> bool {
-        let path = self.path(&hex(sha256));
+        let name = hex(sha256);
+        if self.beside(&name).is_some_and(|path| path.exists()) {
+            return true;
+        }
+        let path = self.path(&name);
         let Ok(metadata) = path.symlink_metadata() else {
             return false;
         };
@@ -103,13 +121,22 @@ impl Blobs {
         if !is_name {
             return None;
         }
-        let content = fs::read(self.path(name)).ok()?;
+        let beside = self.beside(name).and_then(|path| fs::read(path).ok());
+        let content = beside.or_else(|| fs::read(self.path(name)).ok())?;
         (sha256(&content) == name).then_some(content)
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.directory.join(&name[..2]).join(&name[2..])
+        below(&self.directory, name)
     }
+
+    fn beside(&self, name: &str) -> Option<PathBuf> {
+        Some(below(self.beside.as_ref()?, name))
+    }
+}
+
+fn below(directory: &Path, name: &str) -> PathBuf {
+    directory.join(&name[..2]).join(&name[2..])
 }
 
 /// Whoever finds the file finds all of it.

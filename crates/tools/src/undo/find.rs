@@ -147,7 +147,8 @@ impl Finder {
             return Ok(None);
         };
         let listing = known.listing.as_ref();
-        let Some(listing) = listing.filter(|it| Some(it.basis) == self.basis) else {
+        let Some(listing) = listing.filter(|it| it.basis.is_some() && it.basis == self.basis)
+        else {
             return Ok(None);
         };
         let tree = WorkTree::open(&self.place.root)?;
@@ -171,7 +172,9 @@ impl Finder {
         mut collected: Collected,
         mut unnamed: Vec<Vec<u8>>,
     ) -> Option<Listing> {
-        let basis = self.basis?;
+        if self.index.index.is_sparse() {
+            return None;
+        }
         let paths = files.iter().map(|file| file.path.as_slice());
         let mut new = collected.add_above(paths, |path| self.place.contains(path));
         let repositories = files.iter().filter(|file| file.stamp.is_directory());
@@ -191,7 +194,7 @@ impl Finder {
             unnamed.extend(found);
             unnamed.retain(|path| !collected.contains(path));
             if unnamed.is_empty() {
-                return Some(collected.into_listing(basis));
+                return Some(collected.into_listing(self.basis));
             }
             if unnamed.len() > UNDO_NEW_NAMES_MAX {
                 return None;

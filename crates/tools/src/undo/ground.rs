@@ -78,6 +78,12 @@ impl Ground {
         resolver.resolve_path(path, &path.to_string_lossy())
     }
 
+    /// Removes a directory with nothing in it. Tells whether it is gone.
+    pub(super) fn remove_empty(&self, path: &Path) -> bool {
+        let place = self.place(path);
+        place.is_ok_and(|place| place.remove_directory().is_ok())
+    }
+
     /// Looks at a file. Blocks on the file system.
     pub(super) fn look(&self, path: &Path) -> Sight {
         let place = match self.place(path) {

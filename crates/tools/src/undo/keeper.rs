@@ -1,5 +1,6 @@
 //! One session's keeper of files: told before something is changed, asked to take it back.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +14,7 @@ use super::blobs::Blobs;
 use super::ledger::{Entry, Known, Way, ways};
 use super::plan::{Extent, Plan};
 use super::trees::{TakenLook, Trees};
-use super::turn::{EndedTurn, Turn, Watched, settle};
+use super::turn::{EndedTurn, SettledTurn, Turn, Watched, settle};
 use crate::blocking;
 use crate::call::{Call, CallContext, ToolEvent};
 use crate::digest::Digested;
@@ -56,6 +57,17 @@ impl Snapshots {
         }
     }
 
+    /// Knows the same, and writes into another directory.
+    fn in_scratch(&self, directory: &Path) -> Self {
+        let blobs = Arc::new(self.blobs.in_scratch(directory.join("files")));
+        let trees = self.trees.as_ref();
+        Self {
+            trees: trees.map(|it| it.in_scratch(directory.join("trees"), Arc::clone(&blobs))),
+            blobs,
+            inherited: self.inherited.clone(),
+        }
+    }
+
     pub(super) fn blobs(&self) -> Arc<Blobs> {
         Arc::clone(&self.blobs)
     }
@@ -83,6 +95,12 @@ impl Keeper {
             has_given_up: AtomicBool::new(false),
             has_told_left_over: AtomicBool::new(false),
         }
+    }
+
+    /// Returns a keeper that plans with what this one knows, and writes into a directory of the
+    /// caller's alone.
+    pub fn for_planning(&self, scratch: &Path) -> Self {
+        Self::new(Arc::new(self.snapshots.in_scratch(scratch)))
     }
 
     /// To be called before a command runs. The first one of a turn that may write waits for
@@ -144,9 +162,15 @@ impl Keeper {
     ) -> (Plan, Vec<String>) {
         let mut notes = Vec::new();
         let mut changes: Vec<Vec<ChangedFile>> = Vec::new();
+        let mut made = BTreeSet::new();
         for turn in turns {
             changes.push(match &turn.known {
-                Known::Ended { files, unseen } => {
+                Known::Ended {
+                    files,
+                    directories,
+                    unseen,
+                } => {
+                    made.extend(directories.iter().cloned());
                     notes.extend(unseen.iter().map(|why| format!("{}: {why}", turn.turn_id)));
                     files.clone()
                 }
@@ -158,7 +182,11 @@ impl Keeper {
                     let tree = cut.tree.as_ref();
                     let root = work_root(cwd);
                     let settled = settle(&self.snapshots, &root, tree, &cut.touched, &mut notes);
-                    let mut files = settled.await;
+                    let SettledTurn {
+                        mut files,
+                        directories,
+                    } = settled.await;
+                    made.extend(directories);
                     // It was compared with what is there now. What later turns changed, they
                     // found as it had left it.
                     for file in &mut files {
@@ -172,15 +200,14 @@ impl Keeper {
                 }
             });
         }
-        let plan = self
-            .plan(cwd, ways(changes.iter().map(Vec::as_slice)), extent)
-            .await;
+        let ways = ways(changes.iter().map(Vec::as_slice));
+        let plan = self.plan(cwd, ways, made, extent).await;
         (plan, notes)
     }
 
     /// Finds out what taking an undo back would do.
     pub async fn plan_redo(&self, cwd: &Path, files: &[ChangedFile], extent: Extent) -> Plan {
-        self.plan(cwd, ways([files]), extent).await
+        self.plan(cwd, ways([files]), BTreeSet::new(), extent).await
     }
 
     /// Does what was planned. What could not be done is among the conflicts of what is
@@ -192,10 +219,16 @@ impl Keeper {
         done.unwrap_or_default()
     }
 
-    async fn plan(&self, cwd: &Path, ways: Vec<Way>, extent: Extent) -> Plan {
+    async fn plan(
+        &self,
+        cwd: &Path,
+        ways: Vec<Way>,
+        made: BTreeSet<PathBuf>,
+        extent: Extent,
+    ) -> Plan {
         let blobs = self.snapshots.blobs();
         let root = work_root(cwd);
-        let made = blocking::finish(move || Plan::make(ways, &root, extent, &blobs)).await;
+        let made = blocking::finish(move || Plan::make(ways, made, &root, extent, &blobs)).await;
         made.unwrap_or_default()
     }
 

@@ -14,6 +14,16 @@ pub struct Ledger {
     undos: Vec<Undo>,
     /// A turn that has begun and not ended.
     open: Option<CutOff>,
+    /// Turns of which nothing is known but that they may have changed files, oldest first.
+    unknown: Vec<UnknownTurn>,
+}
+
+#[derive(Debug)]
+struct UnknownTurn {
+    turn_id: SubmissionId,
+    /// How many turns with known changes came before it.
+    after: usize,
+    why: String,
 }
 
 /// One turn.
@@ -29,6 +39,8 @@ pub struct Entry {
 pub enum Known {
     Ended {
         files: Vec<ChangedFile>,
+        /// Directories that it made.
+        directories: Vec<PathBuf>,
         unseen: Vec<String>,
     },
     /// The engine died before the end was looked at: what is there now counts as its work.
@@ -56,6 +68,10 @@ pub enum NothingToUndo {
          repository only"
     )]
     NoTurn,
+    #[error(
+        "nothing can be taken back: {turn_id} ran commands, and what they changed is not known ({why})"
+    )]
+    Unknown { turn_id: SubmissionId, why: String },
     #[error("{wanted} turns cannot be taken back; between 1 and {available} can")]
     TooMany { wanted: u32, available: usize },
     #[error("there is no undo that could be taken back")]
@@ -90,15 +106,27 @@ impl Ledger {
             FileFact::Changed {
                 turn_id,
                 files,
+                directories,
                 unseen,
             } => {
                 if self.open.as_ref().is_some_and(|it| it.turn_id == turn_id) {
                     self.open = None;
                 }
                 self.cut_off();
-                // Nothing is to be taken back of it; a crash can leave such a line's turn open.
-                if !files.is_empty() {
-                    self.enter(turn_id, Known::Ended { files, unseen });
+                // Nothing is to be taken back of others; a crash can leave such a line's turn open.
+                if !files.is_empty() || !directories.is_empty() {
+                    let known = Known::Ended {
+                        files,
+                        directories,
+                        unseen,
+                    };
+                    self.enter(turn_id, known);
+                } else if !unseen.is_empty() {
+                    self.unknown.push(UnknownTurn {
+                        turn_id,
+                        after: self.entries.len(),
+                        why: unseen.join("; "),
+                    });
                 }
             }
             FileFact::Undone { numbers, files } => {
@@ -156,12 +184,31 @@ impl Ledger {
         let done: Vec<_> = done.collect();
         let available = done.len();
         if available == 0 {
-            return Err(NothingToUndo::NoTurn);
+            return Err(self.unknown.last().map_or(NothingToUndo::NoTurn, |turn| {
+                NothingToUndo::Unknown {
+                    turn_id: turn.turn_id.clone(),
+                    why: turn.why.clone(),
+                }
+            }));
         }
         if wanted == 0 || wanted as usize > available {
             return Err(NothingToUndo::TooMany { wanted, available });
         }
         Ok(done.into_iter().take(wanted as usize).collect())
+    }
+
+    /// Says which later turns stay as they are when those from this number on are taken back,
+    /// because nothing is known of what they changed.
+    pub fn unknown_since(&self, number: u32) -> Option<String> {
+        let since = self.unknown.iter();
+        let mut since = since.filter(|turn| turn.after > number as usize);
+        let last = since.next_back()?;
+        let others = match since.count() {
+            0 => String::new(),
+            count => format!(" and {count} turns before it"),
+        };
+        let UnknownTurn { turn_id, why, .. } = last;
+        Some(format!("{turn_id}{others} ran commands later: {why}"))
     }
 
     /// Returns what the last undo changed, with the turns that it was about.

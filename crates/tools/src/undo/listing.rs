@@ -25,8 +25,8 @@ const THREAD_DIRECTORIES_MIN: usize = 200;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Listing {
     /// A hash of all that counts beside the directories: the index, rules that are elsewhere, and
-    /// which part of the work tree is looked at.
-    pub basis: [u8; 32],
+    /// which part of the work tree is looked at. `None` if that may change without being seen.
+    pub basis: Option<[u8; 32]>,
     /// Each directory in which git looks, sorted; the top has no name.
     pub directories: Vec<KnownDirectory>,
     /// Directories in which it does not look, because they are ignored. Sorted.
@@ -293,7 +293,7 @@ impl Collected {
         Some(unnamed)
     }
 
-    pub(super) fn into_listing(mut self, basis: [u8; 32]) -> Listing {
+    pub(super) fn into_listing(mut self, basis: Option<[u8; 32]>) -> Listing {
         self.known.sort_by(|one, other| one.path.cmp(&other.path));
         self.ignored.sort();
         Listing {

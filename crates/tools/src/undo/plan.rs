@@ -25,6 +25,8 @@ pub struct Plan {
     /// Each file that is written or removed, as it is and as it will be.
     pub files: Vec<ChangedFile>,
     pub conflicts: Vec<UndoConflict>,
+    /// Directories of the turns that are removed, because nothing is left in them.
+    directories: BTreeSet<PathBuf>,
     extent: Extent,
     root: PathBuf,
 }
@@ -45,12 +47,19 @@ impl Plan {
     }
 
     pub fn removed(&self) -> Vec<PathBuf> {
-        self.paths(|after| *after == FileState::Absent)
+        let mut removed = self.paths(|after| *after == FileState::Absent);
+        removed.extend(self.directories.iter().cloned());
+        removed
+    }
+
+    /// Tells whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.directories.is_empty()
     }
 
     /// Tells whether all that was wanted is, or can be, done.
     pub fn is_success(&self) -> bool {
-        let is_some = self.extent == Extent::Partly && !self.files.is_empty();
+        let is_some = self.extent == Extent::Partly && !self.is_empty();
         self.conflicts.is_empty() || is_some
     }
 
@@ -66,9 +75,15 @@ impl Plan {
         });
     }
 
-    /// Looks at each file; writes nothing. `root` is where the session works. Blocks on the
-    /// file system.
-    pub(super) fn make(ways: Vec<Way>, root: &Path, extent: Extent, blobs: &Blobs) -> Self {
+    /// Looks at each file; writes nothing. `root` is where the session works, `made` are
+    /// directories that the turns made. Blocks on the file system.
+    pub(super) fn make(
+        ways: Vec<Way>,
+        made: BTreeSet<PathBuf>,
+        root: &Path,
+        extent: Extent,
+        blobs: &Blobs,
+    ) -> Self {
         let mut plan = Self {
             root: root.to_owned(),
             extent,
@@ -101,7 +116,15 @@ impl Plan {
         }
         if extent == Extent::AllOrNothing && !plan.conflicts.is_empty() {
             plan.files.clear();
+            return plan;
         }
+        // Where a file comes back, the directory that is in its place goes with that.
+        let written: BTreeSet<&Path> = plan.files.iter().map(|file| file.path.as_path()).collect();
+        let stays = |path: &PathBuf| {
+            let is_directory = ground.look(path).is_directory;
+            is_directory && !written.contains(path.as_path()) && is_emptied(path, &removed)
+        };
+        plan.directories = made.into_iter().filter(stays).collect();
         plan
     }
 
@@ -113,6 +136,7 @@ impl Plan {
             Ok(ground) => ground,
             Err(reason) => {
                 let root = self.root.clone();
+                self.directories.clear();
                 self.leave(&root, reason);
                 return self;
             }
@@ -126,8 +150,16 @@ impl Plan {
                     }
                 }
                 self.files = files;
+                // What is in a directory belongs before it.
+                let directories = std::mem::take(&mut self.directories);
+                let gone = directories
+                    .into_iter()
+                    .rev()
+                    .filter(|it| ground.remove_empty(it));
+                self.directories = gone.collect();
             }
             Err(problem) => {
+                self.directories.clear();
                 self.leave(&problem.path, problem.reason);
                 let back: Vec<ChangedFile> = done.iter().map(inverse).collect();
                 if let Err(problem) = write_all(&ground, &back, blobs, &mut Vec::new()) {

@@ -32,6 +32,8 @@ use crate::limits::{UNDO_LOOK_TIME_QUIET, UNDO_SAMPLE_OBJECTS, UNDO_TREE_TIME_MA
 pub(super) struct Trees {
     /// Where the stores are.
     directory: PathBuf,
+    /// Where the stores are that looks are read from.
+    kept: PathBuf,
     /// Never part of a look, wherever it lies.
     home: PathBuf,
     blobs: Arc<Blobs>,
@@ -87,11 +89,24 @@ impl Trees {
         inherited: Variables,
     ) -> Self {
         Self {
+            kept: directory.clone(),
             directory,
             home,
             blobs,
             launcher,
             inherited,
+        }
+    }
+
+    /// Reads the same looks, and writes into another directory.
+    pub(super) fn in_scratch(&self, directory: PathBuf, blobs: Arc<Blobs>) -> Self {
+        Self {
+            directory,
+            kept: self.kept.clone(),
+            home: self.home.clone(),
+            blobs,
+            launcher: self.launcher.clone(),
+            inherited: self.inherited.clone(),
         }
     }
 
@@ -156,7 +171,7 @@ impl Trees {
 
     /// Returns a look by its name.
     pub(super) async fn load(&self, root: &Path, name: &str) -> Result<Look, String> {
-        let (store, name) = (self.store(root), name.to_owned());
+        let (store, name) = (store_in(&self.kept, root), name.to_owned());
         let found = blocking::finish(move || store.load(&name)).await?;
         let manifest = found.ok_or_else(|| "what the files held is no longer kept".to_owned())?;
         Ok(Look {
@@ -318,12 +333,7 @@ impl Trees {
     }
 
     fn store(&self, root: &Path) -> Store {
-        let real = root.canonicalize().unwrap_or_else(|_| root.to_owned());
-        let name = &sha256(real.as_os_str().as_bytes())[..16];
-        Store {
-            directory: self.directory.join(name),
-            root: root.to_owned(),
-        }
+        store_in(&self.directory, root)
     }
 
     async fn prepare(
@@ -353,6 +363,15 @@ impl Trees {
             Some("/etc/gitconfig".into()),
         ];
         files.into_iter().flatten().collect()
+    }
+}
+
+fn store_in(directory: &Path, root: &Path) -> Store {
+    let real = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    let name = &sha256(real.as_os_str().as_bytes())[..16];
+    Store {
+        directory: directory.join(name),
+        root: root.to_owned(),
     }
 }
 
@@ -427,6 +446,20 @@ pub(super) fn differences(root: &Path, before: &Manifest, after: &Manifest) -> V
         before: before.cloned(),
     });
     found.collect()
+}
+
+/// Lists the directories that are there at the later look only.
+pub(super) fn made_directories(root: &Path, before: &Manifest, after: &Manifest) -> Vec<PathBuf> {
+    let (Some(before), Some(after)) = (&before.listing, &after.listing) else {
+        return Vec::new();
+    };
+    let is_new = |path: &[u8]| {
+        let known = &before.directories;
+        let found = known.binary_search_by(|it| it.path.as_slice().cmp(path));
+        found.is_err()
+    };
+    let directories = after.directories.iter().filter(|it| is_new(&it.path));
+    directories.map(|it| joined(root, &it.path)).collect()
 }
 
 /// Tells whether a file is part of a look.

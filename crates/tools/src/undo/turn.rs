@@ -1,5 +1,6 @@
 //! One turn, while it runs: what its files were before it touched them.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -27,6 +28,25 @@ pub(super) struct Turn {
     /// Set before the first command that may write.
     watched: OnceCell<Watched>,
     touched: Mutex<Vec<Touched>>,
+    /// Directories that were missing when a patch was about to write below them.
+    missing: Mutex<BTreeSet<PathBuf>>,
+}
+
+/// What is known to have been different before.
+struct SeenChanges {
+    files: Vec<(PathBuf, Before)>,
+    /// Directories that were not there.
+    made: Vec<PathBuf>,
+    /// What is to be said of the time that the look took.
+    slowness: Option<String>,
+}
+
+/// What a turn did.
+#[derive(Debug, Default)]
+pub(super) struct SettledTurn {
+    pub files: Vec<ChangedFile>,
+    /// Directories that it made.
+    pub directories: Vec<PathBuf>,
 }
 
 /// What a turn came to.
@@ -69,6 +89,7 @@ impl Turn {
             root,
             watched: OnceCell::new(),
             touched: Mutex::default(),
+            missing: Mutex::default(),
         }
     }
 
@@ -90,9 +111,16 @@ impl Turn {
         };
         let paths: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
         let (blobs, root) = (snapshots.blobs(), self.root.clone());
-        let kept = blocking::finish(move || keep_new(&blobs, &root, paths, &known));
+        let kept = blocking::finish(move || {
+            let missing = missing_directories(&root, &paths);
+            (keep_new(&blobs, &root, paths, &known), missing)
+        });
         // It fails only while the engine shuts down.
-        let kept: Vec<FileBefore> = kept.await.unwrap_or_default();
+        let (kept, missing): (Vec<FileBefore>, BTreeSet<PathBuf>) = kept.await.unwrap_or_default();
+        {
+            let mut known = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+            known.extend(missing);
+        }
         let mut touched = self.touched.lock().unwrap_or_else(PoisonError::into_inner);
         touched.extend(kept.iter().map(|file| Touched {
             file: file.clone(),
@@ -109,12 +137,17 @@ impl Turn {
         };
         let mut unseen = Vec::new();
         let mut warnings = Vec::new();
+        let mut directories = {
+            let missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+            missing.clone()
+        };
         let before = match self.watched.get() {
             Some(Watched::Tree { place, look }) => {
                 match seen(snapshots, place, look, &touched, &mut unseen).await {
-                    Ok((seen, slowness)) => {
-                        warnings.extend(slowness);
-                        seen
+                    Ok(seen) => {
+                        warnings.extend(seen.slowness);
+                        directories.extend(seen.made);
+                        seen.files
                     }
                     Err(why) => {
                         let text = format!("what commands changed is not known: {why}");
@@ -124,7 +157,7 @@ impl Turn {
                     }
                 }
             }
-            Some(Watched::Unseen(_)) | None if touched.is_empty() => return EndedTurn::default(),
+            None if touched.is_empty() => return EndedTurn::default(),
             Some(Watched::Unseen(why)) => {
                 unseen.push(why.clone());
                 patched(&touched)
@@ -132,17 +165,24 @@ impl Turn {
             None => patched(&touched),
         };
         let (blobs, root) = (snapshots.blobs(), self.root.clone());
-        let compared = blocking::finish(move || compare(&blobs, &root, before)).await;
-        let files = match compared.and_then(|compared| compared) {
-            Ok(files) => files,
+        let compared = blocking::finish(move || {
+            // Only what is still there can be removed later.
+            directories.retain(|path| path.symlink_metadata().is_ok_and(|it| it.is_dir()));
+            let directories = directories.into_iter().take(UNDO_TURN_FILES_MAX);
+            let directories = directories.collect();
+            compare(&blobs, &root, before).map(|files| SettledTurn { files, directories })
+        });
+        let settled = match compared.await.and_then(|compared| compared) {
+            Ok(settled) => settled,
             Err(why) => {
                 unseen.push(format!("what was changed is not known: {why}"));
-                Vec::new()
+                SettledTurn::default()
             }
         };
         let fact = FileFact::Changed {
             turn_id: self.id.clone(),
-            files,
+            files: settled.files,
+            directories: settled.directories,
             unseen,
         };
         EndedTurn {
@@ -159,20 +199,24 @@ pub(super) async fn settle(
     tree: Option<&FileTree>,
     touched: &[FileBefore],
     unseen: &mut Vec<String>,
-) -> Vec<ChangedFile> {
+) -> SettledTurn {
     let first = |file: &FileBefore| Touched {
         file: file.clone(),
         is_first: true,
     };
     let touched: Vec<Touched> = touched.iter().map(first).collect();
     let mut before = patched(&touched);
+    let mut directories = Vec::new();
     if let Some(FileTree { root, parts, tree }) = tree {
         let place = Place {
             root: root.clone(),
             parts: parts.clone(),
         };
         match seen_since(snapshots, &place, tree, &touched, unseen).await {
-            Ok(seen) => before = seen,
+            Ok(seen) => {
+                before = seen.files;
+                directories = seen.made;
+            }
             Err(why) => unseen.push(format!("what commands changed is not known: {why}")),
         }
     }
@@ -180,12 +224,26 @@ pub(super) async fn settle(
     let root = tree.map_or(root, |tree| &tree.root).to_owned();
     let compared = blocking::finish(move || compare(&blobs, &root, before)).await;
     match compared.and_then(|compared| compared) {
-        Ok(files) => files,
+        Ok(files) => SettledTurn { files, directories },
         Err(why) => {
             unseen.push(format!("what was changed is not known: {why}"));
-            Vec::new()
+            SettledTurn::default()
         }
     }
+}
+
+/// Returns the directories below the top that are not there, on the way to these files.
+fn missing_directories(root: &Path, paths: &[PathBuf]) -> BTreeSet<PathBuf> {
+    let is_missing = |path: &Path| {
+        let found = path.symlink_metadata();
+        found.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
+    };
+    let above = paths.iter().flat_map(|path| path.ancestors().skip(1));
+    let below = above.filter(|path| path.starts_with(root) && *path != root);
+    below
+        .filter(|path| is_missing(path))
+        .map(Path::to_owned)
+        .collect()
 }
 
 fn patched(touched: &[Touched]) -> Vec<(PathBuf, Before)> {
@@ -195,15 +253,14 @@ fn patched(touched: &[Touched]) -> Vec<(PathBuf, Before)> {
         .collect()
 }
 
-/// Finds what differs in the work tree, and joins it with what patches touched. Also returns
-/// what is to be said of the time that it took.
+/// Finds what differs in the work tree, and joins it with what patches touched.
 async fn seen(
     snapshots: &Snapshots,
     place: &Place,
     look: &Look,
     touched: &[Touched],
     unseen: &mut Vec<String>,
-) -> Result<(Vec<(PathBuf, Before)>, Option<String>), String> {
+) -> Result<SeenChanges, String> {
     let trees = snapshots.trees().ok_or("commands are not watched")?;
     let now = trees.take_again(place, look).await?;
     let root = &place.root;
@@ -225,7 +282,11 @@ async fn seen(
         unseen.push(format!("{over} more files were changed than can be kept"));
     }
     before.extend(contents(snapshots, root, differences).await?);
-    Ok((before, now.slowness()))
+    Ok(SeenChanges {
+        files: before,
+        made: trees::made_directories(root, &look.manifest, &now.look.manifest),
+        slowness: now.slowness(),
+    })
 }
 
 /// The same for a look that is known by its name alone.
@@ -235,11 +296,10 @@ async fn seen_since(
     name: &str,
     touched: &[Touched],
     unseen: &mut Vec<String>,
-) -> Result<Vec<(PathBuf, Before)>, String> {
+) -> Result<SeenChanges, String> {
     let trees = snapshots.trees().ok_or("commands are not watched")?;
     let look = trees.load(&place.root, name).await?;
-    let (before, _) = seen(snapshots, place, &look, touched, unseen).await?;
-    Ok(before)
+    seen(snapshots, place, &look, touched, unseen).await
 }
 
 /// Fetches what the files held before.

@@ -181,6 +181,108 @@ async fn the_model_is_told_at_its_next_task_what_was_taken_back() {
     assert!(last.contains("removed") && last.contains("/new"), "{last}");
 }
 
+#[tokio::test]
+async fn the_model_is_told_the_truth_of_an_undo_that_was_taken_back() {
+    let stage = Stage::new(&screenplay(&[
+        &command("echo two > edited"),
+        "{ say = 'hm' }",
+    ]))
+    .await;
+    commit(&stage);
+    let mut actor = stage.start().await;
+    actor.turn("go").await;
+    undo(&mut actor, last()).await;
+    undo(&mut actor, redo()).await;
+    actor.turn("on").await;
+    let requests = stage.requests();
+    let last = requests.last().expect("the model was asked");
+    let last = String::from_utf8_lossy(&last.body).into_owned();
+    let taken_back = last.find("The user has taken back changes to these files");
+    let brought_back = last.find("these files are again as your turns left them");
+    assert!(taken_back.is_some() && taken_back < brought_back, "{last}");
+    assert_eq!(last.matches("has taken back changes").count(), 1, "{last}");
+}
+
+#[tokio::test]
+async fn directories_that_a_turn_made_go_with_what_was_in_them() {
+    let made = "mkdir -p made/deep/empty sub/empty; echo x > made/deep/x; rmdir old";
+    let deeds = [command(made), patch("*** Add File: by/patch/new\n+new\n")];
+    let stage = Stage::new(&screenplay(&deeds.each_ref().map(String::as_str))).await;
+    for name in ["sub", "old", "mine"] {
+        std::fs::create_dir(stage.cwd().join(name)).unwrap();
+    }
+    stage.write("sub/a", "a\n");
+    commit(&stage);
+    let mut actor = stage.start().await;
+    let before = files(&stage.cwd());
+    for _ in deeds {
+        actor.turn("go").await;
+    }
+    // Somebody else has put a file into one of them.
+    stage.write("sub/empty/mine", "mine\n");
+    let both = UndoRequest {
+        num_turns: Some(2),
+        ..last()
+    };
+    let completed = undo(&mut actor, both).await;
+    check(
+        &stage,
+        &completed,
+        expect![[r#"
+            success true
+            removed by/patch/new
+            removed made/deep/x
+            removed by
+            removed by/patch
+            removed made
+            removed made/deep
+            removed made/deep/empty
+        "#]],
+    );
+    let mine = before
+        .replace(" old/()", "")
+        .replace("sub/(a=a)", "sub/(a=a empty/(mine=mine))");
+    assert_eq!(files(&stage.cwd()), mine);
+    let completed = undo(&mut actor, redo()).await;
+    assert!(completed.success, "{completed:?}");
+    assert_eq!(stage.read("made/deep/x"), "x\n");
+}
+
+/// Nothing is known of what it changed, and that is what is said.
+#[tokio::test]
+async fn a_turn_that_made_its_repository_is_neither_lost_nor_said_to_be_nothing() {
+    let deeds = [
+        patch("*** Add File: patched\n+new\n"),
+        command("git init -q . && echo x > made"),
+        command("echo y > after"),
+    ];
+    let stage = Stage::new(&screenplay(&deeds.each_ref().map(String::as_str))).await;
+    let mut actor = stage.start().await;
+    actor.turn("go").await;
+    actor.turn("go").await;
+    assert!(stage.cwd().join(".git").exists());
+    let completed = undo(&mut actor, last()).await;
+    assert!(completed.success, "{completed:?}");
+    assert!(!stage.cwd().join("patched").exists());
+    let note = completed.notes.concat();
+    assert!(note.contains("ran commands later"), "{completed:?}");
+    assert!(
+        note.contains("outside of a git repository"),
+        "{completed:?}"
+    );
+    let completed = undo(&mut actor, last()).await;
+    let message = completed.message.unwrap_or_default();
+    assert!(
+        !completed.success && message.contains("is not known"),
+        "{message}"
+    );
+    // In the next turn there is a repository to look at.
+    actor.turn("go").await;
+    let completed = undo(&mut actor, last()).await;
+    assert!(completed.success, "{completed:?}");
+    assert!(!stage.cwd().join("after").exists() && stage.cwd().join("made").exists());
+}
+
 /// A copy of a repository has an index that knows other files by the same names.
 #[tokio::test]
 async fn a_copy_of_a_large_repository_is_compared_with_what_git_has() {

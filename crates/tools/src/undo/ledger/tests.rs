@@ -31,6 +31,7 @@ fn changed(turn: &str, text: &str) -> FileFact {
     FileFact::Changed {
         turn_id: turn.into(),
         files: files(text),
+        directories: Vec::new(),
         unseen: Vec::new(),
     }
 }

@@ -78,7 +78,7 @@ impl Forest {
         let new = collected.add([b"sub/empty".to_vec()]);
         let read = collected.read(new, &repositories, &tree, later_ns(), &stop);
         assert_eq!(read, Some(Vec::new()));
-        collected.into_listing([0; 32])
+        collected.into_listing(Some([0; 32]))
     }
 
     /// The new names; `None` if all has to be listed again.

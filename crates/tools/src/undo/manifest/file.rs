@@ -92,7 +92,7 @@ fn put_listing(out: &mut Vec<u8>, listing: Option<&Listing>) {
     let Some(listing) = listing.filter(|_| count > 0) else {
         return;
     };
-    out.extend(listing.basis);
+    put(out, listing.basis.as_ref().map_or(&[][..], |it| &it[..]));
     for directory in directories {
         put(out, &directory.path);
         put_stamp(out, &directory.stamp);
@@ -110,7 +110,10 @@ fn put_listing(out: &mut Vec<u8>, listing: Option<&Listing>) {
 }
 
 fn get_listing(rest: &mut &[u8], count: u32) -> Option<Listing> {
-    let basis = array(rest)?;
+    let basis = match get(rest)? {
+        [] => None,
+        basis => Some(basis.try_into().ok()?),
+    };
     let mut directories = Vec::new();
     for _ in 0..count {
         let (path, stamp) = (get(rest)?.to_vec(), get_stamp(rest)?);

@@ -29,7 +29,7 @@ fn manifest() -> Manifest {
     let stamp = file("a", FileContent::Repository).stamp;
     Manifest {
         listing: Some(Listing {
-            basis: [9; 32],
+            basis: Some([9; 32]),
             directories: vec![directory("", Some(stamp)), directory("sub", None)],
             ignored: vec![b"target".to_vec()],
         }),

@@ -37,7 +37,7 @@ impl Scene {
     }
 
     fn undo(&self, ways: Vec<Way>, extent: Extent) -> Plan {
-        let plan = Plan::make(ways, &self.path(""), extent, &self.blobs);
+        let plan = Plan::make(ways, BTreeSet::new(), &self.path(""), extent, &self.blobs);
         plan.perform(&self.blobs)
     }
 }
@@ -95,7 +95,13 @@ fn what_was_done_is_put_back_if_a_later_group_fails() {
         scene.way("a", scene.file("new"), FileState::Absent),
         scene.way("b", FileState::Absent, scene.file("old")),
     ];
-    let plan = Plan::make(ways, &scene.path(""), Extent::AllOrNothing, &scene.blobs);
+    let plan = Plan::make(
+        ways,
+        BTreeSet::new(),
+        &scene.path(""),
+        Extent::AllOrNothing,
+        &scene.blobs,
+    );
     assert!(plan.conflicts.is_empty(), "{plan:?}");
     // Between the plan and the deed: removing works, writing does not.
     fs::write(scene.path("b"), "somebody's").unwrap();
