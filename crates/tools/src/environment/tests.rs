@@ -84,6 +84,45 @@ fn addresses_with_credentials_are_dropped_whatever_their_name() {
 }
 
 #[test]
+fn connection_strings_tokens_and_files_of_credentials_are_dropped_whatever_their_name() {
+    let secrets = [
+        ("PLAIN", "host=db user=a password=b"),
+        ("SERVER", "Server=db;Uid=a;Pwd=b;"),
+        (
+            "BUS",
+            "Endpoint=sb://x/;SharedAccessKeyName=n;SharedAccessKey=k",
+        ),
+        ("SETTINGS", "{\"user\": \"a\", \"password\": \"b\"}"),
+        ("ACCOUNT", "{\"type\": \"service\", \"private_key\": \"k\"}"),
+        ("OPTIONS", "--api-key=abc --verbose"),
+        ("VALUE", "ghp_0123456789abcdefghij"),
+        ("HEADER", "Bearer abcdefghijklmnop"),
+        ("KUBECONFIG", "/home/u/.kube/config"),
+        ("PGPASSFILE", "/home/u/.pgpass"),
+        ("NETRC", "/home/u/.netrc"),
+    ];
+    assert_eq!(kept(&secrets), Vec::<String>::new());
+    let harmless = [
+        ("LANGUAGE", "sk-SK"),
+        ("LS_COLORS", "rs=0:di=01;34:ln=01;36:*.tar=01;31"),
+        ("RUSTFLAGS", "-C target-cpu=native --cfg feature=\"x\""),
+        ("MAKEFLAGS", "-j8 V=1"),
+        ("LESS", "-R"),
+        ("NOTE", "the password is elsewhere"),
+        ("EMPTY", "password="),
+    ];
+    let names: Vec<String> = harmless
+        .iter()
+        .map(|(name, _)| (*name).to_owned())
+        .collect();
+    let mut found = kept(&harmless);
+    found.sort();
+    let mut names = names;
+    names.sort();
+    assert_eq!(found, names);
+}
+
+#[test]
 fn inheritance_has_three_sizes() {
     check(r#"{"inherit": "core"}"#, expect!["HOME=/home/u PATH=/bin"]);
     check(r#"{"inherit": "none"}"#, expect![""]);
