@@ -52,7 +52,7 @@ pub use peer::{PeerError, check_peer};
 pub use placeholder::{holds_repository, is_placeholder};
 pub use process::{Denial, Exit, KillOutcome, Killer, LeftBehind, Process, ProcessEvent};
 pub use report::{Backend, Enforcement, EnforcementReport, EnforcementState};
-pub use roots::{NetworkAccess, WritableRoots, bears_name, writable_roots};
+pub use roots::{NetworkAccess, WritableRoots, bears_name, git_directories, writable_roots};
 pub use spec::{CommandSpec, Confinement, StdinMode, TerminalSize};
 pub use sweep::sweep;
 pub use worker::{Work, Worker, register_worker};

@@ -194,7 +194,7 @@ fn protected_below(root: &Path) -> Vec<PathBuf> {
 
 /// The directories behind a `.git` pointer file: `gitdir: <path>` names the worktree's own,
 /// whose `commondir` names the one with objects, hooks and configuration.
-pub(crate) fn git_directories(root: &Path) -> Vec<PathBuf> {
+pub fn git_directories(root: &Path) -> Vec<PathBuf> {
     let Some(pointer) = read_short(&root.join(".git")) else {
         return Vec::new();
     };

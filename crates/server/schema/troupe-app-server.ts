@@ -251,6 +251,11 @@ export type CommandAction = { "type": "read", command: string, name: string, pat
 
 export type CommandApprovalParams = { threadId: string, turnId: string, itemId: string, startedAtMs: number, reason: string | null, command: string | null, cwd: string | null, commandActions: Array<CommandAction> | null,
 /**
+ * What can be answered. An approval for the session is missing where nobody can say what
+ * the same words will run next time.
+ */
+availableDecisions: Array<ApprovalDecision> | null,
+/**
  * The agent that asks, by its place in the tree, if it is not the root. Ours.
  */
 agentPath: string | null, };

@@ -8,6 +8,7 @@
 //! ```
 
 mod capture;
+pub(crate) mod contained;
 mod finish;
 mod gate;
 mod item;

@@ -386,6 +386,9 @@ class CommandApprovalParams(TypedDict):
     command: Union[str, None]
     cwd: Union[str, None]
     commandActions: Union[List["CommandAction"], None]
+    # What can be answered. An approval for the session is missing where nobody can say what
+    # the same words will run next time.
+    availableDecisions: Union[List["ApprovalDecision"], None]
     # The agent that asks, by its place in the tree, if it is not the root. Ours.
     agentPath: Union[str, None]
 

@@ -361,6 +361,9 @@ export type CommandApprovalParams = {
   command: string | null;
   cwd: string | null;
   commandActions: Array<CommandAction> | null;
+  /** What can be answered. An approval for the session is missing where nobody can say what
+   * the same words will run next time. */
+  availableDecisions: Array<ApprovalDecision> | null;
   /** The agent that asks, by its place in the tree, if it is not the root. Ours. */
   agentPath: string | null;
 };

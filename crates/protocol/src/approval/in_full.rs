@@ -2,7 +2,9 @@
 
 use std::fmt::{self, Write as _};
 
-use super::{ExecApprovalRequest, PatchApprovalRequest, ProposedRule, UserInputRequest};
+use super::{
+    ExecApprovalRequest, PatchApprovalRequest, ProposedRule, ReviewDecision, UserInputRequest,
+};
 use crate::command::{FileChange, FileChanges};
 use crate::event::EventMsg;
 
@@ -17,10 +19,29 @@ pub fn in_full(msg: &EventMsg) -> Option<String> {
 }
 
 impl ExecApprovalRequest {
+    /// Tells whether a yes cannot hold for the session, because nobody can say what the same
+    /// words will run next time.
+    pub fn is_asked_each_time(&self) -> bool {
+        let decisions = &self.available_decisions;
+        let lasts = decisions.contains(&ReviewDecision::ApprovedForSession);
+        self.outside_sandbox && !decisions.is_empty() && !lasts
+    }
+
+    /// Tells whether a decision is one of those that were offered.
+    pub fn offers(&self, decision: ReviewDecision) -> bool {
+        self.available_decisions.is_empty() || self.available_decisions.contains(&decision)
+    }
+
     pub fn in_full(&self) -> String {
         let mut text = format!("in {}\n$ {}", self.cwd.display(), typed(&self.command));
         if self.outside_sandbox {
             text.push_str("\noutside the sandbox");
+        }
+        if self.is_asked_each_time() {
+            text.push_str(
+                "\nasked for each time, because what it runs can be rewritten from inside the \
+                 sandbox",
+            );
         }
         add_reason(&mut text, self.reason.as_deref());
         for rule in &self.proposed_rules {
@@ -186,6 +207,18 @@ mod tests {
             "in /w\n$ git commit -m 'a b'\noutside the sandbox\n\
              always means: allow git commit outside the sandbox"
         );
+    }
+
+    #[test]
+    fn a_command_that_is_asked_for_each_time_says_so() {
+        let text = said(json!({
+            "type": "exec_approval_request", "call_id": "c", "turn_id": "t", "cwd": "/w",
+            "command": ["make"], "parsed_cmd": [], "outside_sandbox": true,
+            "available_decisions": ["approved", "denied", "abort"],
+        }));
+        let expected = "in /w\n$ make\noutside the sandbox\nasked for each time, because what it \
+                        runs can be rewritten from inside the sandbox";
+        assert_eq!(text, expected);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use troupe_protocol::approval::{
     AgentLabel, Answer, ExecApprovalRequest, PatchApprovalRequest, ReviewDecision,
     UserInputRequest, UserInputResponse,
@@ -93,6 +93,7 @@ impl Question {
                     command: Some(command_line(&request.command)),
                     cwd: Some(request.cwd.clone()),
                     command_actions: Some(actions(&request.parsed_cmd)),
+                    available_decisions: offered(request),
                     agent_path,
                 };
                 let method = "item/commandExecution/requestApproval";
@@ -207,6 +208,24 @@ impl Question {
 
 fn read<T: serde::de::DeserializeOwned>(answer: Value) -> Result<T, String> {
     serde_path_to_error::deserialize(answer).map_err(|error| error.to_string())
+}
+
+/// Names the decisions that count; `None` if nothing is said about it.
+fn offered(request: &ExecApprovalRequest) -> Option<Vec<wire::ApprovalDecision>> {
+    use wire::ApprovalDecision as Decision;
+    let named = |decision: &ReviewDecision| match decision {
+        ReviewDecision::Approved => Decision::Accept,
+        ReviewDecision::ApprovedForSession => Decision::AcceptForSession,
+        ReviewDecision::ApprovedAlways => {
+            let rule = request.proposed_rules.last();
+            let prefix = rule.map(|rule| rule.prefix.clone()).unwrap_or_default();
+            Decision::AcceptWithExecpolicyAmendment(json!({ "execpolicy_amendment": prefix }))
+        }
+        ReviewDecision::Denied => Decision::Decline,
+        ReviewDecision::Abort => Decision::Cancel,
+    };
+    let decisions = &request.available_decisions;
+    (!decisions.is_empty()).then(|| decisions.iter().map(named).collect())
 }
 
 fn decision(decision: wire::ApprovalDecision) -> ReviewDecision {

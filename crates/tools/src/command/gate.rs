@@ -7,6 +7,7 @@ use troupe_protocol::approval::{ExecApprovalRequest, ProposedRule, ReviewDecisio
 use troupe_protocol::policy::SandboxMode;
 
 use super::Request;
+use super::contained::Surroundings;
 use super::scripts::Scripts;
 use crate::approval::{Agreed, Agreements, Answer, Lasting};
 use crate::blocking;
@@ -202,7 +203,14 @@ async fn scripts(call: &Call, request: &Request, then: Sandbox) -> Scripts {
     let variables = std::env::vars().collect();
     let table = writable_roots(&call.context.sandbox_policy, &call.context.cwd, &variables);
     let (argv, cwd) = (request.argv.clone(), request.cwd.clone());
-    let looking = move || Scripts::look(&argv, &cwd, &table.writable);
+    let looking = move || {
+        let around = Surroundings {
+            cwd: &cwd,
+            roots: &table.writable,
+            variables: &variables,
+        };
+        Scripts::look(&argv, &around)
+    };
     blocking::finish(looking).await.unwrap_or(Scripts::Unknown)
 }
 

@@ -1,10 +1,14 @@
-//! What a command names in writable roots: programs and scripts that a confined command can
-//! rewrite. A yes that lasts counts for their contents, and not for what stands there later.
+//! What a command names in writable roots: scripts and files that a confined command can rewrite.
+//! A yes that lasts counts for their contents, and not for what stands there later; and it lasts
+//! only if nothing else that can be rewritten is run (see [`Surroundings`]).
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use super::contained::Surroundings;
 use crate::digest::Digested;
-use crate::limits::COMMAND_WORDS_BOUND_MAX;
+use crate::limits::{COMMAND_SCRIPT_BYTES_MAX, COMMAND_WORDS_BOUND_MAX};
+use crate::safety;
+use crate::safety::script::{is_of_the_system, is_shell};
 
 /// What a lasting yes to a command is bound to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -12,7 +16,8 @@ pub(crate) enum Scripts {
     /// Each place in a writable root that the command may name, with the SHA-256 of the file
     /// there; `None` if there is none, so that one that appears is noticed.
     Known(Vec<(PathBuf, Option<String>)>),
-    /// The words do not tell which files they mean, so that nothing can be compared.
+    /// The words do not tell which files they mean or what these run in turn, so that nothing
+    /// can be compared.
     Unknown,
 }
 
@@ -22,11 +27,17 @@ impl Scripts {
     }
 
     /// Looks at what the words name. Blocks on the file system.
-    pub(crate) fn look(argv: &[String], cwd: &Path, roots: &[PathBuf]) -> Self {
+    pub(crate) fn look(argv: &[String], around: &Surroundings<'_>) -> Self {
+        let Surroundings { cwd, roots, .. } = around;
         if roots.is_empty() {
             return Self::none();
         }
-        let Some(words) = words(argv) else {
+        let parts = safety::parts(argv);
+        let runs_only_known = parts.is_some_and(|parts| {
+            let mut parts = parts.iter();
+            parts.all(|part| around.contain(part) || is_contained_script(part, around))
+        });
+        let Some(words) = words(argv).filter(|_| runs_only_known) else {
             return Self::Unknown;
         };
         let mut known: Vec<(PathBuf, Option<String>)> = Vec::new();
@@ -60,6 +71,38 @@ impl Scripts {
         }
     }
 }
+
+/// Tells whether a command is a script of a shell that runs contained programs alone. That it
+/// stays so is seen by its contents.
+fn is_contained_script(part: &[String], around: &Surroundings<'_>) -> bool {
+    let (file, needs_head) = match part {
+        [shell, file, ..] if is_shell(shell) && is_of_the_system(shell) => (file, false),
+        [file, ..] if file.contains('/') => (file, true),
+        _ => return false,
+    };
+    let path = around.cwd.join(file);
+    let is_short = std::fs::metadata(&path)
+        .is_ok_and(|found| found.is_file() && found.len() <= COMMAND_SCRIPT_BYTES_MAX);
+    if file.starts_with('-') || !is_short {
+        return false;
+    }
+    let Ok(text) = std::fs::read_to_string(&path) else {
+        return false;
+    };
+    let head = text.lines().next().filter(|line| line.starts_with("#!"));
+    let is_of_shell = head.map_or(!needs_head, |head| SHELL_HEADS.contains(&head.trim_end()));
+    let body = head.map_or(text.as_str(), |head| &text[head.len()..]);
+    let parts = safety::segments(body.trim());
+    is_of_shell && parts.is_some_and(|parts| parts.iter().all(|part| around.contain(part)))
+}
+
+const SHELL_HEADS: [&str; 5] = [
+    "#!/bin/sh",
+    "#!/bin/bash",
+    "#!/usr/bin/bash",
+    "#!/usr/bin/env sh",
+    "#!/usr/bin/env bash",
+];
 
 /// Returns what may be a path in a command or its script; `None` if that is decided only when
 /// it runs, or there are too many.
@@ -104,12 +147,24 @@ const MOVES: [&str; 3] = ["cd", "pushd", "popd"];
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
+    use std::path::Path;
 
-    use super::Scripts;
+    use super::*;
+    use crate::environment::Variables;
 
     fn argv(script: &str) -> Vec<String> {
         ["bash", "-lc", script].map(str::to_owned).to_vec()
+    }
+
+    fn look(words: &str, cwd: &Path, roots: &[PathBuf]) -> Scripts {
+        let variables = [("HOME", "/nowhere"), ("PATH", "/usr/bin:/bin")];
+        let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let around = Surroundings {
+            cwd,
+            roots,
+            variables: &Variables::from(variables),
+        };
+        Scripts::look(&argv(words), &around)
     }
 
     #[test]
@@ -118,25 +173,42 @@ mod tests {
         let roots = [std::fs::canonicalize(dir.path()).unwrap()];
         let root = &roots[0];
         let script = root.join("build.sh");
-        for words in [
-            "bash ./build.sh",
-            "build.sh",
-            "true;sh 'build.sh' --all > log",
-        ] {
-            std::fs::remove_file(&script).ok();
-            let absent = Scripts::look(&argv(words), root, &roots);
-            assert!(!absent.has_files(), "{words}");
-            std::fs::write(&script, "make").unwrap();
-            let first = Scripts::look(&argv(words), root, &roots);
-            assert!(first.has_files(), "{words}");
-            assert_eq!(Scripts::look(&argv(words), root, &roots), first, "{words}");
-            std::fs::write(&script, "curl").unwrap();
-            let second = Scripts::look(&argv(words), root, &roots);
-            assert!(absent != first && first != second, "{words}");
+        for words in ["bash ./build.sh", "true;sh 'build.sh' --all", "ls build.sh"] {
+            std::fs::write(&script, "true").unwrap();
+            let first = look(words, root, &roots);
+            assert!(first.has_files() && first != Scripts::Unknown, "{words}");
+            assert_eq!(look(words, root, &roots), first, "{words}");
+            std::fs::write(&script, "true again").unwrap();
+            let second = look(words, root, &roots);
+            assert!(first != second, "{words}");
         }
-        std::fs::write(root.join("log"), "").unwrap();
-        let bare = ["./build.sh".to_owned()];
-        assert!(Scripts::look(&bare, root, &roots).has_files());
+        std::fs::write(&script, "#!/bin/sh\necho built\n").unwrap();
+        let bare = look("./build.sh", root, &roots);
+        assert!(bare.has_files() && bare != Scripts::Unknown);
+    }
+
+    /// The script is the same afterwards; what it runs is not.
+    #[test]
+    fn a_script_that_runs_others_is_bound_to_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let roots = [std::fs::canonicalize(dir.path()).unwrap()];
+        let root = &roots[0];
+        for text in [
+            "make",
+            ". ./lib.sh",
+            "./other.sh",
+            "echo $(make)",
+            "#!/usr/bin/python3\n",
+        ] {
+            std::fs::write(root.join("build.sh"), text).unwrap();
+            for words in ["bash ./build.sh", "./build.sh"] {
+                assert_eq!(
+                    look(words, root, &roots),
+                    Scripts::Unknown,
+                    "{words}: {text}"
+                );
+            }
+        }
     }
 
     #[test]
@@ -147,12 +219,11 @@ mod tests {
             "bash $SCRIPT",
             "sh *.sh",
             "sh `which x`",
+            "make test",
         ] {
-            let look = Scripts::look(&argv(words), &roots[0], &roots);
-            assert_eq!(look, Scripts::Unknown, "{words}");
+            assert_eq!(look(words, &roots[0], &roots), Scripts::Unknown, "{words}");
             // Nothing can be rewritten where nothing is writable.
-            let look = Scripts::look(&argv(words), &roots[0], &[]);
-            assert_eq!(look, Scripts::none(), "{words}");
+            assert_eq!(look(words, &roots[0], &[]), Scripts::none(), "{words}");
         }
     }
 }

@@ -306,6 +306,37 @@ async fn a_script_that_was_rewritten_in_the_sandbox_is_asked_for_again_outside_o
     assert!(!file.exists());
 }
 
+/// The words stay the same while what they run is rewritten.
+#[tokio::test]
+async fn a_command_that_runs_files_of_the_tree_is_asked_for_each_time_outside_of_the_sandbox() {
+    let bench = Bench::new();
+    std::fs::write(bench.cwd.join("lib.sh"), "true\n").unwrap();
+    std::fs::write(bench.cwd.join("build.sh"), ". ./lib.sh\n").unwrap();
+    for command in ["bash ./build.sh", "make --version", ". ./lib.sh"] {
+        let build = json!({
+            "command": command,
+            "sandbox_permissions": "require_escalated",
+            "justification": "May I build?",
+        });
+        for _ in 0..2 {
+            // Also a client that says more than was offered has said it once.
+            bench
+                .channel
+                .will_answer(ReviewDecision::ApprovedForSession);
+            bench.text("shell_command", build.clone()).await;
+            let asks = bench.channel.asks();
+            let [Ask::Exec(request)] = asks.as_slice() else {
+                panic!("{command}: {asks:?}");
+            };
+            let offered = &request.available_decisions;
+            assert!(!offered.contains(&ReviewDecision::ApprovedForSession));
+            assert!(!offered.contains(&ReviewDecision::ApprovedAlways));
+            let shown = request.in_full();
+            assert!(shown.contains("asked for each time"), "{shown}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_question_ends_with_its_call() {
     let bench = Bench::new().approval(ApprovalPolicy::Untrusted);

@@ -12,6 +12,7 @@ use super::{Shown, Site, told};
 use crate::commands::{print, tell};
 use crate::control::{Request, client};
 use crate::failure::{Exit, Failure, Outcome};
+use crate::terminal;
 
 /// What can be said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -57,10 +58,8 @@ pub async fn list(site: &Site, shown: Shown) -> Outcome {
             for row in &open {
                 questions.push(object(row, asked(site, row).await?.as_ref()));
             }
-            format!(
-                "{}\n",
-                json!({"root": target.tree.root, "questions": questions})
-            )
+            let listed = json!({"root": target.tree.root, "questions": questions});
+            terminal::harmless_json(&listed.to_string()) + "\n"
         }
         Shown::People => {
             let root = target.tree.root.short();
@@ -112,6 +111,19 @@ pub async fn give(site: &Site, question: &str, word: Word, shown: Shown) -> Outc
     if let (Word::Approve | Word::ApproveForSession | Word::ApproveAlways, None) = (word, &whole) {
         return Err(Failure::failed(anyhow!(
             "what {} asks cannot be read from its log, so nobody can agree to it; deny it",
+            id(row)
+        )));
+    }
+    if let Some(EventMsg::ExecApprovalRequest(request)) = &whole
+        && !request.offers(word.into())
+    {
+        let why = if request.is_asked_each_time() {
+            "what it runs can be rewritten from inside the sandbox, so a yes counts once"
+        } else {
+            "no rule can stand for this command"
+        };
+        return Err(Failure::failed(anyhow!(
+            "this is not offered for {}: {why}; say approve",
             id(row)
         )));
     }
@@ -170,7 +182,8 @@ async fn asked(site: &Site, row: &ApprovalRow) -> Result<Option<EventMsg>, Failu
 }
 
 /// Returns a question with everything that an answer is about. Its lines are indented, so that
-/// none of them can be taken for another question.
+/// none of them can be taken for another question, and nothing in them acts on a terminal: what
+/// goes through a pipe mostly ends on one.
 fn page(root: &str, row: &ApprovalRow, whole: Option<&EventMsg>) -> String {
     let words = whole.and_then(in_full);
     let words = words.unwrap_or_else(|| format!("cannot be read: {} …", row.what));
@@ -178,7 +191,7 @@ fn page(root: &str, row: &ApprovalRow, whole: Option<&EventMsg>) -> String {
     for line in words.lines() {
         text.extend(["    ", line, "\n"]);
     }
-    text
+    terminal::harmless(&text)
 }
 
 fn object(row: &ApprovalRow, whole: Option<&EventMsg>) -> serde_json::Value {
@@ -191,4 +204,42 @@ fn object(row: &ApprovalRow, whole: Option<&EventMsg>) -> serde_json::Value {
         "request": whole,
         "asked_ms": row.asked.0,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use troupe_protocol::SessionId;
+    use troupe_store::{ApprovalKind, Position, UnixMillis};
+
+    use super::*;
+
+    #[test]
+    fn what_acts_on_a_terminal_is_not_in_a_question_wherever_it_goes() {
+        let row = ApprovalRow {
+            session: SessionId::random(),
+            agent: AgentId::ROOT,
+            path: "/root".to_owned(),
+            call_id: "c".into(),
+            task: "t".into(),
+            kind: ApprovalKind::Exec,
+            what: "ls".to_owned(),
+            asked: UnixMillis(0),
+            position: Position(0),
+        };
+        let command = "ls \u{1b}]0;title\u{7} \u{9b}31m \u{202e}~ fr- mr\u{202c}";
+        let asked = json!({
+            "type": "exec_approval_request", "call_id": "c", "turn_id": "t", "cwd": "/w",
+            "command": ["bash", "-lc", command], "parsed_cmd": [], "available_decisions": [],
+        });
+        let asked: EventMsg = serde_json::from_value(asked).unwrap();
+        let text = page("1234", &row, Some(&asked));
+        let acts = |letter: char| letter != '\n' && letter != terminal::shown(letter);
+        assert!(!text.contains(acts), "{text:?}");
+        assert!(text.contains("~ fr- mr"), "{text:?}");
+        let listed = terminal::harmless_json(&object(&row, Some(&asked)).to_string());
+        assert!(!listed.contains(acts), "{listed:?}");
+        let read: serde_json::Value = serde_json::from_str(&listed).unwrap();
+        assert_eq!(read["request"]["command"][2], command);
+    }
 }

@@ -20,6 +20,9 @@ pub struct CommandApprovalParams {
     pub command: Option<String>,
     pub cwd: Option<PathBuf>,
     pub command_actions: Option<Vec<CommandAction>>,
+    /// What can be answered. An approval for the session is missing where nobody can say what
+    /// the same words will run next time.
+    pub available_decisions: Option<Vec<ApprovalDecision>>,
     /// The agent that asks, by its place in the tree, if it is not the root. Ours.
     pub agent_path: Option<String>,
 }
@@ -45,7 +48,7 @@ pub struct ApprovalResponse {
     pub decision: ApprovalDecision,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub enum ApprovalDecision {
