@@ -17,12 +17,13 @@ use std::os::unix::fs::FileExt;
 use std::path::{Component, Path, PathBuf};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::statvfs::{FsFlags, statvfs};
 use nix::unistd::geteuid;
 
 pub(super) use self::loose::LoosePaths;
 use crate::cage::{Cage, MODE_SETTERS, PathArgument, REFUSED_AND_TOLD, WRITES};
 use crate::limits::{DENIAL_BYTES_MAX, DENIALS_MAX};
-use crate::roots::WritableRoots;
+use crate::roots::{WritableRoots, resolve};
 
 /// Directories in which every write is to a device or a process, not to a file.
 const NO_FILES: [&str; 2] = ["/dev", "/proc"];
@@ -33,6 +34,8 @@ pub(super) struct Witness {
     /// What Landlock hides, around which it lets nothing new be made.
     hidden: Vec<PathBuf>,
     loose: LoosePaths,
+    /// Protected paths that nothing holds, because there are no mounts: to write there succeeds.
+    unheld: Vec<PathBuf>,
     /// Something that the command had made was moved aside.
     moved_aside: bool,
     denials: Vec<String>,
@@ -47,6 +50,7 @@ impl Witness {
         Self {
             listener,
             loose,
+            unheld: unheld(&cage),
             moved_aside: false,
             hidden: cage.hidden.clone(),
             roots: cage.into(),
@@ -109,6 +113,12 @@ impl Witness {
         !goes_up && below(&self.roots.writable) && !below(&self.roots.protected)
     }
 
+    /// Tells whether nothing refuses to write there, though the policy means it to.
+    fn is_unheld(&self, path: &Path) -> bool {
+        let below = |path: &Path| self.unheld.iter().any(|it| path.starts_with(it));
+        !self.unheld.is_empty() && below(&resolve(path))
+    }
+
     fn is_new_around_hidden(&self, path: &Path) -> bool {
         if self.hidden.is_empty() || path.symlink_metadata().is_ok() {
             return false;
@@ -140,11 +150,27 @@ impl Witness {
     fn refused_path(&self, paths: &[PathBuf]) -> Option<String> {
         let refused = paths.iter().find(|path| {
             let is_file = !NO_FILES.iter().any(|directory| path.starts_with(directory));
-            let is_permitted = self.is_plainly_writable(path) || self.roots.permits(path);
+            let is_permitted =
+                self.is_plainly_writable(path) || self.roots.permits(path) || self.is_unheld(path);
             is_file && (!is_permitted || self.is_new_around_hidden(path))
         });
         Some(format!("write to {}", refused?.display()))
     }
+}
+
+/// Returns the protected paths that are there and can be written: Landlock alone cannot take
+/// rights away inside of a root that has them.
+fn unheld(cage: &Cage) -> Vec<PathBuf> {
+    let in_root = |path: &&PathBuf| {
+        let is_hidden = cage.hidden.iter().any(|hidden| path.starts_with(hidden));
+        !is_hidden && cage.writable.iter().any(|root| path.starts_with(root))
+    };
+    let is_held = |path: &PathBuf| {
+        let found = statvfs(path.as_path());
+        found.map_or(true, |it| it.flags().contains(FsFlags::ST_RDONLY))
+    };
+    let protected = cage.protected.iter().filter(in_root);
+    protected.filter(|path| !is_held(path)).cloned().collect()
 }
 
 /// Asks the kernel to hand the processor from the caller to us and back, instead of waking us like

@@ -53,6 +53,21 @@ async fn what_was_refused_is_named() {
     }
 }
 
+/// Landlock alone cannot hold a repository that is there; what it lets through is not told as
+/// stopped.
+#[tokio::test]
+async fn a_write_that_succeeded_is_not_told_as_stopped() {
+    for backend in BACKENDS {
+        let place = scratch();
+        let work = place.path().canonicalize().unwrap().join("work");
+        let config = write(work.join(".git/config"), "");
+        let told = denial(backend, "echo x >> .git/config; false", &work).await;
+        let is_written = !std::fs::read(&config).unwrap().is_empty();
+        assert_eq!(is_written, backend == BackendChoice::Landlock);
+        assert_eq!(told.is_empty(), is_written, "{backend:?}: {told}");
+    }
+}
+
 #[tokio::test]
 async fn what_was_allowed_or_failed_by_itself_is_no_denial() {
     for backend in BACKENDS {
@@ -110,6 +125,11 @@ async fn what_was_planted_past_the_watch_is_gone_while_the_command_runs_whatever
         tokio::time::timeout(limit, both).await.unwrap();
         assert!(work.join("seen").exists());
         assert!(!work.join(".troupe").exists());
+        // What was moved aside and holds nothing is not left lying about.
+        let names = work.read_dir().unwrap().flatten();
+        let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let aside = names.filter(|name| name.starts_with(".troupe.refused-"));
+        assert_eq!(aside.count(), 20);
     }
 }
 

@@ -14,7 +14,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use nix::fcntl::{AT_FDCWD, AtFlags, OFlag, RenameFlags, open, readlinkat, renameat, renameat2};
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use nix::sys::stat::{FchmodatFlags, Mode, fchmodat, fstatat, stat};
-use nix::unistd::symlinkat;
+use nix::unistd::{UnlinkatFlags, symlinkat, unlinkat};
 
 use crate::cage::Cage;
 use crate::limits::ASIDE_NAMES_MAX;
@@ -177,7 +177,14 @@ impl Loose {
             };
             match self.rename_to(&aside) {
                 Err(nix::Error::EEXIST) => {}
-                moved => return moved,
+                Ok(()) => {
+                    // Nothing is lost with an empty directory. What holds something stays: it may
+                    // be the user's, who made it meanwhile.
+                    let empty = UnlinkatFlags::RemoveDir;
+                    let _ = unlinkat(&self.directory, aside.as_str(), empty);
+                    return Ok(());
+                }
+                Err(error) => return Err(error),
             }
         }
         Err(nix::Error::EEXIST)
