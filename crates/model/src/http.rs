@@ -388,7 +388,7 @@ impl Exchange {
             _ => "start it".to_owned(),
         };
         let cause = format!(
-            "the server does not run (nothing listens there); {start}, or set base_url to where \
+            "the connection was refused, because the server does not run; {start}, or set base_url to where \
              it is"
         );
         ModelError::new(ModelErrorKind::NotRunning, self.at_server(&cause))

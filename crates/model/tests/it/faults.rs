@@ -286,7 +286,7 @@ async fn a_server_that_is_not_there() {
     let shown = show(&events).replace(&port, "PORT");
     assert!(!shown.contains("s3cret"));
     expect![[r#"
-        failed NotRunning: test at http://127.0.0.1:PORT: the server does not run (nothing listens there); start it, or set base_url to where it is
+        failed NotRunning: test at http://127.0.0.1:PORT: the connection was refused, because the server does not run; start it, or set base_url to where it is
     "#]].assert_eq(&shown);
 }
 
