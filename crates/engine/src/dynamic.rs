@@ -60,7 +60,7 @@ impl Configurator for DeskConfigurator {
             DynamicTools::Kept(tools) => (tools, true),
         };
         for tool in tools {
-            match refusal(&setup.tools, &tool.name) {
+            match refusal(&setup.tools, &tool.offered_name()) {
                 None => {
                     let tool = DeskTool::new(tool, Arc::clone(&self.desk));
                     setup.tools.add(Arc::new(tool));

@@ -389,7 +389,7 @@ status: WorkStatus, };
 /**
  * A tool that a client brings, and runs itself when the model calls it.
  */
-export type DynamicTool = { name: string, description: string,
+export type DynamicTool = { namespace?: ToolNamespace | null, name: string, description: string,
 /**
  * JSON Schema of the arguments.
  */
@@ -1602,6 +1602,11 @@ export type ToolLists = { allow?: Array<string> | null, deny?: Array<string>,
  * The MCP servers whose tools may be used; all if absent.
  */
 mcp_servers?: Array<string> | null, };
+
+/**
+ * What several tools of a client have in common.
+ */
+export type ToolNamespace = { name: string, description: string, };
 
 /**
  * What a tool answers to the model: text, or parts when there is an image among them.

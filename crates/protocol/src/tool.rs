@@ -36,10 +36,44 @@ pub enum ToolSpec {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub struct DynamicTool {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<ToolNamespace>,
     pub name: String,
     pub description: String,
     /// JSON Schema of the arguments.
     pub input_schema: Value,
+}
+
+/// What several tools of a client have in common.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+pub struct ToolNamespace {
+    pub name: String,
+    pub description: String,
+}
+
+impl DynamicTool {
+    /// Returns the name that the model calls it by. Not every provider knows namespaces, so they
+    /// are a part of it.
+    pub fn offered_name(&self) -> String {
+        match &self.namespace {
+            Some(namespace) => format!("{}__{}", namespace.name, self.name),
+            None => self.name.clone(),
+        }
+    }
+
+    /// Returns what the model is told of it.
+    pub fn offered_description(&self) -> String {
+        match &self.namespace {
+            Some(namespace) if !namespace.description.is_empty() => {
+                format!(
+                    "{}\n\n{}: {}",
+                    self.description, namespace.name, namespace.description
+                )
+            }
+            Some(_) | None => self.description.clone(),
+        }
+    }
 }
 
 impl ToolSpec {

@@ -430,6 +430,8 @@ startDate: string, tokens: number, };
 
 export type DeprecationNotification = { summary: string, details: string | null, };
 
+export type DynamicNamespaceKind = "namespace";
+
 export type DynamicToolCallOutputContentItem = { "type": "inputText", text: string, }
   /**
    * A data URL. An address is left out, and the model is told so.
@@ -445,7 +447,7 @@ export type DynamicToolCallOutputContentItem = { "type": "inputText", text: stri
  */
 export type DynamicToolCallParams = { threadId: string, turnId: string, callId: string,
 /**
- * Always absent: tools have no namespaces.
+ * Of a tool that was brought in one.
  */
 namespace: string | null, tool: string, arguments: { [key in string]: JsonValue }, };
 
@@ -454,12 +456,7 @@ namespace: string | null, tool: string, arguments: { [key in string]: JsonValue 
  */
 export type DynamicToolCallResponse = { contentItems: Array<DynamicToolCallOutputContentItem>, success: boolean, };
 
-export type DynamicToolKind = "function";
-
-/**
- * A tool of the client's, as `thread/start` takes it.
- */
-export type DynamicToolSpec = {
+export type DynamicToolFunctionSpec = {
 /**
  * A function, also if absent.
  */
@@ -469,9 +466,23 @@ type: DynamicToolKind | null, name: string, description: string,
  */
 inputSchema: JsonValue,
 /**
- * Refused if true: every tool is offered from the start.
+ * There is no search for tools: one that could be loaded later is offered from the start, and
+ * a warning says so.
  */
 deferLoading: boolean | null, };
+
+export type DynamicToolKind = "function";
+
+export type DynamicToolNamespaceSpec = { type: DynamicNamespaceKind,
+/**
+ * Stands before the names of its tools where the model reads them.
+ */
+name: string, description: string, tools: Array<DynamicToolFunctionSpec>, };
+
+/**
+ * Tools of the client's, as `thread/start` takes them: a function, or several under one name.
+ */
+export type DynamicToolSpec = DynamicToolNamespaceSpec | DynamicToolFunctionSpec;
 
 export type EffortOption = { reasoningEffort: ReasoningEffort, description: string, };
 

@@ -584,6 +584,9 @@ class DeprecationNotification(TypedDict):
     details: Union[str, None]
 
 
+DynamicNamespaceKind = Literal["namespace"]
+
+
 class DynamicToolCallOutputContentItemInputText(TypedDict):
     type: Literal["inputText"]
     text: str
@@ -608,7 +611,7 @@ class DynamicToolCallParams(TypedDict):
     threadId: str
     turnId: str
     callId: str
-    # Always absent: tools have no namespaces.
+    # Of a tool that was brought in one.
     namespace: Union[str, None]
     tool: str
     arguments: Dict[str, Any]
@@ -621,20 +624,31 @@ class DynamicToolCallResponse(TypedDict):
     success: bool
 
 
-DynamicToolKind = Literal["function"]
-
-
-class DynamicToolSpec(TypedDict):
-    """A tool of the client's, as `thread/start` takes it."""
-
+class DynamicToolFunctionSpec(TypedDict):
     # A function, also if absent.
     type: NotRequired[Union["DynamicToolKind", None]]
     name: str
     description: str
     # JSON Schema of the arguments, which are an object.
     inputSchema: Any
-    # Refused if true: every tool is offered from the start.
+    # There is no search for tools: one that could be loaded later is offered from the start, and
+    # a warning says so.
     deferLoading: NotRequired[Union[bool, None]]
+
+
+DynamicToolKind = Literal["function"]
+
+
+class DynamicToolNamespaceSpec(TypedDict):
+    type: "DynamicNamespaceKind"
+    # Stands before the names of its tools where the model reads them.
+    name: str
+    description: str
+    tools: List["DynamicToolFunctionSpec"]
+
+
+# Tools of the client's, as `thread/start` takes them: a function, or several under one name.
+DynamicToolSpec = Union["DynamicToolNamespaceSpec", "DynamicToolFunctionSpec"]
 
 
 class EffortOption(TypedDict):

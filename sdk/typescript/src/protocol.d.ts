@@ -557,6 +557,8 @@ export type DeprecationNotification = {
   details: string | null;
 };
 
+export type DynamicNamespaceKind = "namespace";
+
 export type DynamicToolCallOutputContentItem =
   | {
     type: "inputText";
@@ -576,7 +578,7 @@ export type DynamicToolCallParams = {
   threadId: string;
   turnId: string;
   callId: string;
-  /** Always absent: tools have no namespaces. */
+  /** Of a tool that was brought in one. */
   namespace: string | null;
   tool: string;
   arguments: { [key: string]: JsonValue };
@@ -588,19 +590,32 @@ export type DynamicToolCallResponse = {
   success: boolean;
 };
 
-export type DynamicToolKind = "function";
-
-/** A tool of the client's, as `thread/start` takes it. */
-export type DynamicToolSpec = {
+export type DynamicToolFunctionSpec = {
   /** A function, also if absent. */
   type?: DynamicToolKind | null;
   name: string;
   description: string;
   /** JSON Schema of the arguments, which are an object. */
   inputSchema: JsonValue;
-  /** Refused if true: every tool is offered from the start. */
+  /** There is no search for tools: one that could be loaded later is offered from the start, and
+   * a warning says so. */
   deferLoading?: boolean | null;
 };
+
+export type DynamicToolKind = "function";
+
+export type DynamicToolNamespaceSpec = {
+  type: DynamicNamespaceKind;
+  /** Stands before the names of its tools where the model reads them. */
+  name: string;
+  description: string;
+  tools: Array<DynamicToolFunctionSpec>;
+};
+
+/** Tools of the client's, as `thread/start` takes them: a function, or several under one name. */
+export type DynamicToolSpec =
+  | DynamicToolNamespaceSpec
+  | DynamicToolFunctionSpec;
 
 export type EffortOption = {
   reasoningEffort: ReasoningEffort;

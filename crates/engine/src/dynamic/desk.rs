@@ -33,6 +33,8 @@ struct WaitingCall {
 pub struct DeskCall {
     pub call_id: CallId,
     pub turn_id: SubmissionId,
+    /// The namespace of the tool, if it has one.
+    pub namespace: Option<String>,
     pub tool: String,
     pub arguments: Map<String, Value>,
 }
@@ -207,6 +209,7 @@ mod tests {
         DeskCall {
             call_id: CallId(id.to_owned()),
             turn_id: SubmissionId("turn".to_owned()),
+            namespace: None,
             tool: "lookup".to_owned(),
             arguments: Map::new(),
         }

@@ -12,6 +12,9 @@ use super::desk::{DeskCall, DeskTicket, ToolDesk};
 #[derive(Debug)]
 pub(super) struct DeskTool {
     spec: ToolSpec,
+    /// As the client knows it.
+    namespace: Option<String>,
+    name: String,
     desk: Arc<ToolDesk>,
 }
 
@@ -19,10 +22,12 @@ impl DeskTool {
     pub(super) fn new(tool: &DynamicTool, desk: Arc<ToolDesk>) -> Self {
         Self {
             spec: ToolSpec::Function {
-                name: tool.name.clone(),
-                description: tool.description.clone(),
+                name: tool.offered_name(),
+                description: tool.offered_description(),
                 parameters: parameters(&tool.input_schema).into(),
             },
+            namespace: tool.namespace.as_ref().map(|it| it.name.clone()),
+            name: tool.name.clone(),
             desk,
         }
     }
@@ -31,7 +36,8 @@ impl DeskTool {
         let asked = DeskCall {
             call_id: call.id.clone(),
             turn_id: call.context.turn_id.clone(),
-            tool: self.spec.name().to_owned(),
+            namespace: self.namespace.clone(),
+            tool: self.name.clone(),
             arguments: arguments(call.input.as_str())?,
         };
         let laid_out = self.desk.lay_out(asked);

@@ -110,7 +110,7 @@ impl Teller {
             thread_id: self.id.clone(),
             turn_id: call.turn_id.0,
             call_id: call.call_id.0.clone(),
-            namespace: None,
+            namespace: call.namespace,
             tool: call.tool,
             arguments: call.arguments,
         };

@@ -3,72 +3,128 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use troupe_protocol::tool::DynamicTool;
+use troupe_protocol::tool::{DynamicTool, ToolNamespace};
 
-use crate::app::wire::tool::DynamicToolSpec;
+use crate::app::wire::tool::{DynamicToolFunctionSpec, DynamicToolSpec};
 use crate::limits::{
     DYNAMIC_TOOL_DESCRIPTION_BYTES_MAX, DYNAMIC_TOOL_NAME_BYTES_MAX, DYNAMIC_TOOL_SCHEMA_BYTES_MAX,
     DYNAMIC_TOOLS_BYTES_MAX, DYNAMIC_TOOLS_MAX,
 };
 use crate::rpc::RpcError;
 
-/// Returns the tools, or the first thing that is wrong with them. Whether a name belongs to
-/// another tool is not known before the session is.
-pub(super) fn brought_tools(specs: Vec<DynamicToolSpec>) -> Result<Vec<DynamicTool>, RpcError> {
-    if specs.len() > DYNAMIC_TOOLS_MAX {
-        return Err(RpcError::invalid_params(format!(
-            "dynamicTools: there are {}, and at most {DYNAMIC_TOOLS_MAX} are taken",
-            specs.len()
-        )));
-    }
-    let mut names = BTreeSet::new();
-    let mut bytes = 0;
-    for (place, spec) in specs.iter().enumerate() {
-        let wrong = |problem: String| {
-            let message = format!("dynamicTools[{place}] ({:?}): {problem}", short(&spec.name));
-            RpcError::invalid_params(message)
-        };
-        bytes += check(spec).map_err(wrong)?;
-        if !names.insert(spec.name.as_str()) {
-            return Err(wrong("another one before it has this name".to_owned()));
-        }
-        if bytes > DYNAMIC_TOOLS_BYTES_MAX {
-            return Err(wrong(format!(
-                "up to this one they have {bytes} bytes together, and at most \
-                 {DYNAMIC_TOOLS_BYTES_MAX} are taken"
-            )));
-        }
-    }
-    let tool = |spec: DynamicToolSpec| DynamicTool {
-        name: spec.name,
-        description: spec.description,
-        input_schema: spec.input_schema,
-    };
-    Ok(specs.into_iter().map(tool).collect())
+/// What a client brings.
+#[derive(Debug, Default)]
+pub(super) struct BroughtTools {
+    pub tools: Vec<DynamicTool>,
+    /// What it asks for in vain.
+    pub warnings: Vec<String>,
 }
 
-/// Returns how many bytes a tool has, or what is wrong with it.
-fn check(spec: &DynamicToolSpec) -> Result<usize, String> {
+/// Returns the tools, or the first thing that is wrong with them. Whether a name belongs to
+/// another tool is not known before the session is.
+pub(super) fn brought_tools(specs: Vec<DynamicToolSpec>) -> Result<BroughtTools, RpcError> {
+    let mut brought = BroughtTools::default();
+    let mut names = BTreeSet::new();
+    let mut bytes = 0;
+    for (place, spec) in specs.into_iter().enumerate() {
+        let (namespace, functions) = unfolded(place, spec)?;
+        for spec in functions {
+            let tool = spec.name.clone();
+            let wrong = |problem: String| {
+                let message = format!("dynamicTools[{place}] ({:?}): {problem}", short(&tool));
+                RpcError::invalid_params(message)
+            };
+            let own = namespace.as_ref();
+            bytes += check(&spec, own).map_err(wrong)?;
+            if spec.defer_loading == Some(true) {
+                brought.warnings.push(format!(
+                    "deferLoading of the dynamic tool {:?} does nothing: every tool is offered \
+                     from the start",
+                    short(&tool)
+                ));
+            }
+            let tool = DynamicTool {
+                namespace: namespace.clone(),
+                name: spec.name,
+                description: spec.description,
+                input_schema: spec.input_schema,
+            };
+            if !names.insert(tool.offered_name()) {
+                return Err(wrong("another one before it has this name".to_owned()));
+            }
+            if bytes > DYNAMIC_TOOLS_BYTES_MAX {
+                return Err(wrong(format!(
+                    "up to this one they have {bytes} bytes together, and at most \
+                     {DYNAMIC_TOOLS_BYTES_MAX} are taken"
+                )));
+            }
+            if brought.tools.len() == DYNAMIC_TOOLS_MAX {
+                return Err(wrong(format!(
+                    "there are more, and at most {DYNAMIC_TOOLS_MAX} are taken"
+                )));
+            }
+            brought.tools.push(tool);
+        }
+    }
+    Ok(brought)
+}
+
+/// Returns the functions of what is brought, and the namespace that they are in.
+fn unfolded(
+    place: usize,
+    spec: DynamicToolSpec,
+) -> Result<(Option<ToolNamespace>, Vec<DynamicToolFunctionSpec>), RpcError> {
+    let spec = match spec {
+        DynamicToolSpec::Function(function) => return Ok((None, vec![function])),
+        DynamicToolSpec::Namespace(spec) => spec,
+    };
+    let wrong = |problem: String| {
+        let message = format!("dynamicTools[{place}] ({:?}): {problem}", short(&spec.name));
+        RpcError::invalid_params(message)
+    };
+    check_name(&spec.name).map_err(wrong)?;
+    check_description(&spec.description).map_err(wrong)?;
+    let namespace = ToolNamespace {
+        name: spec.name,
+        description: spec.description,
+    };
+    Ok((Some(namespace), spec.tools))
+}
+
+fn check_name(name: &str) -> Result<(), String> {
     let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-    if spec.name.is_empty()
-        || spec.name.len() > DYNAMIC_TOOL_NAME_BYTES_MAX
-        || !spec.name.bytes().all(is_letter)
-    {
+    if name.is_empty() || name.len() > DYNAMIC_TOOL_NAME_BYTES_MAX || !name.bytes().all(is_letter) {
         return Err(format!(
             "a name has 1 to {DYNAMIC_TOOL_NAME_BYTES_MAX} of the letters a-z, A-Z, 0-9, _ and -"
         ));
     }
-    if spec.defer_loading == Some(true) {
-        let problem = "deferLoading is not supported: every tool is offered from the start";
-        return Err(problem.to_owned());
-    }
-    if spec.description.len() > DYNAMIC_TOOL_DESCRIPTION_BYTES_MAX {
+    Ok(())
+}
+
+fn check_description(description: &str) -> Result<(), String> {
+    if description.len() > DYNAMIC_TOOL_DESCRIPTION_BYTES_MAX {
         return Err(format!(
             "the description has {} bytes, and at most {DYNAMIC_TOOL_DESCRIPTION_BYTES_MAX} are \
              taken",
-            spec.description.len()
+            description.len()
         ));
     }
+    Ok(())
+}
+
+/// Returns how many bytes a tool has, or what is wrong with it.
+fn check(
+    spec: &DynamicToolFunctionSpec,
+    namespace: Option<&ToolNamespace>,
+) -> Result<usize, String> {
+    check_name(&spec.name)?;
+    let outer = namespace.map_or(0, |it| it.name.len() + "__".len());
+    if outer + spec.name.len() > DYNAMIC_TOOL_NAME_BYTES_MAX {
+        return Err(format!(
+            "with its namespace the name has more than {DYNAMIC_TOOL_NAME_BYTES_MAX} letters"
+        ));
+    }
+    check_description(&spec.description)?;
     let schema = spec.input_schema.to_string().len();
     if schema > DYNAMIC_TOOL_SCHEMA_BYTES_MAX {
         return Err(format!(
@@ -76,7 +132,8 @@ fn check(spec: &DynamicToolSpec) -> Result<usize, String> {
         ));
     }
     check_schema(&spec.input_schema)?;
-    Ok(spec.name.len() + spec.description.len() + schema)
+    let told = namespace.map_or(0, |it| it.name.len() + it.description.len());
+    Ok(told + spec.name.len() + spec.description.len() + schema)
 }
 
 /// Finds what no provider would take. The rest of a schema is between the client and the model.
@@ -126,7 +183,10 @@ mod tests {
     fn check(specs: Value, expected: &str) {
         let specs: Vec<DynamicToolSpec> = serde_json::from_value(specs).unwrap();
         match brought_tools(specs) {
-            Ok(tools) => assert_eq!(format!("{} taken", tools.len()), expected),
+            Ok(brought) => {
+                let (tools, warnings) = (brought.tools.len(), brought.warnings.len());
+                assert_eq!(format!("{tools} taken, {warnings} warnings"), expected);
+            }
             Err(error) => assert!(error.message.contains(expected), "{}", error.message),
         }
     }
@@ -138,7 +198,10 @@ mod tests {
     #[test]
     fn what_is_wrong_with_a_tool_is_named() {
         let any = json!({"type": "object"});
-        check(json!([tool("a", &any), tool("b", &json!({}))]), "2 taken");
+        check(
+            json!([tool("a", &any), tool("b", &json!({}))]),
+            "2 taken, 0 warnings",
+        );
         check(json!([tool("a", &any), tool("a", &any)]), "[1] (\"a\")");
         check(json!([tool("", &any)]), "a name has");
         check(json!([tool("a b", &any)]), "a name has");
@@ -162,6 +225,12 @@ mod tests {
         check(json!(large), "together");
         let mut later = tool("a", &any);
         later["deferLoading"] = json!(true);
-        check(json!([later]), "deferLoading");
+        check(json!([later]), "1 taken, 1 warnings");
+        let space = |name: &str, tools: Value| json!({"type": "namespace", "name": name, "description": "", "tools": tools});
+        let twice = json!([tool("a", &any), space("s", json!([tool("a", &any)]))]);
+        check(twice, "2 taken, 0 warnings");
+        check(json!([space("s s", json!([]))]), "a name has");
+        let long = space(&"n".repeat(40), json!([tool(&"t".repeat(40), &any)]));
+        check(json!([long]), "with its namespace");
     }
 }

@@ -30,17 +30,19 @@ use crate::rpc::RpcError;
 
 pub(in crate::app) fn start(call: Call) -> Handling {
     call.pass(|client, params: ThreadStartParams, reply| async move {
-        let tools = match brought_tools(params.dynamic_tools.unwrap_or_default()) {
-            Ok(tools) => tools,
+        let brought = match brought_tools(params.dynamic_tools.unwrap_or_default()) {
+            Ok(brought) => brought,
             Err(error) => return reply.refuse(error).await,
         };
-        let (mut request, warnings) = match wishes(params.settings) {
+        let (mut request, mut warnings) = match wishes(params.settings) {
             Ok(wishes) => wishes,
             Err(error) => return reply.refuse(error).await,
         };
         request.source = Some(SessionSource::AppServer);
         request.ephemeral = params.ephemeral.unwrap_or_default();
-        let opened = client.app().house().start_with(request, tools).await;
+        warnings.extend(brought.warnings);
+        let opened = client.app().house();
+        let opened = opened.start_with(request, brought.tools).await;
         match opened.map_err(not_open) {
             Ok(thread) => begun(&client, reply, thread, Vec::new(), warnings).await,
             Err(error) => reply.refuse(error).await,

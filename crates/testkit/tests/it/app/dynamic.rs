@@ -54,6 +54,39 @@ fn offered(stage: &Stage, request: usize) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
+/// The model calls it by both names; the client is asked by each. One that may be loaded later is
+/// there from the start, which is told.
+#[tokio::test]
+async fn a_tool_in_a_namespace_is_called_by_both_names() {
+    let stage = Stage::new(&LOOKING_UP.replace("lookup_ticket", "desk__lookup")).await;
+    let app = app(&stage);
+    let mut client = Client::ready(&app).await;
+    let mut lookup = tool("lookup");
+    lookup["deferLoading"] = json!(true);
+    let desk = json!({
+        "type": "namespace",
+        "name": "desk",
+        "description": "The help desk.",
+        "tools": [lookup],
+    });
+    let params = json!({"dynamicTools": [desk]});
+    let opened = client.call("thread/start", params).await.unwrap();
+    let thread = opened["thread"]["id"].as_str().unwrap().to_owned();
+    let warning = client.told("warning").await;
+    let message = warning["message"].as_str().unwrap();
+    assert!(message.contains("offered from the start"), "{message}");
+    client.turn(&thread, "work").await;
+    let (id, params) = client.asked(CALL).await;
+    assert_eq!(params["namespace"], "desk");
+    assert_eq!(params["tool"], "lookup");
+    client.respond(&id, text("the printer burns", true)).await;
+    client.told("turn/completed").await;
+    assert!(told(&stage, 1).contains("the printer burns"));
+    assert!(offered(&stage, 0).contains(&"desk__lookup".to_owned()));
+    client.leave().await;
+    app.end().await;
+}
+
 #[tokio::test]
 async fn a_client_runs_its_own_tool_and_the_model_reads_the_answer() {
     let stage = Stage::new(LOOKING_UP).await;
@@ -142,7 +175,8 @@ async fn a_tool_that_cannot_be_offered_is_refused_by_name() {
     let stage = Stage::new(LOOKING_UP).await;
     let app = app(&stage);
     let mut client = Client::ready(&app).await;
-    let namespace = json!({"type": "namespace", "name": "a", "description": "", "tools": []});
+    let namespace =
+        json!({"type": "namespace", "name": "no blanks", "description": "", "tools": []});
     let cases = [
         (json!([tool("shell_command")]), "\"shell_command\""),
         (json!([tool("spawn_agent")]), "\"spawn_agent\""),
@@ -150,7 +184,7 @@ async fn a_tool_that_cannot_be_offered_is_refused_by_name() {
         (json!([tool("read_mcp_resource")]), "\"read_mcp_resource\""),
         (json!([tool("no blanks")]), "\"no blanks\""),
         (json!([tool("twice"), tool("twice")]), "[1] (\"twice\")"),
-        (json!([namespace]), "namespace"),
+        (json!([namespace]), "\"no blanks\""),
     ];
     for (tools, expected) in cases {
         let params = json!({"dynamicTools": tools});
