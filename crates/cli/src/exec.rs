@@ -28,6 +28,7 @@ pub mod request;
 mod review;
 pub mod roster;
 pub mod run;
+pub mod saved_prompts;
 mod screen;
 pub mod shape;
 pub mod signals;

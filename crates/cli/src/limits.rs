@@ -3,6 +3,9 @@
 /// The most that is read of a prompt from standard input.
 pub const PROMPT_BYTES_MAX: u64 = 8 * 1024 * 1024;
 
+/// A saved prompt that is larger is refused.
+pub const SAVED_PROMPT_BYTES_MAX: u64 = 64 * 1024;
+
 /// Files that a prompt points at with `@`. Further ones are only words.
 pub const MENTIONS_MAX: usize = 32;
 

@@ -8,7 +8,7 @@
 mod fingerprint;
 
 use std::collections::HashSet;
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -47,15 +47,7 @@ impl Recorder {
     /// Begins a new tape at `path`. A file that is there already is left as it is.
     pub fn wrap(model: Arc<dyn Model>, path: impl AsRef<Path>) -> io::Result<Self> {
         let path = path.as_ref();
-        let mut options = OpenOptions::new();
-        options.write(true).mode(0o600);
-        let file = match options.clone().create_new(true).open(path) {
-            // A device or a pipe has nothing to lose.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && !path.is_file() => {
-                options.open(path)?
-            }
-            opened => opened?,
-        };
+        let file = begin(path)?;
         Ok(Self {
             model,
             tape: Arc::new(Tape {
@@ -64,6 +56,16 @@ impl Recorder {
             }),
         })
     }
+}
+
+/// A pipe or a device holds nothing that could be lost.
+fn begin(path: &Path) -> io::Result<File> {
+    let holds_nothing = fs::metadata(path).is_ok_and(|it| !it.is_file() && !it.is_dir());
+    OpenOptions::new()
+        .write(true)
+        .create_new(!holds_nothing)
+        .mode(0o600)
+        .open(path)
 }
 
 impl Model for Recorder {

@@ -21,6 +21,7 @@ use crate::exec::children::Children;
 use crate::exec::mentions::mentioned;
 use crate::exec::prompt::{self, Stdin};
 use crate::exec::request::{Cassette, JsonTexts, Output, Request, ReviewForm, Task};
+use crate::exec::saved_prompts::PromptPlaces;
 use crate::exec::shape::Shape;
 use crate::failure::{Failure, Outcome};
 use crate::home::{Home, here, repository_root};
@@ -80,7 +81,8 @@ Examples:
 )]
 pub struct ExecArguments {
     /// What to do; `-` or nothing reads it from stdin, and what is piped in beside it is added.
-    /// `@path` points the model at a file or directory, and shows it a picture.
+    /// `@path` points the model at a file or directory, and shows it a picture. `/name words` is
+    /// the prompt in .troupe/commands/name.md or .claude/commands/name.md, with these arguments.
     pub prompt: Option<String>,
     #[command(flatten)]
     pub repeated: Repeated,
@@ -394,13 +396,15 @@ fn request(
     if let Some(path) = &options.record {
         check_absent(path)?;
     }
+    let home = Home::find()?;
+    let places = PromptPlaces::around(&cwd, &home);
     let is_review = matches!(prompt, Prompt::Review(_));
     if is_review {
         check_review(&options)?;
     }
     Ok(Request {
         source: ConfigSource {
-            home: Home::find()?,
+            home,
             overrides: overrides.then(repeated.overrides),
             layers,
             flags: flags(&options),
@@ -409,7 +413,7 @@ fn request(
         continues,
         recovery: prompt.recovery(),
         // Last, because it may wait for somebody to type.
-        task: task(prompt, &cwd, images, shape, &options)?,
+        task: task(prompt, &cwd, &places, images, shape, &options)?,
         cwd,
         output: if options.json && !is_review {
             Output::Jsonl(if options.include_partial {
@@ -436,6 +440,7 @@ fn request(
 fn task(
     prompt: Prompt,
     cwd: &Path,
+    places: &PromptPlaces,
     images: Vec<PathBuf>,
     shape: Option<Shape>,
     options: &ExecOptions,
@@ -457,8 +462,16 @@ fn task(
     };
     // Only what somebody typed points at files; what is piped in may be anybody's words.
     let typed = argument.as_deref().unwrap_or_default();
+    let mentioned = mentioned(typed, cwd);
+    let saved = places.fill(typed)?;
+    for key in saved.iter().flat_map(|saved| &saved.ignored) {
+        tell(&format!(
+            "note: the key {key} of the saved prompt does nothing here"
+        ));
+    }
+    let argument = saved.map(|saved| saved.text).or(argument);
     Ok(Task::Prompt {
-        mentioned: mentioned(typed, cwd),
+        mentioned,
         text: read_prompt(argument.as_deref())?,
         images,
         shape,
@@ -560,7 +573,9 @@ fn check_review(options: &ExecOptions) -> Result<(), Failure> {
 
 /// A recording that somebody paid for is not replaced.
 fn check_absent(path: &Path) -> Result<(), Failure> {
-    match fs::symlink_metadata(path) {
+    match fs::metadata(path) {
+        // A pipe or a device holds nothing.
+        Ok(metadata) if !metadata.is_file() && !metadata.is_dir() => Ok(()),
         Ok(_) => Err(Failure::usage(format!(
             "--record {}: there is such a file already; delete it or name another",
             path.display()

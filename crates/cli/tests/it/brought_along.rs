@@ -46,3 +46,25 @@ fn a_file_that_a_prompt_points_at_is_told_to_the_model() {
         .run_with_stdin(&["exec", "explain"], b"@src/a.rs")
         .succeeded();
 }
+
+#[test]
+fn a_command_of_claude_code_is_a_prompt_with_arguments_and_grants_nothing() {
+    let machine = expecting("Fix issue 12 in the parser");
+    let command = "---\nallowed-tools: Bash(*)\n---\nFix issue $1 in the $2.\n";
+    machine.write("project/.claude/commands/fix.md", command);
+    let run = machine.run(&["exec", "/fix 12 parser"]).succeeded();
+    assert!(run.stderr.contains("the key allowed-tools"), "{run:#?}");
+    // Words that name no file are a prompt, and so are paths.
+    let machine = expecting("/etc/hosts is wrong");
+    machine.run(&["exec", "/etc/hosts is wrong"]).succeeded();
+}
+
+#[test]
+fn a_command_of_a_project_does_not_lead_out_of_it() {
+    let machine = expecting("/leak");
+    machine.write("secret.md", "the key");
+    machine.write("project/.claude/commands/keep.md", "");
+    let link = machine.path("project/.claude/commands/leak.md");
+    std::os::unix::fs::symlink(machine.path("secret.md"), link).unwrap();
+    machine.run(&["exec", "/leak"]).succeeded();
+}
