@@ -65,8 +65,10 @@ impl ConfigSource {
             refused.extend(types.written.iter().cloned());
         }
         if !refused.is_empty() {
-            return Err(Failure::usage(refused.join("
-")));
+            return Err(Failure::usage(refused.join(
+                "
+",
+            )));
         }
         let unknown = unknown.iter().map(named);
         let notices = config.notices().iter().map(ToString::to_string);

@@ -48,7 +48,11 @@ log: AgentId, } & ({ "fact": "rooted", session: SessionId,
  * For a fork of a conversation that names agents: the highest number among them. They
  * are not in this tree, and no agent of this tree is called like one of them.
  */
-above?: AgentId | null, }
+above?: AgentId | null,
+/**
+ * The paths directly below the root that those agents have.
+ */
+taken_paths?: Array<string>, }
   /**
    * A child and its first message, if it has one, in the log of the one who asked for it.
    */
@@ -126,7 +130,8 @@ export type AgentOrigin = "spawn" | "fork" | "send_message";
 export type AgentStatus = "pending_init" | "ready"
   | { "queued": { position: number, } } | "running"
   | { "completed": string | null }
-  | { "errored": string } | "interrupted" | "cancelled" | "budget_exceeded" | "shutdown" | "lost" | "not_found";
+  | { "errored": string } | "interrupted" | "cancelled" | "budget_exceeded" | "shutdown"
+  | { "lost": AgentStatus | null } | "not_found";
 
 export type Answer = {
 /**
@@ -184,7 +189,19 @@ export type Callback = { id: MessageId, target: AgentId, };
 /**
  * How a session is told of the children it made.
  */
-export type CallbackConfig = { enabled: boolean, include_last_message: boolean, include_original_prompt: boolean,
+export type CallbackConfig = {
+/**
+ * Whether the end of a child is told to who made it.
+ */
+enabled: boolean,
+/**
+ * Whether what the child said last is part of that.
+ */
+include_last_message: boolean,
+/**
+ * Whether the task that the child was given is repeated in it.
+ */
+include_original_prompt: boolean,
 /**
  * Handlebars; the built-in text if absent.
  */
@@ -366,7 +383,11 @@ config?: { [key in string]: JsonValue }, cwd?: string | null, approval_policy?: 
 /**
  * `null` takes an effort back: the model does as it does by itself.
  */
-effort?: EffortChoice | null, summary?: ReasoningSummary | null, collaboration_mode?: ModeChoice | null, personality?: Personality | null,
+effort?: EffortChoice | null, summary?: ReasoningSummary | null, collaboration_mode?: ModeChoice | null,
+/**
+ * Holds until another mode is chosen.
+ */
+plan_writes?: boolean | null, personality?: Personality | null,
 /**
  * Told to the model as a developer's message when the next task begins.
  */
@@ -457,7 +478,7 @@ export type ErrorInfo = "context_window_exceeded" | "usage_limit_exceeded" | "se
   | { "http_connection_failed": { http_status_code?: number | null, } }
   | { "response_stream_connection_failed": { http_status_code?: number | null, } }
   | { "response_stream_disconnected": { http_status_code?: number | null, } }
-  | { "response_too_many_failed_attempts": { http_status_code?: number | null, } } | "model_repeats_itself" | "internal_server_error" | "unauthorized" | "bad_request" | "sandbox_error" | "interrupted" | "invalid_submission" | "not_found" | "not_driving" | "unsupported" | "storage_failed" | "thread_rollback_failed" | "active_turn_not_steerable" | "other";
+  | { "response_too_many_failed_attempts": { http_status_code?: number | null, } } | "model_repeats_itself" | "internal_server_error" | "unauthorized" | "bad_request" | "sandbox_error" | "interrupted" | "invalid_submission" | "not_found" | "not_driving" | "unsupported" | "storage_failed" | "thread_rollback_failed" | "active_turn_not_steerable" | "output_invalid" | "hook_refused" | "turn_limit_reached" | "other";
 
 /**
  * One message of the event queue.
@@ -839,7 +860,7 @@ id: string,
  */
 bytes: number, };
 
-export type Interruption = "user" | "parent" | "crash" | "shutdown";
+export type Interruption = "user" | "parent" | "crash" | "shutdown" | "reconfigured";
 
 /**
  * Names one item of a conversation; the same in `item_started`, deltas and `item_completed`.
@@ -866,7 +887,11 @@ export type Keepsake =
   /**
    * How the session is told of its children, as it was configured last.
    */
-  | { "keepsake": "callback" } & CallbackConfig;
+  | { "keepsake": "callback" } & CallbackConfig
+  /**
+   * Whether the session is offered tools for agents, as it was configured last.
+   */
+  | { "keepsake": "enabled", enabled: boolean, };
 
 export type LineRange = { start: number, end: number, };
 
@@ -1011,7 +1036,11 @@ client_id?: string | null, cwd?: string | null, approval_policy?: ApprovalPolicy
 /**
  * `null` takes an effort back: the model does as it does by itself.
  */
-effort?: EffortChoice | null, summary?: ReasoningSummary | null, collaboration_mode?: ModeChoice | null, personality?: Personality | null,
+effort?: EffortChoice | null, summary?: ReasoningSummary | null, collaboration_mode?: ModeChoice | null,
+/**
+ * Holds until another mode is chosen.
+ */
+plan_writes?: boolean | null, personality?: Personality | null,
 /**
  * Told to the model as a developer's message when the next task begins.
  */
@@ -1037,7 +1066,11 @@ client_id?: string | null, }
 /**
  * `null` takes an effort back: the model does as it does by itself.
  */
-effort?: EffortChoice | null, summary?: ReasoningSummary | null, collaboration_mode?: ModeChoice | null, personality?: Personality | null,
+effort?: EffortChoice | null, summary?: ReasoningSummary | null, collaboration_mode?: ModeChoice | null,
+/**
+ * Holds until another mode is chosen.
+ */
+plan_writes?: boolean | null, personality?: Personality | null,
 /**
  * Told to the model as a developer's message when the next task begins.
  */
@@ -1269,7 +1302,11 @@ timestamp: string, } & ({ "type": "session_meta", "payload": SessionMeta }
   /**
    * No event below this number is issued again, also not after a crash.
    */
-  | { "type": "seq_reserved", "payload": { until: number, } });
+  | { "type": "seq_reserved", "payload": { until: number, } }
+  /**
+   * Who asked for the task that may follow.
+   */
+  | { "type": "submitted", "payload": SubmittedTask });
 
 /**
  * What the kernel lets a command do.
@@ -1299,6 +1336,12 @@ asking?: Array<ClientId>, };
  * A text that must not be shown.
  */
 export type Secret = string;
+
+/**
+ * What is kept of a client's secret: enough to know the client again, too little to show the
+ * secret.
+ */
+export type SecretDigest = string;
 
 export type Sender = "user"
   | { "agent": AgentId }
@@ -1350,7 +1393,12 @@ instruction_sources?: Array<string>, cwd: string, approval_policy: ApprovalPolic
 /**
  * What the model is told of the mode; the mode's own instructions if absent.
  */
-mode_instructions?: string | null, personality?: Personality | null,
+mode_instructions?: string | null,
+/**
+ * Whether a turn that plans may write what the sandbox lets be written. Else it can only
+ * read.
+ */
+plan_writes?: boolean, personality?: Personality | null,
 /**
  * What the model is told as a developer, in the place of what the session was opened with.
  */
@@ -1553,6 +1601,12 @@ export type Submission = { id: SubmissionId, op: Op, };
  */
 export type SubmissionId = string;
 
+/**
+ * A submission that begins a task, and the client that it is of. A client which repeats what
+ * it does not know to have arrived is known by it after a crash too.
+ */
+export type SubmittedTask = { id: SubmissionId, client: ClientId, secret_digest: SecretDigest, };
+
 export type SummaryPart = { "type": "summary_text", text: string, };
 
 /**
@@ -1658,7 +1712,12 @@ export type TurnContext = { cwd: string, approval_policy: ApprovalPolicy, sandbo
 /**
  * What the model is told of the mode; the mode's own instructions if absent.
  */
-mode_instructions?: string | null, personality?: Personality | null,
+mode_instructions?: string | null,
+/**
+ * Whether a turn that plans may write what the sandbox lets be written. Else it can only
+ * read.
+ */
+plan_writes?: boolean, personality?: Personality | null,
 /**
  * What the model is told as a developer, in the place of what the session was opened with.
  */

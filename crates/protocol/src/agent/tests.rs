@@ -38,7 +38,8 @@ fn the_table_of_names() {
             "cancelled       canceled  Final",
             "budget_exceeded failed    Final",
             "shutdown        canceled  Closed",
-            "lost            failed    Final",
+            "lost            lost      Final",
+            "lost            lost      Final",
             "not_found       unknown   Closed",
         ]
     );
