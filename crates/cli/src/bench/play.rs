@@ -54,7 +54,8 @@ pub fn screenplay() -> String {
     // A session that is resumed again and again plays on in its scene.
     let hellos = HELLO.repeat(1_000);
     // Not one word over and over: a model that repeats itself is stopped.
-    let words: String = (0..DELTAS).map(|number| format!("w{number} ")).collect();
+    let words: Vec<String> = (0..DELTAS).map(|number| format!("w{number} ")).collect();
+    let words = words.concat();
     let mut play = format!(
         "[[scene]]\nwhen = \"run commands\"\n{calls}{HELLO}\
          [[scene]]\nwhen = \"run one command\"\n{CALL}{HELLO}\

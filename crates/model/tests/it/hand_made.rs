@@ -174,7 +174,8 @@ async fn serve_for_ever(event: String) -> (ProviderConfig, tokio::task::JoinHand
 #[tokio::test]
 async fn an_answer_that_never_ends_is_cut_by_what_it_holds() {
     // One that repeats itself is stopped earlier.
-    let text: String = (0..800).map(|number| format!("w{number} ")).collect();
+    let text: Vec<String> = (0..800).map(|number| format!("w{number} ")).collect();
+    let text = text.concat();
     let argument = format!(
         "data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":[{{\"index\":0,\"id\":\"c\",\"function\":{{\"name\":\"f\",\"arguments\":\"{text}\"}}}}]}}}}]}}\n\n"
     );

@@ -133,7 +133,8 @@ async fn an_expectation_that_is_not_met_says_what_came() {
 
 #[tokio::test]
 async fn twenty_thousand_deltas_arrive_in_few_batches() {
-    let words: String = (0..20_000).map(|number| format!("tick{number} ")).collect();
+    let words: Vec<String> = (0..20_000).map(|number| format!("tick{number} ")).collect();
+    let words = words.concat();
     let server = turns(&[&format!("steps = [{{ say = '{words}' }}]")]).await;
     let mut stream = connect(&server).open(request("go"));
     let (mut deltas, mut batches) = (0, 0);

@@ -67,7 +67,8 @@ fn warnings(msgs: &[EventMsg]) -> Vec<&str> {
 #[tokio::test]
 async fn an_answer_that_never_ends_is_cut_told_and_kept() {
     // It does not repeat itself: one that does is stopped earlier.
-    let piece: String = (0..800).map(|number| format!("w{number} ")).collect();
+    let piece: Vec<String> = (0..800).map(|number| format!("w{number} ")).collect();
+    let piece = piece.concat();
     let stage = Stage::new(&format!(
         r#"
 [[scene]]

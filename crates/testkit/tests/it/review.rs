@@ -512,7 +512,8 @@ steps = [{ say = "done" }]
 
 #[tokio::test]
 async fn a_reader_that_fell_behind_is_told_of_its_own_queue_only() {
-    let words: String = (0..9_000).map(|number| format!("x{number} ")).collect();
+    let words: Vec<String> = (0..9_000).map(|number| format!("x{number} ")).collect();
+    let words = words.concat();
     let stage = Stage::new(&format!(
         r#"
 [[scene]]

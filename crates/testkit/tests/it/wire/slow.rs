@@ -13,7 +13,7 @@ use super::house::House;
 /// Says so many words, long ones, so that it comes to something.
 fn talk(times: usize) -> String {
     let words = (0..times).map(|number| format!("a-word-that-is-long-and-has-a-number-{number} "));
-    let words: String = words.collect();
+    let words = words.collect::<Vec<String>>().concat();
     format!("[[scene]]\n[[scene.turn]]\nsteps = [{{ say = '{words}' }}]\n")
 }
 
