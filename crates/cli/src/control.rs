@@ -12,7 +12,7 @@
 //! Only the same user gets in: the directory is theirs alone, and each side asks the kernel
 //! who the other is. Whoever takes the lease removes what a crashed process left behind.
 //!
-//! What the commands of a child write while they run is told line by line, to whoever asks
+//! What the commands of an agent write while they run is told line by line, to whoever asks
 //! ([`feed`]).
 //!
 //! Deliberately absent: results and conversations. The logs have them, also while nobody runs

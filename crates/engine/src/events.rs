@@ -191,6 +191,11 @@ impl EventStream {
         }
     }
 
+    /// Returns a way to other readers.
+    pub fn tap(&self) -> EventTap {
+        EventTap::new(Arc::clone(&self.shared))
+    }
+
     /// Gives up this reader for a way to others.
     pub fn into_tap(self) -> EventTap {
         EventTap::new(Arc::clone(&self.shared))

@@ -93,7 +93,7 @@ enum Action {
         /// Only the last N entries.
         #[arg(short = 'n', long, value_name = "N")]
         limit: Option<NonZeroUsize>,
-        /// Go on until no process runs the tree, with what a child's command writes while it runs.
+        /// Go on until no process runs the tree, with what its command writes while it runs.
         #[arg(short, long)]
         follow: bool,
         /// The lines of the log as they are.

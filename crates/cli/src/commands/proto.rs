@@ -59,8 +59,8 @@ pub fn run(arguments: ProtoArguments, overrides: Overrides, layers: Layers) -> O
             _ => Some(listen.bind(&home).await?),
         };
         let Grove { deps, configurator } = wiring.with_agents(None);
-        let _control = control::serve(&configurator, home.path());
         let (handle, events) = spawn(deps);
+        let _control = control::serve(&configurator, home.path(), Some(events.tap()));
         if let Some(listening) = server {
             return listening.serve(handle, events).await;
         }

@@ -1,4 +1,4 @@
-//! What the commands of a child write while they run. Logs do not have it: they have the output
+//! What the commands of an agent write while they run. Logs do not have it: they have the output
 //! of a command when it has ended.
 
 use std::io;
@@ -7,44 +7,77 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use troupe_agents::Agents;
+use troupe_engine::EventTap;
 use troupe_protocol::{CallId, EventMsg, SessionId, TurnItem};
 
 use super::line;
 use super::request::CommandNews;
 use crate::exec::command_line;
 
-/// Tells it to a client until the client leaves or the tree ends. A child that is not in memory
-/// is waited for.
-pub async fn feed(
+/// Where it is heard.
+#[derive(Debug, Clone)]
+pub struct Feeder {
     agents: Agents,
-    session: SessionId,
-    client: impl AsyncRead + Unpin,
-    mut sink: impl AsyncWrite + Unpin,
-) -> io::Result<()> {
-    tokio::select! {
-        told = tell(&agents, session, &mut sink) => told,
-        () = left(client) => Ok(()),
+    root: SessionId,
+    root_events: Option<EventTap>,
+}
+
+impl Feeder {
+    pub fn new(agents: Agents, root: SessionId, root_events: Option<EventTap>) -> Self {
+        Self {
+            agents,
+            root,
+            root_events,
+        }
+    }
+
+    pub fn agents(&self) -> &Agents {
+        &self.agents
+    }
+
+    /// Tells it to a client until the client leaves or the tree ends. A child that is not in
+    /// memory is waited for.
+    pub async fn feed(
+        &self,
+        session: SessionId,
+        client: impl AsyncRead + Unpin,
+        mut sink: impl AsyncWrite + Unpin,
+    ) -> io::Result<()> {
+        tokio::select! {
+            told = self.tell(session, &mut sink) => told,
+            () = left(client) => Ok(()),
+        }
+    }
+
+    async fn tell(
+        &self,
+        session: SessionId,
+        sink: &mut (impl AsyncWrite + Unpin),
+    ) -> io::Result<()> {
+        if session == self.root {
+            return match &self.root_events {
+                Some(events) => tell_of(events, sink).await,
+                None => Ok(()),
+            };
+        }
+        let Some(mut arrivals) = self.agents.arrivals().await else {
+            return Ok(());
+        };
+        while let Some(arrival) = arrivals.next().await {
+            if arrival.view.session == session {
+                tell_of(&arrival.events, sink).await?;
+            }
+        }
+        Ok(())
     }
 }
 
-async fn tell(
-    agents: &Agents,
-    session: SessionId,
-    sink: &mut (impl AsyncWrite + Unpin),
-) -> io::Result<()> {
-    let Some(mut arrivals) = agents.arrivals().await else {
-        return Ok(());
-    };
-    while let Some(arrival) = arrivals.next().await {
-        if arrival.view.session != session {
-            continue;
-        }
-        let newest = arrival.events.last_seq();
-        let mut events = arrival.events.after(newest);
-        while let Some(event) = events.next().await {
-            if let Some(news) = of_command(&event.msg) {
-                line::write(&mut *sink, &news).await?;
-            }
+/// Tells what happens from now on, until the session ends or leaves memory.
+async fn tell_of(events: &EventTap, sink: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
+    let mut events = events.after(events.last_seq());
+    while let Some(event) = events.next().await {
+        if let Some(news) = of_command(&event.msg) {
+            line::write(&mut *sink, &news).await?;
         }
     }
     Ok(())

@@ -44,7 +44,7 @@ pub enum Request {
     },
 }
 
-/// Asks for a line whenever a command of this child writes something, until either side leaves.
+/// Asks for a line whenever a command of this agent writes something, until either side leaves.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "request", rename = "feed")]
 pub struct FeedRequest {

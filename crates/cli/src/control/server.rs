@@ -13,12 +13,13 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
-use troupe_agents::{Agents, AgentsConfigurator, Plantings};
+use troupe_agents::{AgentsConfigurator, Plantings};
+use troupe_engine::EventTap;
 use troupe_process::check_peer;
 use troupe_protocol::SessionId;
 
 use super::act::act;
-use super::feed::feed;
+use super::feed::Feeder;
 use super::request::{Answer, FeedRequest, Request, VERSION, Versioned};
 use super::{line, socket};
 use crate::commands::tell;
@@ -31,13 +32,18 @@ use crate::limits::{
 pub type Guard = AbortOnDropHandle<()>;
 
 /// Opens the trees of this process's sessions to other programs of the same user. Costs a
-/// session without children nothing but a task that sleeps.
-pub fn serve(configurator: &AgentsConfigurator, home: &Path) -> Guard {
-    let listening = run(configurator.plantings(), home.to_owned());
+/// session without children nothing but a task that sleeps. Without the root's events only those
+/// of its children can be fed to others.
+pub fn serve(
+    configurator: &AgentsConfigurator,
+    home: &Path,
+    root_events: Option<EventTap>,
+) -> Guard {
+    let listening = run(configurator.plantings(), home.to_owned(), root_events);
     Guard::new(tokio::spawn(listening))
 }
 
-async fn run(mut plantings: Plantings, home: PathBuf) {
+async fn run(mut plantings: Plantings, home: PathBuf, root_events: Option<EventTap>) {
     let mut next = plantings.next().await;
     while let Some((root, agents)) = next {
         if agents.is_ephemeral() {
@@ -45,10 +51,11 @@ async fn run(mut plantings: Plantings, home: PathBuf) {
             next = plantings.next().await;
             continue;
         }
+        let feeder = Feeder::new(agents, root, root_events.clone());
         next = match socket::Socket::bind(&home, root) {
             Ok(socket) => tokio::select! {
                 later = plantings.next() => later,
-                error = accept(&socket, &agents) => {
+                error = accept(&socket, &feeder) => {
                     warn(&error);
                     plantings.next().await
                 }
@@ -68,7 +75,7 @@ fn warn(error: &io::Error) {
 }
 
 /// Answers whoever connects. One that finds all places taken waits for one.
-async fn accept(socket: &socket::Socket, agents: &Agents) -> io::Error {
+async fn accept(socket: &socket::Socket, feeder: &Feeder) -> io::Error {
     let places = Arc::new(Semaphore::new(CONTROL_CONNECTIONS_MAX));
     let mut connections = JoinSet::new();
     loop {
@@ -80,9 +87,9 @@ async fn accept(socket: &socket::Socket, agents: &Agents) -> io::Error {
             Ok((stream, _)) => stream,
             Err(error) => return error,
         };
-        let agents = agents.clone();
+        let feeder = feeder.clone();
         connections.spawn(async move {
-            let desk = agents.user();
+            let desk = feeder.agents().user();
             let act = |request| async move { act(&desk, request).await };
             // A client that went away hears nothing; there is nobody else to tell.
             if let Ok(Some(wanted)) = answer(stream, socket::own_user(), act).await {
@@ -91,7 +98,7 @@ async fn accept(socket: &socket::Socket, agents: &Agents) -> io::Error {
                     read,
                     write,
                 } = wanted;
-                feed(agents, session, read, write).await.ok();
+                feeder.feed(session, read, write).await.ok();
             }
             drop(place);
         });

@@ -109,9 +109,9 @@ pub async fn run(request: Request) -> Outcome {
         answer_check: AnswerCheck::ByEngine,
         requests_max: turns_max.map(NonZeroU32::get),
     };
-    let _control = control::serve(&configurator, home.path());
     let clock = deps.clock.clone();
     let (handle, events) = spawn(deps);
+    let _control = control::serve(&configurator, home.path(), Some(events.tap()));
     let mut run = Run {
         handle,
         events,

@@ -35,7 +35,7 @@ impl Ground for SharedGround {
     /// Each tree is open to `troupe agents`, as that of a single session is.
     fn companion(&self, configurator: &AgentsConfigurator) -> Option<control::Guard> {
         let home = self.wiring.source.home.path();
-        Some(control::serve(configurator, home))
+        Some(control::serve(configurator, home, None))
     }
 
     fn store(&self) -> Result<Arc<dyn Store>, String> {

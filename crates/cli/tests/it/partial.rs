@@ -95,3 +95,42 @@ steps = [{ say = "It is built." }]
     assert!(rest.contains("→ 0"), "{rest}");
     assert!(logs.wait().unwrap().success());
 }
+
+#[test]
+fn the_log_of_a_root_does_too() {
+    let machine = Machine::playing(
+        r#"
+[[scene]]
+when = "lead"
+[[scene.turn]]
+steps = [{ call = "spawn_agent", arguments = { message = "wait a moment", task_name = "waiter" } }]
+[[scene.turn]]
+steps = [{ call = "shell_command", arguments = { command = "n=0; until test -e go; do n=$((n+1)); echo line $n; sleep 0.05; done", timeout_ms = 600000 } }]
+[[scene.turn]]
+steps = [{ say = "Built." }]
+[[scene.turn]]
+steps = [{ say = "Built." }]
+
+[[scene]]
+when = "wait a moment"
+[[scene.turn]]
+steps = [{ say = "I waited." }]
+"#,
+    );
+    let mut run = Watched::start(&machine, &["exec", "--json", "lead"]);
+    run.until(|line| line["type"] == "item.started");
+    run.until(|line| line["item"]["type"] == "command_execution");
+    let mut logs = machine
+        .troupe(&["agents", "logs", "--follow"])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(logs.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().contains("│ line ")));
+    machine.write("project/go", "");
+    let (_, code) = run.rest();
+    assert_eq!(code, Some(0));
+    drop(lines);
+    logs.kill().unwrap();
+    logs.wait().unwrap();
+}

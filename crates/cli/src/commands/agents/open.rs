@@ -73,11 +73,11 @@ impl OpenTree {
         };
         let standin = Standin::new(wiring.here().settings.rights.headless());
         let Grove { deps, configurator } = wiring.with_agents(Some(Recovery::Leave));
-        let control = control::serve(&configurator, home.path());
         let style = Style::choose(ColorChoice::Auto, &io::stderr());
         let clock = deps.clock.clone();
         let printer = Printer::new(Output::Human(style), clock.clone());
         let (handle, mut events) = spawn(deps);
+        let control = control::serve(&configurator, home.path(), Some(events.tap()));
         let configure = ConfigureSession {
             source: Some(SessionSource::Cli),
             resume: Some(tree.root),

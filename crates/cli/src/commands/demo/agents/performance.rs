@@ -63,8 +63,8 @@ impl Performance {
         let home = source.home.clone();
         let wiring = Wiring::new(source, project, SessionSource::Cli)?;
         let Grove { deps, configurator } = wiring.with_agents(None);
-        let control = control::serve(&configurator, home.path());
         let (handle, mut events) = spawn(deps);
+        let control = control::serve(&configurator, home.path(), Some(events.tap()));
         let configure = Op::ConfigureSession(ConfigureSession::default());
         submit(&handle, 0, configure).await?;
         let root = configured(&mut events).await?;
