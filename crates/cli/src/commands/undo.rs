@@ -10,7 +10,7 @@ use troupe_engine::preview_undo;
 use troupe_protocol::session::SessionSource;
 use troupe_protocol::undo::{UndoCompleted, UndoRequest};
 use troupe_protocol::{EventMsg, Op, SessionId};
-use troupe_store::{EmbeddedStore, LiveHistory, Store};
+use troupe_store::{EmbeddedStore, Store};
 
 use crate::arguments::{Layers, Overrides};
 use crate::commands::one_op::ask;
