@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use super::machine::Machine;
+use super::machine::{Machine, Run};
 use super::watched::Watched;
 
 /// Far more than anything here takes, on a machine that is busy with other tests.
@@ -216,7 +216,7 @@ steps = [{ say = "Well." }]
     // A home that commands can write to, as one in a temporary directory is, has no lasting yes.
     let mut command = machine.troupe(&["exec", "leave"]);
     let output = command.env("HOME", "/nonexistent").output().unwrap();
-    let run = crate::machine::Run::of(&output).succeeded();
+    let run = Run::of(&output).succeeded();
     let told = "allow it: troupe rules add allow --outside -- touch ../out";
     assert!(run.stderr.contains(told), "{}", run.stderr);
     assert!(
