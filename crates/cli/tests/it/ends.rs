@@ -166,7 +166,7 @@ steps = [{ say = "I went on." }]
     );
     let mut run = Watched::start(&machine, &["exec", "--json", "--include-partial", "begin"]);
     // Not before: a task that has asked nothing has had no answer to stop.
-    run.until(|line| line["type"] == "item.updated");
+    run.until(|line| line["item"]["text"] == "I begin.");
     run.signal("-INT");
     let (_, code) = run.rest();
     assert_eq!(code, Some(1));
