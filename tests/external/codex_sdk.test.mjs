@@ -210,8 +210,8 @@ async function startModel() {
   throw new Error("mock-model ended without a URL");
 }
 
-// Passes requests on to `target` and keeps them. `next()` is the next one as it comes in,
-// with a promise of the end of its connection.
+// Passes requests on to `target` and keeps them. `next()` is the next one that asks the model, as it
+// comes in, with a promise of the end of its connection. (The list of models is asked for too.)
 async function startRelay(target) {
   const requests = [];
   let waiting = [];
@@ -231,6 +231,7 @@ async function startRelay(target) {
     onwards.once("response", (answer) => {
       response.writeHead(answer.statusCode, answer.headers);
       answer.pipe(response);
+      if (request.method !== "POST") return;
       waiting.forEach((resolve) => resolve({ closed }));
       waiting = [];
     });

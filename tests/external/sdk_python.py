@@ -219,8 +219,9 @@ class Client(unittest.IsolatedAsyncioTestCase):
             (options.SpawnOptions, protocol.AgentSpawnParams),
         ]:
             arguments = {"threadId", "rootThreadId", "input"}
-            # Tools of a client need somebody who runs them, and this client calls nobody.
-            not_offered = {"dynamicTools"}
+            # Tools of a client need somebody who runs them, and this client calls nobody. It knows
+            # threads by their ids, not by files.
+            not_offered = {"dynamicTools", "path"}
             expected = set(theirs.__annotations__) - arguments - not_offered
             self.assertEqual({options.camel(name) for name in ours.__annotations__}, expected)
 

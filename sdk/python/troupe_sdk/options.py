@@ -58,6 +58,7 @@ class TurnOptions(TypedDict, total=False):
     effort: str
     summary: str
     personality: str
+    developer_instructions: str
     output_schema: Any
     collaboration_mode: Any
 
