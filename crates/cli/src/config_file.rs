@@ -3,8 +3,9 @@
 
 mod merge;
 
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -33,7 +34,11 @@ impl ConfigFile {
         let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let taken = || -> io::Result<(File, String)> {
             let directory = target.parent().ok_or(io::ErrorKind::InvalidInput)?;
-            fs::create_dir_all(directory)?;
+            // The home is made by whoever comes first, and is its owner's.
+            DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(directory)?;
             let directory = File::open(directory)?;
             directory.lock()?;
             let text = match fs::read_to_string(&target) {

@@ -7,7 +7,9 @@ use crate::commands::tell;
 /// Says what is wrong with a command line, and ends the program. Who writes a task where a command
 /// belongs is told how to give it; a misspelt command keeps clap's own words.
 pub fn explain(error: &clap::Error) -> ! {
-    if let Some(task) = task_without_command(error) {
+    if is_task(error) {
+        let words: Vec<String> = std::env::args().skip(1).collect();
+        let task = words.join(" ");
         tell(&format!(
             "troupe: {task:?} is no command. To have it done: troupe exec {task:?}"
         ));
@@ -19,12 +21,12 @@ pub fn explain(error: &clap::Error) -> ! {
 /// As for any other argument that cannot be used.
 const USAGE: i32 = 2;
 
-fn task_without_command(error: &clap::Error) -> Option<&str> {
+fn is_task(error: &clap::Error) -> bool {
     if error.kind() != ErrorKind::InvalidSubcommand {
-        return None;
+        return false;
     }
-    let ContextValue::String(word) = error.get(ContextKind::InvalidSubcommand)? else {
-        return None;
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+        return false;
     };
     // A misspelt subcommand of a command is told with that command's usage.
     let is_first = std::env::args().nth(1).as_ref() == Some(word);
@@ -34,5 +36,5 @@ fn task_without_command(error: &clap::Error) -> Option<&str> {
         Some(_) => true,
         None => false,
     };
-    (is_first && (word.contains(char::is_whitespace) || !is_misspelt)).then_some(word)
+    is_first && (word.contains(char::is_whitespace) || !is_misspelt)
 }

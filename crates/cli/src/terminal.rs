@@ -26,6 +26,20 @@ pub fn shown(letter: char) -> char {
     }
 }
 
+/// Returns the text with escapes in place of the characters that a terminal acts on; its lines and
+/// tabs stay.
+pub fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if letter == '\n' || letter == shown(letter) {
+            safe.push(letter);
+        } else {
+            safe.extend(letter.escape_unicode());
+        }
+    }
+    safe
+}
+
 /// Returns JSON that means the same, with escapes in place of what a terminal acts on.
 pub fn harmless_json(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());

@@ -52,8 +52,10 @@ impl Message {
     /// Returns its own item, which says where it came from.
     fn marked_item(&self) -> Option<ResponseItem> {
         let mut item = self.item.clone();
-        if let Some(ResponseItem::Message { metadata, .. }) = &mut item {
+        if let Some(ResponseItem::Message { metadata, said, .. }) = &mut item {
             *metadata = self.metadata.clone().map(Box::new);
+            // What the tree tells was said by nobody, whatever it looks like.
+            *said &= metadata.is_none();
         }
         item
     }

@@ -165,10 +165,13 @@ impl Printer {
 
     /// Returns when what tells of the present should be told again. Safe to cancel.
     pub async fn redraw_due(&self) {
-        match (&self.screen, self.texts_due) {
-            (Some(screen), _) if !self.is_unwatched => tokio::time::sleep_until(screen.due()).await,
-            (_, Some(due)) => tokio::time::sleep_until(due).await,
-            (_, None) => std::future::pending().await,
+        let due = match &self.screen {
+            Some(screen) if !self.is_unwatched => screen.due(),
+            _ => self.texts_due,
+        };
+        match due {
+            Some(due) => tokio::time::sleep_until(due).await,
+            None => std::future::pending().await,
         }
     }
 
@@ -184,7 +187,8 @@ impl Printer {
 
     /// Puts a question to a person who will type the answer behind it.
     pub async fn ask(&mut self, page: &str) {
-        let page = self.made_safe(page);
+        // What is approved is shown letter by letter: nothing in it is a style of ours.
+        let page = terminal::escaped(page);
         let room = self.screen.as_mut().map(LiveScreen::begin_typing);
         let text = room.unwrap_or_default() + &page;
         self.write_to_people(&text).await;

@@ -312,7 +312,6 @@ impl Run {
                 }
                 refusal = self.standin.due() => self.submit(refusal).await?,
                 line = typed(&mut self.person) => self.take_line(line).await?,
-                () = self.printer.redraw_due() => self.printer.redraw().await,
                 () = later(&mut rest) => {
                     self.tell_total().await;
                     return Ok(Followed::ToTheEnd);
@@ -327,6 +326,7 @@ impl Run {
                     })
                     .await?;
                 }
+                () = self.printer.redraw_due() => self.printer.redraw().await,
             }
         }
     }

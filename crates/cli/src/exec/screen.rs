@@ -46,14 +46,18 @@ impl LiveScreen {
         self.is_stale = true;
     }
 
-    /// When the rows are to be drawn again: soon if there is news, else when the clock moves on.
-    pub fn due(&self) -> Instant {
+    /// When the rows are to be drawn again: soon if there is news, else when the clock moves on;
+    /// not while a person types.
+    pub fn due(&self) -> Option<Instant> {
+        if self.held_back.is_some() {
+            return None;
+        }
         let pause = if self.is_stale {
             LIVE_REDRAW_MS_MIN
         } else {
             1000
         };
-        self.drawn_at + Duration::from_millis(pause)
+        Some(self.drawn_at + Duration::from_millis(pause))
     }
 
     /// Returns what writes text that stays, with the rows below it.

@@ -19,6 +19,9 @@ fn a_task_without_a_command_is_told_how_to_be_given() {
         let told = format!("To have it done: troupe exec {task:?}");
         assert!(run.stderr.contains(&told), "{}", run.stderr);
     }
+    let run = machine.run(&["perkele", "on", "rikki"]).failed_with(2);
+    let told = "troupe exec \"perkele on rikki\"";
+    assert!(run.stderr.contains(told), "{}", run.stderr);
     let run = machine.run(&["exce", "fix the bug"]).failed_with(2);
     assert!(run.stderr.contains("'exec'"), "{}", run.stderr);
     let run = machine.run(&["sessions", "shwo"]).failed_with(2);

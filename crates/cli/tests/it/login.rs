@@ -49,8 +49,9 @@ fn the_file_of_keys_is_its_owners_and_no_other_is_used() {
     let told = stored(&machine).succeeded();
     assert!(!told.stdout.contains(KEY), "{}", told.stdout);
     let file = machine.path("home/keys.toml");
-    let mode = fs::metadata(&file).unwrap().permissions().mode();
-    assert_eq!(mode & 0o777, 0o600);
+    let mode_of = |path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode_of(&file), 0o600);
+    assert_eq!(mode_of(&machine.path("home")), 0o700);
     fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
     let refused = without_variable(&machine, &["exec", "look around"]).failed_with(3);
     assert!(

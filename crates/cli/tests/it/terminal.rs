@@ -188,6 +188,23 @@ fn a_grandchild_asks_the_person_at_the_terminal_and_goes_on_with_the_answer() {
 }
 
 #[test]
+fn ctrl_c_is_heard_at_a_question_which_shows_every_letter_of_what_is_asked() {
+    let machine = Machine::playing(
+        r#"
+[[scene]]
+[[scene.turn]]
+steps = [{ call = "shell_command", arguments = { command = "rm -rf 'a\u202Eb\u001b[31mc'" } }]
+[[scene.turn]]
+steps = [{ say = "Done." }]
+"#,
+    );
+    let terminal = Terminal::running(&machine, &["exec", "clean"]);
+    terminal.shows(&["asks to run a command", r"a\u{202e}b\u{1b}[31mc", "[n] no"]);
+    terminal.types(&["C-c"]);
+    terminal.shows(&["Stopped. Files stay as they are", "exit 1"]);
+}
+
+#[test]
 fn a_no_with_a_reason_reaches_the_agent_that_asked() {
     let machine = Machine::playing(GRANDCHILD_ASKS);
     let terminal = Terminal::running(&machine, &["exec", "lead it"]);

@@ -9,11 +9,11 @@ const ABSENT: &[(&str, &str)] = &[
     ),
     (
         "account/logout",
-        "there is no account to log out of; keys come from the environment",
+        "there is no account to log out of; keys come from the environment and `troupe login`",
     ),
     (
         "account/",
-        "there are no accounts; keys come from the environment",
+        "there are no accounts; keys come from the environment and `troupe login`",
     ),
     (
         "plugin/",

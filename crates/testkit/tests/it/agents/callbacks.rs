@@ -11,7 +11,7 @@ use troupe_protocol::input::UserInput;
 use troupe_protocol::item::TurnItem;
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::tree::{AgentLine, CallbackMode, Fact, MessageId, MessageMetadata};
-use troupe_protocol::{AgentId, EventMsg, Op, ResponseItem, SessionId};
+use troupe_protocol::{AgentId, EventMsg, Fragment, Op, ResponseItem, SessionId};
 use troupe_store::Position;
 use troupe_testkit::Stage;
 
@@ -72,8 +72,12 @@ async fn marked_items(stage: &Stage, session: SessionId) -> Vec<MessageMetadata>
     let records = read.lines.iter().map(|line| line.record().unwrap().record);
     records
         .filter_map(|record| match record {
-            RolloutRecord::ResponseItem(ResponseItem::Message { metadata, .. }) => {
-                metadata.map(|metadata| *metadata)
+            // A transcript shows it as a note.
+            RolloutRecord::ResponseItem(item) if item.fragment() == Some(Fragment::Callback) => {
+                match item {
+                    ResponseItem::Message { metadata, .. } => metadata.map(|metadata| *metadata),
+                    _ => None,
+                }
             }
             _ => None,
         })
