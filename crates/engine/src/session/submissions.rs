@@ -32,7 +32,7 @@ impl Actor {
         if by == Submitter::Program {
             return Box::pin(self.submission(submission)).await;
         }
-        if id.as_str().is_empty() {
+        if id.as_str().trim().is_empty() {
             self.refuse(
                 id,
                 ErrorInfo::InvalidSubmission,

@@ -4,7 +4,7 @@ use super::matches;
 
 /// A name that contains one of these words most likely holds a secret, or the way to one: an
 /// agent's socket signs for whoever can reach it.
-const SECRET_NAMES: [&str; 40] = [
+const SECRET_NAMES: [&str; 42] = [
     "*KEY*",
     "*SECRET*",
     "*TOKEN*",
@@ -46,6 +46,9 @@ const SECRET_NAMES: [&str; 40] = [
     "CLOUDSDK_CONFIG",
     "DOCKER_CONFIG",
     "NPM_CONFIG_USERCONFIG",
+    // Often headers with a token. All of them or none: git fails where one is missing.
+    "GIT_CONFIG_COUNT",
+    "GIT_CONFIG_VALUE_*",
 ];
 
 /// Query parameters that carry the right to call an address.

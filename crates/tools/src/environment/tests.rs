@@ -100,6 +100,9 @@ fn connection_strings_tokens_and_files_of_credentials_are_dropped_whatever_their
         ("KUBECONFIG", "/home/u/.kube/config"),
         ("PGPASSFILE", "/home/u/.pgpass"),
         ("NETRC", "/home/u/.netrc"),
+        ("GIT_CONFIG_COUNT", "1"),
+        ("GIT_CONFIG_KEY_0", "http.extraHeader"),
+        ("GIT_CONFIG_VALUE_0", "Authorization: Basic abc"),
     ];
     assert_eq!(kept(&secrets), Vec::<String>::new());
     let harmless = [

@@ -154,7 +154,7 @@ async fn a_submission_without_an_id_is_refused_and_a_repeated_one_is_known() {
         final_output_json_schema: None,
         last_response_id: None,
     };
-    submit("", Op::ConfigureSession(ConfigureSession::default())).await;
+    submit("  ", Op::ConfigureSession(ConfigureSession::default())).await;
     let EventMsg::Error(error) = &events.next().await.unwrap().msg else {
         panic!("an empty id is refused");
     };
