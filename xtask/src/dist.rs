@@ -11,6 +11,8 @@ mod archive;
 #[cfg(feature = "dist")]
 mod checksums;
 #[cfg(feature = "dist")]
+mod layout;
+#[cfg(feature = "dist")]
 mod npm;
 #[cfg(feature = "dist")]
 mod program;
@@ -34,7 +36,11 @@ pub fn run(arguments: &[&str]) -> Result<()> {
         std::fs::remove_dir_all(&staging)?;
     }
     std::fs::create_dir_all(&staging)?;
-    let program = program::Program::prepare(options.program, &staging)?;
+    let built = match options.program {
+        Some(program) => program,
+        None => program::build(&options.profile, &staging)?,
+    };
+    let program = program::Program::prepare(&built, &staging)?;
     let made = [
         archive::make(&program, &staging, &options.out)?,
         npm::make(&program, &staging, &options.out)?,
@@ -67,8 +73,9 @@ pub fn run(arguments: &[&str]) -> Result<()> {
 
 #[cfg(feature = "dist")]
 struct Options {
-    /// A program that is built already; else the `dist` profile is built.
+    /// A program that is built already; else one is built, and its functions are laid out.
     program: Option<std::path::PathBuf>,
+    profile: String,
     out: std::path::PathBuf,
 }
 
@@ -77,6 +84,7 @@ impl Options {
     fn read(mut arguments: &[&str]) -> Result<Self> {
         let mut options = Self {
             program: None,
+            profile: "dist".to_owned(),
             out: crate::test::root().join("target/dist-packages"),
         };
         loop {
@@ -86,13 +94,17 @@ impl Options {
                     options.program = Some(std::path::absolute(file)?);
                     rest
                 }
+                ["--profile", name, rest @ ..] => {
+                    (*name).clone_into(&mut options.profile);
+                    rest
+                }
                 ["--out", folder, rest @ ..] => {
                     options.out = std::path::absolute(folder)?;
                     rest
                 }
                 [other, ..] => anyhow::bail!(
                     "dist: {other:?} is unknown or lacks its value; \
-                     known are --program FILE and --out FOLDER"
+                     known are --program FILE, --profile NAME and --out FOLDER"
                 ),
             };
         }

@@ -1,9 +1,9 @@
 //! Chores of this repository.
 //!
 //! `cargo xtask codegen` rewrites the files that are generated from the code. `cargo xtask
-//! test` is the one test command; `cargo xtask fuzz` is a part of it. `cargo xtask layout` is for
-//! the linker, `cargo xtask dist` for those who install without a toolchain. `tidy`, the house rules, is no command: its checks are
-//! the tests of this package, and run with all the others.
+//! test` is the one test command; `cargo xtask fuzz` is a part of it. `cargo xtask dist` is
+//! for those who install without a toolchain. `tidy`, the house rules, is no command: its checks
+//! are the tests of this package, and run with all the others.
 //!
 //! Deliberately absent: anything that a build needs. Nothing here runs when the product is
 //! compiled.
@@ -15,7 +15,6 @@ mod dist;
 mod fuzz;
 #[cfg(feature = "grpc")]
 mod grpc;
-mod layout;
 mod ordinary_user;
 mod sdk;
 #[cfg(any(test, feature = "grpc"))]
@@ -30,10 +29,8 @@ usage: cargo xtask COMMAND
 commands:
   codegen    rewrite the files that are generated from the code; `codegen sdk` only those in sdk/
   dist       make what is installed without a toolchain, in target/dist-packages: an archive, an npm package
-             and a wheel, with their checksums: [--program FILE] [--out FOLDER]
+             and a wheel, with their checksums: [--program FILE | --profile NAME] [--out FOLDER]
   fuzz       feed readers with hostile bytes: [--seconds N] [TARGET…]
-  layout     write down which functions a run enters, for the linker; `layout --check` tells
-             whether the list is too old
   test       install what the tests need, then run all of them
 ";
 
@@ -46,8 +43,6 @@ fn main() -> Result<()> {
         ["codegen", "grpc"] => grpc::generate(),
         ["dist", ref arguments @ ..] => dist::run(arguments),
         ["fuzz", ref arguments @ ..] => fuzz::run(arguments),
-        ["layout"] => layout::write(),
-        ["layout", "--check"] => layout::check(),
         ["test"] => test::run(),
         [] => bail!("a command is missing\n\n{USAGE}"),
         _ => bail!("unknown command: {}\n\n{USAGE}", arguments.join(" ")),

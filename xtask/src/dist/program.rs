@@ -5,6 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
+use super::layout;
 use crate::test::{root, succeed};
 
 pub struct Program {
@@ -37,17 +38,13 @@ const PLATFORMS: [Platform; 2] = [
 ];
 
 impl Program {
-    /// Takes a program, or builds the one that is shipped, and strips a copy of it.
-    pub fn prepare(given: Option<PathBuf>, staging: &Path) -> Result<Self> {
-        let built = match given {
-            Some(program) => program,
-            None => build()?,
-        };
+    /// Strips a copy of a program, and asks it and the copy what packages have to say.
+    pub fn prepare(built: &Path, staging: &Path) -> Result<Self> {
         let path = staging.join("troupe");
         succeed(
             Command::new("strip")
                 .args(["--strip-all", "-o"])
-                .args([&path, &built]),
+                .args([path.as_path(), built]),
         )
         .with_context(|| format!("{} could not be stripped", built.display()))?;
         let said = output(Command::new(&path).arg("--version"))?;
@@ -65,12 +62,32 @@ impl Program {
     }
 }
 
-fn build() -> Result<PathBuf> {
-    let arguments = ["build", "--profile", "dist", "--locked", "-p", "troupe"];
-    succeed(Command::new(env!("CARGO")).args(arguments))?;
+/// Builds what is shipped, twice: the functions that the first program enters lie side by side in
+/// the second.
+pub fn build(profile: &str, staging: &Path) -> Result<PathBuf> {
+    let program = cargo_build(profile, None)?;
+    if !layout::is_supported() {
+        return Ok(program);
+    }
+    let order = layout::write(&program, staging.join("function-order.txt"))?;
+    cargo_build(profile, Some(&order))
+}
+
+fn cargo_build(profile: &str, order: Option<&Path>) -> Result<PathBuf> {
+    // Symbols say which functions are entered; the copy that is packed has none.
+    let symbols = format!("profile.{profile}.strip=\"debuginfo\"");
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo
+        .args(["build", "--locked", "-p", "troupe", "--profile", profile])
+        .args(["--config", &symbols])
+        .env_remove("TROUPE_FUNCTION_ORDER");
+    if let Some(order) = order {
+        cargo.env("TROUPE_FUNCTION_ORDER", order);
+    }
+    succeed(&mut cargo)?;
     let target = std::env::var_os("CARGO_TARGET_DIR");
     let target = target.map_or_else(|| root().join("target"), PathBuf::from);
-    Ok(target.join("dist/troupe"))
+    Ok(target.join(profile).join("troupe"))
 }
 
 fn platform() -> Result<Platform> {
