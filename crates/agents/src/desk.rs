@@ -6,6 +6,7 @@ mod logs;
 mod request;
 mod trouble;
 mod view;
+mod words;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -33,11 +34,17 @@ pub use view::{
     AgentView, Finished, Heard, NoteSet, Planned, Sent, Spawned, Stopped, Waited, WatchdogAction,
     Watched,
 };
+pub use words::{WAITS_FOR_CHILD, status_detail};
 
 use crate::supervisor::Agents;
 use crate::supervisor::input::{Request, Wait};
 use crate::tree::command::{Spawner, StopMode, Until, Urgency, Verb};
 use crate::tree::status::Status;
+
+/// What a stopped agent is told when a person has it go on.
+pub const GO_ON: &str = "You were stopped before your task was done. What you had done until \
+    then is kept, but a command that was running may have been cut off. Look at where things \
+    stand and go on with your task.";
 
 /// The role of a child for which none was named.
 const DEFAULT_ROLE: &str = "default";
@@ -233,6 +240,25 @@ impl Desk {
             reply,
         })
         .await
+    }
+
+    /// Brings a closed agent back, and has a stopped one go on.
+    pub async fn go_on(&self, target: &str) -> Result<AgentView, Trouble> {
+        let before = self.view(target).await?;
+        let resumed = self.resume(target).await?;
+        match (before.status, resumed.status) {
+            // One that was closed was cancelled with that; it is only brought back.
+            (Status::Cancelled, Status::Cancelled) | (_, Status::Interrupted { .. }) => {
+                let message = AgentMessage {
+                    items: vec![UserInput::text(GO_ON)],
+                    metadata: None,
+                    client_id: None,
+                };
+                let sent = self.send(target, message, Urgency::Regular).await?;
+                Ok(sent.view)
+            }
+            _ => Ok(resumed),
+        }
     }
 
     /// Returns how one agent stands.

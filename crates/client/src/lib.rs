@@ -46,8 +46,10 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
-use troupe_protocol::link::{ClientRequest, ClientRole, Secret, ServerNotice, Welcome};
-use troupe_protocol::{ClientId, Event, Json as _, Op, Submission, SubmissionId};
+use troupe_protocol::link::{
+    ClientRequest, ClientRole, HistoryStart, LinkQuery, Secret, ServerNotice, Welcome,
+};
+use troupe_protocol::{AgentId, ClientId, Event, Json as _, Op, Submission, SubmissionId};
 use troupe_transport::limits::LINE_BYTES_MAX;
 use troupe_transport::{Address, ToServer};
 
@@ -63,6 +65,8 @@ pub struct Options {
     pub role: ClientRole,
     /// The last event that was seen before; 0 for none.
     pub after: u64,
+    /// Where to begin if none was seen.
+    pub history: HistoryStart,
     /// Comes back as this client.
     pub client: Option<ClientId>,
     /// What that client's welcome gave it.
@@ -80,6 +84,7 @@ impl Default for Options {
         Self {
             role: ClientRole::Drive,
             after: 0,
+            history: HistoryStart::Run,
             client: None,
             secret: None,
             token: None,
@@ -102,6 +107,8 @@ pub enum Told {
     /// Of this connection, not of the session. A `welcome` among them says that a lost
     /// connection was made again.
     Notice(Box<ServerNotice>),
+    /// The connection is lost, and is being made again; this is why.
+    Lost(String),
 }
 
 /// One client of a session. Dropping it closes the connection.
@@ -143,7 +150,7 @@ impl Client {
         loop {
             match self.next().await? {
                 Some(Told::Event(event)) => return Ok(Some(*event)),
-                Some(Told::Notice(_)) => {}
+                Some(Told::Notice(_) | Told::Lost(_)) => {}
                 None => return Ok(None),
             }
         }
@@ -188,6 +195,27 @@ impl Submitter {
     pub async fn release_seat(&self) -> Result<(), Error> {
         self.send(ToServer::Request(ClientRequest::ReleaseSeat))
             .await
+    }
+
+    /// Asks something. The answer is told as a notice of this id, unless the connection is lost
+    /// before: then it has to be asked again.
+    pub async fn ask(&self, id: impl Into<SubmissionId>, query: LinkQuery) -> Result<(), Error> {
+        let id = id.into();
+        self.send(ToServer::Request(ClientRequest::Query { id, query }))
+            .await
+    }
+
+    /// Wants to be told what an agent of the tree says, from the beginning of its log. A
+    /// connection that is made again goes on where the lost one was.
+    pub async fn follow(&self, agent: AgentId) -> Result<(), Error> {
+        let after = 0;
+        let request = ClientRequest::FollowAgent { agent, after };
+        self.send(ToServer::Request(request)).await
+    }
+
+    pub async fn unfollow(&self, agent: AgentId) -> Result<(), Error> {
+        let request = ClientRequest::UnfollowAgent { agent };
+        self.send(ToServer::Request(request)).await
     }
 
     async fn send(&self, message: ToServer) -> Result<(), Error> {

@@ -50,7 +50,7 @@ pub use deps::{
     AnswerCheck, Clock, Configurator, ConfigureError, Deps, Ids, Instructions, Notice, Origin,
     ProjectDocSettings, Setup, TaskTerms, WindowSettings,
 };
-pub use events::{EventSource, EventStream, EventTap, Told};
+pub use events::{EventSource, EventStream, EventTap, Told, expand};
 pub use host::{
     Doing, Fate, Host, Later, Lines, NotNow, Opened, Order, Parcel, Pulse, Receipt, Rights,
     Stopper, Tracking, Vitals, Who,

@@ -34,6 +34,7 @@ pub mod result;
 pub mod rollout;
 pub mod session;
 pub mod spawn;
+pub mod stop;
 pub mod tool;
 pub mod tree;
 pub mod undo;
@@ -46,6 +47,7 @@ pub use id::{AgentId, CallId, ClientId, ItemId, ResponseId, SessionId, Submissio
 pub use item::TurnItem;
 pub use json::Json;
 pub use op::{Op, Submission};
+pub use stop::StopVerb;
 
 #[cfg(test)]
 mod tests;

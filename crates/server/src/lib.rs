@@ -32,4 +32,4 @@ mod web;
 
 pub use house::{Ground, House, OpenError, Refused, Thread};
 pub use listen::{Error, Options, Reach, Stop};
-pub use proto::{End, Server};
+pub use proto::{End, PromptHistory, Server, SessionOffice, TreeSource};

@@ -227,7 +227,8 @@ impl Agents {
         self.0.configurator.configure(&request).await
     }
 
-    pub(crate) fn store(&self) -> Result<Arc<dyn Store>, Trouble> {
+    /// Returns where the conversations of the tree are kept.
+    pub fn store(&self) -> Result<Arc<dyn Store>, Trouble> {
         self.0.store().ok_or(Trouble::Ended)
     }
 

@@ -15,11 +15,6 @@ use troupe_protocol::tree::AgentMessage;
 use super::request::{Answer, Mode, Receipt, Request, Skipped, Touched, Urgency, Verb};
 use super::row::Row;
 
-/// What a stopped agent is told when a person has it go on.
-pub const GO_ON: &str = "You were stopped before your task was done. What you had done until \
-    then is kept, but a command that was running may have been cut off. Look at where things \
-    stand and go on with your task.";
-
 /// Does it. Trouble is an answer too.
 pub async fn act(desk: &Desk, request: Request) -> Answer {
     let outcome = match request {
@@ -105,17 +100,7 @@ async fn resume(desk: &Desk, target: Option<String>) -> Result<Answer, Trouble> 
     };
     let mut agents = Vec::new();
     for target in targets {
-        let before = desk.view(&target).await?;
-        let resumed = desk.resume(&target).await?;
-        let view = match (before.status, resumed.status) {
-            // One that was closed was cancelled with that; it is only brought back.
-            (Status::Cancelled, Status::Cancelled) | (_, Status::Interrupted { .. }) => {
-                let urgency = command::Urgency::Regular;
-                desk.send(&target, message(GO_ON), urgency).await?.view
-            }
-            _ => resumed,
-        };
-        agents.push(Row::of(&view));
+        agents.push(Row::of(&desk.go_on(&target).await?));
     }
     Ok(Answer::Resumed { agents })
 }

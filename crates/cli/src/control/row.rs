@@ -1,12 +1,8 @@
 //! One agent of a tree, as lists show it: from a running tree or from its logs.
 
 use serde::{Deserialize, Serialize};
-use troupe_agents::desk::AgentView;
-use troupe_agents::tree::Status;
+use troupe_agents::desk::{AgentView, status_detail};
 use troupe_agents::tree::inbox::Depth;
-use troupe_agents::tree::lifecycle::Interruption;
-use troupe_agents::tree::status::WaitingOn;
-use troupe_engine::Doing;
 use troupe_protocol::agent::{AgentOrigin, AgentStatus};
 use troupe_protocol::spawn::SpawnSpec;
 use troupe_protocol::{AgentId, SessionId, SubmissionId};
@@ -84,7 +80,7 @@ impl Row {
                 .map(|spec| Made::by(spec, view.origin.unwrap_or(AgentOrigin::Spawn))),
             note: view.note.clone(),
             status: view.wire_status(),
-            detail: detail(view.status, doing),
+            detail: status_detail(view.status, doing),
             since_ms: view.since_ms,
             born_ms: view.born_at_ms,
             ran_ms: view.ran_ms,
@@ -124,50 +120,5 @@ impl Pending {
             messages: count(depth.messages),
             interrupts: count(depth.interrupts),
         }
-    }
-}
-
-/// What is said of an agent whose call waits for agents below it.
-pub const WAITS_FOR_CHILD: &str = "waits for a child";
-
-/// Returns what the one word of a status leaves out.
-pub fn detail(status: Status, doing: Option<&Doing>) -> Option<String> {
-    let text = match status {
-        Status::Waiting { on } => match on {
-            WaitingOn::Approval => "waits for an approval",
-            WaitingOn::User => "waits for the user",
-            WaitingOn::Child => WAITS_FOR_CHILD,
-            WaitingOn::Slot => "waits for a slot",
-            WaitingOn::RateLimit => "waits for the rate limit",
-            WaitingOn::Model => "waits for the model",
-            WaitingOn::Tool => return at_work(doing).or_else(|| Some("runs a tool".to_owned())),
-        },
-        Status::Interrupted { why } => match why {
-            Interruption::User => "by the user",
-            Interruption::Parent => "by its parent",
-            Interruption::Crash => "the engine died",
-            Interruption::Shutdown => "the engine was shut down",
-            Interruption::Reconfigured => "the session was configured anew",
-        },
-        Status::Running => return at_work(doing),
-        Status::PendingInit
-        | Status::Ready
-        | Status::Queued { .. }
-        | Status::Completed
-        | Status::Errored
-        | Status::Cancelled
-        | Status::BudgetExceeded
-        | Status::Shutdown
-        | Status::Lost
-        | Status::NotFound => return None,
-    };
-    Some(text.to_owned())
-}
-
-fn at_work(doing: Option<&Doing>) -> Option<String> {
-    match doing? {
-        Doing::Tools(names) => Some(format!("runs {}", names.join(", "))),
-        Doing::Compacting => Some("compacts its history".to_owned()),
-        Doing::Idle | Doing::Model => None,
     }
 }

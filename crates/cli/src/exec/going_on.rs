@@ -1,6 +1,7 @@
 //! `--continue`: who was stopped with a run, by Ctrl-C or because a person had to decide, and
 //! goes on with it. Who was at work in a crash is the tree's business.
 
+use troupe_agents::desk::GO_ON;
 use troupe_agents::Agents;
 use troupe_agents::desk::{AgentView, Scope, Trouble};
 use troupe_agents::tree::Status;
@@ -13,7 +14,6 @@ use troupe_protocol::tree::AgentMessage;
 use troupe_protocol::{EventMsg, SessionId};
 use troupe_store::Store;
 
-use crate::control::act::GO_ON;
 use crate::exec::report::Stopping;
 use crate::failure::Failure;
 

@@ -237,6 +237,13 @@ async fn speak(
                 outlet.add(Outgoing::Notice(&answer));
                 None
             }
+            Some(notice) = member.notices.recv() => {
+                outlet.add(Outgoing::Notice(&notice));
+                while !outlet.is_full() && let Ok(notice) = member.notices.try_recv() {
+                    outlet.add(Outgoing::Notice(&notice));
+                }
+                None
+            }
             Ok(()) = member.seats.changed() => {
                 let client = &member.welcome.client;
                 let seat = member.seats.borrow_and_update().seen_by(client);

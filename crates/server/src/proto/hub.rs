@@ -9,21 +9,25 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
-use troupe_engine::{ClientSeat, Closed, EventSource, EventStream, SessionHandle};
+use troupe_engine::{ClientSeat, Closed, EventStream, SessionHandle};
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::ErrorEvent;
 use troupe_protocol::link::{
-    ClientRequest, ClientRole, Goodbye, Hello, LINK_VERSION, Secret, ServerNotice, Welcome,
+    ClientRequest, ClientRole, Goodbye, Hello, HistoryStart, LINK_VERSION, LinkQuery, Secret,
+    ServerNotice, Welcome,
 };
 use troupe_protocol::{ClientId, Op, Submission, SubmissionId};
 use troupe_transport::FromClient;
 use uuid::Uuid;
 
+use super::errands::Errands;
 use super::identities::{Identities, Stranger};
+use super::office::SessionOffice;
 use super::pace::Pace;
 use super::receipts::Receipts;
 use super::seats::Seats;
-use crate::limits::CLIENT_ID_BYTES_MAX;
+use super::source::SessionEvents;
+use crate::limits::{CLIENT_ID_BYTES_MAX, TREE_NOTICES_QUEUED_MAX};
 
 /// The way to the hub.
 #[derive(Debug, Clone)]
@@ -42,6 +46,8 @@ pub(super) struct Member {
     pub welcome: Welcome,
     pub events: EventStream,
     pub seats: watch::Receiver<Seats>,
+    /// Answers to its queries, and what agents say that it follows.
+    pub notices: mpsc::Receiver<ServerNotice>,
     /// Cancelled when the client came back by another connection.
     pub replaced: CancellationToken,
     connection: u64,
@@ -116,7 +122,9 @@ impl Hub {
     /// Returns the hub of a session, and what has to run for it to work.
     pub(super) fn new(
         handle: SessionHandle,
-        source: Arc<EventSource>,
+        source: Arc<SessionEvents>,
+        office: Option<SessionOffice>,
+        present: watch::Sender<usize>,
         keepalive: Duration,
     ) -> (Self, impl Future<Output = ()> + Send) {
         let (sender, asks) = mpsc::unbounded_channel();
@@ -129,6 +137,8 @@ impl Hub {
         let actor = Actor {
             handle,
             source,
+            office,
+            present,
             seats,
             members: BTreeMap::new(),
             identities: Identities::default(),
@@ -184,7 +194,11 @@ pub(super) fn session_ended() -> ServerNotice {
 #[derive(Debug)]
 struct Actor {
     handle: SessionHandle,
-    source: Arc<EventSource>,
+    source: Arc<SessionEvents>,
+    /// Who answers queries.
+    office: Option<SessionOffice>,
+    /// How many clients are connected.
+    present: watch::Sender<usize>,
     seats: watch::Sender<Seats>,
     members: BTreeMap<ClientId, Presence>,
     identities: Identities,
@@ -198,6 +212,8 @@ struct Actor {
 struct Presence {
     connection: u64,
     replaced: CancellationToken,
+    /// What is done for it beside the session. Ends with the presence.
+    errands: Errands,
 }
 
 impl Actor {
@@ -240,13 +256,16 @@ impl Actor {
         })?;
         self.connections += 1;
         let replaced = CancellationToken::new();
+        let (tell, notices) = mpsc::channel(TREE_NOTICES_QUEUED_MAX);
         let presence = Presence {
             connection: self.connections,
             replaced: replaced.clone(),
+            errands: Errands::new(tell),
         };
         if let Some(before) = self.members.insert(client.clone(), presence) {
             before.replaced.cancel();
         }
+        self.present.send_replace(self.members.len());
         self.change_seats(|seats| match hello.role {
             ClientRole::Drive => seats.ask(&client),
             ClientRole::Follow => seats.release(&client),
@@ -262,8 +281,12 @@ impl Actor {
                 seat,
                 seq,
             },
-            events: self.source.after(hello.after),
+            events: match (hello.after, hello.history) {
+                (0, HistoryStart::Session) => self.source.from_beginning(),
+                (after, HistoryStart::Session | HistoryStart::Run) => self.source.after(after),
+            },
             seats,
+            notices,
             replaced,
             connection: self.connections,
             hub: self.hub.clone(),
@@ -274,6 +297,7 @@ impl Actor {
         let current = self.members.get(client);
         if current.is_some_and(|presence| presence.connection == connection) {
             self.members.remove(client);
+            self.present.send_replace(self.members.len());
             self.change_seats(|seats| seats.release(client));
         }
     }
@@ -306,7 +330,7 @@ impl Actor {
             return Some(refused(None, ErrorInfo::NotFound, message));
         }
         match message {
-            FromClient::Request(request) => self.request(from.as_ref(), &request),
+            FromClient::Request(request) => self.request(from.as_ref(), request),
             FromClient::Submission(submission) => self.submission(from.as_ref(), *submission).await,
             FromClient::Refused(refusal) if self.may_drive(from.as_ref()) => {
                 let id = refusal.id.clone().unwrap_or_default();
@@ -324,7 +348,7 @@ impl Actor {
         }
     }
 
-    fn request(&self, from: Option<&ClientId>, request: &ClientRequest) -> Option<ServerNotice> {
+    fn request(&mut self, from: Option<&ClientId>, request: ClientRequest) -> Option<ServerNotice> {
         let complaint = |message: &str| {
             let message = message.to_owned();
             Some(refused(None, ErrorInfo::InvalidSubmission, message))
@@ -338,10 +362,57 @@ impl Actor {
                 self.change_seats(|seats| seats.release(client));
                 None
             }
+            (ClientRequest::Query { id, query }, Some(client)) => self.query(client, id, query),
+            (ClientRequest::FollowAgent { agent, after }, Some(client)) => {
+                let Some(office) = &self.office else {
+                    return complaint("this server shows no agents");
+                };
+                let presence = self.members.get_mut(client)?;
+                presence.errands.follow(office, agent, after)
+            }
+            (ClientRequest::UnfollowAgent { agent }, Some(client)) => {
+                self.members.get_mut(client)?.errands.unfollow(agent);
+                None
+            }
             (ClientRequest::Hello(_), Some(_)) => complaint("hello was said before"),
             (_, None) => complaint("the request belongs to no connection; name its client"),
             // A newer client's request that this server does not know.
             (other, Some(_)) => complaint(&format!("unknown request {other:?}")),
+        }
+    }
+
+    /// Has a query answered, beside everything else that happens.
+    fn query(
+        &mut self,
+        client: &ClientId,
+        id: SubmissionId,
+        query: LinkQuery,
+    ) -> Option<ServerNotice> {
+        if !query.only_looks() && !self.may_drive(Some(client)) {
+            let message = self.not_driving();
+            return Some(refused(Some(id), ErrorInfo::NotDriving, message));
+        }
+        let Some(office) = self.office.clone() else {
+            let message = "this server answers no queries".to_owned();
+            return Some(refused(Some(id), ErrorInfo::InvalidSubmission, message));
+        };
+        let handle = self.handle.clone();
+        let source = Arc::clone(&self.source);
+        let presence = self.members.get_mut(client)?;
+        presence.errands.run(id.clone(), async move {
+            match office.answer(&handle, &source, query).await {
+                Ok(answer) => ServerNotice::Answer { id, answer },
+                Err(message) => refused(Some(id), ErrorInfo::InvalidSubmission, message),
+            }
+        })
+    }
+
+    fn not_driving(&self) -> String {
+        match self.seats.borrow().driver() {
+            Some(driver) => {
+                format!("client {driver} drives this session; ask for the seat with take_seat")
+            }
+            None => "nobody drives this session; ask for the seat with take_seat".to_owned(),
         }
     }
 
@@ -352,12 +423,7 @@ impl Actor {
     ) -> Option<ServerNotice> {
         let id = submission.id.clone();
         if !self.may_drive(from) && !is_question(&submission.op) {
-            let message = match self.seats.borrow().driver() {
-                Some(driver) => {
-                    format!("client {driver} drives this session; ask for the seat with take_seat")
-                }
-                None => "nobody drives this session; ask for the seat with take_seat".to_owned(),
-            };
+            let message = self.not_driving();
             return Some(refused(Some(id), ErrorInfo::NotDriving, message));
         }
         if let Some(client) = from
@@ -428,7 +494,7 @@ fn is_question(op: &Op) -> bool {
     )
 }
 
-fn refused(id: Option<SubmissionId>, info: ErrorInfo, message: String) -> ServerNotice {
+pub(super) fn refused(id: Option<SubmissionId>, info: ErrorInfo, message: String) -> ServerNotice {
     ServerNotice::Refused {
         id,
         error: ErrorEvent {

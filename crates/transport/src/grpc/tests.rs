@@ -1,4 +1,4 @@
-use troupe_protocol::link::{ClientRequest, ClientRole, Hello, Secret, ServerNotice};
+use troupe_protocol::link::{ClientRequest, ClientRole, Hello, HistoryStart, Secret, ServerNotice};
 use troupe_protocol::{Event, EventMsg, Op, Submission};
 
 use super::{event, from_client, from_server, notice, to_server};
@@ -12,6 +12,7 @@ fn what_a_client_sends_arrives() {
         secret: Some(Secret("s".to_owned())),
         role: ClientRole::Follow,
         after: 7,
+        history: HistoryStart::Session,
     };
     for request in [
         ClientRequest::Hello(hello),

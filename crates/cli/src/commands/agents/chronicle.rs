@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use troupe_agents::desk::status_detail;
 use troupe_agents::tree::id::TimeMs;
 use troupe_agents::tree::lifecycle::Interruption;
 use troupe_agents::tree::lives::{ToldLives, without_a_task};
@@ -16,7 +17,7 @@ use troupe_protocol::{AgentId, EventMsg, SessionId};
 use troupe_store::{Error, Line, Position, Store};
 
 use crate::control::Row;
-use crate::control::row::{Made, Pending, Tokens, detail};
+use crate::control::row::{Made, Pending, Tokens};
 use crate::failure::Failure;
 
 #[derive(Debug)]
@@ -296,7 +297,7 @@ impl Chronicle {
                 Some(last) => AgentStatus::Lost(Some(Box::new(last.clone()))),
                 None => status.to_wire(last.and_then(TaskResult::text)),
             },
-            detail: detail(status, None),
+            detail: status_detail(status, None),
             since_ms: agent.since.0,
             born_ms: agent.born_at.0,
             ran_ms: last.and_then(|result| result.evidence.ran_ms()),

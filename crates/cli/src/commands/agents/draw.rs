@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::screen::Screen;
 use crate::control::Row;
-use crate::control::row::WAITS_FOR_CHILD;
+use troupe_agents::desk::WAITS_FOR_CHILD;
 use crate::limits::SHOWN_PREVIEW_CHARS_MAX;
 use crate::style::Style;
 use crate::terminal::{WindowSize, fitted};
