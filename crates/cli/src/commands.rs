@@ -4,12 +4,14 @@ pub mod acp;
 pub mod agents;
 pub mod app_server;
 pub mod apply_patch;
+pub mod attach;
 pub mod compact;
 pub mod completion;
 pub mod config;
 pub mod demo;
 pub mod doctor;
-mod door;
+pub mod door;
+pub mod engine;
 pub mod exec;
 pub mod import;
 pub mod init;
@@ -33,10 +35,11 @@ use std::io::{self, IsTerminal, Write};
 
 use clap::CommandFactory;
 
-use crate::arguments::{Cli, Command, Layers, Overrides};
+use crate::arguments::{Cli, Command, Layers, Overrides, ScreenCli};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::home::{Home, here};
 use crate::layers::ConfigSource;
+use crate::screen::is_at_terminal;
 use crate::terminal;
 
 /// Runs what the command line asks for.
@@ -53,10 +56,13 @@ pub fn run(cli: Cli) -> Outcome {
         }
     }
     match command {
+        None if is_at_terminal() => exec::open_new(ScreenCli::default(), overrides, layers),
         None => short_help(),
         Some(Command::Exec(arguments)) => exec::run(*arguments, overrides, layers),
-        Some(Command::Resume(command)) => exec::run(command.into_exec(), overrides, layers),
-        Some(Command::Fork(command)) => exec::run(command.into_exec(), overrides, layers),
+        Some(Command::Resume(command)) => exec::open(command.into_exec(), overrides, layers),
+        Some(Command::Fork(command)) => exec::open(command.into_exec(), overrides, layers),
+        Some(Command::Attach(arguments)) => attach::run(arguments, overrides, layers),
+        Some(Command::Engine) => engine::run(),
         Some(Command::Review(command)) => exec::run(command.into_exec(), overrides, layers),
         Some(Command::Proto(arguments)) => proto::run(arguments, overrides, layers),
         Some(Command::AppServer(arguments)) => app_server::run(arguments, overrides, layers),
@@ -92,6 +98,7 @@ pub fn run(cli: Cli) -> Outcome {
 fn needs_no_configuration(command: &Command) -> bool {
     match command {
         Command::Exec(_)
+        | Command::Attach(_)
         | Command::Resume(_)
         | Command::Fork(_)
         | Command::Review(_)
@@ -115,6 +122,7 @@ fn needs_no_configuration(command: &Command) -> bool {
         Command::Sessions(_)
         | Command::Roles(_)
         | Command::Reindex
+        | Command::Engine
         | Command::Logout(_)
         | Command::Trust(_)
         | Command::Demo(_)

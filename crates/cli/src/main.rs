@@ -9,6 +9,7 @@
 //! new session, no schema without a configuration file.
 
 mod arguments;
+mod attach;
 mod bench;
 mod commands;
 mod completing;
@@ -23,6 +24,7 @@ mod keys;
 mod layers;
 mod limits;
 mod provider;
+mod screen;
 mod settings;
 mod style;
 mod terminal;
@@ -44,7 +46,10 @@ fn main() -> ExitCode {
     let outcome = if asks_for_version_alone() {
         version()
     } else {
-        commands::run(Cli::try_parse().unwrap_or_else(|error| first_word::explain(&error)))
+        match Cli::try_parse() {
+            Ok(cli) => commands::run(cli),
+            Err(error) => first_word::screen_or_explain(&error),
+        }
     };
     match outcome {
         Ok(exit) => exit.into(),

@@ -13,6 +13,7 @@ mod model;
 #[cfg(test)]
 mod reference;
 mod rights;
+mod screen;
 mod undo;
 
 use std::collections::BTreeMap;
@@ -30,6 +31,7 @@ pub use hooks::HooksSettings;
 pub use integrations::IntegrationSettings;
 pub use model::ModelSettings;
 pub use rights::RightsSettings;
+pub use screen::ScreenSettings;
 pub use undo::UndoSettings;
 
 /// Returns the lowest layer: our defaults, and the providers that need no configuration.
@@ -54,6 +56,7 @@ pub struct Settings {
     pub integrations: IntegrationSettings,
     pub undo: UndoSettings,
     pub hooks: HooksSettings,
+    pub screen: ScreenSettings,
 }
 
 impl Settings {
@@ -85,6 +88,7 @@ impl Settings {
             integrations: config.get(&root)?,
             undo: config.get(&root)?,
             hooks: config.get(&root)?,
+            screen: config.get(&root)?,
         };
         let backends = &settings.integrations.backends;
         settings.model.check(config, backends)?;
@@ -164,6 +168,8 @@ struct Topics {
     undo: UndoSettings,
     #[serde(flatten)]
     hooks: HooksSettings,
+    #[serde(flatten)]
+    screen: ScreenSettings,
 }
 
 /// A `config.toml`.

@@ -15,6 +15,8 @@ mod app_client;
 mod app_server;
 #[path = "it/app_settings.rs"]
 mod app_settings;
+#[path = "it/attach.rs"]
+mod attach;
 #[path = "it/brought_along.rs"]
 mod brought_along;
 #[path = "it/children.rs"]

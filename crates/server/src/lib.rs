@@ -30,6 +30,6 @@ mod lobby;
 mod unix_socket;
 mod web;
 
-pub use house::{Ground, House, OpenError, Refused, Thread};
+pub use house::{Ground, House, OpenError, Refused, RootSession, Thread};
 pub use listen::{Error, Options, Reach, Stop};
 pub use proto::{End, PromptHistory, Server, SessionOffice, TreeSource};

@@ -2,6 +2,7 @@
 //! [`crate::exec`].
 
 mod aim;
+mod screen;
 
 use std::fs;
 use std::io::{self, IsTerminal};
@@ -28,6 +29,7 @@ use crate::home::{Home, here, repository_root};
 use crate::layers::ConfigSource;
 use crate::style::{ColorChoice, Style};
 use aim::{Aim, Prompt, aim};
+pub use screen::{open, open_new};
 
 #[derive(Debug, Args)]
 #[command(
@@ -199,7 +201,7 @@ impl Repeated {
     }
 }
 
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub struct ExecOptions {
     /// Print events as JSON lines on stdout.
     #[arg(long, global = true, alias = "experimental-json")]

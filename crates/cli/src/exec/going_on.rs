@@ -1,8 +1,8 @@
 //! `--continue`: who was stopped with a run, by Ctrl-C or because a person had to decide, and
 //! goes on with it. Who was at work in a crash is the tree's business.
 
-use troupe_agents::desk::GO_ON;
 use troupe_agents::Agents;
+use troupe_agents::desk::GO_ON;
 use troupe_agents::desk::{AgentView, Scope, Trouble};
 use troupe_agents::tree::Status;
 use troupe_agents::tree::command::Urgency;

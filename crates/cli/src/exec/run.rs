@@ -14,6 +14,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use serde_json::Value;
+use troupe_agents::desk::GO_ON;
 use troupe_agents::{Agents, AgentsConfigurator};
 use troupe_engine::{AnswerCheck, Clock, EventStream, Later, SessionHandle, TaskTerms, spawn};
 use troupe_model::ConnectError;
@@ -23,11 +24,13 @@ use troupe_protocol::input::UserInput;
 use troupe_protocol::op::{ConfigureSession, ReviewRequest};
 use troupe_protocol::policy::SandboxMode;
 use troupe_protocol::session::{SessionSource, TurnOverrides};
-use troupe_protocol::{Event, EventMsg, Op, Submission, SubmissionId};
+use troupe_protocol::{Event, EventMsg, Op, SessionId, Submission, SubmissionId};
+use troupe_server::TreeSource;
 use troupe_server::headless::{Heard, Standin};
 
+use crate::attach::{AttachPoint, offer_later};
 use crate::commands::tell;
-use crate::control::{self, act::GO_ON};
+use crate::control;
 use crate::exec::changes::{self, Changes};
 use crate::exec::children::{Children, cancel_all};
 use crate::exec::escalation::plea;
@@ -111,6 +114,7 @@ pub async fn run(request: Request) -> Outcome {
     };
     let clock = deps.clock.clone();
     let (handle, events) = spawn(deps);
+    let attached_events = events.tap();
     let _control = control::serve(&configurator, home.path(), Some(events.tap()));
     let mut run = Run {
         handle,
@@ -131,7 +135,16 @@ pub async fn run(request: Request) -> Outcome {
         stopping: Stopping::No,
         submissions: 0,
     };
-    run.open(configure, &mut stop).await?;
+    let session = run.open(configure, &mut stop).await?;
+    let attachable = (!ephemeral).then(|| {
+        let point = AttachPoint {
+            session,
+            handle: run.handle.clone(),
+            events: attached_events,
+            tree: TreeSource::Configurator(Arc::clone(&run.configurator)),
+        };
+        offer_later(home.path().to_owned(), point)
+    });
     run.begin(task).await?;
     if run.follow(&mut stop).await? == Followed::Killed {
         return Ok(Exit::Killed);
@@ -143,6 +156,9 @@ pub async fn run(request: Request) -> Outcome {
         return Ok(Exit::Success);
     }
     let ended = run.close(&mut stop).await?;
+    if let Some(attachable) = attachable {
+        attachable.ended().await;
+    }
     let report = Report {
         cwd,
         review: ended.review,
@@ -205,7 +221,7 @@ impl Run {
         &mut self,
         configure: ConfigureSession,
         stop: &mut StopRequests,
-    ) -> Result<(), Failure> {
+    ) -> Result<SessionId, Failure> {
         self.submit(Op::ConfigureSession(configure)).await?;
         loop {
             let event = tokio::select! {
@@ -219,8 +235,8 @@ impl Run {
                 return Err(Failure::not_started(error));
             }
             self.printer.show(&event).await;
-            if let EventMsg::SessionConfigured(_) = &event.msg {
-                return Ok(());
+            if let EventMsg::SessionConfigured(configured) = &event.msg {
+                return Ok(configured.session_id);
             }
         }
     }
@@ -587,7 +603,7 @@ fn ended_early() -> Failure {
 }
 
 /// One screen for somebody who has not configured anything yet.
-fn no_model(trouble: ModelTrouble) -> Failure {
+pub fn no_model(trouble: ModelTrouble) -> Failure {
     match trouble {
         ModelTrouble::Connect(ConnectError::KeyMissing { .. }) => Failure::not_started(
             anyhow::Error::msg(format!("{trouble}\n\n{HOW_TO_CONFIGURE}")),

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use troupe_agents::{AgentsConfigurator, Grove, Options};
 use troupe_engine::Deps;
-use troupe_server::Ground;
+use troupe_server::{Ground, RootSession, TreeSource};
 use troupe_store::Store;
 
 use super::Wiring;
+use crate::attach::{AttachPoint, offer_later};
 use crate::control;
 
 /// One wiring for all roots: they share store, launcher, servers, models, skills and roles.
@@ -36,6 +37,24 @@ impl Ground for SharedGround {
     fn companion(&self, configurator: &AgentsConfigurator) -> Option<control::Guard> {
         let home = self.wiring.source.home.path();
         Some(control::serve(configurator, home, None))
+    }
+
+    fn opened(&self, root: RootSession) {
+        let home = self.wiring.source.home.path().to_owned();
+        let RootSession {
+            id,
+            handle,
+            events,
+            agents,
+        } = root;
+        let point = AttachPoint {
+            session: id,
+            handle,
+            events,
+            tree: TreeSource::Tree(agents),
+        };
+        // It ends with the session.
+        let _offer = offer_later(home, point);
     }
 
     fn store(&self) -> Result<Arc<dyn Store>, String> {

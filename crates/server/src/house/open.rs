@@ -12,7 +12,7 @@ use troupe_protocol::{EventMsg, Op};
 use troupe_store::{Error, LiveHistory, Store};
 
 use super::thread::Inner;
-use super::{Ground, KeptTools, OpenError, Opening, OpeningTools, Thread};
+use super::{Ground, KeptTools, OpenError, Opening, OpeningTools, RootSession, Thread};
 use troupe_protocol::error::ErrorInfo;
 
 /// Opens a session and waits until it is configured.
@@ -39,6 +39,14 @@ pub(super) async fn open(ground: &dyn Ground, opening: Opening) -> Result<Thread
         match &event.msg {
             EventMsg::SessionConfigured(configured) => {
                 let agents = configurator.agents().ok_or(OpenError::Ended)?;
+                if !agents.is_ephemeral() {
+                    ground.opened(RootSession {
+                        id: configured.session_id,
+                        handle: handle.clone(),
+                        events: events.tap(),
+                        agents: agents.clone(),
+                    });
+                }
                 return Ok(Thread::new(Inner {
                     handle,
                     agents,

@@ -9,10 +9,10 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::screen::Screen;
 use crate::control::Row;
-use troupe_agents::desk::WAITS_FOR_CHILD;
 use crate::limits::SHOWN_PREVIEW_CHARS_MAX;
 use crate::style::Style;
 use crate::terminal::{WindowSize, fitted};
+use troupe_agents::desk::WAITS_FOR_CHILD;
 
 /// How much room a drawing has.
 #[derive(Debug, Clone, Copy, Default)]

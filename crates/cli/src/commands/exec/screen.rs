@@ -1,0 +1,126 @@
+//! `troupe`, `troupe resume` and `troupe fork` at a terminal: the same options, on a screen.
+
+use std::path::PathBuf;
+
+use super::aim::{Aim, Prompt, aim};
+use super::{ExecAction, ExecArguments, ExecOptions, Repeated, existing, flags, picture, working_directory};
+use crate::arguments::{Layers, Overrides, ScreenCli};
+use crate::attach::EngineOrder;
+use crate::exec::children::Children;
+use crate::exec::request::Continue;
+use crate::failure::{Failure, Outcome};
+use crate::home::Home;
+use crate::screen::{self, ScreenStart, choose_session, is_at_terminal};
+use crate::style::ColorChoice;
+
+/// Goes on with a session on a screen; as `exec` does where there is no terminal, or where an
+/// option says that a program reads what comes.
+pub fn open(arguments: ExecArguments, overrides: Overrides, layers: Layers) -> Outcome {
+    if !is_at_terminal() || headless_option(&arguments.options).is_some() {
+        return super::run(arguments, overrides, layers);
+    }
+    let mut arguments = arguments;
+    if let Some(ExecAction::Resume(resume)) = &mut arguments.action
+        && resume.session.is_none()
+        && !resume.last
+    {
+        let cwd = working_directory(arguments.options.cd.as_deref())?;
+        resume.session = Some(choose_session(&Home::find()?, &cwd)?.to_string());
+    }
+    let Aim {
+        continues,
+        prompt,
+        repeated,
+    } = aim(arguments.action, arguments.prompt, arguments.repeated)?;
+    let (prompt, go_on) = match prompt {
+        Prompt::Required(text) => (text, false),
+        Prompt::Optional(text) => (text, true),
+        Prompt::Review(_) => (None, false),
+    };
+    let order = order(&arguments.options, &repeated, overrides, layers, continues)?;
+    screen::open(ScreenStart {
+        order: EngineOrder { go_on, ..order },
+        prompt,
+        images: pictures(&repeated)?,
+    })
+}
+
+/// Begins a session on a screen.
+pub fn open_new(cli: ScreenCli, overrides: Overrides, layers: Layers) -> Outcome {
+    if let Some(name) = headless_option(&cli.options) {
+        return Err(Failure::usage(format!(
+            "{name} is for a run without a screen: troupe exec {name} …"
+        )));
+    }
+    let mut order = order(
+        &cli.options,
+        &cli.repeated,
+        overrides,
+        layers,
+        Continue::New,
+    )?;
+    if cli.no_alt_screen {
+        order.config.push("tui.alternate_screen=never".to_owned());
+    }
+    screen::open(ScreenStart {
+        order,
+        prompt: cli.prompt,
+        images: pictures(&cli.repeated)?,
+    })
+}
+
+fn order(
+    options: &ExecOptions,
+    repeated: &Repeated,
+    overrides: Overrides,
+    layers: Layers,
+    continues: Continue,
+) -> Result<EngineOrder, Failure> {
+    let mut config = overrides.then(repeated.overrides.clone()).config;
+    let flags = flags(options);
+    config.extend(
+        flags
+            .iter()
+            .map(|flag| format!("{}={}", flag.key, flag.value)),
+    );
+    let add_dirs = repeated.add_dirs.iter().map(|path| existing(path));
+    Ok(EngineOrder {
+        home: Home::find()?.path().to_owned(),
+        cwd: working_directory(options.cd.as_deref())?,
+        config,
+        profile: layers.profile,
+        strict_config: layers.strict_config,
+        ignore_user_config: layers.ignore_user_config,
+        ignore_rules: layers.ignore_rules,
+        add_dirs: add_dirs.collect::<Result<_, _>>()?,
+        continues,
+        go_on: false,
+    })
+}
+
+fn pictures(repeated: &Repeated) -> Result<Vec<PathBuf>, Failure> {
+    repeated.images.iter().map(|path| picture(path)).collect()
+}
+
+/// Returns an option that was given and means nothing on a screen.
+fn headless_option(options: &ExecOptions) -> Option<&'static str> {
+    let given = [
+        ("--json", options.json),
+        (
+            "--output-last-message",
+            options.output_last_message.is_some(),
+        ),
+        ("--output-schema", options.output_schema.is_some()),
+        ("--max-turns", options.max_turns.is_some()),
+        ("--ephemeral", options.ephemeral),
+        ("--children", options.children != Children::default()),
+        ("--children-must-succeed", options.children_must_succeed),
+        ("--color", options.color != ColorChoice::Auto),
+        ("--record", options.record.is_some()),
+        ("--replay", options.replay.is_some()),
+    ];
+    given
+        .iter()
+        .find(|(_, is_given)| *is_given)
+        .map(|(name, _)| *name)
+}
