@@ -1,0 +1,1 @@
+//! Keys and events in, effects and rows out.
