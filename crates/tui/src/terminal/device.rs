@@ -96,7 +96,9 @@ impl TerminalDevice {
             }));
         });
         let device = Self {
-            device: AsyncFd::register(device)?,
+            // SAFETY: the file owns its descriptor, is never replaced, and lives as long as the
+            // registration.
+            device: unsafe { AsyncFd::register(device) }?,
             is_plain,
         };
         device.enter()?;

@@ -1,6 +1,8 @@
 //! The bytes, in a terminal: after any sequence of insertions, streams, sizes and overlays, the
 //! scrollback and the screen are the transcript, once and in order.
 
+use std::num::NonZeroU16;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -26,11 +28,7 @@ struct Stage {
 impl Stage {
     fn new(columns: usize, rows: usize) -> Self {
         let size = ScreenSize { columns, rows };
-        let parser = vt100::Parser::new(
-            u16::try_from(rows).unwrap(),
-            u16::try_from(columns).unwrap(),
-            100_000,
-        );
+        let parser = vt100::Parser::new(cells(rows), cells(columns), 100_000);
         Self {
             inline: InlineSink::new(PALETTE, size, false),
             full: FullSink::new(PALETTE),
@@ -79,10 +77,9 @@ impl Stage {
 
     fn resize(&mut self, columns: usize, rows: usize) {
         self.size = ScreenSize { columns, rows };
-        self.terminal.screen_mut().set_size(
-            u16::try_from(rows).unwrap(),
-            u16::try_from(columns).unwrap(),
-        );
+        self.terminal
+            .screen_mut()
+            .set_size(cells(rows), cells(columns));
         self.inline.resize(self.size);
         self.full.invalidate();
     }
@@ -126,6 +123,13 @@ impl Stage {
 /// Short, so that no size breaks it.
 fn line(number: usize) -> String {
     format!("l{number}")
+}
+
+fn cells(number: usize) -> NonZeroU16 {
+    u16::try_from(number)
+        .ok()
+        .and_then(NonZeroU16::new)
+        .unwrap()
 }
 
 fn forbidden(bytes: &str) -> Vec<String> {
