@@ -38,6 +38,14 @@ pub fn rows(state: &AppState, columns: usize) -> Vec<TextRow> {
     rows
 }
 
+/// Returns the keys that answer the first question.
+pub fn answer_keys(state: &AppState) -> TextRow {
+    let question = state.questions.first();
+    question
+        .map(|question| keys(state, question))
+        .unwrap_or_default()
+}
+
 /// Returns the keys that answer, and no other.
 fn keys(state: &AppState, question: &PendingQuestion) -> TextRow {
     use KeyAction as A;

@@ -26,6 +26,9 @@ pub fn rows(state: &AppState, columns: usize) -> LineRows {
         state.facts.drives(),
     ) {
         (_, _, false) => "another client drives; /drive asks for the seat",
+        (LinePurpose::Prompt, _, _) if state.shown_agent() != AgentId::ROOT => {
+            "Enter: with its next request   Ctrl+Enter: interrupt first"
+        }
         (LinePurpose::Prompt, false, _) => "Message, /command, !shell, @file, ? for keys",
         (LinePurpose::Prompt, true, _) => "Enter: with the next request   Tab: after this task",
         (_, _, _) => "Enter: send   Esc: back",

@@ -2,7 +2,7 @@
 
 use troupe_protocol::AgentId;
 
-use super::{filled, footer, status};
+use super::{band, filled, footer, status};
 use crate::cells::{CellFold, diff_rows};
 use crate::keys::{KEY_TABLE, KeyContext};
 use crate::markdown::markdown_rows;
@@ -30,12 +30,12 @@ pub fn frame(state: &AppState, pager: &PagerView) -> ScreenFrame {
         true => row,
         false => marked(row, &pager.search),
     }));
-    let context = match &pager.body {
-        PagerBody::Question(_) => KeyContext::Band,
-        _ => KeyContext::Pager,
+    let footer = match &pager.body {
+        PagerBody::Question(_) => band::answer_keys(state),
+        _ => footer(state, KeyContext::Pager),
     };
     ScreenFrame {
-        rows: filled(rows, footer(state, context), state),
+        rows: filled(rows, footer, state),
         cursor: None,
     }
 }

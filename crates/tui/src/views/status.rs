@@ -5,7 +5,7 @@ use troupe_protocol::policy::{ApprovalPolicy, SandboxPolicy};
 use crate::roster::AgentGroup;
 use crate::settings::StatusItem;
 use crate::state::AppState;
-use crate::text::quantity::{count_text, duration_text};
+use crate::text::quantity::{clock_text, count_text};
 use crate::text::{Ink, TextRow, TextStyle};
 
 /// Returns the line of agents; none while there are none.
@@ -132,7 +132,7 @@ fn item_text(state: &AppState, item: StatusItem) -> Option<String> {
             let task = facts.task.as_ref()?;
             let ran = u64::try_from(state.now_ms - task.since_ms).unwrap_or(0);
             match state.settings.animations {
-                true => Some(duration_text(ran / 1_000 * 1_000)),
+                true => Some(clock_text(ran)),
                 false => Some("works".to_owned()),
             }
         }
