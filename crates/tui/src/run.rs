@@ -1,8 +1,33 @@
 //! Runs the screen: keys, events and frames in one loop.
 
-use std::path::PathBuf;
+mod files;
+mod screen;
 
+use crate::session::SessionLink;
 use crate::settings::TuiSettings;
+use crate::terminal::TerminalDevice;
+
+/// Runs a screen until it is left. The terminal is as it was before when this returns.
+pub async fn run(
+    link: Box<dyn SessionLink>,
+    terminal: TerminalDevice,
+    options: ScreenOptions,
+) -> Result<SessionEnding, ScreenError> {
+    screen::ScreenLoop::new(link, terminal, options)?
+        .run()
+        .await
+}
+
+/// Why a screen ended that nobody left.
+#[derive(Debug, thiserror::Error)]
+pub enum ScreenError {
+    #[error("the terminal is gone: {0}")]
+    Terminal(#[from] std::io::Error),
+    #[error(transparent)]
+    Link(#[from] troupe_client::Error),
+    #[error("{0}")]
+    Settings(String),
+}
 
 /// How a screen is opened.
 #[derive(Debug, Clone, Default)]
@@ -10,8 +35,6 @@ pub struct ScreenOptions {
     pub settings: TuiSettings,
     /// Submitted at once, as if it had been typed.
     pub prompt: Option<String>,
-    /// Files that are attached to that prompt.
-    pub images: Vec<PathBuf>,
     /// What the environment says of the terminal.
     pub surroundings: TerminalSurroundings,
     /// What people typed in earlier sessions, oldest first.
@@ -39,6 +62,30 @@ pub struct TerminalSurroundings {
     pub tmux: bool,
     /// `COLORFGBG`.
     pub colour_hint: String,
+}
+
+impl TerminalSurroundings {
+    /// Tells whether lines are all that the terminal, or whoever listens to it, can do with.
+    pub fn wants_plain(&self) -> bool {
+        self.accessible || self.term == "dumb"
+    }
+
+    /// Tells whether the terminal is known to break rows that became too long when its window is
+    /// made narrower. Where nobody knows, nothing is done that could cost a row of history.
+    pub fn reflows(&self) -> bool {
+        let programs = [
+            "iTerm.app",
+            "WezTerm",
+            "ghostty",
+            "kitty",
+            "Apple_Terminal",
+            "vscode",
+        ];
+        let terms = ["xterm-kitty", "xterm-ghostty", "foot", "alacritty"];
+        self.tmux
+            || programs.contains(&self.program.as_str())
+            || terms.contains(&self.term.as_str())
+    }
 }
 
 /// Edits a text: starts the user's editor on the terminal, and returns what was saved; the same

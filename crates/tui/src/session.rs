@@ -1,12 +1,12 @@
 //! The connection to a session: what the screen needs of it, whoever provides it.
 //!
-//! [`SessionLink`] is the whole window. `troupe_client::Client` is one, so a session that runs
-//! in this process and one that runs elsewhere are driven in one way. What the wire does not
-//! tell yet, [`TreeRequest`] names: a link that cannot do it answers [`TreeNews::Refused`],
-//! and the screen shows the sentence.
+//! [`SessionLink`] is the whole window, so that a session of this process and one that runs
+//! elsewhere are driven in one way. What is asked of a tree beyond the operations of the protocol,
+//! [`TreeRequest`] names: a link that cannot do it answers [`TreeNews::Refused`], and the screen
+//! shows the sentence.
 
 use async_trait::async_trait;
-use troupe_client::{Client, Error, Told};
+use troupe_client::Error;
 use troupe_protocol::agent::AgentStatus;
 use troupe_protocol::link::{ClientRole, ServerNotice, Welcome};
 use troupe_protocol::policy::{ReasoningEffort, SandboxMode};
@@ -25,6 +25,9 @@ pub enum LinkMessage {
     AgentEvent { agent: AgentId, event: Box<Event> },
     /// The answer to a [`TreeRequest`], or news of the tree.
     Tree(Box<TreeNews>),
+    /// The connection is lost, in words, and is tried to be made again. The welcome that
+    /// follows says that it is back.
+    Lost(String),
 }
 
 /// A connection to a session.
@@ -193,35 +196,4 @@ pub struct AgentReport {
     pub pending_messages: u32,
     /// Its result was not read yet.
     pub unread: bool,
-}
-
-#[async_trait]
-impl SessionLink for Client {
-    fn welcome(&self) -> Option<Welcome> {
-        Some(Client::welcome(self).clone())
-    }
-
-    async fn next(&mut self) -> Result<Option<LinkMessage>, Error> {
-        Ok(Client::next(self).await?.map(|told| match told {
-            Told::Event(event) => LinkMessage::Event(event),
-            Told::Notice(notice) => LinkMessage::Notice(notice),
-        }))
-    }
-
-    async fn submit(&mut self, id: SubmissionId, op: Op) -> Result<(), Error> {
-        Client::submit(self, id, op).await
-    }
-
-    async fn take_role(&mut self, role: ClientRole) -> Result<(), Error> {
-        match role {
-            ClientRole::Drive => self.submitter().take_seat().await,
-            ClientRole::Follow => self.submitter().release_seat().await,
-        }
-    }
-
-    /// The wire has no words for it yet, so nothing is sent: [`crate::run`] is told with
-    /// [`Error::Ended`] never, and shows what the fold of events knows.
-    async fn ask(&mut self, _request: TreeRequest) -> Result<(), Error> {
-        Ok(())
-    }
 }

@@ -13,6 +13,14 @@ pub fn duration_text(ms: u64) -> String {
     }
 }
 
+/// Returns a duration in whole seconds, as a clock shows it: `9 s`, `3 m 10 s`.
+pub fn clock_text(ms: u64) -> String {
+    match ms / 1_000 {
+        seconds @ 0..=59 => format!("{seconds} s"),
+        _ => duration_text(ms),
+    }
+}
+
 /// Returns an age in one unit: `9 s`, `2 m`, `3 h`, `4 d`.
 pub fn age_text(ms: u64) -> String {
     match ms / 1_000 {

@@ -7,7 +7,7 @@ use crate::cells::reasoning_headline;
 use crate::cells::{CellBody, CellFold, head_rows, output_rows};
 use crate::limits::{TAIL_BYTES_MAX, TAIL_LINES};
 use crate::text::ansi::AnsiReader;
-use crate::text::quantity::duration_text;
+use crate::text::quantity::clock_text;
 use crate::text::{TextRow, TextSpan, TextStyle};
 
 /// An item between its beginning and its end.
@@ -96,10 +96,7 @@ impl OpenItem {
             } => {
                 let ran = u64::try_from(now_ms - since_ms).unwrap_or(0);
                 // Nothing is said of the first second, so that short calls do not flicker.
-                let clock = (ran >= 1_000).then(|| {
-                    let whole_seconds = ran / 1_000 * 1_000;
-                    TextSpan::new(duration_text(whole_seconds), TextStyle::DIM)
-                });
+                let clock = (ran >= 1_000).then(|| TextSpan::new(clock_text(ran), TextStyle::DIM));
                 let mut rows = head_rows(verb, command, clock, columns, CellFold::Folded);
                 let lines: Vec<&str> = tail.lines().collect();
                 let mut reader = AnsiReader::default();

@@ -1,0 +1,761 @@
+//! Who gets a key: what lies on top, then the band if nobody types, then the line.
+
+use termina::event::KeyCode;
+use troupe_protocol::approval::ReviewDecision;
+use troupe_protocol::{AgentId, Op};
+
+use super::overlay::StopScope;
+use super::{
+    AgentsView, AppState, LinePurpose, PagerBody, PagerView, PickerKind, ScreenOverlay, StopDialog,
+};
+use crate::composer::{CompletionKind, CompletionList};
+use crate::effect::Effect;
+use crate::keys::{KeyAction, KeyContext, KeyStroke};
+use crate::limits::{QUESTION_DEAF_MS, QUESTION_STANDING_MS, TWICE_MS};
+use crate::questions::SpokenAnswer;
+use crate::roster::AgentGroup;
+use crate::run::SessionEnding;
+use crate::session::{StopVerb, TreeRequest};
+use crate::terminal::input::InputEvent;
+use crate::views::pager::PAGE;
+
+impl AppState {
+    pub(super) fn input(&mut self, input: InputEvent) {
+        match input {
+            InputEvent::Key(stroke) => self.key(stroke),
+            InputEvent::Paste(text) => {
+                self.times.typed_ms = Some(self.now_ms);
+                if self.takes_text() {
+                    self.composer.paste(&text);
+                    self.complete();
+                }
+            }
+            InputEvent::Focus(has_focus) => self.attention.has_focus = Some(has_focus),
+            InputEvent::Scroll(rows) => self.scroll(rows.into()),
+        }
+    }
+
+    /// Tells whether letters go to the line.
+    fn takes_text(&self) -> bool {
+        matches!(self.overlays.last(), None | Some(ScreenOverlay::Agent(_)))
+    }
+
+    fn key(&mut self, stroke: KeyStroke) {
+        match self.overlays.last() {
+            Some(ScreenOverlay::Agents(_)) => self.agents_key(stroke),
+            Some(ScreenOverlay::Pager(_)) => self.pager_key(stroke),
+            Some(ScreenOverlay::Stop(_)) => self.stop_key(stroke),
+            Some(ScreenOverlay::Leaving) => self.leaving_key(stroke),
+            Some(ScreenOverlay::Picker(_)) => self.picker_key(stroke),
+            None | Some(ScreenOverlay::Agent(_)) => self.line_key(stroke),
+        }
+    }
+
+    fn line_key(&mut self, stroke: KeyStroke) {
+        if self.completion_key(stroke) {
+            return;
+        }
+        if self.composer.is_empty() && self.empty_line_key(stroke) {
+            return;
+        }
+        if let Some(action) = self.keymap.action(KeyContext::Main, stroke) {
+            // Ctrl+A is the question's while there is one and the line is empty.
+            let is_for_question = self.composer.is_empty() && self.questions.first().is_some();
+            match action {
+                KeyAction::ShowWhole if !is_for_question => {
+                    self.composer.edit(KeyAction::LineStart);
+                }
+                action => self.act(action),
+            }
+            return;
+        }
+        if let Some(action) = self.keymap.action(KeyContext::Editor, stroke) {
+            self.times.typed_ms = Some(self.now_ms);
+            self.composer.edit(action);
+            self.complete();
+            return;
+        }
+        if let Some(letter) = stroke.letter() {
+            self.times.typed_ms = Some(self.now_ms);
+            self.composer.buffer.insert(letter.encode_utf8(&mut [0; 4]));
+            self.complete();
+        }
+    }
+
+    /// Takes keys that mean something else on an empty line. Letters are a question's only if
+    /// nobody types and the question has stood for a moment: whoever types is not read as yes.
+    fn empty_line_key(&mut self, stroke: KeyStroke) -> bool {
+        if self.purpose != LinePurpose::Prompt {
+            return false;
+        }
+        if stroke.code == KeyCode::Left && stroke.modifiers.is_empty() {
+            self.act(KeyAction::Agents);
+            return true;
+        }
+        let Some(letter) = stroke.letter() else {
+            return false;
+        };
+        if self.hears_letters() {
+            if let Some(action) = self.keymap.action(KeyContext::Band, stroke) {
+                self.answer(action);
+                return true;
+            }
+            if let Some(number) = letter.to_digit(10).filter(|number| *number > 0) {
+                return self.choose_option(number as usize - 1);
+            }
+        }
+        if self.plan_offered
+            && self.is_quiet()
+            && let Some(action) = self.keymap.action(KeyContext::Plan, stroke)
+        {
+            match action {
+                KeyAction::PlanYes => self.accept_plan(false),
+                KeyAction::PlanFresh => self.accept_plan(true),
+                _ => self.plan_offered = false,
+            }
+            return true;
+        }
+        if letter == '?' {
+            self.act(KeyAction::Help);
+            return true;
+        }
+        false
+    }
+
+    /// Tells whether nothing was typed for a while.
+    fn is_quiet(&self) -> bool {
+        let deaf = i64::try_from(QUESTION_DEAF_MS).unwrap_or(i64::MAX);
+        self.times
+            .typed_ms
+            .is_none_or(|typed| self.now_ms - typed >= deaf)
+    }
+
+    fn hears_letters(&self) -> bool {
+        let standing = i64::try_from(QUESTION_STANDING_MS).unwrap_or(i64::MAX);
+        let stood = self.now_ms - self.questions.standing_since_ms() >= standing;
+        self.questions.first().is_some() && stood && self.is_quiet()
+    }
+
+    fn choose_option(&mut self, number: usize) -> bool {
+        let count = self
+            .questions
+            .first()
+            .map_or(0, |question| question.options().len());
+        if number >= count {
+            return false;
+        }
+        if let Some(op) = self.questions.say(SpokenAnswer::Option(number)) {
+            self.submit_op(op);
+        }
+        true
+    }
+
+    /// Answers the question of the band.
+    fn answer(&mut self, action: KeyAction) {
+        let Some(question) = self.questions.first() else {
+            return;
+        };
+        if !self.facts.drives() {
+            self.say("another client drives; /drive asks for the seat");
+            return;
+        }
+        let id = question.id.clone();
+        let decision = match action {
+            KeyAction::Approve => ReviewDecision::Approved,
+            KeyAction::ApproveSession => ReviewDecision::ApprovedForSession,
+            KeyAction::ApprovePrefix => ReviewDecision::ApprovedAlways,
+            KeyAction::Deny => ReviewDecision::Denied,
+            KeyAction::Abort => ReviewDecision::Abort,
+            KeyAction::ApproveAll => {
+                let ops = self.questions.decide_all(ReviewDecision::Approved);
+                self.effects.extend(ops.into_iter().map(Effect::Submit));
+                return;
+            }
+            KeyAction::DenySaying => {
+                self.purpose = match question.takes_text() {
+                    true => LinePurpose::Answer,
+                    false => LinePurpose::Refusal { question: id },
+                };
+                return;
+            }
+            KeyAction::OpenAsker => {
+                let agent = question.asker().map(|label| label.agent_id);
+                self.open_agent(agent.unwrap_or(AgentId::ROOT));
+                return;
+            }
+            _ => return,
+        };
+        self.decide(&id, decision);
+    }
+
+    fn decide(&mut self, id: &str, decision: ReviewDecision) {
+        match self.questions.decide(id, decision) {
+            Some(op) => self.submit_op(op),
+            None => self.say("that is no answer to this question; Ctrl+A shows it in full"),
+        }
+    }
+
+    fn completion_key(&mut self, stroke: KeyStroke) -> bool {
+        let Some(list) = &mut self.composer.completion else {
+            return false;
+        };
+        match stroke.code {
+            KeyCode::Up if stroke.modifiers.is_empty() => list.step(false),
+            KeyCode::Down if stroke.modifiers.is_empty() => list.step(true),
+            KeyCode::Escape => self.composer.completion = None,
+            KeyCode::Tab if stroke.modifiers.is_empty() => self.take_completion(),
+            // A command that is written whole is sent at once.
+            KeyCode::Enter if stroke.modifiers.is_empty() => {
+                let is_whole = list.kind == CompletionKind::Command
+                    && self.composer.buffer.text().trim() == list.replacement().trim();
+                match is_whole {
+                    true => return false,
+                    false => self.take_completion(),
+                }
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn take_completion(&mut self) {
+        if let Some(list) = self.composer.completion.take() {
+            let replacement = list.replacement();
+            let replacement = match list.kind {
+                CompletionKind::File if is_image(&replacement) => format!("@{replacement}"),
+                _ => replacement,
+            };
+            self.composer.buffer.replace(list.range, &replacement);
+        }
+    }
+
+    /// Looks for what the word before the cursor means.
+    pub(super) fn complete(&mut self) {
+        let skills: Vec<String> = self
+            .facts
+            .skills
+            .iter()
+            .map(|skill| skill.name.clone())
+            .collect();
+        let (text, cursor) = (self.composer.buffer.text(), self.composer.buffer.cursor());
+        let word = text[..cursor]
+            .rsplit(char::is_whitespace)
+            .next()
+            .unwrap_or_default();
+        if word == "@" {
+            self.effects
+                .push(Effect::ListFiles(self.working_directory()));
+        }
+        self.composer.completion = CompletionList::at(text, cursor, &self.files, &skills);
+    }
+
+    /// Does what a key of the conversation does.
+    pub(super) fn act(&mut self, action: KeyAction) {
+        match action {
+            KeyAction::Submit => self.submit_line(),
+            KeyAction::Queue => self.queue_line(),
+            KeyAction::InterruptWith => self.interrupt_with_line(),
+            KeyAction::EditQueued => self.edit_queued(),
+            KeyAction::Back => self.back(),
+            KeyAction::Cancel => self.cancel(),
+            KeyAction::Leave if self.composer.is_empty() => self.ask_to_leave(),
+            KeyAction::Leave => {
+                self.composer.edit(KeyAction::DeleteOn);
+            }
+            KeyAction::StopProcess => self.effects.push(Effect::StopProcess),
+            KeyAction::Transcript => {
+                let agent = self.shown_agent();
+                let title = format!("TRANSCRIPT of {}", self.roster.name(agent));
+                self.open_pager(PagerView {
+                    top: None,
+                    ..PagerView::at_top(title, PagerBody::Transcript(agent))
+                });
+            }
+            KeyAction::Agents => self.open_agents(),
+            KeyAction::PreviousAgent => self.step_agent(false),
+            KeyAction::NextAgent => self.step_agent(true),
+            KeyAction::RootAgent => self.open_agent(AgentId::ROOT),
+            KeyAction::NextNeeding => self.next_needing(),
+            KeyAction::OpenEditor => {
+                self.effects
+                    .push(Effect::OpenEditor(self.composer.expanded()));
+            }
+            KeyAction::CopyAnswer => match self.shown_answer() {
+                Some(answer) => {
+                    self.effects.push(Effect::Copy(answer));
+                    self.say("the last answer was copied");
+                }
+                None => self.say("there is no answer to copy"),
+            },
+            KeyAction::SearchHistory => {
+                let rows = self.composer.history.search("");
+                match rows.is_empty() {
+                    true => self.say("nothing was written before"),
+                    false => self.pick(PickerKind::History, rows),
+                }
+            }
+            KeyAction::Reprint => self.effects.push(Effect::Reprint),
+            KeyAction::ToggleRaw => {
+                self.is_raw = !self.is_raw;
+                let how = if self.is_raw { "raw" } else { "laid out" };
+                self.say(format!("what comes now is {how}"));
+            }
+            KeyAction::ToggleMode => self.toggle_mode(),
+            KeyAction::Help => self.open_pager(PagerView::at_top("KEYS", PagerBody::Help)),
+            KeyAction::ShowWhole => {
+                if let Some(question) = self.questions.first() {
+                    let title = format!("{} asks", question.asker_name());
+                    let body = PagerBody::Question(question.id.clone());
+                    self.open_pager(PagerView::at_top(title, body));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn shown_answer(&self) -> Option<String> {
+        self.transcript_of(self.shown_agent())?.last_answer()
+    }
+
+    /// Esc: closes what is open; interrupts this one task; twice on an empty line, goes back.
+    fn back(&mut self) {
+        if self.purpose != LinePurpose::Prompt {
+            self.purpose = LinePurpose::Prompt;
+        } else if !self.overlays.is_empty() {
+            self.close_overlay();
+        } else if self.plan_offered {
+            self.plan_offered = false;
+        } else if self.facts.task.is_some() {
+            self.submit_op(Op::Interrupt);
+        } else if self.composer.is_empty() {
+            let before = self.times.back_ms.replace(self.now_ms);
+            if self.is_twice(before) {
+                self.times.back_ms = None;
+                self.open_rewind();
+            } else {
+                self.say("Esc again: go back to an earlier message");
+            }
+        }
+    }
+
+    /// Ctrl+C: clears the line; interrupts this one task; twice, leaves. Agents below go on.
+    fn cancel(&mut self) {
+        if !self.composer.is_empty() {
+            let text = self.composer.take();
+            self.composer.history.add(&text);
+            return;
+        }
+        let before = self.times.cancel_ms.replace(self.now_ms);
+        if self.is_twice(before) {
+            self.ask_to_leave();
+        } else if self.facts.task.is_some() && self.shown_agent() == AgentId::ROOT {
+            self.submit_op(Op::Interrupt);
+            self.say("interrupts; Ctrl+C again: leave");
+        } else {
+            self.say("Ctrl+C again: leave");
+        }
+    }
+
+    fn is_twice(&self, before: Option<i64>) -> bool {
+        let window = i64::try_from(TWICE_MS).unwrap_or(i64::MAX);
+        before.is_some_and(|before| self.now_ms - before <= window)
+    }
+
+    /// Leaves, or asks what becomes of the work.
+    pub(super) fn ask_to_leave(&mut self) {
+        if !self.facts.drives() {
+            self.leave(SessionEnding::KeepRunning);
+        } else if self.is_anybody_at_work() {
+            self.overlays.push(ScreenOverlay::Leaving);
+        } else {
+            self.leave(SessionEnding::Ended);
+        }
+    }
+
+    fn leaving_key(&mut self, stroke: KeyStroke) {
+        match self.keymap.action(KeyContext::Leaving, stroke) {
+            Some(KeyAction::KeepRunning) if self.outlives_screen => {
+                self.leave(SessionEnding::KeepRunning);
+            }
+            Some(KeyAction::Suspend) => self.leave(SessionEnding::Suspend),
+            Some(KeyAction::Close) => self.close_overlay(),
+            _ => {}
+        }
+    }
+
+    fn close_overlay(&mut self) {
+        if let Some(ScreenOverlay::Agent(agent)) = self.overlays.last() {
+            let agent = *agent;
+            let draft = self.composer.store_draft();
+            self.drafts.insert(agent, draft);
+            self.overlays.pop();
+            let below = self.shown_agent();
+            let draft = self.drafts.remove(&below).unwrap_or_default();
+            self.composer.restore_draft(draft);
+            self.ask(TreeRequest::Unfollow(agent));
+            return;
+        }
+        self.overlays.pop();
+    }
+
+    /// Shows an agent's conversation; each has a draft of its own.
+    pub(super) fn open_agent(&mut self, agent: AgentId) {
+        while !self.overlays.is_empty() {
+            self.close_overlay();
+        }
+        if agent == AgentId::ROOT {
+            return;
+        }
+        let draft = self.composer.store_draft();
+        self.drafts.insert(AgentId::ROOT, draft);
+        let draft = self.drafts.remove(&agent).unwrap_or_default();
+        self.composer.restore_draft(draft);
+        self.agents.remove(&agent);
+        self.ask(TreeRequest::Follow(agent));
+        if self.roster.mark_read(agent) {
+            self.ask(TreeRequest::MarkRead(agent));
+        }
+        self.overlays.push(ScreenOverlay::Agent(agent));
+    }
+
+    fn step_agent(&mut self, forward: bool) {
+        if !self.composer.is_empty() {
+            return;
+        }
+        let mut all = vec![AgentId::ROOT];
+        all.extend(self.roster.entries().iter().map(|entry| entry.report.agent));
+        let shown = self.shown_agent();
+        let at = all.iter().position(|agent| *agent == shown).unwrap_or(0);
+        let to = match forward {
+            true => (at + 1) % all.len(),
+            false => (at + all.len() - 1) % all.len(),
+        };
+        self.open_agent(all[to]);
+    }
+
+    /// Shows the next that needs the user: a question, or an unread result.
+    fn next_needing(&mut self) {
+        if self.questions.first().is_some() {
+            self.questions.rotate(self.now_ms);
+            return;
+        }
+        let unread = self
+            .roster
+            .entries()
+            .iter()
+            .find(|entry| self.group_of(entry.report.agent) == Some(AgentGroup::DoneUnread));
+        match unread.map(|entry| entry.report.agent) {
+            Some(agent) => self.open_agent(agent),
+            None => self.say("nobody needs you"),
+        }
+    }
+
+    fn open_agents(&mut self) {
+        let chosen = self
+            .roster
+            .entries()
+            .first()
+            .map(|entry| entry.report.agent);
+        let view = AgentsView {
+            chosen,
+            ..AgentsView::default()
+        };
+        self.overlays.push(ScreenOverlay::Agents(view));
+        self.ask(TreeRequest::Look);
+    }
+
+    fn agents_key(&mut self, stroke: KeyStroke) {
+        let Some(ScreenOverlay::Agents(view)) = self.overlays.last_mut() else {
+            return;
+        };
+        if view.is_filtering {
+            match stroke.code {
+                KeyCode::Enter | KeyCode::Escape => view.is_filtering = false,
+                KeyCode::Backspace => drop(view.filter.pop()),
+                _ => view.filter.extend(stroke.letter()),
+            }
+            return;
+        }
+        let chosen = view.chosen;
+        let Some(action) = self.keymap.action(KeyContext::Agents, stroke) else {
+            return;
+        };
+        match action {
+            KeyAction::Close => self.close_overlay(),
+            KeyAction::Up | KeyAction::Down => self.step_chosen(action == KeyAction::Down),
+            KeyAction::Grouping => view.as_tree = !view.as_tree,
+            KeyAction::Filter => view.is_filtering = true,
+            KeyAction::Help => self.open_pager(PagerView::at_top("KEYS", PagerBody::Help)),
+            KeyAction::Spawn => {
+                self.close_overlay();
+                self.purpose = LinePurpose::Spawn;
+            }
+            _ => {
+                if let Some(agent) = chosen {
+                    self.agent_action(agent, action);
+                }
+            }
+        }
+    }
+
+    fn agent_action(&mut self, agent: AgentId, action: KeyAction) {
+        match action {
+            KeyAction::Open => self.open_agent(agent),
+            KeyAction::Message | KeyAction::Peek => {
+                if action == KeyAction::Peek && self.roster.mark_read(agent) {
+                    self.ask(TreeRequest::MarkRead(agent));
+                }
+                self.close_overlay();
+                self.purpose = LinePurpose::Message(agent);
+            }
+            KeyAction::Stop => self.open_stop(agent),
+            KeyAction::ResumeAgent => self.ask(TreeRequest::Resume(agent)),
+            KeyAction::Diff => self.ask(TreeRequest::Diff(agent)),
+            KeyAction::FullText => {
+                self.ask(TreeRequest::Result(agent));
+                if let Some(entry) = self.roster.get(agent) {
+                    let task = entry.report.task.clone().unwrap_or_default();
+                    let title = format!("TASK of {}", entry.name());
+                    self.open_pager(PagerView::at_top(title, PagerBody::Markdown(task)));
+                }
+            }
+            KeyAction::Approve | KeyAction::Deny => {
+                let asks = |question: &&crate::questions::PendingQuestion| {
+                    question
+                        .asker()
+                        .is_some_and(|label| label.agent_id == agent)
+                };
+                let id = self
+                    .questions
+                    .pending()
+                    .iter()
+                    .find(asks)
+                    .map(|question| question.id.clone());
+                match id {
+                    Some(id) if action == KeyAction::Approve => {
+                        self.decide(&id, ReviewDecision::Approved);
+                    }
+                    Some(id) => self.decide(&id, ReviewDecision::Denied),
+                    None => self.say("that agent asks nothing"),
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn step_chosen(&mut self, down: bool) {
+        let order = crate::views::agents::shown_order(self);
+        let Some(ScreenOverlay::Agents(view)) = self.overlays.last_mut() else {
+            return;
+        };
+        let at = order.iter().position(|agent| Some(*agent) == view.chosen);
+        let last = order.len().saturating_sub(1);
+        let to = match (at, down) {
+            (None, _) => 0,
+            (Some(at), true) => (at + 1).min(last),
+            (Some(at), false) => at.saturating_sub(1),
+        };
+        view.chosen = order.get(to).copied();
+    }
+
+    pub(super) fn open_stop(&mut self, agent: AgentId) {
+        if agent == AgentId::ROOT {
+            self.say("Esc interrupts the root; choose an agent to stop it");
+            return;
+        }
+        let verb = StopVerb::Interrupt;
+        self.overlays.push(ScreenOverlay::Stop(StopDialog {
+            agent,
+            verb,
+            scope: None,
+        }));
+        self.ask(TreeRequest::StopScope { agent, verb });
+    }
+
+    fn stop_key(&mut self, stroke: KeyStroke) {
+        let Some(ScreenOverlay::Stop(dialog)) = self.overlays.last_mut() else {
+            return;
+        };
+        let at = StopVerb::ALL
+            .iter()
+            .position(|verb| *verb == dialog.verb)
+            .unwrap_or(0);
+        let count = StopVerb::ALL.len();
+        match self.keymap.action(KeyContext::Stop, stroke) {
+            Some(action @ (KeyAction::Up | KeyAction::Down)) => {
+                let step = if action == KeyAction::Down {
+                    1
+                } else {
+                    count - 1
+                };
+                dialog.verb = StopVerb::ALL[(at + step) % count];
+                dialog.scope = None::<StopScope>;
+                let (agent, verb) = (dialog.agent, dialog.verb);
+                self.ask(TreeRequest::StopScope { agent, verb });
+            }
+            Some(KeyAction::Confirm) => {
+                let (agent, verb) = (dialog.agent, dialog.verb);
+                self.close_overlay();
+                self.ask(TreeRequest::Stop { agent, verb });
+            }
+            Some(KeyAction::Close) => self.close_overlay(),
+            _ => {}
+        }
+    }
+
+    fn pager_key(&mut self, stroke: KeyStroke) {
+        let Some(ScreenOverlay::Pager(pager)) = self.overlays.last_mut() else {
+            return;
+        };
+        if pager.is_searching {
+            match stroke.code {
+                KeyCode::Enter => {
+                    pager.is_searching = false;
+                    self.find_next();
+                }
+                KeyCode::Escape => {
+                    pager.is_searching = false;
+                    pager.search.clear();
+                }
+                KeyCode::Backspace => drop(pager.search.pop()),
+                _ => pager.search.extend(stroke.letter()),
+            }
+            return;
+        }
+        let is_question = matches!(pager.body, PagerBody::Question(_));
+        let page = i64::try_from(self.size.rows.saturating_sub(PAGE)).unwrap_or(i64::MAX);
+        match self.keymap.action(KeyContext::Pager, stroke) {
+            Some(KeyAction::Up) => self.scroll(-1),
+            Some(KeyAction::Down) => self.scroll(1),
+            Some(KeyAction::PageUp) => self.scroll(-page),
+            Some(KeyAction::PageDown) => self.scroll(page),
+            Some(KeyAction::Top) => pager.top = Some(0),
+            Some(KeyAction::Bottom) => pager.top = None,
+            Some(KeyAction::Filter) => pager.is_searching = true,
+            // A question that is shown in full is answered here too.
+            Some(KeyAction::NextMatch) if !is_question => self.find_next(),
+            Some(KeyAction::Unfold) => self.unfold(),
+            Some(KeyAction::Agents) => {
+                self.close_overlay();
+                self.open_agents();
+            }
+            Some(KeyAction::Close) => self.close_overlay(),
+            _ if is_question && self.hears_letters() => {
+                if let Some(action) = self.keymap.action(KeyContext::Band, stroke) {
+                    if matches!(action, KeyAction::DenySaying | KeyAction::OpenAsker) {
+                        self.close_overlay();
+                    }
+                    self.answer(action);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn scroll(&mut self, rows: i64) {
+        match self.overlays.last_mut() {
+            Some(ScreenOverlay::Pager(_)) => {
+                let (top, last) = crate::views::pager::place(self);
+                let moved = i64::try_from(top)
+                    .unwrap_or(i64::MAX)
+                    .saturating_add(rows)
+                    .max(0);
+                let moved = usize::try_from(moved).unwrap_or(usize::MAX);
+                if let Some(ScreenOverlay::Pager(pager)) = self.overlays.last_mut() {
+                    pager.top = (moved < last).then_some(moved);
+                }
+            }
+            _ => {
+                let up = i64::try_from(self.scrolled).unwrap_or(i64::MAX) - rows;
+                self.scrolled = usize::try_from(up.max(0)).unwrap_or(0);
+            }
+        }
+    }
+
+    fn find_next(&mut self) {
+        let found = crate::views::pager::next_match(self);
+        match found {
+            Some(row) => {
+                if let Some(ScreenOverlay::Pager(pager)) = self.overlays.last_mut() {
+                    pager.top = Some(row);
+                }
+            }
+            None => self.say("not found below"),
+        }
+    }
+
+    /// Unfolds the first cell that is shown.
+    fn unfold(&mut self) {
+        let Some((agent, number)) = crate::views::pager::top_cell(self) else {
+            return;
+        };
+        match agent {
+            AgentId::ROOT => self.transcript.toggle(number),
+            agent => {
+                if let Some(transcript) = self.agents.get_mut(&agent) {
+                    transcript.toggle(number);
+                }
+            }
+        }
+    }
+
+    fn picker_key(&mut self, stroke: KeyStroke) {
+        let Some(ScreenOverlay::Picker(picker)) = self.overlays.last_mut() else {
+            return;
+        };
+        let count = picker.matching().len();
+        match self.keymap.action(KeyContext::Picker, stroke) {
+            Some(KeyAction::Up) => picker.chosen = picker.chosen.saturating_sub(1),
+            Some(KeyAction::Down) => {
+                picker.chosen = (picker.chosen + 1).min(count.saturating_sub(1))
+            }
+            Some(KeyAction::Close) => self.close_overlay(),
+            Some(KeyAction::Open) => {
+                let chosen = picker
+                    .matching()
+                    .get(picker.chosen)
+                    .map(|(number, row)| (*number, (*row).to_owned()));
+                let kind = picker.kind;
+                self.close_overlay();
+                if let Some((number, row)) = chosen {
+                    self.picked(kind, number, &row);
+                }
+            }
+            _ => {
+                match stroke.code {
+                    KeyCode::Backspace => drop(picker.filter.pop()),
+                    _ => picker.filter.extend(stroke.letter()),
+                }
+                picker.chosen = 0;
+            }
+        }
+    }
+
+    fn picked(&mut self, kind: PickerKind, number: usize, row: &str) {
+        match kind {
+            PickerKind::Model => {
+                self.override_context(troupe_protocol::session::TurnOverrides {
+                    model: Some(row.to_owned()),
+                    ..Default::default()
+                });
+            }
+            PickerKind::Skill => {
+                let name = row.split(": ").next().unwrap_or_default();
+                self.composer.buffer.insert(&format!("${name} "));
+            }
+            PickerKind::Rewind => {
+                let num_turns = u32::try_from(number + 1).unwrap_or(u32::MAX);
+                self.submit_op(Op::ThreadRollback { num_turns });
+                self.composer.buffer.set(row);
+            }
+            PickerKind::History => self.composer.buffer.set(row),
+        }
+    }
+}
+
+fn is_image(name: &str) -> bool {
+    let name = name.trim().to_ascii_lowercase();
+    [".png", ".jpg", ".jpeg", ".gif", ".webp"]
+        .iter()
+        .any(|ending| name.ends_with(ending))
+}
