@@ -18,7 +18,7 @@ use crate::settings;
     name = "troupe",
     version,
     after_help = "At a terminal, `troupe [OPTIONS] [PROMPT]` opens the screen; it takes the options of `exec` that
-say how agents work (-m, -s, -C, -i, --add-dir, --plan), and --no-alt-screen.
+say how agents work (-m, -s, -C, --add-dir, --plan), and --no-alt-screen.
 
 Examples:
   troupe                                 work with agents on a screen

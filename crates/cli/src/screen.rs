@@ -9,7 +9,7 @@ mod editor;
 mod start;
 
 use std::io::{self, IsTerminal as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use tokio::time::timeout;
@@ -40,7 +40,6 @@ pub struct ScreenPlan {
     pub token: Option<Secret>,
     pub settings: TuiSettings,
     pub prompt: Option<String>,
-    pub images: Vec<PathBuf>,
     pub survival: Survival,
 }
 
@@ -132,7 +131,6 @@ pub async fn show(plan: ScreenPlan) -> Result<Left, Failure> {
     let options = ScreenOptions {
         settings: plan.settings,
         prompt: plan.prompt,
-        images: plan.images,
         surroundings: surroundings(),
         editor: editor::of_user(),
         outlives_screen: plan.survival == Survival::GoesOn,

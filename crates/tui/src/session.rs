@@ -5,6 +5,8 @@
 //! [`TreeRequest`] names: a link that cannot do it answers [`TreeNews::Refused`], and the screen
 //! shows the sentence.
 
+pub mod wire;
+
 use async_trait::async_trait;
 use troupe_client::Error;
 use troupe_protocol::agent::AgentStatus;

@@ -71,7 +71,6 @@ pub fn run(arguments: AttachArguments, overrides: Overrides, layers: Layers) -> 
         token,
         settings: screen::settings(&source, &cwd)?,
         prompt: None,
-        images: Vec::new(),
         survival: Survival::GoesOn,
     })
 }

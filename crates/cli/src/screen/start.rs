@@ -1,7 +1,5 @@
 //! Which session a screen is for, and who runs it.
 
-use std::path::PathBuf;
-
 use troupe_store::EmbeddedStore;
 
 use super::{ScreenOrigin, ScreenPlan, Survival, require_terminal, run, settings};
@@ -16,7 +14,6 @@ use crate::failure::{Failure, Outcome};
 pub struct ScreenStart {
     pub order: EngineOrder,
     pub prompt: Option<String>,
-    pub images: Vec<PathBuf>,
 }
 
 /// Opens a screen: before the session that somebody runs already, or before a new engine.
@@ -25,7 +22,6 @@ pub fn open(start: ScreenStart) -> Outcome {
     let ScreenStart {
         order,
         prompt,
-        images,
     } = start;
     // Wrong settings are told before anything is started.
     let settings = settings(&order.source(), &order.cwd)?;
@@ -43,7 +39,6 @@ pub fn open(start: ScreenStart) -> Outcome {
         token: None,
         settings,
         prompt,
-        images,
         survival: Survival::GoesOn,
     })
 }

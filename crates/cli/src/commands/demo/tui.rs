@@ -52,7 +52,6 @@ pub fn run(_arguments: &TuiDemoArguments) -> Outcome {
             token: None,
             settings,
             prompt: Some(PROMPT.to_owned()),
-            images: Vec::new(),
             survival: Survival::EndsWithScreen,
         });
         shown.await?;

@@ -1,9 +1,7 @@
 //! `troupe`, `troupe resume` and `troupe fork` at a terminal: the same options, on a screen.
 
-use std::path::PathBuf;
-
 use super::aim::{Aim, Prompt, aim};
-use super::{ExecAction, ExecArguments, ExecOptions, Repeated, existing, flags, picture, working_directory};
+use super::{ExecAction, ExecArguments, ExecOptions, Repeated, existing, flags, working_directory};
 use crate::arguments::{Layers, Overrides, ScreenCli};
 use crate::attach::EngineOrder;
 use crate::exec::children::Children;
@@ -16,7 +14,7 @@ use crate::style::ColorChoice;
 /// Goes on with a session on a screen; as `exec` does where there is no terminal, or where an
 /// option says that a program reads what comes.
 pub fn open(arguments: ExecArguments, overrides: Overrides, layers: Layers) -> Outcome {
-    if !is_at_terminal() || headless_option(&arguments.options).is_some() {
+    if !is_at_terminal() || is_headless(&arguments) {
         return super::run(arguments, overrides, layers);
     }
     let mut arguments = arguments;
@@ -41,13 +39,25 @@ pub fn open(arguments: ExecArguments, overrides: Overrides, layers: Layers) -> O
     screen::open(ScreenStart {
         order: EngineOrder { go_on, ..order },
         prompt,
-        images: pictures(&repeated)?,
     })
+}
+
+/// Tells whether an option was given that means nothing on a screen.
+fn is_headless(arguments: &ExecArguments) -> bool {
+    let further = match &arguments.action {
+        Some(ExecAction::Resume(resume)) => Some(&resume.repeated),
+        Some(ExecAction::Fork(fork)) => Some(&fork.repeated),
+        Some(ExecAction::Review(_)) | None => None,
+    };
+    let repeated = further.into_iter().chain([&arguments.repeated]);
+    repeated
+        .map(|repeated| headless_option(&arguments.options, repeated))
+        .any(|option| option.is_some())
 }
 
 /// Begins a session on a screen.
 pub fn open_new(cli: ScreenCli, overrides: Overrides, layers: Layers) -> Outcome {
-    if let Some(name) = headless_option(&cli.options) {
+    if let Some(name) = headless_option(&cli.options, &cli.repeated) {
         return Err(Failure::usage(format!(
             "{name} is for a run without a screen: troupe exec {name} …"
         )));
@@ -65,7 +75,6 @@ pub fn open_new(cli: ScreenCli, overrides: Overrides, layers: Layers) -> Outcome
     screen::open(ScreenStart {
         order,
         prompt: cli.prompt,
-        images: pictures(&cli.repeated)?,
     })
 }
 
@@ -98,13 +107,10 @@ fn order(
     })
 }
 
-fn pictures(repeated: &Repeated) -> Result<Vec<PathBuf>, Failure> {
-    repeated.images.iter().map(|path| picture(path)).collect()
-}
-
 /// Returns an option that was given and means nothing on a screen.
-fn headless_option(options: &ExecOptions) -> Option<&'static str> {
+fn headless_option(options: &ExecOptions, repeated: &Repeated) -> Option<&'static str> {
     let given = [
+        ("--image", !repeated.images.is_empty()),
         ("--json", options.json),
         (
             "--output-last-message",

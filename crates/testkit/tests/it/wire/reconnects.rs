@@ -91,7 +91,7 @@ async fn killed_and_back_a_hundred_times() {
             }
             match guest.next().await {
                 Some(Told::Event(event)) => screen.apply(*event),
-                Some(Told::Notice(_)) => {}
+                Some(Told::Notice(_) | Told::Lost(_)) => {}
                 None => panic!("the session goes on"),
             }
         }
