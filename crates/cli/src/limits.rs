@@ -97,11 +97,11 @@ pub const MODELS_WAITED_FOR_SEC_MAX: u64 = 30;
 pub const ATTACHABLE_AFTER_MS: u64 = 1_000;
 
 /// How long an engine that nobody is attached to, and that has nothing to do, waits for somebody
-/// before it ends.
-pub const ENGINE_ALONE_MS_MAX: u64 = 10_000;
+/// before it ends: long enough for a screen that is opened again at once. Resuming is cheap.
+pub const ENGINE_ALONE_MS_MAX: u64 = 1_000;
 
 /// How often an engine that nobody is attached to looks whether it has something to do.
-pub const ENGINE_LOOK_MS: u64 = 500;
+pub const ENGINE_LOOK_MS: u64 = 200;
 
 /// How long a screen waits for an engine that is gone to come back.
 pub const ENGINE_LOST_MS_MAX: u64 = 10 * 60 * 1_000;

@@ -92,10 +92,11 @@ pub fn run(plan: ScreenPlan) -> Outcome {
                 id.short()
             ))
         }
-        (ScreenOrigin::Attached(None), Left::Running) => {}
-        (ScreenOrigin::Started(id) | ScreenOrigin::Attached(Some(id)), Left::Ended) => {
-            tell(&format!("Go on with: troupe resume {}", id.short()));
-        }
+        (ScreenOrigin::Attached(None), Left::Running | Left::AtRest) => {}
+        (
+            ScreenOrigin::Started(id) | ScreenOrigin::Attached(Some(id)),
+            Left::Ended | Left::AtRest,
+        ) => tell(&format!("Go on with: troupe resume {}", id.short())),
         (ScreenOrigin::Attached(None), Left::Ended) => tell("The session has ended."),
     }
     Ok(Exit::Success)
@@ -105,6 +106,8 @@ pub fn run(plan: ScreenPlan) -> Outcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Left {
     Running,
+    /// Nothing ran any more.
+    AtRest,
     Ended,
 }
 
@@ -147,9 +150,10 @@ pub async fn show(plan: ScreenPlan) -> Result<Left, Failure> {
     match ending {
         SessionEnding::KeepRunning => Ok(Left::Running),
         SessionEnding::Suspend => end(client).await,
-        SessionEnding::Ended => match plan.origin {
-            ScreenOrigin::Started(_) => end(client).await,
-            ScreenOrigin::Attached(_) => Ok(Left::Running),
+        SessionEnding::Ended => match plan.survival {
+            // Somebody else may be attached. An engine that nobody needs ends by itself.
+            Survival::GoesOn => Ok(Left::AtRest),
+            Survival::EndsWithScreen => end(client).await,
         },
     }
 }

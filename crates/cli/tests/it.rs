@@ -71,6 +71,8 @@ mod review;
 mod roles;
 #[path = "it/rules.rs"]
 mod rules;
+#[path = "it/screen.rs"]
+mod screen;
 #[path = "it/screenplay.rs"]
 mod screenplay;
 #[path = "it/session_care.rs"]

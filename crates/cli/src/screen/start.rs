@@ -19,10 +19,7 @@ pub struct ScreenStart {
 /// Opens a screen: before the session that somebody runs already, or before a new engine.
 pub fn open(start: ScreenStart) -> Outcome {
     require_terminal("troupe")?;
-    let ScreenStart {
-        order,
-        prompt,
-    } = start;
+    let ScreenStart { order, prompt } = start;
     // Wrong settings are told before anything is started.
     let settings = settings(&order.source(), &order.cwd)?;
     let (origin, place) = match running(&order)? {

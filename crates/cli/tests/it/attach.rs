@@ -161,7 +161,10 @@ fn a_run_of_exec_is_followed_and_steered_from_elsewhere() {
     first.say(json!({"type": "take_seat"}));
     assert_eq!(first.until("seat")["role"], "drive");
     first.say(json!({"id": "n", "op": {"type": "set_thread_note", "note": "watched"}}));
-    assert_eq!(second.until("thread_note_updated")["msg"]["thread_note"], "watched");
+    assert_eq!(
+        second.until("thread_note_updated")["msg"]["thread_note"],
+        "watched"
+    );
     drop(first);
     // The seat of one who left is free, and the work goes on.
     second.until("seat");
@@ -202,7 +205,10 @@ fn an_engine_that_was_killed_is_attached_to_again_and_nothing_is_lost() {
     screen.type_prompt("1", "begin");
     let seen = screen.until("exec_command_begin")["seq"].as_u64().unwrap();
     let session = engine.kill();
-    assert!(screen.next().is_none(), "the connection ends with the engine");
+    assert!(
+        screen.next().is_none(),
+        "the connection ends with the engine"
+    );
 
     let engine = Engine::start(&machine, &json!({ "Resume": session }));
     assert_eq!(engine.session, session);
@@ -220,7 +226,11 @@ fn an_engine_that_was_killed_is_attached_to_again_and_nothing_is_lost() {
 fn an_engine_that_cannot_open_its_session_says_why() {
     let machine = Machine::bare();
     let run = machine.run_with_stdin(&["engine"], b"{}").failed_with(2);
-    assert!(run.stderr.contains("no order for an engine"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("no order for an engine"),
+        "{}",
+        run.stderr
+    );
 }
 
 #[test]

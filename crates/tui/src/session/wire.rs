@@ -64,7 +64,10 @@ impl WireLink {
                 Some(request) => LinkMessage::Tree(Box::new(self.news(request, answer))),
                 None => LinkMessage::Notice(Box::new(ServerNotice::Answer { id, answer })),
             },
-            ServerNotice::Refused { id: Some(id), error } if self.asked.contains_key(&id) => {
+            ServerNotice::Refused {
+                id: Some(id),
+                error,
+            } if self.asked.contains_key(&id) => {
                 self.asked.remove(&id);
                 LinkMessage::Tree(Box::new(TreeNews::Refused(error.message)))
             }
@@ -91,17 +94,20 @@ impl WireLink {
                 TreeNews::Done(text)
             }
             (_, LinkAnswer::Sent { agent, receipt }) => sent(&agent, &receipt),
-            (TreeRequest::StopScope { agent, verb }, LinkAnswer::Stopped { touched, skipped, .. }) => {
-                TreeNews::StopScope {
-                    agent,
-                    verb,
-                    touched: touched.iter().map(|step| step.agent_id).collect(),
-                    skipped: skipped
-                        .into_iter()
-                        .map(|exemption| (exemption.agent_id, exemption.why))
-                        .collect(),
-                }
-            }
+            (
+                TreeRequest::StopScope { agent, verb },
+                LinkAnswer::Stopped {
+                    touched, skipped, ..
+                },
+            ) => TreeNews::StopScope {
+                agent,
+                verb,
+                touched: touched.iter().map(|step| step.agent_id).collect(),
+                skipped: skipped
+                    .into_iter()
+                    .map(|exemption| (exemption.agent_id, exemption.why))
+                    .collect(),
+            },
             (TreeRequest::Stop { verb, .. }, LinkAnswer::Stopped { touched, .. }) => {
                 let paths: Vec<&str> = touched.iter().map(|step| step.path.as_str()).collect();
                 TreeNews::Done(match paths.as_slice() {

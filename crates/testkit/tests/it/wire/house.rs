@@ -14,9 +14,7 @@ use troupe_protocol::op::{ConfigureSession, Op};
 use troupe_protocol::{ClientId, Event, EventMsg};
 use troupe_server::limits::KEEPALIVE_MS;
 use troupe_server::token::Token;
-use troupe_server::{
-    End, PromptHistory, Reach, Server, SessionOffice, Stop, TreeSource,
-};
+use troupe_server::{End, PromptHistory, Reach, Server, SessionOffice, Stop, TreeSource};
 use troupe_testkit::Stage;
 use troupe_transport::Address;
 
@@ -236,9 +234,9 @@ impl Guest {
         self.client.submitter().ask(id, query).await.unwrap();
         let is_ours = |notice: &ServerNotice| match notice {
             ServerNotice::Answer { id: answered, .. } => answered.as_str() == id,
-            ServerNotice::Refused { id: refused, .. } => {
-                refused.as_ref().is_some_and(|refused| refused.as_str() == id)
-            }
+            ServerNotice::Refused { id: refused, .. } => refused
+                .as_ref()
+                .is_some_and(|refused| refused.as_str() == id),
             _ => false,
         };
         self.notice(is_ours).await

@@ -163,9 +163,17 @@ async fn an_agent_that_is_followed_tells_its_past_and_then_what_happens() {
     for kind in ALL {
         let (_stage, house, mut driver) = after_an_errand("tcp").await;
         let mut follower = house.follow(kind).await;
-        follower.client.submitter().follow(AgentId(1)).await.unwrap();
+        follower
+            .client
+            .submitter()
+            .follow(AgentId(1))
+            .await
+            .unwrap();
         let past = heard(&mut follower, AgentId(1)).await;
-        assert!(matches!(past[0], EventMsg::SessionConfigured(_)), "{past:?}");
+        assert!(
+            matches!(past[0], EventMsg::SessionConfigured(_)),
+            "{past:?}"
+        );
         assert_eq!(texts(&past), ["fetched"], "{kind}");
 
         driver.answer("more", send("errand")).await;
@@ -213,7 +221,10 @@ async fn who_comes_late_may_begin_with_the_session() {
     house.ended().await;
 
     let house = House::open(&stage).await;
-    let mut again = house.join("unix", troupe_client::Options::default()).await.unwrap();
+    let mut again = house
+        .join("unix", troupe_client::Options::default())
+        .await
+        .unwrap();
     again
         .submit(troupe_protocol::Op::ConfigureSession(
             troupe_protocol::op::ConfigureSession {
@@ -230,6 +241,9 @@ async fn who_comes_late_may_begin_with_the_session() {
         let mut late = house.join(kind, options).await.unwrap();
         let told = late.until_task_ends().await;
         assert_eq!(told[0].seq, 1, "{kind}");
-        assert!(matches!(told[0].msg, EventMsg::SessionConfigured(_)), "{kind}");
+        assert!(
+            matches!(told[0].msg, EventMsg::SessionConfigured(_)),
+            "{kind}"
+        );
     }
 }
