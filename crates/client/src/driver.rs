@@ -181,7 +181,7 @@ impl Driver {
     async fn reconnect(&mut self) -> Result<Flow, Error> {
         let begun = Instant::now();
         let lost = Told::Lost(format!(
-            "the connection to {} is lost",
+            "the connection is lost, and is tried to be made again: {}",
             self.connector.address()
         ));
         if self.tell.send(Ok(lost)).await.is_err() {
