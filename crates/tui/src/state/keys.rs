@@ -24,7 +24,7 @@ impl AppState {
         match input {
             InputEvent::Key(stroke) => self.key(stroke),
             InputEvent::Paste(text) => {
-                self.times.typed_ms = Some(self.now_ms);
+                self.times.typed = Some(self.now_ms);
                 if self.takes_text() {
                     self.composer.paste(&text);
                     self.complete();
@@ -70,13 +70,13 @@ impl AppState {
             return;
         }
         if let Some(action) = self.keymap.action(KeyContext::Editor, stroke) {
-            self.times.typed_ms = Some(self.now_ms);
+            self.times.typed = Some(self.now_ms);
             self.composer.edit(action);
             self.complete();
             return;
         }
         if let Some(letter) = stroke.letter() {
-            self.times.typed_ms = Some(self.now_ms);
+            self.times.typed = Some(self.now_ms);
             self.composer.buffer.insert(letter.encode_utf8(&mut [0; 4]));
             self.complete();
         }
@@ -126,7 +126,7 @@ impl AppState {
     fn is_quiet(&self) -> bool {
         let deaf = i64::try_from(QUESTION_DEAF_MS).unwrap_or(i64::MAX);
         self.times
-            .typed_ms
+            .typed
             .is_none_or(|typed| self.now_ms - typed >= deaf)
     }
 
@@ -168,13 +168,16 @@ impl AppState {
             KeyAction::Abort => ReviewDecision::Abort,
             KeyAction::ApproveAll => {
                 let ops = self.questions.decide_all(ReviewDecision::Approved);
-                self.effects.extend(ops.into_iter().map(Effect::Submit));
+                for op in ops {
+                    self.submit_op(op);
+                }
                 return;
             }
             KeyAction::DenySaying => {
-                self.purpose = match question.takes_text() {
-                    true => LinePurpose::Answer,
-                    false => LinePurpose::Refusal { question: id },
+                self.purpose = if question.takes_text() {
+                    LinePurpose::Answer
+                } else {
+                    LinePurpose::Refusal { question: id }
                 };
                 return;
             }
@@ -208,10 +211,10 @@ impl AppState {
             KeyCode::Enter if stroke.modifiers.is_empty() => {
                 let is_whole = list.kind == CompletionKind::Command
                     && self.composer.buffer.text().trim() == list.replacement().trim();
-                match is_whole {
-                    true => return false,
-                    false => self.take_completion(),
+                if is_whole {
+                    return false;
                 }
+                self.take_completion();
             }
             _ => return false,
         }
@@ -289,9 +292,10 @@ impl AppState {
             },
             KeyAction::SearchHistory => {
                 let rows = self.composer.history.search("");
-                match rows.is_empty() {
-                    true => self.say("nothing was written before"),
-                    false => self.pick(PickerKind::History, rows),
+                if rows.is_empty() {
+                    self.say("nothing was written before")
+                } else {
+                    self.pick(PickerKind::History, rows)
                 }
             }
             KeyAction::Reprint => self.effects.push(Effect::Reprint),
@@ -328,9 +332,9 @@ impl AppState {
         } else if self.facts.task.is_some() {
             self.submit_op(Op::Interrupt);
         } else if self.composer.is_empty() {
-            let before = self.times.back_ms.replace(self.now_ms);
+            let before = self.times.back.replace(self.now_ms);
             if self.is_twice(before) {
-                self.times.back_ms = None;
+                self.times.back = None;
                 self.open_rewind();
             } else {
                 self.say("Esc again: go back to an earlier message");
@@ -345,7 +349,7 @@ impl AppState {
             self.composer.history.add(&text);
             return;
         }
-        let before = self.times.cancel_ms.replace(self.now_ms);
+        let before = self.times.cancel.replace(self.now_ms);
         if self.is_twice(before) {
             self.ask_to_leave();
         } else if self.facts.task.is_some() && self.shown_agent() == AgentId::ROOT {
@@ -426,9 +430,10 @@ impl AppState {
         all.extend(self.roster.entries().iter().map(|entry| entry.report.agent));
         let shown = self.shown_agent();
         let at = all.iter().position(|agent| *agent == shown).unwrap_or(0);
-        let to = match forward {
-            true => (at + 1) % all.len(),
-            false => (at + all.len() - 1) % all.len(),
+        let to = if forward {
+            (at + 1) % all.len()
+        } else {
+            (at + all.len() - 1) % all.len()
         };
         self.open_agent(all[to]);
     }
@@ -653,22 +658,19 @@ impl AppState {
     }
 
     pub(super) fn scroll(&mut self, rows: i64) {
-        match self.overlays.last_mut() {
-            Some(ScreenOverlay::Pager(_)) => {
-                let (top, last) = crate::views::pager::place(self);
-                let moved = i64::try_from(top)
-                    .unwrap_or(i64::MAX)
-                    .saturating_add(rows)
-                    .max(0);
-                let moved = usize::try_from(moved).unwrap_or(usize::MAX);
-                if let Some(ScreenOverlay::Pager(pager)) = self.overlays.last_mut() {
-                    pager.top = (moved < last).then_some(moved);
-                }
+        if let Some(ScreenOverlay::Pager(_)) = self.overlays.last_mut() {
+            let (top, last) = crate::views::pager::place(self);
+            let moved = i64::try_from(top)
+                .unwrap_or(i64::MAX)
+                .saturating_add(rows)
+                .max(0);
+            let moved = usize::try_from(moved).unwrap_or(usize::MAX);
+            if let Some(ScreenOverlay::Pager(pager)) = self.overlays.last_mut() {
+                pager.top = (moved < last).then_some(moved);
             }
-            _ => {
-                let up = i64::try_from(self.scrolled).unwrap_or(i64::MAX) - rows;
-                self.scrolled = usize::try_from(up.max(0)).unwrap_or(0);
-            }
+        } else {
+            let up = i64::try_from(self.scrolled).unwrap_or(i64::MAX) - rows;
+            self.scrolled = usize::try_from(up.max(0)).unwrap_or(0);
         }
     }
 
@@ -707,7 +709,7 @@ impl AppState {
         match self.keymap.action(KeyContext::Picker, stroke) {
             Some(KeyAction::Up) => picker.chosen = picker.chosen.saturating_sub(1),
             Some(KeyAction::Down) => {
-                picker.chosen = (picker.chosen + 1).min(count.saturating_sub(1))
+                picker.chosen = (picker.chosen + 1).min(count.saturating_sub(1));
             }
             Some(KeyAction::Close) => self.close_overlay(),
             Some(KeyAction::Open) => {
