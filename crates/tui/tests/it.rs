@@ -4,3 +4,5 @@
 
 #[path = "it/page.rs"]
 mod page;
+#[path = "it/screen.rs"]
+mod screen;

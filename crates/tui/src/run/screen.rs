@@ -176,7 +176,7 @@ impl ScreenLoop {
                 self.inputs(events).await?;
             }
             WakeReason::Escape => {
-                let events = self.reader.time_out(Instant::now());
+                let events = self.reader.time_out();
                 self.inputs(events).await?;
             }
             WakeReason::Written(Ok(count)) => drop(self.unwritten.drain(..count)),
@@ -434,7 +434,7 @@ impl ScreenLoop {
     fn take_off(&mut self) {
         let mut out = String::new();
         if let Some(plain) = &mut self.sinks.plain {
-            plain.leave(&mut out)
+            plain.leave(&mut out);
         } else {
             self.sinks.full.leave(&mut out);
             if self.state.is_full_screen {

@@ -293,9 +293,9 @@ impl AppState {
             KeyAction::SearchHistory => {
                 let rows = self.composer.history.search("");
                 if rows.is_empty() {
-                    self.say("nothing was written before")
+                    self.say("nothing was written before");
                 } else {
-                    self.pick(PickerKind::History, rows)
+                    self.pick(PickerKind::History, rows);
                 }
             }
             KeyAction::Reprint => self.effects.push(Effect::Reprint),

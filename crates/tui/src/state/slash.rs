@@ -93,9 +93,9 @@ impl AppState {
                 let rows = skills.map(|skill| format!("{}: {}", skill.name, skill.description));
                 let rows: Vec<String> = rows.collect();
                 if rows.is_empty() {
-                    self.say("no skill was found")
+                    self.say("no skill was found");
                 } else {
-                    self.pick(PickerKind::Skill, rows)
+                    self.pick(PickerKind::Skill, rows);
                 }
             }
             SlashAction::Spawn if argument.is_empty() => self.purpose = LinePurpose::Spawn,
@@ -170,9 +170,9 @@ impl AppState {
         let models = self.facts.models.iter().flat_map(|list| &list.models);
         let rows: Vec<String> = models.map(|entry| entry.model.clone()).collect();
         if rows.is_empty() {
-            self.say("the provider names no models; /model NAME takes any")
+            self.say("the provider names no models; /model NAME takes any");
         } else {
-            self.pick(PickerKind::Model, rows)
+            self.pick(PickerKind::Model, rows);
         }
     }
 
@@ -185,9 +185,9 @@ impl AppState {
         });
         let rows: Vec<String> = rows.collect();
         if rows.is_empty() {
-            self.say("there is nothing to go back to")
+            self.say("there is nothing to go back to");
         } else {
-            self.pick(PickerKind::Rewind, rows)
+            self.pick(PickerKind::Rewind, rows);
         }
     }
 }

@@ -241,9 +241,9 @@ impl Transcript {
             .find(|item| *item.id() == delta.item_id);
         if let Some(OpenItem::Answer { stream, .. }) = open {
             if delta.snapshot {
-                stream.replace(&delta.delta)
+                stream.replace(&delta.delta);
             } else {
-                stream.add(&delta.delta)
+                stream.add(&delta.delta);
             }
         }
     }
