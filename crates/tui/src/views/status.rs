@@ -84,14 +84,7 @@ fn item_text(state: &AppState, item: StatusItem) -> Option<String> {
             if needs > 0 {
                 Some(format!("[ ! ] {}", AgentGroup::NeedsYou.counted(needs)))
             } else {
-                Some(
-                    if state.is_anybody_at_work() {
-                        "[ ● ]"
-                    } else {
-                        "[   ]"
-                    }
-                    .to_owned(),
-                )
+                state.is_anybody_at_work().then(|| "[ ● ]".to_owned())
             }
         }
         StatusItem::Agents => (!state.roster.is_empty()).then(|| counts(state).text()),

@@ -137,9 +137,13 @@ impl ScreenStage {
                 self.written.extend(bytes);
             }
         };
-        if timeout(PATIENCE, read).await.is_err() {
-            panic!("no {text:?} in:\n{}", self.emulator.screen().contents());
-        }
+        let is_shown = timeout(PATIENCE, read).await.is_ok();
+        let contents = self.emulator.screen().contents();
+        assert!(
+            is_shown,
+            "no {text:?} in:
+{contents}"
+        );
     }
 
     async fn submitted(&mut self, is_meant: impl Fn(&Op) -> bool) -> Op {
@@ -160,20 +164,21 @@ impl ScreenStage {
     }
 
     async fn ends(mut self) -> (SessionEnding, String) {
-        let ending = timeout(PATIENCE, &mut self.screen)
+        let ending = timeout(PATIENCE, &mut self.screen).await;
+        let ending = ending.expect("it ends").unwrap();
+        assert!(!self.is_raw(), "the terminal is as it was");
+        // Nobody has the terminal any more, so its other end has an end too.
+        drop(self.terminal);
+        while let Some(bytes) = timeout(PATIENCE, self.bytes.recv())
             .await
-            .expect("it ends")
-            .unwrap();
-        while let Ok(Some(bytes)) = timeout(Duration::from_millis(200), self.bytes.recv()).await {
+            .expect("it is closed")
+        {
             self.emulator.process(&bytes);
             self.written.extend(bytes);
         }
-        assert!(!self.is_raw(), "the terminal is as it was");
         let left = String::from_utf8_lossy(&self.written).into_owned();
-        assert!(
-            left.ends_with("\x1b[?25h") || !left.contains('\x1b'),
-            "{left:?}"
-        );
+        let is_restored = left.ends_with("\x1b[m\x1b[?25h");
+        assert!(is_restored || !left.contains('\x1b'), "{left:?}");
         (ending.unwrap(), self.emulator.screen().contents())
     }
 }
