@@ -1,10 +1,12 @@
 //! Everything that the screen shows, and how it changes. Pure: what happened and the time go in,
 //! effects come out.
 
+mod agent_keys;
 mod attention;
 mod keys;
 mod link;
 mod overlay;
+mod pager_keys;
 mod slash;
 mod submit;
 
