@@ -10,7 +10,7 @@ use crate::settings::NoticeKind;
 /// One thing to do. Effects are done in their order.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
-    Submit(Op),
+    Submit(Box<Op>),
     Ask(TreeRequest),
     TakeRole(ClientRole),
     /// Hand the draft to the user's editor; it comes back as `AppEvent::Edited`.

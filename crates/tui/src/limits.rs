@@ -9,11 +9,10 @@ pub const FRAME_MS_MIN: u64 = 33;
 /// A lone ESC waits so long for the rest of a sequence. Then it is the key.
 pub const ESCAPE_MS: u64 = 25;
 
-/// Keys that come closer together than this were pasted: Enter among them is a new line.
-pub const BURST_GAP_MS: u64 = 3;
-
-/// Letters in a row that make a burst.
+/// Letters that are read at once before an Enter, and bytes at once that others follow: such an
+/// Enter was pasted and is a new line.
 pub const BURST_LETTERS_MIN: usize = 4;
+pub const BURST_BYTES_MIN: usize = 1_024;
 
 /// Messages of the session that are taken in before keys are looked at again.
 pub const BATCH_MESSAGES_MAX: usize = 512;

@@ -272,10 +272,13 @@ impl AgentEntry {
             AgentStatus::Interrupted | AgentStatus::Cancelled | AgentStatus::Shutdown => {
                 AgentGroup::Stopped
             }
-            other => match other.row().is_final() {
-                true => AgentGroup::Stopped,
-                false => AgentGroup::Working,
-            },
+            other => {
+                if other.row().is_final() {
+                    AgentGroup::Stopped
+                } else {
+                    AgentGroup::Working
+                }
+            }
         }
     }
 

@@ -1,10 +1,12 @@
 //! Everything that the screen shows, and how it changes. Pure: what happened and the time go in,
 //! effects come out.
 
+mod agent_keys;
 mod attention;
 mod keys;
 mod link;
 mod overlay;
+mod pager_keys;
 mod slash;
 mod submit;
 
@@ -67,12 +69,12 @@ pub struct WaitingMessage {
     pub client_id: Option<String>,
 }
 
-/// When keys were pressed that mean something twice.
+/// When keys were pressed that mean something twice, in the time of the clock in ms.
 #[derive(Debug, Clone, Copy, Default)]
 struct KeyTimes {
-    typed_ms: Option<i64>,
-    cancel_ms: Option<i64>,
-    back_ms: Option<i64>,
+    typed: Option<i64>,
+    cancel: Option<i64>,
+    back: Option<i64>,
 }
 
 /// A line that stands for a moment.
@@ -83,6 +85,9 @@ pub struct ScreenToast {
 }
 
 const TOAST_MS: i64 = 4_000;
+
+/// What a newcomer may want to know first.
+const TIP: &str = "? lists the keys, / the commands; leaving does not end the work";
 
 /// The state of a screen.
 #[derive(Debug)]
@@ -181,8 +186,10 @@ impl AppState {
             cwds: Vec::new(),
             force_reload: false,
         });
-        if let Some(prompt) = prompt {
-            self.send_prompt(prompt.to_owned());
+        match prompt {
+            Some(prompt) => self.send_prompt(prompt.to_owned()),
+            None if self.settings.show_tooltips => self.say(TIP),
+            None => {}
         }
         std::mem::take(&mut self.effects)
     }
@@ -280,7 +287,7 @@ impl AppState {
     }
 
     fn submit_op(&mut self, op: troupe_protocol::Op) {
-        self.effects.push(Effect::Submit(op));
+        self.effects.push(Effect::Submit(Box::new(op)));
     }
 
     fn leave(&mut self, ending: SessionEnding) {

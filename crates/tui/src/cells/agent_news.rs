@@ -11,9 +11,10 @@ pub struct AgentNewsCell {
 
 impl AgentNewsCell {
     pub(super) fn rows(&self, columns: usize) -> Vec<TextRow> {
-        let (mark, ink) = match self.is_final {
-            true => ("✓ ", Ink::Green),
-            false => ("● ", Ink::Cyan),
+        let (mark, ink) = if self.is_final {
+            ("✓ ", Ink::Green)
+        } else {
+            ("● ", Ink::Cyan)
         };
         let mut row = TextRow::styled(mark, TextStyle::ink(ink));
         let text = TextSpan::new(self.text.lines().next().unwrap_or_default(), TextStyle::DIM);

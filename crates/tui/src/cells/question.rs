@@ -12,9 +12,10 @@ pub struct QuestionCell {
 
 impl QuestionCell {
     pub(super) fn rows(&self, columns: usize) -> Vec<TextRow> {
-        let (mark, ink) = match self.agreed {
-            true => ("✓ ", Ink::Green),
-            false => ("✗ ", Ink::Red),
+        let (mark, ink) = if self.agreed {
+            ("✓ ", Ink::Green)
+        } else {
+            ("✗ ", Ink::Red)
         };
         let span = [TextSpan::new(&self.text, TextStyle::PLAIN)];
         let indent = Indent::mark(mark, TextStyle::ink(ink));

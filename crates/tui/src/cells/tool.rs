@@ -92,8 +92,9 @@ fn result_text(result: &Value) -> String {
         .flatten()
         .filter_map(|part| part.get("text").and_then(Value::as_str))
         .collect();
-    match texts.is_empty() {
-        true => result.to_string(),
-        false => texts.join("\n"),
+    if texts.is_empty() {
+        result.to_string()
+    } else {
+        texts.join("\n")
     }
 }

@@ -97,7 +97,7 @@ impl EditBuffer {
         }
         let column = text_width(&clean(&self.text[line.start..self.cursor]));
         self.cursor = line.start - 1;
-        self.to_column(column);
+        self.go_to_column(column);
         true
     }
 
@@ -109,7 +109,7 @@ impl EditBuffer {
         }
         let column = text_width(&clean(&self.text[line.start..self.cursor]));
         self.cursor = line.end + 1;
-        self.to_column(column);
+        self.go_to_column(column);
         true
     }
 
@@ -227,7 +227,7 @@ impl EditBuffer {
         start..end.map_or(self.text.len(), |at| self.cursor + at)
     }
 
-    fn to_column(&mut self, column: usize) {
+    fn go_to_column(&mut self, column: usize) {
         let line = self.line();
         let mut used = 0;
         self.cursor = line.start;

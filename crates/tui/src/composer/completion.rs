@@ -51,7 +51,7 @@ impl CompletionList {
             return None;
         };
         let rows: Vec<String> = rows;
-        (!rows.is_empty()).then(|| Self {
+        (!rows.is_empty()).then_some(Self {
             kind,
             range: start..cursor,
             rows,
@@ -73,9 +73,10 @@ impl CompletionList {
 
     pub fn step(&mut self, down: bool) {
         let count = self.rows.len();
-        self.chosen = match down {
-            true => (self.chosen + 1) % count,
-            false => (self.chosen + count - 1) % count,
+        self.chosen = if down {
+            (self.chosen + 1) % count
+        } else {
+            (self.chosen + count - 1) % count
         };
     }
 }

@@ -32,9 +32,10 @@ impl KeyStroke {
                 KeyCode::Char(letter.to_ascii_lowercase())
             }
             KeyCode::Char(letter) => {
-                let letter = match modifiers.contains(Modifiers::SHIFT) {
-                    true => letter.to_ascii_uppercase(),
-                    false => letter,
+                let letter = if modifiers.contains(Modifiers::SHIFT) {
+                    letter.to_ascii_uppercase()
+                } else {
+                    letter
                 };
                 modifiers.remove(Modifiers::SHIFT);
                 KeyCode::Char(letter)

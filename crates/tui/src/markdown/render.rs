@@ -81,7 +81,7 @@ impl Page {
             }
             Event::TaskListMarker(done) => self.words(if done { "[x] " } else { "[ ] " }),
             Event::FootnoteReference(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
-                self.words(&text)
+                self.words(&text);
             }
         }
     }
@@ -284,9 +284,12 @@ impl Page {
             None => "  ".to_owned(),
         };
         let first = format!("{outer}{}", mark.as_deref().unwrap_or(&inner));
-        let span = |text: String| match text.is_empty() {
-            true => Vec::new(),
-            false => vec![TextSpan::new(text, TextStyle::DIM)],
+        let span = |text: String| {
+            if text.is_empty() {
+                Vec::new()
+            } else {
+                vec![TextSpan::new(text, TextStyle::DIM)]
+            }
         };
         Indent {
             first: span(first),

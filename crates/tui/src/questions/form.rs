@@ -1,5 +1,6 @@
 //! Forms of servers: what a person may type into one line.
 
+use crate::text::append;
 use serde_json::{Map, Value, json};
 use troupe_protocol::mcp::ElicitationRequest;
 
@@ -21,7 +22,7 @@ pub(super) fn in_full(request: &ElicitationRequest) -> String {
             .unwrap_or_default()
     );
     if let Some(url) = form.get("url").and_then(Value::as_str) {
-        text.push_str(&format!("\nopen: {url}"));
+        append(&mut text, format_args!("\nopen: {url}"));
     }
     for (name, schema) in fields(form) {
         let kind = schema
@@ -32,7 +33,7 @@ pub(super) fn in_full(request: &ElicitationRequest) -> String {
             .get("description")
             .and_then(Value::as_str)
             .unwrap_or_default();
-        text.push_str(&format!("\n- {name} ({kind}) {about}"));
+        append(&mut text, format_args!("\n- {name} ({kind}) {about}"));
     }
     text
 }

@@ -176,7 +176,7 @@ impl ScreenLoop {
                 self.inputs(events).await?;
             }
             WakeReason::Escape => {
-                let events = self.reader.time_out(Instant::now());
+                let events = self.reader.time_out();
                 self.inputs(events).await?;
             }
             WakeReason::Written(Ok(count)) => drop(self.unwritten.drain(..count)),
@@ -261,7 +261,7 @@ impl ScreenLoop {
                 Effect::Submit(op) => {
                     self.submissions += 1;
                     let id = format!("tui-{}-{}", std::process::id(), self.submissions);
-                    self.told(|link| link.submit(id.into(), op).boxed()).await;
+                    self.told(|link| link.submit(id.into(), *op).boxed()).await;
                 }
                 Effect::Ask(request) => self.told(|link| link.ask(request).boxed()).await,
                 Effect::TakeRole(role) => self.told(|link| link.take_role(role).boxed()).await,
@@ -433,21 +433,18 @@ impl ScreenLoop {
     /// Takes what is ours off the screen.
     fn take_off(&mut self) {
         let mut out = String::new();
-        match &mut self.sinks.plain {
-            Some(plain) => plain.leave(&mut out),
-            None => {
-                self.sinks.full.leave(&mut out);
-                if self.state.is_full_screen {
-                    // The last answer stays readable where the shell goes on.
-                    let rows = self.last_answer_rows();
-                    self.sinks.inline.paint(
-                        &rows,
-                        &crate::terminal::ScreenFrame::default(),
-                        &mut out,
-                    );
-                }
-                self.sinks.inline.leave(&mut out);
+        if let Some(plain) = &mut self.sinks.plain {
+            plain.leave(&mut out);
+        } else {
+            self.sinks.full.leave(&mut out);
+            if self.state.is_full_screen {
+                // The last answer stays readable where the shell goes on.
+                let rows = self.last_answer_rows();
+                self.sinks
+                    .inline
+                    .paint(&rows, &crate::terminal::ScreenFrame::default(), &mut out);
             }
+            self.sinks.inline.leave(&mut out);
         }
         self.terminal.set_on_alternate_screen(false);
         self.unwritten.extend(out.into_bytes());

@@ -4,10 +4,7 @@ use termina::event::KeyCode;
 use troupe_protocol::approval::ReviewDecision;
 use troupe_protocol::{AgentId, Op};
 
-use super::overlay::StopScope;
-use super::{
-    AgentsView, AppState, LinePurpose, PagerBody, PagerView, PickerKind, ScreenOverlay, StopDialog,
-};
+use super::{AppState, LinePurpose, PagerBody, PagerView, PickerKind, ScreenOverlay};
 use crate::composer::{CompletionKind, CompletionList};
 use crate::effect::Effect;
 use crate::keys::{KeyAction, KeyContext, KeyStroke};
@@ -15,16 +12,15 @@ use crate::limits::{QUESTION_DEAF_MS, QUESTION_STANDING_MS, TWICE_MS};
 use crate::questions::SpokenAnswer;
 use crate::roster::AgentGroup;
 use crate::run::SessionEnding;
-use crate::session::{StopVerb, TreeRequest};
+use crate::session::TreeRequest;
 use crate::terminal::input::InputEvent;
-use crate::views::pager::PAGE;
 
 impl AppState {
     pub(super) fn input(&mut self, input: InputEvent) {
         match input {
             InputEvent::Key(stroke) => self.key(stroke),
             InputEvent::Paste(text) => {
-                self.times.typed_ms = Some(self.now_ms);
+                self.times.typed = Some(self.now_ms);
                 if self.takes_text() {
                     self.composer.paste(&text);
                     self.complete();
@@ -70,13 +66,13 @@ impl AppState {
             return;
         }
         if let Some(action) = self.keymap.action(KeyContext::Editor, stroke) {
-            self.times.typed_ms = Some(self.now_ms);
+            self.times.typed = Some(self.now_ms);
             self.composer.edit(action);
             self.complete();
             return;
         }
         if let Some(letter) = stroke.letter() {
-            self.times.typed_ms = Some(self.now_ms);
+            self.times.typed = Some(self.now_ms);
             self.composer.buffer.insert(letter.encode_utf8(&mut [0; 4]));
             self.complete();
         }
@@ -126,11 +122,11 @@ impl AppState {
     fn is_quiet(&self) -> bool {
         let deaf = i64::try_from(QUESTION_DEAF_MS).unwrap_or(i64::MAX);
         self.times
-            .typed_ms
+            .typed
             .is_none_or(|typed| self.now_ms - typed >= deaf)
     }
 
-    fn hears_letters(&self) -> bool {
+    pub(super) fn hears_letters(&self) -> bool {
         let standing = i64::try_from(QUESTION_STANDING_MS).unwrap_or(i64::MAX);
         let stood = self.now_ms - self.questions.standing_since_ms() >= standing;
         self.questions.first().is_some() && stood && self.is_quiet()
@@ -151,7 +147,7 @@ impl AppState {
     }
 
     /// Answers the question of the band.
-    fn answer(&mut self, action: KeyAction) {
+    pub(super) fn answer(&mut self, action: KeyAction) {
         let Some(question) = self.questions.first() else {
             return;
         };
@@ -168,13 +164,16 @@ impl AppState {
             KeyAction::Abort => ReviewDecision::Abort,
             KeyAction::ApproveAll => {
                 let ops = self.questions.decide_all(ReviewDecision::Approved);
-                self.effects.extend(ops.into_iter().map(Effect::Submit));
+                for op in ops {
+                    self.submit_op(op);
+                }
                 return;
             }
             KeyAction::DenySaying => {
-                self.purpose = match question.takes_text() {
-                    true => LinePurpose::Answer,
-                    false => LinePurpose::Refusal { question: id },
+                self.purpose = if question.takes_text() {
+                    LinePurpose::Answer
+                } else {
+                    LinePurpose::Refusal { question: id }
                 };
                 return;
             }
@@ -188,7 +187,7 @@ impl AppState {
         self.decide(&id, decision);
     }
 
-    fn decide(&mut self, id: &str, decision: ReviewDecision) {
+    pub(super) fn decide(&mut self, id: &str, decision: ReviewDecision) {
         match self.questions.decide(id, decision) {
             Some(op) => self.submit_op(op),
             None => self.say("that is no answer to this question; Ctrl+A shows it in full"),
@@ -208,10 +207,10 @@ impl AppState {
             KeyCode::Enter if stroke.modifiers.is_empty() => {
                 let is_whole = list.kind == CompletionKind::Command
                     && self.composer.buffer.text().trim() == list.replacement().trim();
-                match is_whole {
-                    true => return false,
-                    false => self.take_completion(),
+                if is_whole {
+                    return false;
                 }
+                self.take_completion();
             }
             _ => return false,
         }
@@ -289,9 +288,10 @@ impl AppState {
             },
             KeyAction::SearchHistory => {
                 let rows = self.composer.history.search("");
-                match rows.is_empty() {
-                    true => self.say("nothing was written before"),
-                    false => self.pick(PickerKind::History, rows),
+                if rows.is_empty() {
+                    self.say("nothing was written before");
+                } else {
+                    self.pick(PickerKind::History, rows);
                 }
             }
             KeyAction::Reprint => self.effects.push(Effect::Reprint),
@@ -328,9 +328,9 @@ impl AppState {
         } else if self.facts.task.is_some() {
             self.submit_op(Op::Interrupt);
         } else if self.composer.is_empty() {
-            let before = self.times.back_ms.replace(self.now_ms);
+            let before = self.times.back.replace(self.now_ms);
             if self.is_twice(before) {
-                self.times.back_ms = None;
+                self.times.back = None;
                 self.open_rewind();
             } else {
                 self.say("Esc again: go back to an earlier message");
@@ -345,7 +345,7 @@ impl AppState {
             self.composer.history.add(&text);
             return;
         }
-        let before = self.times.cancel_ms.replace(self.now_ms);
+        let before = self.times.cancel.replace(self.now_ms);
         if self.is_twice(before) {
             self.ask_to_leave();
         } else if self.facts.task.is_some() && self.shown_agent() == AgentId::ROOT {
@@ -383,7 +383,7 @@ impl AppState {
         }
     }
 
-    fn close_overlay(&mut self) {
+    pub(super) fn close_overlay(&mut self) {
         if let Some(ScreenOverlay::Agent(agent)) = self.overlays.last() {
             let agent = *agent;
             let draft = self.composer.store_draft();
@@ -426,9 +426,10 @@ impl AppState {
         all.extend(self.roster.entries().iter().map(|entry| entry.report.agent));
         let shown = self.shown_agent();
         let at = all.iter().position(|agent| *agent == shown).unwrap_or(0);
-        let to = match forward {
-            true => (at + 1) % all.len(),
-            false => (at + all.len() - 1) % all.len(),
+        let to = if forward {
+            (at + 1) % all.len()
+        } else {
+            (at + all.len() - 1) % all.len()
         };
         self.open_agent(all[to]);
     }
@@ -447,308 +448,6 @@ impl AppState {
         match unread.map(|entry| entry.report.agent) {
             Some(agent) => self.open_agent(agent),
             None => self.say("nobody needs you"),
-        }
-    }
-
-    fn open_agents(&mut self) {
-        let chosen = self
-            .roster
-            .entries()
-            .first()
-            .map(|entry| entry.report.agent);
-        let view = AgentsView {
-            chosen,
-            ..AgentsView::default()
-        };
-        self.overlays.push(ScreenOverlay::Agents(view));
-        self.ask(TreeRequest::Look);
-    }
-
-    fn agents_key(&mut self, stroke: KeyStroke) {
-        let Some(ScreenOverlay::Agents(view)) = self.overlays.last_mut() else {
-            return;
-        };
-        if view.is_filtering {
-            match stroke.code {
-                KeyCode::Enter | KeyCode::Escape => view.is_filtering = false,
-                KeyCode::Backspace => drop(view.filter.pop()),
-                _ => view.filter.extend(stroke.letter()),
-            }
-            return;
-        }
-        let chosen = view.chosen;
-        let Some(action) = self.keymap.action(KeyContext::Agents, stroke) else {
-            return;
-        };
-        match action {
-            KeyAction::Close => self.close_overlay(),
-            KeyAction::Up | KeyAction::Down => self.step_chosen(action == KeyAction::Down),
-            KeyAction::Grouping => view.as_tree = !view.as_tree,
-            KeyAction::Filter => view.is_filtering = true,
-            KeyAction::Help => self.open_pager(PagerView::at_top("KEYS", PagerBody::Help)),
-            KeyAction::Spawn => {
-                self.close_overlay();
-                self.purpose = LinePurpose::Spawn;
-            }
-            _ => {
-                if let Some(agent) = chosen {
-                    self.agent_action(agent, action);
-                }
-            }
-        }
-    }
-
-    fn agent_action(&mut self, agent: AgentId, action: KeyAction) {
-        match action {
-            KeyAction::Open => self.open_agent(agent),
-            KeyAction::Message | KeyAction::Peek => {
-                if action == KeyAction::Peek && self.roster.mark_read(agent) {
-                    self.ask(TreeRequest::MarkRead(agent));
-                }
-                self.close_overlay();
-                self.purpose = LinePurpose::Message(agent);
-            }
-            KeyAction::Stop => self.open_stop(agent),
-            KeyAction::ResumeAgent => self.ask(TreeRequest::Resume(agent)),
-            KeyAction::Diff => self.ask(TreeRequest::Diff(agent)),
-            KeyAction::FullText => {
-                self.ask(TreeRequest::Result(agent));
-                if let Some(entry) = self.roster.get(agent) {
-                    let task = entry.report.task.clone().unwrap_or_default();
-                    let title = format!("TASK of {}", entry.name());
-                    self.open_pager(PagerView::at_top(title, PagerBody::Markdown(task)));
-                }
-            }
-            KeyAction::Approve | KeyAction::Deny => {
-                let asks = |question: &&crate::questions::PendingQuestion| {
-                    question
-                        .asker()
-                        .is_some_and(|label| label.agent_id == agent)
-                };
-                let id = self
-                    .questions
-                    .pending()
-                    .iter()
-                    .find(asks)
-                    .map(|question| question.id.clone());
-                match id {
-                    Some(id) if action == KeyAction::Approve => {
-                        self.decide(&id, ReviewDecision::Approved);
-                    }
-                    Some(id) => self.decide(&id, ReviewDecision::Denied),
-                    None => self.say("that agent asks nothing"),
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn step_chosen(&mut self, down: bool) {
-        let order = crate::views::agents::shown_order(self);
-        let Some(ScreenOverlay::Agents(view)) = self.overlays.last_mut() else {
-            return;
-        };
-        let at = order.iter().position(|agent| Some(*agent) == view.chosen);
-        let last = order.len().saturating_sub(1);
-        let to = match (at, down) {
-            (None, _) => 0,
-            (Some(at), true) => (at + 1).min(last),
-            (Some(at), false) => at.saturating_sub(1),
-        };
-        view.chosen = order.get(to).copied();
-    }
-
-    pub(super) fn open_stop(&mut self, agent: AgentId) {
-        if agent == AgentId::ROOT {
-            self.say("Esc interrupts the root; choose an agent to stop it");
-            return;
-        }
-        let verb = StopVerb::Interrupt;
-        self.overlays.push(ScreenOverlay::Stop(StopDialog {
-            agent,
-            verb,
-            scope: None,
-        }));
-        self.ask(TreeRequest::StopScope { agent, verb });
-    }
-
-    fn stop_key(&mut self, stroke: KeyStroke) {
-        let Some(ScreenOverlay::Stop(dialog)) = self.overlays.last_mut() else {
-            return;
-        };
-        let at = StopVerb::ALL
-            .iter()
-            .position(|verb| *verb == dialog.verb)
-            .unwrap_or(0);
-        let count = StopVerb::ALL.len();
-        match self.keymap.action(KeyContext::Stop, stroke) {
-            Some(action @ (KeyAction::Up | KeyAction::Down)) => {
-                let step = if action == KeyAction::Down {
-                    1
-                } else {
-                    count - 1
-                };
-                dialog.verb = StopVerb::ALL[(at + step) % count];
-                dialog.scope = None::<StopScope>;
-                let (agent, verb) = (dialog.agent, dialog.verb);
-                self.ask(TreeRequest::StopScope { agent, verb });
-            }
-            Some(KeyAction::Confirm) => {
-                let (agent, verb) = (dialog.agent, dialog.verb);
-                self.close_overlay();
-                self.ask(TreeRequest::Stop { agent, verb });
-            }
-            Some(KeyAction::Close) => self.close_overlay(),
-            _ => {}
-        }
-    }
-
-    fn pager_key(&mut self, stroke: KeyStroke) {
-        let Some(ScreenOverlay::Pager(pager)) = self.overlays.last_mut() else {
-            return;
-        };
-        if pager.is_searching {
-            match stroke.code {
-                KeyCode::Enter => {
-                    pager.is_searching = false;
-                    self.find_next();
-                }
-                KeyCode::Escape => {
-                    pager.is_searching = false;
-                    pager.search.clear();
-                }
-                KeyCode::Backspace => drop(pager.search.pop()),
-                _ => pager.search.extend(stroke.letter()),
-            }
-            return;
-        }
-        let is_question = matches!(pager.body, PagerBody::Question(_));
-        let page = i64::try_from(self.size.rows.saturating_sub(PAGE)).unwrap_or(i64::MAX);
-        match self.keymap.action(KeyContext::Pager, stroke) {
-            Some(KeyAction::Up) => self.scroll(-1),
-            Some(KeyAction::Down) => self.scroll(1),
-            Some(KeyAction::PageUp) => self.scroll(-page),
-            Some(KeyAction::PageDown) => self.scroll(page),
-            Some(KeyAction::Top) => pager.top = Some(0),
-            Some(KeyAction::Bottom) => pager.top = None,
-            Some(KeyAction::Filter) => pager.is_searching = true,
-            // A question that is shown in full is answered here too.
-            Some(KeyAction::NextMatch) if !is_question => self.find_next(),
-            Some(KeyAction::Unfold) => self.unfold(),
-            Some(KeyAction::Agents) => {
-                self.close_overlay();
-                self.open_agents();
-            }
-            Some(KeyAction::Close) => self.close_overlay(),
-            _ if is_question && self.hears_letters() => {
-                if let Some(action) = self.keymap.action(KeyContext::Band, stroke) {
-                    if matches!(action, KeyAction::DenySaying | KeyAction::OpenAsker) {
-                        self.close_overlay();
-                    }
-                    self.answer(action);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    pub(super) fn scroll(&mut self, rows: i64) {
-        match self.overlays.last_mut() {
-            Some(ScreenOverlay::Pager(_)) => {
-                let (top, last) = crate::views::pager::place(self);
-                let moved = i64::try_from(top)
-                    .unwrap_or(i64::MAX)
-                    .saturating_add(rows)
-                    .max(0);
-                let moved = usize::try_from(moved).unwrap_or(usize::MAX);
-                if let Some(ScreenOverlay::Pager(pager)) = self.overlays.last_mut() {
-                    pager.top = (moved < last).then_some(moved);
-                }
-            }
-            _ => {
-                let up = i64::try_from(self.scrolled).unwrap_or(i64::MAX) - rows;
-                self.scrolled = usize::try_from(up.max(0)).unwrap_or(0);
-            }
-        }
-    }
-
-    fn find_next(&mut self) {
-        let found = crate::views::pager::next_match(self);
-        match found {
-            Some(row) => {
-                if let Some(ScreenOverlay::Pager(pager)) = self.overlays.last_mut() {
-                    pager.top = Some(row);
-                }
-            }
-            None => self.say("not found below"),
-        }
-    }
-
-    /// Unfolds the first cell that is shown.
-    fn unfold(&mut self) {
-        let Some((agent, number)) = crate::views::pager::top_cell(self) else {
-            return;
-        };
-        match agent {
-            AgentId::ROOT => self.transcript.toggle(number),
-            agent => {
-                if let Some(transcript) = self.agents.get_mut(&agent) {
-                    transcript.toggle(number);
-                }
-            }
-        }
-    }
-
-    fn picker_key(&mut self, stroke: KeyStroke) {
-        let Some(ScreenOverlay::Picker(picker)) = self.overlays.last_mut() else {
-            return;
-        };
-        let count = picker.matching().len();
-        match self.keymap.action(KeyContext::Picker, stroke) {
-            Some(KeyAction::Up) => picker.chosen = picker.chosen.saturating_sub(1),
-            Some(KeyAction::Down) => {
-                picker.chosen = (picker.chosen + 1).min(count.saturating_sub(1))
-            }
-            Some(KeyAction::Close) => self.close_overlay(),
-            Some(KeyAction::Open) => {
-                let chosen = picker
-                    .matching()
-                    .get(picker.chosen)
-                    .map(|(number, row)| (*number, (*row).to_owned()));
-                let kind = picker.kind;
-                self.close_overlay();
-                if let Some((number, row)) = chosen {
-                    self.picked(kind, number, &row);
-                }
-            }
-            _ => {
-                match stroke.code {
-                    KeyCode::Backspace => drop(picker.filter.pop()),
-                    _ => picker.filter.extend(stroke.letter()),
-                }
-                picker.chosen = 0;
-            }
-        }
-    }
-
-    fn picked(&mut self, kind: PickerKind, number: usize, row: &str) {
-        match kind {
-            PickerKind::Model => {
-                self.override_context(troupe_protocol::session::TurnOverrides {
-                    model: Some(row.to_owned()),
-                    ..Default::default()
-                });
-            }
-            PickerKind::Skill => {
-                let name = row.split(": ").next().unwrap_or_default();
-                self.composer.buffer.insert(&format!("${name} "));
-            }
-            PickerKind::Rewind => {
-                let num_turns = u32::try_from(number + 1).unwrap_or(u32::MAX);
-                self.submit_op(Op::ThreadRollback { num_turns });
-                self.composer.buffer.set(row);
-            }
-            PickerKind::History => self.composer.buffer.set(row),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What the session and its tree tell.
 
+use crate::text::append;
 use troupe_protocol::link::ServerNotice;
 use troupe_protocol::op::Op;
 use troupe_protocol::{Event, EventMsg, TurnItem};
@@ -61,10 +62,16 @@ impl AppState {
                 for (name, tool) in &offer.tools {
                     let about = tool.description.as_deref().unwrap_or_default();
                     let about = about.lines().next().unwrap_or_default();
-                    text.push_str(&format!("- **{name}** ({}) {about}\n", tool.server));
+                    append(
+                        &mut text,
+                        format_args!("- **{name}** ({}) {about}\n", tool.server),
+                    );
                 }
                 for (server, why) in &offer.failures {
-                    text.push_str(&format!("- **{server}** did not start: {why}\n"));
+                    append(
+                        &mut text,
+                        format_args!("- **{server}** did not start: {why}\n"),
+                    );
                 }
                 if text.is_empty() {
                     text.push_str("no server of the Model Context Protocol is configured");

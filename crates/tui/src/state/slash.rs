@@ -64,11 +64,12 @@ impl AppState {
             SlashAction::Redo => self.undo("", true),
             SlashAction::Review => self.submit_op(Op::Review {
                 review_request: ReviewRequest {
-                    target: match argument.is_empty() {
-                        true => ReviewTarget::UncommittedChanges,
-                        false => ReviewTarget::Custom {
+                    target: if argument.is_empty() {
+                        ReviewTarget::UncommittedChanges
+                    } else {
+                        ReviewTarget::Custom {
                             instructions: argument,
-                        },
+                        }
                     },
                     user_facing_hint: None,
                 },
@@ -91,9 +92,10 @@ impl AppState {
                 let skills = self.facts.skills.iter();
                 let rows = skills.map(|skill| format!("{}: {}", skill.name, skill.description));
                 let rows: Vec<String> = rows.collect();
-                match rows.is_empty() {
-                    true => self.say("no skill was found"),
-                    false => self.pick(PickerKind::Skill, rows),
+                if rows.is_empty() {
+                    self.say("no skill was found");
+                } else {
+                    self.pick(PickerKind::Skill, rows);
                 }
             }
             SlashAction::Spawn if argument.is_empty() => self.purpose = LinePurpose::Spawn,
@@ -143,13 +145,14 @@ impl AppState {
     fn undo(&mut self, argument: &str, redo: bool) {
         let num_turns = match argument {
             "" => None,
-            number => match number.parse() {
-                Ok(number) => Some(number),
-                Err(_) => {
+            number => {
+                if let Ok(number) = number.parse() {
+                    Some(number)
+                } else {
                     self.say(format!("/undo needs a number, not {number}"));
                     return;
                 }
-            },
+            }
         };
         self.submit_op(Op::Undo(UndoRequest {
             num_turns,
@@ -166,9 +169,10 @@ impl AppState {
     pub(super) fn open_models(&mut self) {
         let models = self.facts.models.iter().flat_map(|list| &list.models);
         let rows: Vec<String> = models.map(|entry| entry.model.clone()).collect();
-        match rows.is_empty() {
-            true => self.say("the provider names no models; /model NAME takes any"),
-            false => self.pick(PickerKind::Model, rows),
+        if rows.is_empty() {
+            self.say("the provider names no models; /model NAME takes any");
+        } else {
+            self.pick(PickerKind::Model, rows);
         }
     }
 
@@ -180,9 +184,10 @@ impl AppState {
             _ => None,
         });
         let rows: Vec<String> = rows.collect();
-        match rows.is_empty() {
-            true => self.say("there is nothing to go back to"),
-            false => self.pick(PickerKind::Rewind, rows),
+        if rows.is_empty() {
+            self.say("there is nothing to go back to");
+        } else {
+            self.pick(PickerKind::Rewind, rows);
         }
     }
 }

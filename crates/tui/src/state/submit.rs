@@ -44,7 +44,7 @@ impl AppState {
                 None if self
                     .questions
                     .first()
-                    .is_some_and(|first| first.takes_text()) =>
+                    .is_some_and(super::super::questions::PendingQuestion::takes_text) =>
                 {
                     self.purpose = LinePurpose::Answer;
                 }
@@ -189,9 +189,10 @@ impl AppState {
 
     /// Goes into plan mode, or out of it.
     pub(super) fn toggle_mode(&mut self) {
-        let mode = match self.facts.is_planning() {
-            true => CollaborationMode::Default,
-            false => CollaborationMode::Plan,
+        let mode = if self.facts.is_planning() {
+            CollaborationMode::Default
+        } else {
+            CollaborationMode::Plan
         };
         self.set_mode(mode);
     }

@@ -138,7 +138,7 @@ impl Screen {
     fn submitted(&mut self) -> Vec<Op> {
         let effects = std::mem::take(&mut self.effects).into_iter();
         let ops = effects.filter_map(|effect| match effect {
-            Effect::Submit(op) => Some(op),
+            Effect::Submit(op) => Some(*op),
             _ => None,
         });
         ops.collect()

@@ -27,13 +27,12 @@ pub fn notice_bytes(
     );
     let shows_osc9 = ["iTerm.app", "WezTerm", "ghostty", "kitty", "WarpTerminal"];
     match method {
-        NotificationMethod::Bel => "\x07".to_owned(),
         NotificationMethod::Osc9 => osc9,
         // The bell as well: who looks at another window of tmux sees that one.
         NotificationMethod::Auto if shows_osc9.contains(&surroundings.program.as_str()) => {
             format!("{osc9}\x07")
         }
-        NotificationMethod::Auto => "\x07".to_owned(),
+        NotificationMethod::Bel | NotificationMethod::Auto => "\x07".to_owned(),
     }
 }
 

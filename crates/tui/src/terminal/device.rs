@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
@@ -19,12 +19,14 @@ const ENTER_MODES: &str = "\x1b[?2004h\x1b[?1004h\x1b[>1u";
 /// The end of an update, of the alternate screen and of the modes; and the cursor.
 const LEAVE_MODES: &str = "\x1b[?2026l\x1b[<1u\x1b[?1004l\x1b[?2004l\x1b[m\x1b[?25h";
 
-/// How the terminal was, for whoever has to restore it: a panic runs no destructor of ours in
+/// How terminals were, for whoever has to restore them: a panic runs no destructor of ours in
 /// time, so its hook looks here.
-static BEFORE: Mutex<Option<TerminalBefore>> = Mutex::new(None);
+static BEFORE: Mutex<Vec<TerminalBefore>> = Mutex::new(Vec::new());
 static HOOK: Once = Once::new();
 
 struct TerminalBefore {
+    /// Equal to the descriptor that the terminal is used by.
+    id: RawFd,
     device: File,
     termios: Termios,
     /// Whether lines are added to and nothing else: then no mode was set.
@@ -81,17 +83,16 @@ impl TerminalDevice {
     fn new(device: File, is_plain: bool) -> io::Result<Self> {
         let before = TerminalBefore {
             termios: tcgetattr(&device)?,
+            id: device.as_raw_fd(),
             device: device.try_clone()?,
             is_plain,
             on_alternate_screen: false,
         };
-        *lock() = Some(before);
+        lock().push(before);
         HOOK.call_once(|| {
             let others = std::panic::take_hook();
             std::panic::set_hook(Box::new(move |panic| {
-                if let Some(before) = lock().as_ref() {
-                    before.restore();
-                }
+                lock().iter().for_each(TerminalBefore::restore);
                 others(panic);
             }));
         });
@@ -120,15 +121,19 @@ impl TerminalDevice {
 
     /// Makes the terminal what it was.
     pub fn leave(&self) {
-        if let Some(before) = lock().as_ref() {
-            before.restore();
-        }
+        self.with_before(|before| before.restore());
     }
 
     /// Remembers what is to be left when the terminal is restored.
     pub fn set_on_alternate_screen(&self, is_on: bool) {
-        if let Some(before) = lock().as_mut() {
-            before.on_alternate_screen = is_on;
+        self.with_before(|before| before.on_alternate_screen = is_on);
+    }
+
+    fn with_before(&self, act: impl FnOnce(&mut TerminalBefore)) {
+        let id = self.device.as_raw_fd();
+        let mut all = lock();
+        if let Some(before) = all.iter_mut().find(|before| before.id == id) {
+            act(before);
         }
     }
 
@@ -171,12 +176,12 @@ impl TerminalDevice {
 
 impl Drop for TerminalDevice {
     fn drop(&mut self) {
-        if let Some(before) = lock().take() {
-            before.restore();
-        }
+        self.leave();
+        let id = self.device.as_raw_fd();
+        lock().retain(|before| before.id != id);
     }
 }
 
-fn lock() -> std::sync::MutexGuard<'static, Option<TerminalBefore>> {
+fn lock() -> std::sync::MutexGuard<'static, Vec<TerminalBefore>> {
     BEFORE.lock().unwrap_or_else(PoisonError::into_inner)
 }

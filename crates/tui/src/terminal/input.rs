@@ -7,7 +7,7 @@ use termina::event::{KeyCode, KeyEventKind, MouseEventKind};
 use termina::{Event, Parser};
 
 use crate::keys::KeyStroke;
-use crate::limits::{BURST_GAP_MS, BURST_LETTERS_MIN, ESCAPE_MS};
+use crate::limits::{BURST_BYTES_MIN, BURST_LETTERS_MIN, ESCAPE_MS};
 
 /// What a person does.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,25 +23,19 @@ pub enum InputEvent {
 #[derive(Debug, Default)]
 pub struct InputReader {
     parser: Parser,
-    /// Bytes came that may be the beginning of a sequence.
+    /// Since when bytes wait that may be the beginning of a sequence.
     unfinished: Option<Instant>,
-    burst: Option<LetterBurst>,
-}
-
-/// Letters that came so close together that nobody typed them.
-#[derive(Debug)]
-struct LetterBurst {
-    last: Instant,
-    letters: usize,
 }
 
 impl InputReader {
-    /// Takes bytes in.
+    /// Takes the bytes in that were read at once.
     pub fn read(&mut self, bytes: &[u8], now: Instant) -> Vec<InputEvent> {
         self.parser.parse(bytes, true);
         // A lone ESC is the key, unless the rest of a sequence comes soon.
         self.unfinished = (bytes.last() == Some(&0x1b)).then_some(now);
-        self.drain(now)
+        let mut events = self.drain();
+        mark_burst(&mut events, bytes.len() >= BURST_BYTES_MIN);
+        events
     }
 
     /// Returns when [`Self::time_out`] is due.
@@ -51,62 +45,58 @@ impl InputReader {
     }
 
     /// Takes what is unfinished for all there is.
-    pub fn time_out(&mut self, now: Instant) -> Vec<InputEvent> {
+    pub fn time_out(&mut self) -> Vec<InputEvent> {
         self.unfinished = None;
         self.parser.parse(&[], false);
-        self.drain(now)
+        self.drain()
     }
 
-    fn drain(&mut self, now: Instant) -> Vec<InputEvent> {
+    fn drain(&mut self) -> Vec<InputEvent> {
         let mut events = Vec::new();
         while let Some(event) = self.parser.pop() {
-            events.extend(self.event_of(event, now));
+            events.extend(input_of(event));
         }
         events
     }
+}
 
-    fn event_of(&mut self, event: Event, now: Instant) -> Option<InputEvent> {
-        match event {
-            Event::Key(key) if key.kind == KeyEventKind::Release => None,
-            Event::Key(key) => {
-                let stroke = KeyStroke::new(key.code, key.modifiers);
-                Some(self.key(stroke, now))
-            }
-            Event::Paste(text) => Some(InputEvent::Paste(
-                text.replace("\r\n", "\n").replace('\r', "\n"),
-            )),
-            Event::FocusIn => Some(InputEvent::Focus(true)),
-            Event::FocusOut => Some(InputEvent::Focus(false)),
-            Event::Mouse(mouse) => match mouse.kind {
-                MouseEventKind::ScrollUp => Some(InputEvent::Scroll(-3)),
-                MouseEventKind::ScrollDown => Some(InputEvent::Scroll(3)),
-                _ => None,
-            },
-            Event::WindowResized(_) | Event::Csi(_) | Event::Osc(_) | Event::Dcs(_) => None,
+fn input_of(event: Event) -> Option<InputEvent> {
+    match event {
+        Event::Key(key) if key.kind == KeyEventKind::Release => None,
+        Event::Key(key) => Some(InputEvent::Key(KeyStroke::new(key.code, key.modifiers))),
+        Event::Paste(text) => {
+            let text = text.replace("\r\n", "\n").replace('\r', "\n");
+            Some(InputEvent::Paste(text))
         }
+        Event::FocusIn => Some(InputEvent::Focus(true)),
+        Event::FocusOut => Some(InputEvent::Focus(false)),
+        Event::Mouse(mouse) => match mouse.kind {
+            MouseEventKind::ScrollUp => Some(InputEvent::Scroll(-3)),
+            MouseEventKind::ScrollDown => Some(InputEvent::Scroll(3)),
+            _ => None,
+        },
+        Event::WindowResized(_) | Event::Csi(_) | Event::Osc(_) | Event::Dcs(_) => None,
     }
+}
 
-    /// Enter inside a burst is a new line: a paste of a terminal without brackets does not
-    /// submit line by line.
-    fn key(&mut self, stroke: KeyStroke, now: Instant) -> InputEvent {
-        let is_letter = matches!(stroke.code, KeyCode::Char(_)) && stroke.modifiers.is_empty();
-        let goes_on = self.burst.as_ref().is_some_and(|burst| {
-            now.duration_since(burst.last) <= Duration::from_millis(BURST_GAP_MS)
-        });
-        let letters = match &self.burst {
-            Some(burst) if goes_on => burst.letters,
-            _ => 0,
+/// Enter between letters that came at once is a new line: a paste in a terminal without brackets
+/// is not submitted line by line. An Enter at the end is the key, unless more is on its way.
+fn mark_burst(events: &mut [InputEvent], goes_on: bool) {
+    let mut letters = 0;
+    let last = events.len().saturating_sub(1);
+    for (at, event) in events.iter_mut().enumerate() {
+        let InputEvent::Key(stroke) = event else {
+            letters = 0;
+            continue;
         };
-        let is_burst = letters >= BURST_LETTERS_MIN;
-        if is_burst && stroke.code == KeyCode::Enter && stroke.modifiers.is_empty() {
-            self.burst = Some(LetterBurst { last: now, letters });
-            return InputEvent::Paste("\n".to_owned());
+        let is_enter = stroke.code == KeyCode::Enter && stroke.modifiers.is_empty();
+        if is_enter && letters >= BURST_LETTERS_MIN && (at < last || goes_on) {
+            *event = InputEvent::Paste("\n".to_owned());
+        } else if stroke.letter().is_some() {
+            letters += 1;
+        } else {
+            letters = 0;
         }
-        self.burst = is_letter.then_some(LetterBurst {
-            last: now,
-            letters: letters + 1,
-        });
-        InputEvent::Key(stroke)
     }
 }
 
@@ -143,7 +133,7 @@ mod tests {
             reader.deadline(),
             Some(now + Duration::from_millis(ESCAPE_MS))
         );
-        assert_eq!(keys(&reader.time_out(now)), ["esc"]);
+        assert_eq!(keys(&reader.time_out()), ["esc"]);
         assert_eq!(reader.deadline(), None);
         assert_eq!(
             keys(&reader.read(b"\x1ba\x01\x1b\r", now)),
@@ -155,11 +145,18 @@ mod tests {
     fn enter_in_a_burst_is_a_new_line() {
         let now = Instant::now();
         let mut reader = InputReader::default();
-        let events = reader.read(b"let x;\rlet y;", now);
-        assert!(events.contains(&InputEvent::Paste("\n".to_owned())));
-        let later = now + Duration::from_millis(200);
-        assert_eq!(keys(&reader.read(b"\r", later)), ["enter"]);
-        let pasted = reader.read(b"\x1b[200~a\r\nb\x1b[201~", later);
+        let events = reader.read(b"let x;\rlet y;\r", now);
+        let enters: Vec<&InputEvent> = events
+            .iter()
+            .filter(|event| !matches!(event, InputEvent::Key(stroke) if stroke.letter().is_some()))
+            .collect();
+        let key = InputEvent::Key("enter".parse().unwrap());
+        assert_eq!(enters, [&InputEvent::Paste("\n".to_owned()), &key]);
+        assert_eq!(
+            keys(&reader.read(b"ab\rcd", now)),
+            ["a", "b", "enter", "c", "d"]
+        );
+        let pasted = reader.read(b"\x1b[200~a\r\nb\x1b[201~", now);
         assert_eq!(pasted, [InputEvent::Paste("a\nb".to_owned())]);
     }
 }

@@ -1,6 +1,7 @@
 //! The plain sink, for screen readers and terminals that can do nothing: lines are added, and
 //! the line that is being written is the only one that changes.
 
+use crate::text::append;
 use crate::text::text_width;
 
 /// What stands in the last line.
@@ -42,7 +43,7 @@ impl PlainSink {
     fn wipe(&mut self, out: &mut String) {
         if !self.line.is_empty() {
             let spaces = " ".repeat(text_width(&self.line));
-            out.push_str(&format!("\r{spaces}\r"));
+            append(out, format_args!("\r{spaces}\r"));
             self.line.clear();
         }
     }

@@ -1,6 +1,7 @@
 //! Events become cells. The older names of what items tell (`exec_command_begin`,
 //! `agent_message`, …) are projections of the same items and are passed over.
 
+use crate::text::append;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use troupe_protocol::command::WorkStatus;
@@ -104,9 +105,10 @@ impl Transcript {
                     let (back, gone) = (undo.restored.len(), undo.removed.len());
                     format!("files: {back} as they were before, {gone} gone again")
                 });
-                let cell = match undo.success {
-                    true => NoticeCell::info(text),
-                    false => NoticeCell::warning(text),
+                let cell = if undo.success {
+                    NoticeCell::info(text)
+                } else {
+                    NoticeCell::warning(text)
                 };
                 self.push(CellBody::Notice(cell));
             }
@@ -238,9 +240,10 @@ impl Transcript {
             .iter_mut()
             .find(|item| *item.id() == delta.item_id);
         if let Some(OpenItem::Answer { stream, .. }) = open {
-            match delta.snapshot {
-                true => stream.replace(&delta.delta),
-                false => stream.add(&delta.delta),
+            if delta.snapshot {
+                stream.replace(&delta.delta);
+            } else {
+                stream.add(&delta.delta);
             }
         }
     }
@@ -301,14 +304,17 @@ fn review_text(review: &troupe_protocol::event::ReviewOutput) -> String {
     let mut text = format!("{}\n", review.overall_explanation);
     for finding in &review.findings {
         let place = &finding.code_location;
-        text.push_str(&format!(
-            "\n- **[P{}] {}** {}:{}\n  {}\n",
-            finding.priority,
-            finding.title,
-            place.absolute_file_path.display(),
-            place.line_range.start,
-            finding.body.replace('\n', "\n  "),
-        ));
+        append(
+            &mut text,
+            format_args!(
+                "\n- **[P{}] {}** {}:{}\n  {}\n",
+                finding.priority,
+                finding.title,
+                place.absolute_file_path.display(),
+                place.line_range.start,
+                finding.body.replace('\n', "\n  "),
+            ),
+        );
     }
     text
 }

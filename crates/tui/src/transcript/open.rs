@@ -81,9 +81,10 @@ impl OpenItem {
             }
             Self::Reasoning { text, .. } => {
                 let headline = reasoning_headline(text);
-                let headline = match headline.is_empty() {
-                    true => "thinking".to_owned(),
-                    false => headline,
+                let headline = if headline.is_empty() {
+                    "thinking".to_owned()
+                } else {
+                    headline
                 };
                 vec![TextRow::dim(headline).ellipsis(columns)]
             }

@@ -22,9 +22,10 @@ pub fn frame(state: &AppState, view: &AgentsView) -> ScreenFrame {
     let mut head = left;
     head.append(counts(state));
     let how = if view.as_tree { "by place" } else { "by state" };
-    let right = match view.is_filtering || !view.filter.is_empty() {
-        true => format!("search: {}", view.filter),
-        false => how.to_owned(),
+    let right = if view.is_filtering || !view.filter.is_empty() {
+        format!("search: {}", view.filter)
+    } else {
+        how.to_owned()
     };
     let mut rows = vec![TextRow::justified(head, TextRow::dim(right), columns)];
     let beside = columns >= BESIDE_COLUMNS_MIN;
@@ -119,9 +120,10 @@ fn entry_row(state: &AppState, entry: &AgentEntry, view: &AgentsView, width: usi
     let agent = entry.report.agent;
     let group = state.group_of(agent).unwrap_or(AgentGroup::Read);
     let is_chosen = view.chosen == Some(agent);
-    let depth = match view.as_tree {
-        true => entry.report.path.matches('/').count().saturating_sub(2),
-        false => 0,
+    let depth = if view.as_tree {
+        entry.report.path.matches('/').count().saturating_sub(2)
+    } else {
+        0
     };
     let age = u64::try_from(state.now_ms - entry.report.since_ms).unwrap_or(0);
     let asks = |question: &&crate::questions::PendingQuestion| {
@@ -145,9 +147,10 @@ fn entry_row(state: &AppState, entry: &AgentEntry, view: &AgentsView, width: usi
             },
         )
         .with(doing, TextStyle::PLAIN);
-    let right = TextRow::dim(match age < 1_000 {
-        true => "now".to_owned(),
-        false => age_text(age),
+    let right = TextRow::dim(if age < 1_000 {
+        "now".to_owned()
+    } else {
+        age_text(age)
     });
     TextRow::justified(left, right, width)
 }

@@ -98,12 +98,11 @@ fn waiting_rows(waiting: &[WaitingMessage], columns: usize) -> Vec<TextRow> {
     let mut number = 0;
     let row = |message: &WaitingMessage| {
         let first = message.text.lines().next().unwrap_or_default();
-        let mark = match &message.client_id {
-            Some(_) => "  sent   ".to_owned(),
-            None => {
-                number += 1;
-                format!("  next {number} ")
-            }
+        let mark = if message.client_id.is_some() {
+            "  sent   ".to_owned()
+        } else {
+            number += 1;
+            format!("  next {number} ")
         };
         TextRow::dim(format!("{mark}{first}")).ellipsis(columns)
     };

@@ -53,9 +53,10 @@ pub fn rows(state: &AppState, columns: usize) -> LineRows {
                 CompletionKind::Skill => "$",
                 CompletionKind::File | CompletionKind::History => "",
             };
-            let style = match number == list.chosen {
-                true => TextStyle::BOLD,
-                false => TextStyle::PLAIN,
+            let style = if number == list.chosen {
+                TextStyle::BOLD
+            } else {
+                TextStyle::PLAIN
             };
             let mut shown = TextRow::styled(format!("{mark}{sign}{row}"), style);
             if list.kind == CompletionKind::Command {

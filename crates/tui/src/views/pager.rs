@@ -26,9 +26,12 @@ pub fn frame(state: &AppState, pager: &PagerView) -> ScreenFrame {
     };
     let mut rows = vec![TextRow::justified(left, right, columns)];
     let shown = pages.slice(columns, top, room);
-    rows.extend(shown.into_iter().map(|row| match pager.search.is_empty() {
-        true => row,
-        false => marked(row, &pager.search),
+    rows.extend(shown.into_iter().map(|row| {
+        if pager.search.is_empty() {
+            row
+        } else {
+            marked(row, &pager.search)
+        }
     }));
     let footer = match &pager.body {
         PagerBody::Question(_) => band::answer_keys(state),

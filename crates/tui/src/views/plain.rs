@@ -26,9 +26,10 @@ pub fn last_line(state: &AppState) -> String {
             let options: Vec<String> = numbered
                 .map(|(number, option)| format!("{} {option}", number + 1))
                 .collect();
-            let keys = match options.is_empty() {
-                true => "y yes, n no".to_owned(),
-                false => options.join(", "),
+            let keys = if options.is_empty() {
+                "y yes, n no".to_owned()
+            } else {
+                options.join(", ")
             };
             format!(
                 "{} asks: {} ({keys}) > ",

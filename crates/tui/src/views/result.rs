@@ -1,5 +1,6 @@
 //! What a task came to: what the agent says, and beside it what the engine saw.
 
+use crate::text::append;
 use troupe_protocol::result::{StructuredOutput, TaskResult};
 
 use crate::text::quantity::{count_text, duration_text};
@@ -18,30 +19,33 @@ pub fn result_text(result: &TaskResult) -> String {
     match &result.output {
         Some(StructuredOutput::Valid { value }) => {
             let value = serde_json::to_string_pretty(value).unwrap_or_default();
-            text.push_str(&format!("\n\n```json\n{value}\n```"));
+            append(&mut text, format_args!("\n\n```json\n{value}\n```"));
         }
         Some(StructuredOutput::Invalid { problems }) => {
-            text.push_str(&format!(
-                "\n\nthe answer does not fit: {}",
-                problems.join("; ")
-            ));
+            append(
+                &mut text,
+                format_args!("\n\nthe answer does not fit: {}", problems.join("; ")),
+            );
         }
         None => {}
     }
     text.push_str("\n\n# What was seen\n\n");
     let ran = evidence.ran_ms().map(duration_text).unwrap_or_default();
-    text.push_str(&format!(
-        "- {ran}, {} tokens, {} calls of tools\n",
-        count_text(evidence.usage.total_tokens),
-        evidence.tool_use_count(),
-    ));
+    append(
+        &mut text,
+        format_args!(
+            "- {ran}, {} tokens, {} calls of tools\n",
+            count_text(evidence.usage.total_tokens),
+            evidence.tool_use_count(),
+        ),
+    );
     for command in &evidence.commands {
         let end = match (command.refused, command.exit_code) {
             (true, _) => "refused".to_owned(),
             (false, Some(code)) => format!("exit {code}"),
             (false, None) => "no exit code".to_owned(),
         };
-        text.push_str(&format!("- `{}`: {end}\n", command.command));
+        append(&mut text, format_args!("- `{}`: {end}\n", command.command));
     }
     for file in &evidence.files {
         let what = match (&file.before, &file.after) {
@@ -50,10 +54,13 @@ pub fn result_text(result: &TaskResult) -> String {
             (Some(_), Some(_)) => "changed",
             (None, None) => "touched",
         };
-        text.push_str(&format!("- {}: {what}\n", file.path.display()));
+        append(
+            &mut text,
+            format_args!("- {}: {what}\n", file.path.display()),
+        );
     }
     if evidence.omitted > 0 {
-        text.push_str(&format!("- and {} more\n", evidence.omitted));
+        append(&mut text, format_args!("- and {} more\n", evidence.omitted));
     }
     text
 }

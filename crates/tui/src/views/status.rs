@@ -6,7 +6,7 @@ use crate::roster::AgentGroup;
 use crate::settings::StatusItem;
 use crate::state::AppState;
 use crate::text::quantity::{clock_text, count_text};
-use crate::text::{Ink, TextRow, TextStyle};
+use crate::text::{Ink, TextRow, TextStyle, append};
 
 /// Returns the line of agents; none while there are none.
 pub fn agents_row(state: &AppState, columns: usize) -> Option<TextRow> {
@@ -55,9 +55,10 @@ pub fn mark_style(group: AgentGroup) -> TextStyle {
 pub fn status_row(state: &AppState, columns: usize) -> Option<TextRow> {
     let items = state.settings.status_line.iter();
     let texts: Vec<String> = items.filter_map(|item| item_text(state, *item)).collect();
-    let style = match state.settings.status_line_use_colors {
-        true => TextStyle::DIM,
-        false => TextStyle::PLAIN,
+    let style = if state.settings.status_line_use_colors {
+        TextStyle::DIM
+    } else {
+        TextStyle::PLAIN
     };
     let row = TextRow::styled(texts.join(" | "), style).ellipsis(columns);
     (!texts.is_empty()).then_some(row)
@@ -83,14 +84,7 @@ fn item_text(state: &AppState, item: StatusItem) -> Option<String> {
             if needs > 0 {
                 Some(format!("[ ! ] {}", AgentGroup::NeedsYou.counted(needs)))
             } else {
-                Some(
-                    if state.is_anybody_at_work() {
-                        "[ ● ]"
-                    } else {
-                        "[   ]"
-                    }
-                    .to_owned(),
-                )
+                state.is_anybody_at_work().then(|| "[ ● ]".to_owned())
             }
         }
         StatusItem::Agents => (!state.roster.is_empty()).then(|| counts(state).text()),
@@ -131,9 +125,10 @@ fn item_text(state: &AppState, item: StatusItem) -> Option<String> {
         StatusItem::RunState => {
             let task = facts.task.as_ref()?;
             let ran = u64::try_from(state.now_ms - task.since_ms).unwrap_or(0);
-            match state.settings.animations {
-                true => Some(clock_text(ran)),
-                false => Some("works".to_owned()),
+            if state.settings.animations {
+                Some(clock_text(ran))
+            } else {
+                Some("works".to_owned())
             }
         }
         StatusItem::ThreadId => facts.session.map(|session| session.short()),
@@ -156,9 +151,12 @@ fn item_text(state: &AppState, item: StatusItem) -> Option<String> {
                 .map(|entry| entry.report.tokens)
                 .sum();
             let all = own.saturating_add(others);
-            (all > 0).then(|| match state.roster.is_empty() {
-                true => format!("{} tokens", count_text(all)),
-                false => format!("tree {}", count_text(all)),
+            (all > 0).then(|| {
+                if state.roster.is_empty() {
+                    format!("{} tokens", count_text(all))
+                } else {
+                    format!("tree {}", count_text(all))
+                }
             })
         }
     }
@@ -170,7 +168,7 @@ pub fn card(state: &AppState) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: Option<String>| {
         if let Some(value) = value.filter(|value| !value.is_empty()) {
-            text.push_str(&format!("{name:<12}{value}\n"));
+            append(&mut text, format_args!("{name:<12}{value}\n"));
         }
     };
     let item = |item| item_text(state, item);

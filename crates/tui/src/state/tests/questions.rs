@@ -146,7 +146,10 @@ fn a_no_may_say_why() {
     assert!(screen.shown().contains("no, because › use nextest"));
     screen.key("enter");
     let asked = std::mem::take(&mut screen.effects);
-    assert!(asked.contains(&Effect::Submit(approval("c1", ReviewDecision::Denied))));
+    assert!(asked.contains(&Effect::Submit(Box::new(approval(
+        "c1",
+        ReviewDecision::Denied
+    )))));
     assert!(asked.contains(&Effect::Ask(TreeRequest::Send {
         to: AgentId(1),
         text: "use nextest".to_owned(),
