@@ -24,6 +24,7 @@ mod births;
 mod broker;
 mod effects;
 mod foreign;
+mod fork_rights;
 mod handle;
 mod host;
 pub(crate) mod input;
@@ -61,6 +62,7 @@ use troupe_protocol::tree::{AgentMessage, MessageId, TimeMs};
 use troupe_protocol::{AgentId, SessionId, SubmissionId};
 
 pub use arrivals::{Arrival, Arrivals};
+pub(crate) use fork_rights::SourceRights;
 pub use handle::{Agents, Options, Recovery};
 pub(crate) use host::Membership;
 pub(crate) use plantings::Announcer;

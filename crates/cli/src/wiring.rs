@@ -247,6 +247,7 @@ impl Wiring {
             session_id: None,
             prompt_cache_key: None,
             forking_call: None,
+            fork_rights: None,
             dynamic_tools: Vec::new(),
         };
         Ok(if is_program {

@@ -112,6 +112,13 @@ pub trait Host: Send + Sync + fmt::Debug {
     }
 }
 
+/// What the agents above the source of a fork leave to it when the fork is made. The fork is
+/// below nobody, so it begins with no more than that.
+pub trait ForkRights: Send + Sync + fmt::Debug {
+    /// Returns what is left of the rights in the settings that the fork was handed.
+    fn left_to(&self, context: &TurnContext) -> SandboxPolicy;
+}
+
 /// What a member of a tree may do now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rights {

@@ -52,8 +52,8 @@ pub use deps::{
 };
 pub use events::{EventSource, EventStream, EventTap, Told};
 pub use host::{
-    Doing, Fate, Host, Later, Lines, NotNow, Opened, Order, Parcel, Pulse, Receipt, Rights,
-    Stopper, Tracking, Vitals, Who,
+    Doing, Fate, ForkRights, Host, Later, Lines, NotNow, Opened, Order, Parcel, Pulse, Receipt,
+    Rights, Stopper, Tracking, Vitals, Who,
 };
 pub use inquiry::{Inquiry, NotTaken, Word};
 pub use mailbox::Orders;

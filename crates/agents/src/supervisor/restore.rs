@@ -380,7 +380,7 @@ impl Story {
 
     /// Puts the facts of all logs into their order, and reads from them what the last one of
     /// its kind says.
-    fn sort(&mut self) {
+    pub(super) fn sort(&mut self) {
         self.records.sort_by_key(|record| record.order);
         for record in &self.records {
             match &record.fact {
@@ -396,6 +396,11 @@ impl Story {
                 _ => {}
             }
         }
+    }
+
+    /// Returns what an agent was made with.
+    pub(super) fn spec(&self, agent: AgentId) -> Option<&SpawnSpec> {
+        self.specs.get(&agent)
     }
 
     fn keep(&mut self, id: MessageId, message: Option<Box<AgentMessage>>) {

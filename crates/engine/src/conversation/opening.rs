@@ -106,8 +106,12 @@ impl Conversation {
         let from = log.position();
         let before = out.attach(log, folded.reserved_until);
         let after = out.last_seq();
+        let fork_rights = setup.fork_rights.clone();
         let mut conversation = Self::assemble(deps, mailbox, setup, meta, folded);
         let mut overrides = request.overrides;
+        if let Some(rights) = fork_rights.filter(|_| overrides.sandbox_policy.is_none()) {
+            overrides.sandbox_policy = Some(rights.left_to(&conversation.context));
+        }
         if is_stored {
             // They count from now on, also when it is taken up again after this.
             overrides.developer_instructions = overrides.developer_instructions.or(developer);
