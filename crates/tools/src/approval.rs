@@ -29,7 +29,12 @@ pub(crate) enum Agreed {
         scripts: Scripts,
     },
     /// Edits of this file, inside the writable roots or beyond them.
-    Edit { path: PathBuf, sandbox: Sandbox },
+    Edit {
+        path: PathBuf,
+        sandbox: Sandbox,
+        /// Beyond the roots, the digest of the changes that were shown.
+        shown: Option<String>,
+    },
 }
 
 /// What people have agreed to for as long as the program runs. It grows by their answers alone.

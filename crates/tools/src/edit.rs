@@ -14,16 +14,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+use serde_json::json;
 use troupe_process::writable_roots;
 use troupe_protocol::EventMsg;
 use troupe_protocol::approval::PatchApprovalRequest;
 use troupe_protocol::command::{FileChanges, WorkStatus};
 use troupe_protocol::item::{FileChangeItem, TurnItem};
-use troupe_protocol::policy::SandboxPolicy;
+use troupe_protocol::policy::{SandboxMode, SandboxPolicy};
 
 use crate::approval::{Agreed, Agreements, Answer};
 use crate::blocking;
 use crate::call::{Ask, Call, CallContext, ToolEvent};
+use crate::digest;
 use crate::environment::Variables;
 use crate::item;
 use crate::patch::Roots;
@@ -110,7 +112,7 @@ impl Editor {
             Verdict::Refuse(text) => Some(text),
             Verdict::Ask { reason, then } => {
                 let ask = request(call, &item.changes, reason, &planned.reach);
-                let matter = matter(&planned, then);
+                let matter = matter(&planned, then, context.sandbox_policy.mode());
                 match self.agreements.obtain(call, matter, ask).await {
                     Answer::Yes => None,
                     Answer::No => Some(DENIED_TEXT.to_owned()),
@@ -208,9 +210,24 @@ impl Editor {
     }
 }
 
-fn matter(planned: &Planned, sandbox: Sandbox) -> Vec<Agreed> {
+/// Returns what a yes to a patch is bound to: the files, and beyond the writable roots, where
+/// the user's own programs read and run them, the change that was shown.
+fn matter(planned: &Planned, sandbox: Sandbox, mode: SandboxMode) -> Vec<Agreed> {
+    let is_beyond = match planned.reach {
+        Reach::Inside => false,
+        Reach::Outside { .. } => mode != SandboxMode::DangerFullAccess,
+    };
+    let shown = is_beyond.then(|| {
+        let shown = json!(planned.changes).to_string();
+        digest::of_bytes(shown.as_bytes())
+    });
     let paths = planned.touched.iter().map(|file| file.path.clone());
-    paths.map(|path| Agreed::Edit { path, sandbox }).collect()
+    let edit = |path| Agreed::Edit {
+        path,
+        sandbox,
+        shown: shown.clone(),
+    };
+    paths.map(edit).collect()
 }
 
 fn request(call: &Call, changes: &FileChanges, reason: String, reach: &Reach) -> Ask {

@@ -207,7 +207,11 @@ impl Toolbox {
                 Arc::clone(&terminals),
                 Arc::clone(&editor),
             )),
-            Arc::new(WriteStdin::new(Arc::clone(&terminals), keeper.clone())),
+            Arc::new(WriteStdin::new(
+                Arc::clone(&terminals),
+                Arc::clone(&agreements),
+                keeper.clone(),
+            )),
             Arc::new(ApplyPatch::new(editor)),
             Arc::new(ReadFile::new(workers.clone(), hidden.clone())),
             Arc::new(ListDir::new(workers.clone())),

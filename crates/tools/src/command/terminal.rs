@@ -20,6 +20,7 @@ use super::capture::{Capture, Piece};
 use super::pending::Pending;
 use crate::call::Call;
 use crate::limits::{COMMAND_OUTPUT_BYTES_MAX, INPUT_QUEUE_MAX};
+use crate::policy::Sandbox;
 
 /// A running command. Dropping it kills the command and everything that it started.
 #[derive(Debug)]
@@ -29,6 +30,7 @@ pub(crate) struct Terminal {
     pub kind: TerminalKind,
     /// What the session's commands might do when it was begun.
     pub begun_under: SandboxPolicy,
+    pub sandbox: Sandbox,
     shared: Arc<Shared>,
     input: mpsc::Sender<Typed>,
     killer: Killer,
@@ -77,6 +79,7 @@ impl Terminal {
         cwd: PathBuf,
         kind: TerminalKind,
         begun_under: SandboxPolicy,
+        sandbox: Sandbox,
     ) -> Self {
         let shared = Arc::new(Shared {
             pending: Mutex::default(),
@@ -92,6 +95,7 @@ impl Terminal {
             cwd,
             kind,
             begun_under,
+            sandbox,
             shared,
             input,
             killer,
@@ -125,6 +129,11 @@ impl Terminal {
                 _ = news.changed() => {}
             }
         }
+    }
+
+    /// Tells whether the command left the sandbox that its session had.
+    pub(crate) fn is_outside(&self) -> bool {
+        self.sandbox == Sandbox::Unconfined && self.begun_under != SandboxPolicy::DangerFullAccess
     }
 
     /// Ends the command and everything it started, and takes the rest of its output.
