@@ -3,9 +3,12 @@
 mod show;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::{Args, Subcommand};
-use troupe_agents::roles::{Broken, Catalogue, Error, Name, Roles, create, project_directory};
+use troupe_agents::roles::{
+    Broken, Catalogue, Error, Name, Roles, TypeChoices, create, project_directory,
+};
 
 use crate::arguments::{Layers, Overrides};
 use crate::commands::{print, tell};
@@ -86,16 +89,19 @@ pub fn run(arguments: RolesArguments, overrides: Overrides, layers: Layers) -> O
     };
     let settings = Settings::read(&source.load(&cwd)?.config)?;
     let servers = ConfiguredNames::of(&settings.integrations);
+    let types = settings.agents.types();
     let roles = Roles::new(home.path()).with_servers(servers);
     match arguments.action {
-        Action::List { json } => list(&roles.catalogue(&cwd), json),
+        Action::List { json } => list(&roles.catalogue(&cwd), &types, json),
         Action::Show { name, persona } => {
             let role = roles.resolve(&cwd, &name).map_err(refused)?;
             let persona = persona
                 .map(|name| role.persona(&name))
                 .transpose()
                 .map_err(refused)?;
-            print(&show::details(&role, persona))?;
+            let configured = types.of(&role).cloned().unwrap_or_default();
+            let as_configured = types.applied_to(Arc::clone(&role));
+            print(&show::details(&as_configured, persona, &configured))?;
             Ok(Exit::Success)
         }
         Action::Check { roles: named } if named.is_empty() => check_all(&roles.catalogue(&cwd)),
@@ -112,10 +118,11 @@ pub fn run(arguments: RolesArguments, overrides: Overrides, layers: Layers) -> O
     }
 }
 
-fn list(catalogue: &Catalogue, json: bool) -> Outcome {
+fn list(catalogue: &Catalogue, types: &TypeChoices, json: bool) -> Outcome {
     let Catalogue { roles, broken } = catalogue;
     if json {
-        let roles = roles.iter().map(|role| show::json_line(role));
+        let roles = roles.iter().map(|role| types.applied_to(Arc::clone(role)));
+        let roles = roles.map(|role| show::json_line(&role));
         let lines: Vec<String> = roles.chain(broken.iter().map(show::broken_json)).collect();
         print(&lines.concat())?;
     } else {

@@ -408,13 +408,24 @@ fn a_running_tree_is_acted_in_from_another_process() {
         .run(&["agents", "stop", "cancel", "statue", "--dry-run"])
         .succeeded();
     assert_eq!(plan.stdout, "would cancel 1 /root/statue\n");
+    // Settings of this program would bind nobody there.
+    let bound = [
+        "-c",
+        "sandbox_mode=read-only",
+        "agents",
+        "send",
+        "statue",
+        "x",
+    ];
+    let refused = machine.run(&bound).failed_with(2);
+    let why = "another process runs this tree";
+    assert!(refused.stderr.contains(why), "{}", refused.stderr);
     let sent = machine
         .run(&["agents", "send", "statue", "--interrupt", "say it"])
         .succeeded();
-    assert!(
-        sent.stdout.starts_with("/root/statue takes it"),
-        "{}",
-        sent.stdout
+    assert_eq!(
+        sent.stdout,
+        "/root/statue is interrupted and begins with it\n"
     );
     machine.run(&["agents", "wait", "statue"]).succeeded();
     let result = machine.run(&["agents", "result", "statue"]).succeeded();

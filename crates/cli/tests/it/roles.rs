@@ -110,6 +110,20 @@ fn the_list_shows_what_can_be_used_and_what_cannot() {
 }
 
 #[test]
+fn show_has_what_the_configuration_says_of_a_role() {
+    let machine = machine();
+    let said = ["-c", "agents.types.miner.model=other-1"];
+    let show = [&said[..], &["roles", "show", "miner"]].concat();
+    let run = machine.run(&show).succeeded();
+    let expected = "model             other-1  # [agents.types.miner] of the configuration\n\
+                    reasoning_effort  high  # ";
+    assert!(run.stdout.contains(expected), "{}", run.stdout);
+    let list = [&said[..], &["roles", "list", "--json"]].concat();
+    let run = machine.run(&list).succeeded();
+    assert!(run.stdout.contains("\"other-1\""), "{}", run.stdout);
+}
+
+#[test]
 fn show_says_where_each_value_comes_from() {
     let machine = machine();
     let run = machine.run(&["roles", "show", "MINER"]).succeeded();

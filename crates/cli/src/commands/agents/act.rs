@@ -33,6 +33,14 @@ pub async fn resume(site: Site, address: Option<&str>) -> Outcome {
 }
 
 async fn perform(site: Site, target: Target, request: Request, shown: Shown) -> Outcome {
+    if let Some(said) = site.overrides.config.first()
+        && client::is_run(site.home.path(), target.tree.root).await
+    {
+        return Err(Failure::usage(format!(
+            "-c {said}: another process runs this tree, and goes on with its own settings; say it \
+             there, or end that process first"
+        )));
+    }
     let asked = client::ask(site.home.path(), target.tree.root, &request).await;
     if let Some(answer) = asked.map_err(Failure::failed)? {
         return told::print(answer, &request, shown);

@@ -7,7 +7,7 @@ use anyhow::anyhow;
 use super::{Shown, draw};
 use crate::commands;
 use crate::control::request::{Skipped, Touched};
-use crate::control::{Answer, Mode, Receipt, Request, Verb};
+use crate::control::{Answer, Mode, Receipt, Request, Urgency, Verb};
 use crate::failure::{Exit, Failure, Outcome};
 
 /// Prints an answer. What was refused, or not taken, is a failure.
@@ -27,6 +27,9 @@ fn people(answer: &Answer, request: &Request) -> Result<String, Failure> {
     match answer {
         Answer::Sent { to, receipt } => match receipt {
             Receipt::Delivered => Ok(format!("{} begins with it\n", to.path)),
+            Receipt::Queued { position: 1 } if is_interrupting(request) => {
+                Ok(format!("{} is interrupted and begins with it\n", to.path))
+            }
             Receipt::Queued { position: 1 } => Ok(format!("{} takes it next\n", to.path)),
             Receipt::Queued { position } => {
                 let before = position.saturating_sub(1);
@@ -58,6 +61,16 @@ fn people(answer: &Answer, request: &Request) -> Result<String, Failure> {
         Answer::Answered { agent } => Ok(format!("{} is told\n", agent.path)),
         Answer::Refused { message } => Err(Failure::failed(anyhow!(message.clone()))),
     }
+}
+
+fn is_interrupting(request: &Request) -> bool {
+    matches!(
+        request,
+        Request::Send {
+            urgency: Urgency::Interrupt,
+            ..
+        }
+    )
 }
 
 fn stopped(touched: &[Touched], skipped: &[Skipped], request: &Request) -> String {
