@@ -32,8 +32,24 @@ pub async fn resume(site: Site, address: Option<&str>) -> Outcome {
     perform(site, target, request, Shown::People).await
 }
 
+/// Settings that a tree takes which is run here, and that bind nobody in another process.
+const BINDING_KEYS: [&str; 8] = [
+    "approval_policy",
+    "collaboration_mode",
+    "model",
+    "model_reasoning_effort",
+    "model_reasoning_summary",
+    "personality",
+    "sandbox_mode",
+    "sandbox_workspace_write",
+];
+
 async fn perform(site: Site, target: Target, request: Request, shown: Shown) -> Outcome {
-    if let Some(said) = site.overrides.config.first()
+    let binds = |said: &&String| {
+        let key = said.split(['=', '.']).next().unwrap_or_default();
+        BINDING_KEYS.contains(&key.trim())
+    };
+    if let Some(said) = site.overrides.config.iter().find(binds)
         && client::is_run(site.home.path(), target.tree.root).await
     {
         return Err(Failure::usage(format!(

@@ -385,53 +385,30 @@ async fn a_fork_of_a_child_has_what_those_above_it_have_when_it_is_made() {
     fork.shut_down().await;
 }
 
-/// What is left of a narrowed parent's rights names its directory, as a grant does.
+/// A parent may have its own directory among its roots; only what a person gave a child beside
+/// its parent's rights is a grant.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_child_that_a_narrowed_agent_forks_is_narrowed_with_it() {
-    let fork = call("subagent_fork", r#"prompt = "branch off""#);
-    let child = [say("ready"), fork, call("wait", "ids = [2]"), say("forked")];
-    let branch = [say("ready"), write("of-branch"), say("tried")];
-    let again = call("send_input", r#"id = 1, message = "again""#);
-    let wait = call("wait", "ids = [1]");
-    let of_root = [
-        call("spawn_agent", r#"message = "child""#),
-        wait.clone(),
-        say("done"),
-        again,
-        wait,
-        say("done"),
-        say("done"),
-    ];
-    let scenes = [
-        scene("branch off", &branch),
-        scene("child", &child),
-        root(&of_root),
-    ];
-    let stage = stage(&scenes)
-        .await
-        .sandbox(SandboxPolicy::DangerFullAccess);
-    let mut actor = stage.start().await;
-    actor.turn("begin").await;
-    let here = SandboxPolicy::WorkspaceWrite {
-        writable_roots: Vec::new(),
+async fn a_directory_that_a_child_inherited_is_no_grant() {
+    let stage = stage(&tries(&["moved"])).await;
+    let cwd = stage.cwd().to_path_buf();
+    let naming = |roots| SandboxPolicy::WorkspaceWrite {
+        writable_roots: roots,
         network_access: false,
         exclude_tmpdir_env_var: true,
         exclude_slash_tmp: true,
     };
-    turn_under(&mut actor, under(here.clone())).await;
+    let stage = stage.sandbox(naming(vec![cwd]));
+    let mut actor = stage.start().await;
+    actor.turn("begin").await;
     let elsewhere = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("it can be made");
     let moved = TurnOverrides {
         cwd: Some(elsewhere.path().to_path_buf()),
-        ..under(here)
+        ..under(naming(Vec::new()))
     };
     turn_under(&mut actor, moved).await;
-    let words = AgentMessage::text("again");
-    let desk = actor.agents().user();
-    desk.send("2", words, Urgency::Regular).await.unwrap();
-    actor.agents().quiet().await;
-    let told = told(&stage, &actor, "2").await.pop().unwrap();
-    assert!(told.contains("Read-only"), "{told}");
-    assert!(!stage.cwd().join("of-branch").exists());
+    let of_child = told(&stage, &actor, "1").await;
+    assert!(of_child[0].contains("Read-only"), "{of_child:?}");
+    assert!(!stage.cwd().join("moved").exists());
     actor.shut_down().await;
 }
 
