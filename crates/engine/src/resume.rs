@@ -4,6 +4,7 @@ mod repeated;
 
 use std::collections::HashMap;
 
+use serde_json::Value;
 use troupe_protocol::event::EventMsg;
 use troupe_protocol::history::{ResponseItem, Role};
 use troupe_protocol::item::TurnItem;
@@ -32,6 +33,8 @@ pub(crate) struct Folded {
     pub thread_note: Option<String>,
     pub reserved_until: u64,
     pub has_agents: bool,
+    /// What a client asked for last.
+    pub asked_shape: Option<Value>,
     pub unfinished: Unfinished,
     /// Lines that were there already, and do not count.
     pub repeated: usize,
@@ -146,6 +149,7 @@ impl Folded {
                     self.unfinished.task = None;
                 }
             }
+            RolloutRecord::AnswerShape { output_schema } => self.asked_shape = output_schema,
             RolloutRecord::SeqReserved { until } => {
                 self.reserved_until = self.reserved_until.max(until);
             }
@@ -251,6 +255,7 @@ impl Folded {
         self.thread_name = carried.thread_name;
         self.thread_note = carried.thread_note;
         self.has_agents |= carried.has_agents;
+        self.asked_shape = carried.output_schema;
         self.reserved_until = self.reserved_until.max(carried.seq_reserved_until);
     }
 }

@@ -292,6 +292,32 @@ pub(crate) fn edit(reach: &Reach, approval: ApprovalPolicy, sandbox: &SandboxPol
     Verdict::Ask { reason, then }
 }
 
+/// Applies the user's rules about edits to what would be without them.
+pub(crate) fn ruled_edit(
+    verdict: Verdict,
+    ruling: &Ruling,
+    reach: &Reach,
+    approval: ApprovalPolicy,
+) -> Verdict {
+    match (ruling, reach) {
+        (Ruling::Silent, _) | (Ruling::Allow { .. }, Reach::Outside { .. }) => verdict,
+        (Ruling::Allow { .. }, Reach::Inside) => match verdict {
+            Verdict::Ask { then, .. } => Verdict::Allow(then),
+            other => other,
+        },
+        (Ruling::Ask(rule), _) => ask_instead(verdict, &format!("{rule} says to ask"), approval),
+        (Ruling::Unreadable(error), _) => ask_instead(
+            verdict,
+            &format!("the rules cannot be read ({error})"),
+            approval,
+        ),
+        (Ruling::Forbid(rule), _) => Verdict::Refuse(format!(
+            "refused by {rule}: these files are not to be changed. Do not try it by other means: \
+             reach the goal another way, or tell the user what to change"
+        )),
+    }
+}
+
 fn refused_outside(path: &Path, why: &str, sandbox: &SandboxPolicy) -> String {
     let why = match sandbox.mode() {
         SandboxMode::ReadOnly => {

@@ -184,6 +184,7 @@ impl Toolbox {
             self.troupe_home.clone(),
             keeper.clone(),
             Arc::clone(&turn_diff),
+            RuleBook::new(self.rules.clone()),
         ));
         let commands = Arc::new(Commands::new(
             self.launcher.clone(),

@@ -9,7 +9,7 @@ use serde::Serialize;
 use troupe_protocol::policy::ReasoningEffort;
 
 use super::name::Name;
-use super::role::Role;
+use super::role::{Role, RoleDialect};
 
 /// What one level says. Nothing, usually.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -36,12 +36,18 @@ impl TypeChoices {
             return role;
         };
         let own = &role.choice;
+        // A model that the user names is meant as it stands.
+        let dialect = match choice.model {
+            Some(_) => RoleDialect::Own,
+            None => role.dialect,
+        };
         let choice = Choice {
             model: choice.model.clone().or_else(|| own.model.clone()),
             reasoning_effort: choice.reasoning_effort.or(own.reasoning_effort),
         };
         Arc::new(Role {
             choice,
+            dialect,
             ..Role::clone(&role)
         })
     }

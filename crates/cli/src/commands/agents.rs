@@ -84,10 +84,10 @@ enum Action {
     },
     /// Print what an agent did and said.
     #[command(
-        after_help = "Examples:\n  troupe agents logs tester --follow\n  troupe agents logs 2 -n 5\n  troupe agents logs 2 --json | jq -c 'select(.type == \"response_item\")'"
+        after_help = "A session without agents can be named too: its id, its first characters, or its name.\n\nExamples:\n  troupe agents logs tester --follow\n  troupe agents logs 2 -n 5\n  troupe agents logs 2 --json | jq -c 'select(.type == \"response_item\")'"
     )]
     Logs {
-        /// The agent; the root of the tree that changed last if absent.
+        /// The agent, or a session; the session of this directory that changed last if absent.
         #[arg(value_name = "ADDRESS")]
         address: Option<String>,
         /// Only the last N entries.
@@ -100,7 +100,7 @@ enum Action {
         #[arg(long)]
         json: bool,
     },
-    /// Print what a task came to, and what the engine saw of it.
+    /// Print what a task came to, and what Troupe recorded of it.
     #[command(
         after_help = "Examples:\n  troupe agents result tester\n  troupe agents result 2 --json | jq .evidence.files"
     )]

@@ -329,7 +329,9 @@ fn check_agents(settings: &Settings, home: &Home, cwd: &Path) -> Check {
     };
     let limits = settings.agents.limits();
     let servers = ConfiguredNames::of(&settings.integrations);
-    let known = Roles::new(home.path()).with_servers(servers);
+    let known = Roles::new(home.path())
+        .with_user_home(user_home())
+        .with_servers(servers);
     let Catalogue { roles, broken } = known.catalogue(cwd);
     let first = format!(
         "{tools}; {} at once, {} in a tree, depth {}; {} roles",

@@ -13,8 +13,8 @@ use troupe_agents::roles::{
 use crate::arguments::{Layers, Overrides};
 use crate::commands::{print, tell};
 use crate::failure::{Exit, Failure, Outcome};
-use crate::home::{Home, here, repository_root};
-use crate::layers::ConfigSource;
+use crate::home::{Home, here, repository_root, user_home};
+use crate::layers::{ConfigSource, Loaded};
 use crate::settings::Settings;
 use crate::wiring::ConfiguredNames;
 
@@ -87,10 +87,16 @@ pub fn run(arguments: RolesArguments, overrides: Overrides, layers: Layers) -> O
         layers,
         flags: Vec::new(),
     };
-    let settings = Settings::read(&source.load(&cwd)?.config)?;
+    let Loaded { config, warnings } = source.load(&cwd)?;
+    for warning in &warnings {
+        tell(&format!("warning: {warning}"));
+    }
+    let settings = Settings::read(&config)?;
     let servers = ConfiguredNames::of(&settings.integrations);
     let types = settings.agents.types();
-    let roles = Roles::new(home.path()).with_servers(servers);
+    let roles = Roles::new(home.path())
+        .with_user_home(user_home())
+        .with_servers(servers);
     match arguments.action {
         Action::List { json } => list(&roles.catalogue(&cwd), &types, json),
         Action::Show { name, persona } => {
@@ -135,7 +141,8 @@ fn list(catalogue: &Catalogue, types: &TypeChoices, json: bool) -> Outcome {
 fn check_all(catalogue: &Catalogue) -> Outcome {
     report(&catalogue.broken);
     let (usable, broken) = (catalogue.roles.len(), catalogue.broken.len());
-    print(&format!("{usable} roles are usable, {broken} are not\n"))?;
+    let noun = if usable == 1 { "role" } else { "roles" };
+    print(&format!("{usable} {noun} can be used, {broken} cannot\n"))?;
     Ok(verdict(broken))
 }
 
@@ -147,7 +154,12 @@ fn check(roles: &Roles, cwd: &Path, named: &[PathBuf]) -> Outcome {
             None => roles.read(path),
         };
         match role {
-            Ok(_) => print(&format!("{}: ok\n", path.display()))?,
+            Ok(role) => {
+                print(&format!("{}: ok\n", path.display()))?;
+                for note in &role.notes {
+                    tell(&format!("note: {}: {note}", path.display()));
+                }
+            }
             Err(error) => broken.push(Broken {
                 path: path.clone(),
                 error,
@@ -196,6 +208,7 @@ fn refused(error: Error) -> Failure {
         }
         Error::Ambiguous { .. }
         | Error::FileName { .. }
+        | Error::BuiltIn { .. }
         | Error::Place { .. }
         | Error::Crowded { .. }
         | Error::Read { .. }

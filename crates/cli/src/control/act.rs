@@ -177,7 +177,7 @@ fn receipt(receipt: effect::Receipt) -> Receipt {
 /// Says why a stop leaves an agent as it is.
 pub fn skip(why: SkipWhy) -> &'static str {
     match why {
-        SkipWhy::Idle => "nothing runs",
+        SkipWhy::Idle => "nothing to stop",
         SkipWhy::Active => "not finished; cancel or close it first",
         SkipWhy::AlreadyDone => "done already",
         SkipWhy::Unknown => "unknown",

@@ -14,7 +14,7 @@ use troupe_engine::Clock;
 use troupe_protocol::agent::SubagentLifecycle;
 use troupe_protocol::command::{FileChange, PlanStep, StepStatus, WorkStatus};
 use troupe_protocol::error::ErrorInfo;
-use troupe_protocol::event::{SessionConfigured, TurnAborted, TurnComplete};
+use troupe_protocol::event::{AbortReason, SessionConfigured, TurnAborted, TurnComplete};
 use troupe_protocol::item::{CommandExecutionItem, FileChangeItem, McpToolCallItem, ToolCallItem};
 use troupe_protocol::policy::{CollaborationMode, SandboxPolicy};
 use troupe_protocol::usage::TokenUsage;
@@ -330,7 +330,13 @@ impl Human {
         }
         match item.status {
             WorkStatus::Completed | WorkStatus::InProgress => {}
-            WorkStatus::Declined => add(&mut text, &format!("  {}", self.style.red("declined"))),
+            WorkStatus::Declined => {
+                // What follows is for the model: what it should do instead.
+                let (why, _) = item.stderr.split_once(". ").unwrap_or((&item.stderr, ""));
+                let by_rule = why.starts_with("refused by").then_some(why);
+                let line = self.style.red(by_rule.unwrap_or("declined"));
+                add(&mut text, &format!("  {line}"));
+            }
             WorkStatus::Failed => {
                 let reason = item.stderr.trim();
                 add(
@@ -425,6 +431,12 @@ impl Human {
             "{}\n",
             self.style.bold(&terminal::harmless(text.trim_end()))
         )
+    }
+
+    /// Says how the agents below this one go on that were stopped while it was done itself.
+    pub fn stopped_children(&self) -> String {
+        let line = stopped::stopped(AbortReason::Interrupted, self.kept);
+        format!("{}\n", self.style.red(&line))
     }
 
     fn aborted(&self, aborted: &TurnAborted) -> String {

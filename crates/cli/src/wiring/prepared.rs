@@ -13,6 +13,7 @@ use troupe_engine::Notice;
 use troupe_mcp::{Hub, Roster};
 use troupe_process::Launcher;
 use troupe_protocol::session::{GitInfo, TurnContext};
+use troupe_tools::rules::RuleSource;
 use troupe_tools::{Registry, ToolDeps, Toolbox};
 
 use crate::failure::Failure;
@@ -133,6 +134,11 @@ impl Prepared {
         })
     }
 
+    /// Returns where the rules of the user and of the project are written.
+    pub(super) fn rules(&self, source: &ConfigSource) -> RuleSource {
+        source.rules(&self.cwd, &self.config)
+    }
+
     /// Makes the tools of one session.
     pub(super) fn tools(
         &self,
@@ -148,7 +154,7 @@ impl Prepared {
                 inherited: surroundings.variables.clone(),
                 secrets: secret_variables(&self.settings),
                 troupe_home: Some(source.home.path().to_owned()),
-                rules: source.rules(&self.cwd, &self.config),
+                rules: self.rules(source),
             })
             .with_answer_time_max(self.settings.conversation.answer_time_max())
             .with_undo(source.home.path(), self.settings.undo.keeping())

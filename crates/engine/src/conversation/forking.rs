@@ -56,6 +56,8 @@ pub(super) async fn fork(
     let mut folded = fold(own);
     // Its tree begins at once, above the numbers that its history names.
     folded.has_agents = names_agents;
+    // Nobody asked the fork for anything yet.
+    folded.asked_shape = None;
     Ok(Opened {
         log,
         meta,

@@ -185,7 +185,7 @@ impl Conversation {
             reinstructs: false,
             listings: Listings::default(),
             task: None,
-            asked_shape: None,
+            asked_shape: folded.asked_shape,
             terms: deps.terms,
             responses: 0,
             unattended: false,

@@ -41,7 +41,7 @@ impl Conversation {
             Asker::Client => None,
             Asker::Inbox(id) => Some(*id),
         };
-        let starting = match self.starting(&id, mail).await {
+        let mut starting = match self.starting(&id, mail).await {
             Ok(lines) => lines,
             // What the tree gave, it may take back; a client is told.
             Err(NotNow) if mail.is_some() => return Ok(()),
@@ -51,8 +51,11 @@ impl Conversation {
             self.go_back(out, *branch)?;
         }
         self.set_context(self.context.with(new.overrides));
-        if mail.is_none() {
+        if mail.is_none() && self.asked_shape != new.output_schema {
             self.asked_shape = new.output_schema;
+            starting.records.push(RolloutRecord::AnswerShape {
+                output_schema: self.asked_shape.clone(),
+            });
         }
         self.note_skills(prepared.skills);
         self.pictures = Arc::default();

@@ -263,7 +263,7 @@ fn is_outside(call: &Call, then: Sandbox) -> bool {
 
 fn proposed(rule: &Rule) -> ProposedRule {
     ProposedRule {
-        prefix: rule.prefix.clone(),
+        prefix: rule.prefix().to_vec(),
         outside_sandbox: rule.sandbox == SandboxUse::Off,
     }
 }

@@ -79,7 +79,7 @@ async fn perform(site: Site, target: Target, request: Request, shown: Shown) -> 
         Request::Stop { .. } | Request::Look | Request::Answer { .. } => false,
     };
     if stays {
-        tell("no other process runs this tree; it runs here until it is quiet (Ctrl-C ends that)");
+        tell("Running these agents in this terminal until they finish. Ctrl-C stops them.");
         let stayed = open.stay().await;
         open.close().await?;
         stayed?;

@@ -178,8 +178,8 @@ fn stop(stop: &StopReason) -> String {
         StopReason::OutputInvalid { .. } => "answered in the wrong shape".to_owned(),
         StopReason::FailedToStart { .. } => "could not be started".to_owned(),
         StopReason::Interrupted => "interrupted".to_owned(),
-        StopReason::Crash => "interrupted (the engine died)".to_owned(),
-        StopReason::Shutdown => "interrupted (the engine was shut down)".to_owned(),
+        StopReason::Crash => "cut off: Troupe was killed".to_owned(),
+        StopReason::Shutdown => "cut off: Troupe was shut down".to_owned(),
         StopReason::Cancelled { note: None } => "cancelled".to_owned(),
         StopReason::Cancelled { note: Some(note) } => format!("cancelled ({note})"),
         StopReason::BudgetExceeded => "over budget".to_owned(),
@@ -189,7 +189,7 @@ fn stop(stop: &StopReason) -> String {
 }
 
 fn evidence(evidence: &Evidence, style: Style) -> Vec<String> {
-    let mut lines = vec![String::new(), style.bold("What the engine saw")];
+    let mut lines = vec![String::new(), style.bold("Recorded by Troupe")];
     let mut row = |name: &str, value: String| lines.push(format!("  {name:<9} {value}"));
     row(
         "tokens",

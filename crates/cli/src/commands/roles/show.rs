@@ -54,6 +54,7 @@ pub fn json_line(role: &Role) -> String {
         "mcp_servers": role.mcp_servers,
         "messages": role.messages,
         "backend": role.backend,
+        "notes": role.notes,
     });
     format!("{object}\n")
 }
@@ -114,6 +115,9 @@ pub fn details(role: &Role, persona: Option<&Persona>, configured: &Choice) -> S
     }
     if let Some(schema) = &role.output_schema {
         rows.add("output_schema", &schema.to_string(), &own);
+    }
+    for note in &role.notes {
+        rows.add("note", note, &own);
     }
     for known in &role.personas {
         let description = known.description.as_deref().unwrap_or_default();
