@@ -11,6 +11,7 @@ use std::time::Instant;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
+use tracing::Instrument as _;
 use troupe_protocol::approval::{ReviewDecision, UserInputRequest, UserInputResponse};
 use troupe_protocol::event::AbortReason;
 use troupe_protocol::history::ToolOutputBody;
@@ -225,6 +226,8 @@ impl Calls {
             let text = match &slot.state {
                 SlotState::Waiting => "aborted before it was run".to_owned(),
                 SlotState::Running { since, .. } => {
+                    let id = slot.call.open_call();
+                    tracing::info!(id = id.map(tracing::field::display), "a call is dropped");
                     format!("aborted after {:.1} s", since.elapsed().as_secs_f64())
                 }
                 SlotState::Answered(..) | SlotState::Recorded => continue,
@@ -430,7 +433,9 @@ pub(crate) fn start(
         input,
     } = startable;
     let channel = Arc::new(channel);
-    AbortOnDropHandle::new(tokio::spawn(async move {
+    let span = tracing::info_span!("call", tool = name, id = %call_id);
+    let work = async move {
+        tracing::info!("the call begins");
         let call = troupe_tools::Call {
             id: call_id,
             input,
@@ -440,8 +445,10 @@ pub(crate) fn start(
             aborted: ending.aborted,
         };
         let output = registry.call(&name, call).await;
+        tracing::info!(ok = output.success, "the call is answered");
         channel.send(CallSignal::Answered { index, output }).await;
-    }))
+    };
+    AbortOnDropHandle::new(tokio::spawn(work.instrument(span)))
 }
 
 #[cfg(test)]

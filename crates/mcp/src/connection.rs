@@ -18,6 +18,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, sleep_until};
 use troupe_process::{CommandSpec, Confinement, StdinMode};
 use troupe_protocol::EventMsg;
+use troupe_protocol::discard;
 use troupe_tools::{Call, ToolEvent};
 
 use crate::approval::Hints;
@@ -290,7 +291,10 @@ impl Connection {
 /// Tells the server that nobody waits for the answer.
 async fn withdraw(handle: RequestHandle<RoleClient>, reason: &str) {
     // A server that is gone does not need to know.
-    handle.cancel(Some(reason.to_owned())).await.ok();
+    discard!(
+        handle.cancel(Some(reason.to_owned())).await,
+        "a call was not withdrawn: the server is gone"
+    );
 }
 
 fn result(result: ServerResult) -> Result<Value, Trouble> {

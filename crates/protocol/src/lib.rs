@@ -16,6 +16,7 @@ pub mod agent;
 pub mod approval;
 pub mod catalogue;
 pub mod command;
+mod discard;
 pub mod error;
 pub mod event;
 pub mod fragment;

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 use troupe_protocol::approval::ReviewDecision;
+use troupe_protocol::discard;
 use troupe_protocol::policy::SandboxMode;
 
 use crate::call::{Ask, Call};
@@ -223,7 +224,10 @@ fn settle_covered(
 ) {
     for question in open.extract_if(.., |open| covers(agreed, &open.matter, open.mode)) {
         // A call that waits no longer needs no answer.
-        question.settle.send(decision).ok();
+        discard!(
+            question.settle.send(decision),
+            "nobody waits for the answer"
+        );
     }
 }
 

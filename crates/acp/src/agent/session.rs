@@ -19,6 +19,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use troupe_agents::Agents;
 use troupe_engine::EventStream;
+use troupe_protocol::discard;
 use troupe_protocol::event::{AbortReason, ErrorEvent};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::policy::CollaborationMode;
@@ -221,13 +222,19 @@ impl Session {
             self.jobs.spawn(async move {
                 // What is not there any more need not be stopped.
                 let why = Some("the client cancelled".to_owned());
-                agents.user().cancel("root", why).await.ok();
+                discard!(
+                    agents.user().cancel("root", why).await,
+                    "there was no agent to cancel"
+                );
                 Outcome::Nothing
             });
         }
         // A session that has ended has nothing to interrupt.
         if !self.thread.is_idle() {
-            self.thread.submit(Op::Interrupt).await.ok();
+            discard!(
+                self.thread.submit(Op::Interrupt).await,
+                "the session has ended"
+            );
         }
     }
 
@@ -336,7 +343,7 @@ impl Session {
         match outcome {
             Outcome::Answer(Some(op)) => {
                 // A session that has ended asks nothing any more.
-                self.thread.submit(*op).await.ok();
+                discard!(self.thread.submit(*op).await, "the session has ended");
                 Ok(())
             }
             Outcome::Answer(None) | Outcome::Nothing => Ok(()),

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use tokio::sync::oneshot;
 use troupe_engine::{Inquiry, NotTaken, Order, Word};
 use troupe_protocol::approval::{AgentLabel, ExecApprovalRequest, ReviewDecision};
+use troupe_protocol::discard;
 use troupe_protocol::spawn::ApprovalRoute;
 use troupe_protocol::tree::Caller;
 use troupe_protocol::{AgentId, CallId, EventMsg};
@@ -78,7 +79,7 @@ impl Supervisor {
         let parent = self.tree.get(agent).and_then(|node| node.parent);
         let Some(parent) = parent.filter(|parent| self.is_in_a_turn(*parent)) else {
             // The tool asks its own session instead.
-            reply.send(None).ok();
+            discard!(reply.send(None), "nobody waits for the answer");
             return;
         };
         self.put(Question {
@@ -223,7 +224,7 @@ impl Supervisor {
                 Asker::Tool(reply) => {
                     if let (Some(reply), Word::Decision(decision)) = (reply.take(), word) {
                         // A call that is gone does not need it.
-                        reply.send(Some(*decision)).ok();
+                        discard!(reply.send(Some(*decision)), "nobody waits for the answer");
                     }
                     resolved.push((id.clone(), word.clone()));
                 }

@@ -2,6 +2,7 @@
 
 use tokio::sync::oneshot;
 use troupe_engine::{Lines, NotNow};
+use troupe_protocol::discard;
 use troupe_protocol::result::{Evidence, StopReason, TaskResult};
 use troupe_protocol::tree::MessageId;
 use troupe_protocol::{AgentId, SubmissionId};
@@ -204,5 +205,5 @@ fn outcome(stop: &StopReason) -> Outcome {
 
 /// Answers a session. One that is gone has ended its task otherwise.
 fn answer<T>(reply: oneshot::Sender<T>, value: T) {
-    reply.send(value).ok();
+    discard!(reply.send(value), "nobody waits for the answer");
 }

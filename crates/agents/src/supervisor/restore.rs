@@ -99,6 +99,17 @@ impl Supervisor {
         }
         self.tell_restored();
         let interrupted = self.interrupted();
+        let recovery = self.shared.settings().tree().recovery;
+        tracing::info!(
+            agents = self.tree.memory().iter().count(),
+            interrupted = interrupted.len(),
+            ?recovery,
+            "the tree is taken up again"
+        );
+        for agent in &interrupted {
+            let path = self.tree.get(*agent).map(|node| node.path.as_str());
+            tracing::warn!(agent = path, "an agent was cut off");
+        }
         let reconfigured = self.ended_by(|why| why == Interruption::Reconfigured);
         match self.shared.settings().tree().recovery {
             Recovery::Leave => {
@@ -257,9 +268,12 @@ impl Supervisor {
                 urgency: Urgency::Regular,
                 form: Form::Words,
             };
+            let path = self.tree.get(to).map(|node| node.path.clone());
             let Ok(effects) = self.command(What::Send(letter)) else {
+                tracing::warn!(agent = path, "an agent cannot be asked to go on");
                 continue;
             };
+            tracing::info!(agent = path, "an agent is asked to go on");
             self.perform(effects, Contents::saying(CONTINUE));
         }
     }

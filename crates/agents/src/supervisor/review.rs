@@ -6,6 +6,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::Value;
 use tokio::sync::oneshot;
 use troupe_protocol::agent::AgentOrigin;
+use troupe_protocol::discard;
 use troupe_protocol::event::{EventMsg, ReviewOutput};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::op::{ReviewRequest, ReviewTarget};
@@ -118,7 +119,7 @@ impl Supervisor {
             }
         };
         // A session that is gone is not reviewed.
-        reply.send(told).ok();
+        discard!(reply.send(told), "nobody waits for the answer");
     }
 
     fn reviewer(&self, submission: SubmissionId, target: &ReviewTarget) -> SpawnRequest {

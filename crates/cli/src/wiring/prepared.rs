@@ -16,6 +16,7 @@ use troupe_protocol::session::{GitInfo, TurnContext};
 use troupe_tools::rules::RuleSource;
 use troupe_tools::{Registry, ToolDeps, Toolbox};
 
+use crate::diagnostics;
 use crate::failure::Failure;
 use crate::git;
 use crate::home::{repository_root, user_home};
@@ -49,6 +50,10 @@ impl Prepared {
     pub(super) fn read(source: &ConfigSource, cwd: &Path) -> Result<Self, Failure> {
         let Loaded { config, warnings } = source.load(cwd)?;
         let settings = Settings::read(&config)?;
+        diagnostics::begin_by_configuration(&source.home, settings.log.log.filter.as_deref())?;
+        if diagnostics::is_on() {
+            diagnostics::hide_configured(&config);
+        }
         let undone = settings.integrations.warnings();
         let warnings = warnings.into_iter().chain(undone).map(Notice::Warning);
         let deprecated = Deprecated::find(&config).into_iter().map(Notice::from);

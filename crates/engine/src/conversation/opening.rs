@@ -103,6 +103,14 @@ impl Conversation {
             open_calls,
         };
         let untold = std::mem::take(&mut folded.untold);
+        tracing::Span::current().record("id", tracing::field::display(meta.id));
+        let cut_off = repair.unfinished.task.as_ref();
+        tracing::info!(
+            ?origin,
+            items = folded.history.items().len(),
+            cut_off = cut_off.map(tracing::field::display),
+            "the session opens"
+        );
         let from = log.position();
         let before = out.attach(log, folded.reserved_until);
         let after = out.last_seq();
@@ -225,10 +233,20 @@ impl Conversation {
             unfinished,
             open_calls,
         } = repair;
-        self.answer_open_calls(out, |call| match unfinished.outcomes.get(call) {
-            Some(recorded) => recorded.clone(),
-            None if unfinished.waits_for_word(call) => UNDECIDED_ANSWER.to_owned(),
-            None => open_calls.answer(call).to_owned(),
+        self.answer_open_calls(out, |call| {
+            let recorded = unfinished.outcomes.get(call);
+            let waited = unfinished.waits_for_word(call);
+            let has_outcome = recorded.is_some();
+            if unfinished.task.is_some() {
+                tracing::warn!(%call, has_outcome, waited, "a call was cut off");
+            } else {
+                tracing::debug!(%call, has_outcome, waited, "an open call is answered");
+            }
+            match recorded {
+                Some(recorded) => recorded.clone(),
+                None if waited => UNDECIDED_ANSWER.to_owned(),
+                None => open_calls.answer(call).to_owned(),
+            }
         })?;
         // Nobody waits for the answers any more, so nobody is to be asked.
         for (asked, inquiry) in unfinished.questions {
@@ -239,6 +257,7 @@ impl Conversation {
         let Some(task) = unfinished.task else {
             return Ok(None);
         };
+        tracing::warn!(%task, "a task was cut off by the end of the engine");
         out.emit(
             &task,
             vec![EventMsg::TurnAborted(TurnAborted {

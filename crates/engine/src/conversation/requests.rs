@@ -1,6 +1,7 @@
 //! What a client may ask besides a turn: answers, settings, going back.
 
 use troupe_protocol::approval::ReviewDecision;
+use troupe_protocol::discard;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{ErrorEvent, EventMsg};
 use troupe_protocol::policy::CollaborationMode;
@@ -101,7 +102,7 @@ impl Conversation {
         let aborts = word == Word::Decision(ReviewDecision::Abort);
         if let Some(ask) = self.calls().and_then(|calls| calls.take_ask(call_id)) {
             // A call that is gone has been answered otherwise.
-            ask.reply.send(word).ok();
+            discard!(ask.reply.send(word), "nobody waits for the answer");
         }
         if aborts {
             self.stop(out, Stop::interrupted(Stopper::default()))

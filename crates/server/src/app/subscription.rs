@@ -19,8 +19,10 @@ use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
+use tracing::Instrument as _;
 use troupe_engine::EventStream;
 use troupe_protocol::agent::SubagentLifecycle;
+use troupe_protocol::discard;
 use troupe_protocol::event::{ErrorEvent, SteerReceipt};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::op::ReviewRequest;
@@ -140,7 +142,7 @@ impl Subscription {
             interrupts: Vec::new(),
         };
         // Ends when nobody has a way to it.
-        tokio::spawn(teller.run(events, asked, seen, questions));
+        tokio::spawn(teller.run(events, asked, seen, questions).in_current_span());
         Self { controls, root }
     }
 
@@ -257,7 +259,7 @@ impl Teller {
                     News::Event(event) => self.event(&event).await,
                     News::End => {
                         // A client that is gone does not need to know.
-                        self.closed().await.ok();
+                        discard!(self.closed().await, "the client is gone");
                         return;
                     }
                 },
@@ -307,7 +309,10 @@ impl Teller {
                 Ok(turn) => {
                     self.interrupts.push((turn, reply));
                     // One that has ended has told so, and that answers.
-                    self.thread.submit(Op::Interrupt).await.ok();
+                    discard!(
+                        self.thread.submit(Op::Interrupt).await,
+                        "the session has ended"
+                    );
                 }
             },
         }
@@ -422,7 +427,7 @@ impl Teller {
         self.tool_calls.answered();
         while let Some(Some(answered)) = self.answers.next().now_or_never() {
             // It does not hear what is wrong with its answer.
-            self.answer(answered).await.ok();
+            discard!(self.answer(answered).await, "the client is gone");
         }
     }
 
@@ -514,7 +519,10 @@ impl Teller {
             }
             Some(Submitted::Answer { call, request }) if self.asked.contains_key(&call) => {
                 // One that is gone does not need to know.
-                self.ask_on(call, request, message).await.ok();
+                discard!(
+                    self.ask_on(call, request, message).await,
+                    "the client is gone"
+                );
             }
             // Somebody else was faster.
             Some(Submitted::Answer { .. }) => {}

@@ -14,6 +14,7 @@ use futures_util::stream::FuturesUnordered;
 use tokio_util::sync::CancellationToken;
 use troupe_engine::EventStream;
 use troupe_mcp::serve::Caller;
+use troupe_protocol::discard;
 use troupe_protocol::item::TurnItem;
 use troupe_protocol::{CallId, EventMsg, Op, SubmissionId};
 use troupe_store::Store;
@@ -82,7 +83,7 @@ impl<'a> Watch<'a> {
                         && let Some(declined) = self.submitted.remove(&event.id)
                     {
                         // The session must not wait for ever; why is among the news.
-                        self.thread.submit(declined).await.ok();
+                        discard!(self.thread.submit(declined).await, "the session has ended");
                     }
                     if let Some(id) = asks::resolved(&event.msg) {
                         asking.withdraw(id);

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use troupe_process::{Exit, KillOutcome, Killer, LeftBehind, Process, ProcessEvent};
 use troupe_protocol::command::OutputStream;
+use troupe_protocol::discard;
 use troupe_protocol::policy::SandboxPolicy;
 
 use super::capture::{Capture, Piece};
@@ -272,7 +273,7 @@ async fn attend(
                     () = stop.cancelled() => Err(std::io::ErrorKind::Interrupted.into()),
                 };
                 // Nobody listens any more when the call that typed was cancelled.
-                let _ = written.send(result);
+                discard!(written.send(result), "nobody waits for the answer");
             }
             () = stop.cancelled(), if !stopping => {
                 stopping = true;
