@@ -11,12 +11,11 @@ use troupe_protocol::item::TurnItem;
 use troupe_protocol::rollout::{CarriedState, RolloutRecord};
 use troupe_protocol::session::TurnContext;
 use troupe_protocol::usage::TokenUsage;
-use troupe_protocol::{CallId, SubmissionId};
+use troupe_protocol::{CallId, PendingQuestion, SubmissionId};
 use troupe_store::{LiveHistory, Position};
 
 use crate::conversation::untold;
 use crate::history::{History, output_for};
-use crate::inquiry::Inquiry;
 
 /// What a call is answered with whose answer the log should hold and does not: its line was
 /// damaged, or could not be written.
@@ -64,7 +63,7 @@ pub(crate) struct Unfinished {
     pub outcomes: HashMap<CallId, String>,
     /// What people were asked and nobody answered, with the submission under which it was
     /// asked; at a root, questions of its agents too.
-    pub questions: Vec<(SubmissionId, Inquiry)>,
+    pub questions: Vec<(SubmissionId, PendingQuestion)>,
 }
 
 impl Folded {
@@ -88,20 +87,11 @@ impl Unfinished {
 
     /// Takes an event that asks, or one that ends a question.
     fn question(&mut self, id: &SubmissionId, msg: &EventMsg) {
-        if let Some(inquiry) = Inquiry::of(msg) {
-            self.questions.push((id.clone(), inquiry));
-        } else if let Some(call) = ended_question(msg) {
+        if let Some(question) = PendingQuestion::of(msg) {
+            self.questions.push((id.clone(), question));
+        } else if let Some(call) = PendingQuestion::settled_by(msg) {
             self.questions.retain(|(_, asked)| asked.id() != call);
         }
-    }
-}
-
-fn ended_question(msg: &EventMsg) -> Option<&CallId> {
-    match msg {
-        EventMsg::ApprovalResolved { call_id, .. }
-        | EventMsg::UserInputResolved { call_id, .. } => Some(call_id),
-        EventMsg::ElicitationResolved { id, .. } => Some(id),
-        _ => None,
     }
 }
 

@@ -5,13 +5,13 @@ use troupe_engine::{Lines, NotNow};
 use troupe_protocol::discard;
 use troupe_protocol::result::{Evidence, StopReason, TaskResult};
 use troupe_protocol::tree::MessageId;
-use troupe_protocol::{AgentId, SubmissionId};
+use troupe_protocol::{AgentId, SubmissionId, TaskOutcome};
 use troupe_tools::Claim;
 
 use super::input::SessionReport;
 use super::lines::Contents;
 use super::{State, Supervisor};
-use crate::tree::command::{Command, Outcome, Report, What};
+use crate::tree::command::{Command, Report, What};
 use crate::tree::id::WaitId;
 use crate::tree::{Effect, Refusal};
 
@@ -59,8 +59,8 @@ impl Supervisor {
             SessionReport::Asking {
                 agent,
                 call_id,
-                inquiry,
-            } => self.asking(agent, call_id, *inquiry),
+                question,
+            } => self.asking(agent, call_id, *question),
             SessionReport::Answered {
                 agent,
                 call_id,
@@ -113,7 +113,7 @@ impl Supervisor {
     fn ending(&mut self, agent: AgentId, result: TaskResult) -> Lines {
         let report = Report::Ended {
             task: result.task_id.clone(),
-            outcome: outcome(&result.stop),
+            outcome: TaskOutcome::from(&result.stop),
         };
         let contents = Contents {
             result: Some(result),
@@ -138,7 +138,7 @@ impl Supervisor {
         };
         let report = Report::Ended {
             task: task.clone(),
-            outcome: Outcome::Errored,
+            outcome: TaskOutcome::Errored,
         };
         let Ok(effects) = self.apply_report(agent, report) else {
             return;
@@ -187,19 +187,6 @@ impl Supervisor {
         let at = self.now();
         let what = What::Report { agent, report };
         self.tree.apply(Command { at, what })
-    }
-}
-
-fn outcome(stop: &StopReason) -> Outcome {
-    match stop {
-        StopReason::Completed => Outcome::Completed,
-        StopReason::Interrupted | StopReason::Shutdown | StopReason::Cancelled { .. } => {
-            Outcome::Interrupted
-        }
-        StopReason::Replaced => Outcome::Replaced,
-        StopReason::BudgetExceeded => Outcome::BudgetExceeded,
-        // A reason of a later version is one that is not known to be good.
-        _ => Outcome::Errored,
     }
 }
 

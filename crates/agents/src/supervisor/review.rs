@@ -14,7 +14,7 @@ use troupe_protocol::policy::CollaborationMode;
 use troupe_protocol::result::{StructuredOutput, TaskResult};
 use troupe_protocol::spawn::{ApprovalRoute, CallbackConfig, HistoryShare};
 use troupe_protocol::tree::{CallbackMode, Caller, End, OnParentInterrupt};
-use troupe_protocol::{AgentId, SubmissionId};
+use troupe_protocol::{AgentId, StopVerb, SubmissionId};
 
 use super::Supervisor;
 use super::handle::Agents;
@@ -22,7 +22,7 @@ use super::input::{Input, SessionReport};
 use super::spawning::Newborn;
 use crate::desk::{CallbackChoice, Scope, SpawnRequest, StopRequest, Trouble, Turn};
 use crate::roles::Role;
-use crate::tree::command::{StopMode, Verb};
+use crate::tree::command::StopMode;
 
 const TOOL: &str = "review";
 const ROLE: &str = "reviewer";
@@ -75,7 +75,7 @@ impl Agents {
             tool == Some(TOOL) && !view.status.is_final()
         });
         desk.stop(StopRequest {
-            verb: Verb::Cancel,
+            verb: StopVerb::Cancel,
             targets: reviews.map(|view| view.path.clone()).collect(),
             mode: StopMode::Act,
             note: None,

@@ -383,7 +383,7 @@ fn check_sandbox(home: &Home, policy: &SandboxPolicy, cwd: &Path) -> Vec<Check> 
         Ok(backend) => Check {
             name: "sandbox",
             state: State::Good,
-            text: format!("{backend:?}"),
+            text: backend.as_str().to_owned(),
         },
         Err(why) => Check {
             name: "sandbox",

@@ -72,7 +72,11 @@ fn of_event(msg: &EventMsg) -> Option<LastEnd> {
         EventMsg::TurnComplete(_) => Some(LastEnd::Done),
         EventMsg::TurnAborted(aborted) => Some(match aborted.reason {
             AbortReason::Crash | AbortReason::Shutdown => LastEnd::WithEngine,
-            _ => LastEnd::Stopped,
+            AbortReason::Interrupted
+            | AbortReason::Replaced
+            | AbortReason::Error
+            | AbortReason::ReviewEnded
+            | AbortReason::BudgetLimited => LastEnd::Stopped,
         }),
         // Its end is written when the session is opened.
         EventMsg::TurnStarted(_) => Some(LastEnd::WithEngine),

@@ -21,7 +21,7 @@ use troupe_protocol::usage::TokenUsage;
 use troupe_protocol::{AgentId, CallId, Event, EventMsg, ItemId, SessionId, TurnItem};
 
 use crate::exec::command_line;
-use crate::exec::event_kinds::{is_beside_the_task, is_older_name};
+use crate::exec::event_kinds::is_left_out;
 use crate::exec::roster::Roster;
 use crate::limits::{SHOWN_DIFF_LINES_MAX, SHOWN_LINE_CHARS_MAX, SHOWN_OUTPUT_LINES_MAX};
 use crate::style::Style;
@@ -135,10 +135,10 @@ impl Human {
                 self.after_message(text)
             }
             other if let Some(text) = self.of_other_agents(other) => text,
-            other if other.is_delta() || is_older_name(other) || is_beside_the_task(other) => {
+            other => {
+                debug_assert!(is_left_out(other), "{other:?} is shown to nobody");
                 String::new()
             }
-            other => self.after_message(format!("{} {other:?}\n", self.style.yellow("unknown:"))),
         }
     }
 
@@ -276,7 +276,6 @@ impl Human {
                 format!("{}\n", self.style.dim("the conversation was summarised"))
             }
             TurnItem::UserMessage(_) => return String::new(),
-            other => format!("{} {other:?}\n", self.style.yellow("unknown:")),
         };
         self.after_message(text)
     }

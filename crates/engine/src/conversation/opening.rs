@@ -16,6 +16,7 @@ use crate::context;
 use crate::deps::{Deps, Notice, Setup};
 use crate::emit::Emitter;
 use crate::events::{Followed, Origin};
+use crate::inquiry::Word;
 use crate::mailbox::Mailbox;
 use crate::resume::{Folded, MISSING_ANSWER, Unfinished, fold};
 use crate::session::describe;
@@ -249,9 +250,9 @@ impl Conversation {
             }
         })?;
         // Nobody waits for the answers any more, so nobody is to be asked.
-        for (asked, inquiry) in unfinished.questions {
-            let call_id = inquiry.id().clone();
-            let withdrawn = inquiry.withdrawal().event(call_id);
+        for (asked, question) in unfinished.questions {
+            let call_id = question.id().clone();
+            let withdrawn = Word::withdrawal(&question).event(call_id);
             out.emit(&asked, vec![withdrawn])?;
         }
         let Some(task) = unfinished.task else {

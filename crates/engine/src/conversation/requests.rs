@@ -34,7 +34,7 @@ impl Conversation {
         let Phase::Calling(calls) = &mut task.phase else {
             return Ok(());
         };
-        out.emit(&task.id, vec![ask.inquiry.clone().event()])?;
+        out.emit(&task.id, vec![ask.question.clone().event()])?;
         calls.asked(call_id.clone(), ask);
         if self.unattended {
             return self.refuse_questions(out).await;
@@ -135,7 +135,7 @@ impl Conversation {
         let (Some(ask), Some(task_id)) = (ask, self.task_id()) else {
             return Ok(());
         };
-        let word = ask.inquiry.withdrawal();
+        let word = Word::withdrawal(&ask.question);
         self.answered(call_id, &word);
         out.emit(&task_id, vec![word.event(call_id.clone())])
     }

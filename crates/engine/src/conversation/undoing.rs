@@ -54,10 +54,13 @@ impl Conversation {
         };
         let message = request.redo.then(|| "taking back the last undo".to_owned());
         let started = EventMsg::UndoStarted { message };
-        let say = |out: &mut Emitter, msg| match request.dry_run {
-            // Leaves the log as it is.
-            true => out.delta(id, msg),
-            false => out.emit(id, vec![msg]),
+        let say = |out: &mut Emitter, msg| {
+            if request.dry_run {
+                // Leaves the log as it is.
+                out.delta(id, msg)
+            } else {
+                out.emit(id, vec![msg])
+            }
         };
         say(out, started)?;
         let store = Arc::clone(&self.store);

@@ -27,11 +27,11 @@ use troupe_protocol::event::{ErrorEvent, SteerReceipt};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::op::ReviewRequest;
 use troupe_protocol::session::TurnOverrides;
-use troupe_protocol::{CallId, Event, EventMsg, Op, SessionId, SubmissionId};
+use troupe_protocol::{CallId, Event, EventMsg, Op, PendingQuestion, SessionId, SubmissionId};
 
 use super::call::Reply;
 use super::connection::Connection;
-use super::questions::Question;
+use super::questions;
 use super::translate::Translator;
 use super::trees;
 use super::wire::Empty;
@@ -94,7 +94,7 @@ pub(super) struct Beginning {
     /// Events up to this one are known to the client.
     pub seen: u64,
     /// What was asked before, and has no answer yet.
-    pub questions: Vec<Question>,
+    pub questions: Vec<PendingQuestion>,
     pub scope: Scope,
 }
 
@@ -196,7 +196,7 @@ async fn next(children: &mut Children, events: &mut EventStream) -> News {
 }
 
 struct Asked {
-    question: Question,
+    question: PendingQuestion,
     request: i64,
 }
 
@@ -228,7 +228,7 @@ impl Teller {
         mut events: EventStream,
         mut controls: mpsc::Receiver<(SessionId, Control)>,
         seen: u64,
-        questions: Vec<Question>,
+        questions: Vec<PendingQuestion>,
     ) {
         let begun = async {
             self.children.listen().await;
@@ -337,7 +337,7 @@ impl Teller {
         }
     }
 
-    async fn put(&mut self, question: Question) -> Result<(), Gone> {
+    async fn put(&mut self, question: PendingQuestion) -> Result<(), Gone> {
         if self.asked.contains_key(question.id()) {
             return Ok(());
         }
@@ -345,7 +345,7 @@ impl Teller {
         let Entry::Vacant(place) = self.asked.entry(question.id().clone()) else {
             return Ok(());
         };
-        let request = question.put(self.connection.outbox(), &self.id).await?;
+        let request = questions::put(&question, self.connection.outbox(), &self.id).await?;
         let call = question.id().clone();
         place.insert(Asked {
             question,
@@ -369,8 +369,8 @@ impl Teller {
 
     /// Tells of the item that is asked about, if that was not told yet: the question names it,
     /// and what a patch would change stands only there.
-    async fn show(&mut self, question: &Question) -> Result<(), Gone> {
-        let Some(asked) = question.item() else {
+    async fn show(&mut self, question: &PendingQuestion) -> Result<(), Gone> {
+        let Some(asked) = questions::item(question) else {
             return Ok(());
         };
         let translator = match question.agent() {
@@ -392,7 +392,7 @@ impl Teller {
         let Some(asked) = self.asked.get(&call) else {
             return Ok(());
         };
-        match asked.question.op(answer) {
+        match questions::op(&asked.question, answer) {
             Ok(op) => {
                 self.submit(op, Submitted::Answer { call, request }).await;
                 Ok(())
@@ -433,14 +433,12 @@ impl Teller {
 
     async fn event(&mut self, event: &Event) -> Result<(), Gone> {
         self.before(event).await;
+        if let Some(call_id) = PendingQuestion::settled_by(&event.msg) {
+            self.resolved(call_id).await?;
+        }
         match &event.msg {
             EventMsg::SubagentLifecycle(SubagentLifecycle::Created { subagent }) => {
                 self.children.created(subagent).await?;
-            }
-            EventMsg::ApprovalResolved { call_id, .. }
-            | EventMsg::UserInputResolved { call_id, .. }
-            | EventMsg::ElicitationResolved { id: call_id, .. } => {
-                self.resolved(call_id).await?;
             }
             // Told to who asked.
             EventMsg::Error(error) if !error.fatal && self.refused(event, error).await => {
@@ -455,8 +453,12 @@ impl Teller {
             }
         }
         self.tool_call_news(&event.msg).await?;
-        match Question::of(&event.msg) {
-            Some(question) if self.only.is_none_or(|only| question.is_of(only)) => {
+        match PendingQuestion::of(&event.msg) {
+            Some(question)
+                if self
+                    .only
+                    .is_none_or(|only| questions::is_of(&question, only)) =>
+            {
                 self.put(question).await
             }
             Some(_) | None => Ok(()),

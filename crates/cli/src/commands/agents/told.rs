@@ -7,7 +7,7 @@ use anyhow::anyhow;
 use super::{Shown, draw};
 use crate::commands;
 use crate::control::request::{Skipped, Touched};
-use crate::control::{Answer, Mode, Receipt, Request, Urgency, Verb};
+use crate::control::{Answer, Mode, Receipt, Request, Urgency};
 use crate::failure::{Exit, Failure, Outcome};
 
 /// Prints an answer. What was refused, or not taken, is a failure.
@@ -81,9 +81,9 @@ fn stopped(touched: &[Touched], skipped: &[Skipped], request: &Request) -> Strin
     let mut text = String::new();
     for touched in touched {
         let word = if is_rehearsal {
-            format!("would {}", verb(touched.action))
+            format!("would {}", touched.action.as_str())
         } else {
-            done(touched.action).to_owned()
+            touched.action.done().to_owned()
         };
         writeln!(text, "{word} {} {}", touched.agent_id, touched.path)
             .expect("a string takes any text");
@@ -97,26 +97,6 @@ fn stopped(touched: &[Touched], skipped: &[Skipped], request: &Request) -> Strin
         .expect("a string takes any text");
     }
     text
-}
-
-fn verb(verb: Verb) -> &'static str {
-    match verb {
-        Verb::Interrupt => "interrupt",
-        Verb::Cancel => "cancel",
-        Verb::Close => "close",
-        Verb::Release => "release",
-        Verb::Prune => "prune",
-    }
-}
-
-fn done(verb: Verb) -> &'static str {
-    match verb {
-        Verb::Interrupt => "interrupted",
-        Verb::Cancel => "cancelled",
-        Verb::Close => "closed",
-        Verb::Release => "released",
-        Verb::Prune => "pruned",
-    }
 }
 
 fn is_interrupt(request: &Request) -> bool {

@@ -3,13 +3,13 @@
 use troupe_agents::Family;
 use troupe_agents::desk::StopRequest;
 use troupe_agents::tree::Status;
-use troupe_agents::tree::command::{StopMode, Urgency, Verb};
-use troupe_protocol::SessionId;
+use troupe_agents::tree::command::{StopMode, Urgency};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::op::{ConfigureSession, ForkPoint, Op};
 use troupe_protocol::policy::{CollaborationMode, SandboxPolicy};
 use troupe_protocol::session::TurnOverrides;
 use troupe_protocol::tree::AgentMessage;
+use troupe_protocol::{SessionId, StopVerb};
 use troupe_testkit::{Actor, Stage};
 
 use super::logs;
@@ -289,7 +289,7 @@ async fn a_tree_that_is_resumed_with_less_binds_grandchildren_and_the_released()
     let mut actor = stage.start().await;
     actor.turn("begin").await;
     let release = StopRequest {
-        verb: Verb::Release,
+        verb: StopVerb::Release,
         targets: vec!["1".to_owned()],
         mode: StopMode::Act,
         note: None,
