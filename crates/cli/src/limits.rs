@@ -111,3 +111,15 @@ pub const ENGINE_ENDING_MS_MAX: u64 = 10_000;
 
 /// Sessions that are shown to whoever has to choose one to resume.
 pub const RESUME_CHOICES_MAX: usize = 20;
+
+/// A file of the diagnostic log that would grow larger is put aside; the one put aside before it goes.
+pub const LOG_FILE_BYTES_MAX: u64 = 8 * 1024 * 1024;
+
+/// Files of the diagnostic log. The oldest go when a process begins another.
+pub const LOG_FILES_MAX: usize = 20;
+
+/// The end of the diagnostic log that a report holds.
+pub const REPORTED_LOG_BYTES_MAX: u64 = 256 * 1024;
+
+/// A secret that is shorter is not looked for in the diagnostic log: it may be a word of any line.
+pub const HIDDEN_SECRET_BYTES_MIN: usize = 8;

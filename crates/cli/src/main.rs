@@ -15,6 +15,7 @@ mod commands;
 mod completing;
 mod config_file;
 mod control;
+mod diagnostics;
 mod exec;
 mod failure;
 mod first_word;
@@ -47,7 +48,7 @@ fn main() -> ExitCode {
         version()
     } else {
         match Cli::try_parse() {
-            Ok(cli) => commands::run(cli),
+            Ok(cli) => diagnostics::begin_by_environment().and_then(|()| commands::run(cli)),
             Err(error) => first_word::screen_or_explain(&error),
         }
     };

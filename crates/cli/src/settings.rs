@@ -9,6 +9,7 @@ mod conversation;
 mod deprecated;
 mod hooks;
 mod integrations;
+mod log;
 mod model;
 #[cfg(test)]
 mod reference;
@@ -29,6 +30,7 @@ pub use conversation::ConversationSettings;
 pub use deprecated::Deprecated;
 pub use hooks::HooksSettings;
 pub use integrations::IntegrationSettings;
+pub use log::LogSettings;
 pub use model::ModelSettings;
 pub use rights::RightsSettings;
 pub use screen::ScreenSettings;
@@ -57,6 +59,7 @@ pub struct Settings {
     pub undo: UndoSettings,
     pub hooks: HooksSettings,
     pub screen: ScreenSettings,
+    pub log: LogSettings,
 }
 
 impl Settings {
@@ -89,6 +92,7 @@ impl Settings {
             undo: config.get(&root)?,
             hooks: config.get(&root)?,
             screen: config.get(&root)?,
+            log: config.get(&root)?,
         };
         let backends = &settings.integrations.backends;
         settings.model.check(config, backends)?;
@@ -109,7 +113,13 @@ pub fn schema() -> serde_json::Value {
 #[cfg(test)]
 fn schema_of_types() -> serde_json::Value {
     let mut schema = schemars::schema_for!(ConfigFile).to_value();
-    for layered in ["", "/$defs/Topics", "/$defs/AgentTree", "/$defs/Undo"] {
+    for layered in [
+        "",
+        "/$defs/Topics",
+        "/$defs/AgentTree",
+        "/$defs/Undo",
+        "/$defs/DiagnosticLog",
+    ] {
         if let Some(table) = schema
             .pointer_mut(layered)
             .and_then(|it| it.as_object_mut())
@@ -170,6 +180,8 @@ struct Topics {
     hooks: HooksSettings,
     #[serde(flatten)]
     screen: ScreenSettings,
+    #[serde(flatten)]
+    log: LogSettings,
 }
 
 /// A `config.toml`.

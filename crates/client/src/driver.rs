@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use rand::Rng as _;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
+use troupe_protocol::discard;
 use troupe_protocol::link::{ClientRequest, ClientRole, Goodbye, Hello, ServerNotice, Welcome};
 use troupe_protocol::{AgentId, SubmissionId};
 use troupe_transport::{FromServer, ToServer};
@@ -107,7 +108,10 @@ impl Driver {
                 Ok(Flow::Over) => return,
                 Err(error) => {
                     // A caller that is gone does not ask why.
-                    self.tell.send(Err(error)).await.ok();
+                    discard!(
+                        self.tell.send(Err(error)).await,
+                        "news was dropped: nobody listens"
+                    );
                     return;
                 }
             }

@@ -16,6 +16,7 @@ pub mod agent;
 pub mod approval;
 pub mod catalogue;
 pub mod command;
+mod discard;
 pub mod error;
 pub mod event;
 pub mod fragment;
@@ -27,9 +28,11 @@ pub mod json;
 pub mod link;
 pub mod mcp;
 pub mod op;
+pub mod outcome;
 pub mod path;
 pub mod policy;
 pub mod project;
+pub mod question;
 pub mod result;
 pub mod rollout;
 pub mod session;
@@ -47,6 +50,8 @@ pub use id::{AgentId, CallId, ClientId, ItemId, ResponseId, SessionId, Submissio
 pub use item::TurnItem;
 pub use json::Json;
 pub use op::{Op, Submission};
+pub use outcome::TaskOutcome;
+pub use question::PendingQuestion;
 pub use stop::StopVerb;
 
 #[cfg(test)]

@@ -7,7 +7,6 @@ use troupe_agents::desk::{
     CallbackChoice, Scope, SpawnRequest, StopRequest, Stopped, Trouble, Turn,
 };
 use troupe_agents::tree::command::{self, StopMode};
-use troupe_agents::tree::effect::Action;
 use troupe_agents::{Agents, AgentsConfigurator, Desk};
 use troupe_engine::{EventStream, SessionHandle, expand};
 use troupe_protocol::agent::AgentOrigin;
@@ -21,7 +20,7 @@ use troupe_protocol::session::{TurnContext, TurnOverrides};
 use troupe_protocol::spawn::HistoryShare;
 use troupe_protocol::tree::{AgentMessage, CallbackMode, End, OnParentInterrupt};
 use troupe_protocol::{
-    AgentId, Event, EventMsg, Op, SessionId, StopVerb, Submission, SubmissionId,
+    AgentId, Event, EventMsg, Op, SessionId, Submission, SubmissionId,
 };
 use troupe_store::{ArchivedFilter, ListQuery, Position, SessionSummary, Standing, Store};
 use uuid::Uuid;
@@ -117,7 +116,7 @@ impl SessionOffice {
                 note,
             } => {
                 let request = StopRequest {
-                    verb: in_tree(verb),
+                    verb,
                     targets: agents,
                     mode: if dry_run {
                         StopMode::DryRun
@@ -355,7 +354,7 @@ fn stop_told(stopped: Stopped) -> LinkAnswer {
     let touched = stopped.touched.into_iter().map(|planned| StopStep {
         agent_id: planned.view.agent,
         path: planned.view.path,
-        verb: of_tree(planned.what),
+        verb: planned.what,
     });
     let skipped = stopped.skipped.into_iter().map(|planned| StopExemption {
         agent_id: planned.view.agent,
@@ -366,26 +365,6 @@ fn stop_told(stopped: Stopped) -> LinkAnswer {
         touched: touched.collect(),
         skipped: skipped.collect(),
         unknown: stopped.unknown,
-    }
-}
-
-fn in_tree(verb: StopVerb) -> command::Verb {
-    match verb {
-        StopVerb::Interrupt => command::Verb::Interrupt,
-        StopVerb::Cancel => command::Verb::Cancel,
-        StopVerb::Close => command::Verb::Close,
-        StopVerb::Release => command::Verb::Release,
-        StopVerb::Prune => command::Verb::Prune,
-    }
-}
-
-fn of_tree(action: Action) -> StopVerb {
-    match action {
-        Action::Interrupt => StopVerb::Interrupt,
-        Action::Cancel => StopVerb::Cancel,
-        Action::Close => StopVerb::Close,
-        Action::Release => StopVerb::Release,
-        Action::Prune => StopVerb::Prune,
     }
 }
 
