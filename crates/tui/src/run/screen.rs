@@ -11,6 +11,7 @@ use futures_util::FutureExt as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{sleep_until, timeout};
 use troupe_client::Error as LinkError;
+use troupe_protocol::Op;
 
 use super::files::files_below;
 use super::{ScreenError, ScreenOptions, SessionEnding};
@@ -260,7 +261,14 @@ impl ScreenLoop {
             match effect {
                 Effect::Submit(op) => {
                     self.submissions += 1;
-                    let id = format!("tui-{}-{}", std::process::id(), self.submissions);
+                    let own = match op.as_ref() {
+                        Op::UserTurn { client_id, .. } | Op::Steer { client_id, .. } => {
+                            client_id.clone()
+                        }
+                        _ => None,
+                    };
+                    let number = self.submissions;
+                    let id = own.unwrap_or_else(|| format!("tui-{}-{number}", std::process::id()));
                     self.told(|link| link.submit(id.into(), *op).boxed()).await;
                 }
                 Effect::Ask(request) => self.told(|link| link.ask(request).boxed()).await,

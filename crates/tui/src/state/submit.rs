@@ -88,6 +88,7 @@ impl AppState {
         self.sent += 1;
         let client_id = Some(format!("tui-{}-{}", self.now_ms, self.sent));
         let items = items_of(&text, self.working_directory());
+        let is_steer = self.facts.task.is_some();
         self.submit_op(match self.facts.task {
             Some(_) => Op::Steer {
                 items,
@@ -101,7 +102,11 @@ impl AppState {
                 client_id: client_id.clone(),
             },
         });
-        self.waiting.push(WaitingMessage { text, client_id });
+        self.waiting.push(WaitingMessage {
+            text,
+            client_id,
+            is_steer,
+        });
     }
 
     /// Keeps the line until the task has ended.
@@ -123,6 +128,7 @@ impl AppState {
         self.waiting.push(WaitingMessage {
             text,
             client_id: None,
+            is_steer: false,
         });
     }
 
