@@ -11,6 +11,7 @@ mod slash;
 mod submit;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use troupe_protocol::AgentId;
 
@@ -183,7 +184,12 @@ impl AppState {
     }
 
     /// Submits a first prompt, as if it had been typed.
-    pub fn start(&mut self, prompt: Option<&str>, now_ms: i64) -> Vec<Effect> {
+    pub fn start(
+        &mut self,
+        prompt: Option<String>,
+        images: Vec<PathBuf>,
+        now_ms: i64,
+    ) -> Vec<Effect> {
         self.now_ms = now_ms;
         self.ask(TreeRequest::Look);
         self.ask(TreeRequest::Prompts);
@@ -192,7 +198,7 @@ impl AppState {
             force_reload: false,
         });
         match prompt {
-            Some(prompt) => self.send_prompt(prompt.to_owned()),
+            Some(prompt) => self.send_with_images(prompt, images),
             None if self.settings.show_tooltips => self.say(TIP),
             None => {}
         }

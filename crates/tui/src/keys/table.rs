@@ -232,7 +232,7 @@ pub const KEY_TABLE: &[KeyBinding] = &[
     key(C::Agents, A::Up, "up", &["up", "k"], "", "up"),
     key(C::Agents, A::Down, "down", &["down", "j"], "", "down"),
     key(C::Agents, A::Open, "open", &["enter"], "open", "open the agent"),
-    key(C::Agents, A::Peek, "peek", &["space"], "peek", "peek at the agent, and reply"),
+    key(C::Agents, A::Peek, "peek", &["space"], "peek", "what it said is read; reply to it"),
     key(C::Agents, A::Approve, "yes", &["y"], "answer", "yes to what it asks"),
     key(C::Agents, A::Deny, "no", &["n"], "", "no to what it asks"),
     key(C::Agents, A::Message, "message", &["m"], "message", "write to the agent"),

@@ -119,7 +119,8 @@ impl ScreenLoop {
                 .await?;
         }
         let prompt = self.options.prompt.take();
-        let effects = self.state.start(prompt.as_deref(), now_ms());
+        let images = std::mem::take(&mut self.options.images);
+        let effects = self.state.start(prompt, images, now_ms());
         self.perform(effects).await?;
         let mut buffer = vec![0; INPUT_BYTES_MAX];
         while self.ending.is_none() {
