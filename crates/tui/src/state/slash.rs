@@ -34,7 +34,7 @@ impl AppState {
             SlashAction::Editor => self.act(KeyAction::OpenEditor),
             SlashAction::Help => self.act(KeyAction::Help),
             SlashAction::Plan => self.toggle_mode(),
-            SlashAction::Questions => self.act(KeyAction::NextNeeding),
+            SlashAction::Questions => self.list_questions(),
             SlashAction::Quit => self.ask_to_leave(),
             SlashAction::Raw => self.act(KeyAction::ToggleRaw),
             SlashAction::Redraw => self.act(KeyAction::Reprint),
