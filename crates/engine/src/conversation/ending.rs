@@ -1,12 +1,12 @@
 //! The end of a task: its answer is judged, its result made, and both are written in one
 //! piece with the event that tells of it.
 
-use troupe_protocol::ResponseItem;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{AbortReason, ErrorEvent, EventMsg};
 use troupe_protocol::result::{Evidence, StopReason, StructuredOutput, TaskResult};
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::undo::FileFact;
+use troupe_protocol::{ResponseItem, TaskOutcome};
 use troupe_store::Error;
 use troupe_tools::undo::EndedTurn;
 
@@ -40,7 +40,7 @@ impl Conversation {
                 Box::pin(self.sample(out)).await
             }
             Verdict::Rejected(message) => {
-                task.phase = Phase::Starting;
+                task.enter(Phase::Starting);
                 let stop = Stop::fatal(AbortReason::Error, message, ErrorInfo::OutputInvalid);
                 self.stop(out, stop).await
             }
@@ -88,6 +88,17 @@ impl Conversation {
     ) -> Lines {
         self.show(Doing::Idle);
         task.is_told = true;
+        task.span.in_scope(|| {
+            let (cycles, compactions) = (task.cycles, task.compactions);
+            let ran_ms = task.started.elapsed().as_millis();
+            tracing::info!(
+                stop = TaskOutcome::from(&stop).as_str(),
+                cycles,
+                compactions,
+                ran_ms,
+                "the task ends"
+            );
+        });
         let Some(host) = self.host.clone() else {
             return Lines::default();
         };
