@@ -284,13 +284,6 @@ impl AgentEntry {
             AgentStatus::Interrupted | AgentStatus::Cancelled | AgentStatus::Shutdown => {
                 AgentGroup::Stopped
             }
-            other => {
-                if other.row().is_final() {
-                    AgentGroup::Stopped
-                } else {
-                    AgentGroup::Working
-                }
-            }
         }
     }
 

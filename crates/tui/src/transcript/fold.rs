@@ -94,7 +94,6 @@ impl Transcript {
                     AbortReason::Error => return,
                     AbortReason::Crash => "the engine died here; the task can be continued",
                     AbortReason::BudgetLimited => "the budget is used up",
-                    _ => "the task was aborted",
                 };
                 self.push(CellBody::Notice(NoticeCell::warning(text)));
             }
@@ -226,9 +225,6 @@ impl Transcript {
             }
             // `context_compacted` tells of it.
             TurnItem::ContextCompaction(_) => return,
-            _ => CellBody::Notice(NoticeCell::warning(
-                "something happened that this version cannot show",
-            )),
         };
         self.push(body);
     }
