@@ -6,7 +6,9 @@ use troupe_protocol::link::{ClientRole, Seat, ServerNotice};
 use troupe_protocol::policy::CollaborationMode;
 use troupe_protocol::session::TurnContext;
 use troupe_protocol::usage::{RateLimitSnapshot, TokenUsageInfo};
-use troupe_protocol::{ClientId, EventMsg, SessionId, SubmissionId};
+use troupe_protocol::{ClientId, EventMsg, SessionId, SubmissionId, TurnItem};
+
+use crate::cells::UserCell;
 
 #[derive(Debug, Clone, Default)]
 pub struct SessionFacts {
@@ -28,6 +30,9 @@ pub struct SessionFacts {
     pub diff: Option<String>,
     pub seat: Option<Seat>,
     pub me: Option<ClientId>,
+    /// What each turn of the live branch began with, oldest first.
+    pub turns: Vec<String>,
+    is_turn_unnamed: bool,
     /// Why there is no connection.
     pub lost: Option<String>,
     /// Events up to this one are history: nobody is told of them.
@@ -60,6 +65,8 @@ impl SessionFacts {
             EventMsg::ThreadNoteUpdated { thread_note } => self.note.clone_from(thread_note),
             EventMsg::TurnContextUpdated(context) => self.context = Some(context.clone()),
             EventMsg::TurnStarted(started) => {
+                self.turns.push(String::new());
+                self.is_turn_unnamed = true;
                 self.diff = None;
                 self.task = Some(RunningTask {
                     id: started.turn_id.clone(),
@@ -67,6 +74,19 @@ impl SessionFacts {
                 });
             }
             EventMsg::TurnComplete(_) | EventMsg::TurnAborted(_) => self.task = None,
+            EventMsg::ItemCompleted {
+                item: TurnItem::UserMessage(message),
+                ..
+            } if self.is_turn_unnamed => {
+                self.is_turn_unnamed = false;
+                if let Some(turn) = self.turns.last_mut() {
+                    *turn = UserCell::of(&message.content).text;
+                }
+            }
+            EventMsg::ThreadRolledBack { num_turns } => {
+                let count = usize::try_from(*num_turns).unwrap_or(usize::MAX);
+                self.turns.truncate(self.turns.len().saturating_sub(count));
+            }
             EventMsg::TokenCount { info, rate_limits } => {
                 self.usage = info.or(self.usage);
                 if rate_limits.is_some() {

@@ -79,6 +79,8 @@ impl AgentGroup {
 #[derive(Debug, Clone, Default)]
 pub struct AgentRoster {
     entries: Vec<AgentEntry>,
+    /// Tokens of everybody but the root, as reported last.
+    others_tokens: Option<u64>,
 }
 
 impl AgentRoster {
@@ -149,6 +151,10 @@ impl AgentRoster {
 
     /// Takes reports in, which know more. Who is not among them stays as it is.
     pub fn take_reports(&mut self, reports: Vec<AgentReport>) {
+        let root = reports.iter().find(|report| report.agent == AgentId::ROOT);
+        if let Some(root) = root {
+            self.others_tokens = Some(root.tree_tokens.saturating_sub(root.tokens));
+        }
         for report in reports
             .into_iter()
             .filter(|report| report.agent != AgentId::ROOT)
@@ -161,6 +167,12 @@ impl AgentRoster {
                 }),
             }
         }
+    }
+
+    /// Returns the tokens of everybody but the root.
+    pub fn tokens(&self) -> u64 {
+        let known = self.entries.iter().map(|entry| entry.report.tokens);
+        self.others_tokens.unwrap_or_else(|| known.sum())
     }
 
     pub fn mark_read(&mut self, agent: AgentId) -> bool {
@@ -271,13 +283,6 @@ impl AgentEntry {
             | AgentStatus::NotFound => AgentGroup::Failed,
             AgentStatus::Interrupted | AgentStatus::Cancelled | AgentStatus::Shutdown => {
                 AgentGroup::Stopped
-            }
-            other => {
-                if other.row().is_final() {
-                    AgentGroup::Stopped
-                } else {
-                    AgentGroup::Working
-                }
             }
         }
     }

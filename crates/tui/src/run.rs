@@ -3,6 +3,8 @@
 mod files;
 mod screen;
 
+use std::path::PathBuf;
+
 use crate::session::SessionLink;
 use crate::settings::TuiSettings;
 use crate::terminal::TerminalDevice;
@@ -35,6 +37,8 @@ pub struct ScreenOptions {
     pub settings: TuiSettings,
     /// Submitted at once, as if it had been typed.
     pub prompt: Option<String>,
+    /// Images that go with that prompt.
+    pub images: Vec<PathBuf>,
     /// What the environment says of the terminal.
     pub surroundings: TerminalSurroundings,
     /// What people typed in earlier sessions, oldest first.

@@ -11,6 +11,7 @@ mod slash;
 mod submit;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use troupe_protocol::AgentId;
 
@@ -65,8 +66,10 @@ pub enum LinePurpose {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitingMessage {
     pub text: String,
-    /// The name under which it was sent; `None` while it is kept here.
+    /// The name under which it was sent, also as a submission; `None` while it is kept here.
     pub client_id: Option<String>,
+    /// It was meant for the task that ran then.
+    pub is_steer: bool,
 }
 
 /// When keys were pressed that mean something twice, in the time of the clock in ms.
@@ -119,6 +122,8 @@ pub struct AppState {
     times: KeyTimes,
     files: Vec<String>,
     sent: u64,
+    /// When the tree is asked how its agents stand, after something changed.
+    look_due_ms: Option<i64>,
     outlives_screen: bool,
     effects: Vec<Effect>,
 }
@@ -151,6 +156,7 @@ impl AppState {
             times: KeyTimes::default(),
             files: Vec::new(),
             sent: 0,
+            look_due_ms: None,
             outlives_screen: options.outlives_screen,
             effects: Vec::new(),
             settings,
@@ -178,7 +184,12 @@ impl AppState {
     }
 
     /// Submits a first prompt, as if it had been typed.
-    pub fn start(&mut self, prompt: Option<&str>, now_ms: i64) -> Vec<Effect> {
+    pub fn start(
+        &mut self,
+        prompt: Option<String>,
+        images: Vec<PathBuf>,
+        now_ms: i64,
+    ) -> Vec<Effect> {
         self.now_ms = now_ms;
         self.ask(TreeRequest::Look);
         self.ask(TreeRequest::Prompts);
@@ -187,7 +198,7 @@ impl AppState {
             force_reload: false,
         });
         match prompt {
-            Some(prompt) => self.send_prompt(prompt.to_owned()),
+            Some(prompt) => self.send_with_images(prompt, images),
             None if self.settings.show_tooltips => self.say(TIP),
             None => {}
         }
@@ -200,7 +211,7 @@ impl AppState {
             .shows_clock()
             .then(|| (self.now_ms / 1_000 + 1) * 1_000);
         let toast = self.toast.as_ref().map(|toast| toast.until_ms);
-        let moments = [clock, toast, self.attention.due_ms()];
+        let moments = [clock, toast, self.attention.due_ms(), self.look_due_ms];
         moments.into_iter().flatten().min()
     }
 
@@ -277,6 +288,10 @@ impl AppState {
             .is_some_and(|toast| toast.until_ms <= self.now_ms)
         {
             self.toast = None;
+        }
+        if self.look_due_ms.is_some_and(|due| due <= self.now_ms) {
+            self.look_due_ms = None;
+            self.ask(TreeRequest::Look);
         }
         let notices = self.attention.due(self.now_ms, &self.settings);
         self.effects.extend(notices);

@@ -13,6 +13,9 @@ mod open;
 mod stream;
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
+
+use troupe_protocol::SessionId;
 
 use crate::cells::{CellBody, CellFold};
 use crate::text::TextRow;
@@ -62,6 +65,8 @@ impl TranscriptCell {
 pub struct Transcript {
     cells: Vec<TranscriptCell>,
     open: Vec<OpenItem>,
+    /// What the sessions of agents are called.
+    names: BTreeMap<SessionId, String>,
 }
 
 impl Transcript {
@@ -72,6 +77,11 @@ impl Transcript {
     /// Returns what runs, in the order in which it began.
     pub fn open(&self) -> &[OpenItem] {
         &self.open
+    }
+
+    /// Has an agent be called by its name from now on.
+    pub fn know(&mut self, session: SessionId, name: &str) {
+        self.names.insert(session, name.to_owned());
     }
 
     pub fn push(&mut self, body: CellBody) {

@@ -32,7 +32,6 @@ impl UserCell {
                 }
                 UserInput::Skill { name, .. } => cell.attached.push(format!("skill {name}")),
                 UserInput::Mention { name, .. } => cell.attached.push(format!("app {name}")),
-                other => cell.attached.push(format!("{other:?}")),
             }
         }
         cell

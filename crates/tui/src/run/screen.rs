@@ -11,6 +11,7 @@ use futures_util::FutureExt as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{sleep_until, timeout};
 use troupe_client::Error as LinkError;
+use troupe_protocol::Op;
 
 use super::files::files_below;
 use super::{ScreenError, ScreenOptions, SessionEnding};
@@ -118,7 +119,8 @@ impl ScreenLoop {
                 .await?;
         }
         let prompt = self.options.prompt.take();
-        let effects = self.state.start(prompt.as_deref(), now_ms());
+        let images = std::mem::take(&mut self.options.images);
+        let effects = self.state.start(prompt, images, now_ms());
         self.perform(effects).await?;
         let mut buffer = vec![0; INPUT_BYTES_MAX];
         while self.ending.is_none() {
@@ -260,7 +262,14 @@ impl ScreenLoop {
             match effect {
                 Effect::Submit(op) => {
                     self.submissions += 1;
-                    let id = format!("tui-{}-{}", std::process::id(), self.submissions);
+                    let own = match op.as_ref() {
+                        Op::UserTurn { client_id, .. } | Op::Steer { client_id, .. } => {
+                            client_id.clone()
+                        }
+                        _ => None,
+                    };
+                    let number = self.submissions;
+                    let id = own.unwrap_or_else(|| format!("tui-{}-{number}", std::process::id()));
                     self.told(|link| link.submit(id.into(), *op).boxed()).await;
                 }
                 Effect::Ask(request) => self.told(|link| link.ask(request).boxed()).await,

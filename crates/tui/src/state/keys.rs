@@ -61,6 +61,7 @@ impl AppState {
                 KeyAction::ShowWhole if !is_for_question => {
                     self.composer.edit(KeyAction::LineStart);
                 }
+                KeyAction::SlotAgent => self.open_slot(stroke),
                 action => self.act(action),
             }
             return;
@@ -274,6 +275,11 @@ impl AppState {
             KeyAction::PreviousAgent => self.step_agent(false),
             KeyAction::NextAgent => self.step_agent(true),
             KeyAction::RootAgent => self.open_agent(AgentId::ROOT),
+            KeyAction::PageUp | KeyAction::PageDown => {
+                let page = i64::try_from(self.size.rows / 2).unwrap_or(i64::MAX);
+                let is_down = action == KeyAction::PageDown;
+                self.scroll(if is_down { page } else { -page });
+            }
             KeyAction::NextNeeding => self.next_needing(),
             KeyAction::OpenEditor => {
                 self.effects
@@ -384,6 +390,7 @@ impl AppState {
     }
 
     pub(super) fn close_overlay(&mut self) {
+        self.scrolled = 0;
         if let Some(ScreenOverlay::Agent(agent)) = self.overlays.last() {
             let agent = *agent;
             let draft = self.composer.store_draft();
@@ -411,6 +418,7 @@ impl AppState {
         let draft = self.drafts.remove(&agent).unwrap_or_default();
         self.composer.restore_draft(draft);
         self.agents.remove(&agent);
+        self.scrolled = 0;
         self.ask(TreeRequest::Follow(agent));
         if self.roster.mark_read(agent) {
             self.ask(TreeRequest::MarkRead(agent));
@@ -432,6 +440,34 @@ impl AppState {
             (at + all.len() - 1) % all.len()
         };
         self.open_agent(all[to]);
+    }
+
+    /// Shows the agent that the digit of a key names.
+    fn open_slot(&mut self, stroke: KeyStroke) {
+        let KeyCode::Char(digit) = stroke.code else {
+            return;
+        };
+        let place = digit
+            .to_digit(10)
+            .and_then(|digit| usize::try_from(digit).ok());
+        let entry = place.and_then(|place| self.roster.entries().get(place.checked_sub(1)?));
+        match entry.map(|entry| entry.report.agent) {
+            Some(agent) => self.open_agent(agent),
+            None => self.say(format!("there is no agent {digit}")),
+        }
+    }
+
+    /// Lists what waits for an answer, to choose what stands in the band.
+    pub(super) fn list_questions(&mut self) {
+        let pending = self.questions.pending().iter();
+        let rows =
+            pending.map(|question| format!("{}: {}", question.asker_name(), question.line()));
+        let rows: Vec<String> = rows.collect();
+        if rows.is_empty() {
+            self.say("nobody asks anything");
+        } else {
+            self.pick(PickerKind::Question, rows);
+        }
     }
 
     /// Shows the next that needs the user: a question, or an unread result.

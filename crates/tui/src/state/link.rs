@@ -1,15 +1,19 @@
 //! What the session and its tree tell.
 
 use crate::text::append;
+use troupe_protocol::agent::SubagentLifecycle;
 use troupe_protocol::link::ServerNotice;
 use troupe_protocol::op::Op;
 use troupe_protocol::{Event, EventMsg, TurnItem};
 
-use super::{AppState, PagerView, ScreenOverlay};
+use super::{AppState, PagerView, ScreenOverlay, WaitingMessage};
 use crate::cells::{CellBody, NoticeCell};
 use crate::session::{LinkMessage, TreeNews};
 use crate::settings::NoticeKind;
 use crate::state::overlay::StopScope;
+
+/// A change in the tree is followed by a look at all of it, so much later, one for many.
+const LOOK_MS: i64 = 500;
 
 impl AppState {
     pub(super) fn link(&mut self, message: LinkMessage) {
@@ -29,6 +33,9 @@ impl AppState {
         let msg = &event.msg;
         let is_history = event.seq <= self.facts.caught_up_at;
         let was_running = self.facts.task.is_some();
+        if let EventMsg::SubagentLifecycle(life) = msg {
+            self.lifecycle(life, is_history);
+        }
         self.facts.take(msg);
         self.transcript.take(msg);
         if let Some(cell) = self.questions.take(msg, self.now_ms) {
@@ -36,9 +43,6 @@ impl AppState {
         }
         self.close_settled_question();
         match msg {
-            EventMsg::SubagentLifecycle(life) => {
-                self.roster.take(life, self.now_ms, is_history);
-            }
             EventMsg::AgentInbox(inbox) => self.roster.take_inbox(inbox),
             EventMsg::ItemCompleted { item, .. } => self.item_completed(item),
             EventMsg::TurnStarted(_) => {
@@ -50,6 +54,7 @@ impl AppState {
                     self.send_queued();
                 }
             }
+            EventMsg::Error(_) => self.not_taken(event.id.as_str()),
             EventMsg::TurnAborted(_) => self.waiting.retain(|message| message.client_id.is_none()),
             EventMsg::ShutdownComplete => {
                 let text = "the session has ended";
@@ -85,6 +90,33 @@ impl AppState {
         }
         if !is_history {
             self.attend(msg, was_running);
+        }
+    }
+
+    fn lifecycle(&mut self, life: &SubagentLifecycle, is_history: bool) {
+        self.roster.take(life, self.now_ms, is_history);
+        for entry in self.roster.entries() {
+            self.transcript.know(entry.report.session, entry.name());
+        }
+        if !is_history {
+            self.look_due_ms.get_or_insert(self.now_ms + LOOK_MS);
+        }
+    }
+
+    /// A message did not get there: one that came too late for its task begins one of its own,
+    /// another is given back.
+    fn not_taken(&mut self, id: &str) {
+        let is_it = |message: &WaitingMessage| message.client_id.as_deref() == Some(id);
+        let Some(at) = self.waiting.iter().position(is_it) else {
+            return;
+        };
+        let message = self.waiting.remove(at);
+        if message.is_steer && self.facts.task.is_none() && self.facts.drives() {
+            self.send_prompt(message.text);
+        } else if self.composer.is_empty() {
+            self.composer.buffer.set(&message.text);
+        } else {
+            self.composer.history.add(&message.text);
         }
     }
 
@@ -134,7 +166,10 @@ impl AppState {
         let was_lost = self.facts.lost.is_some();
         self.facts.take_notice(notice);
         match notice {
-            ServerNotice::Refused { error, .. } => {
+            ServerNotice::Refused { error, id } => {
+                if let Some(id) = id {
+                    self.not_taken(id.as_str());
+                }
                 self.transcript
                     .push(CellBody::Notice(NoticeCell::error(&error.message)));
             }

@@ -112,6 +112,8 @@ pub enum PickerKind {
     Rewind,
     /// Something written before.
     History,
+    /// What waits for an answer.
+    Question,
 }
 
 impl PickerKind {
@@ -121,6 +123,7 @@ impl PickerKind {
             Self::Skill => "Skills",
             Self::Rewind => "Go back to before",
             Self::History => "Written before",
+            Self::Question => "Questions",
         }
     }
 }

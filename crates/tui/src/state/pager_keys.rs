@@ -151,6 +151,16 @@ impl AppState {
                 self.composer.buffer.set(row);
             }
             PickerKind::History => self.composer.buffer.set(row),
+            PickerKind::Question => {
+                let id = self
+                    .questions
+                    .pending()
+                    .get(number)
+                    .map(|question| question.id.clone());
+                if let Some(id) = id {
+                    self.questions.choose(&id, self.now_ms);
+                }
+            }
         }
     }
 }

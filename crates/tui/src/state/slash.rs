@@ -34,7 +34,7 @@ impl AppState {
             SlashAction::Editor => self.act(KeyAction::OpenEditor),
             SlashAction::Help => self.act(KeyAction::Help),
             SlashAction::Plan => self.toggle_mode(),
-            SlashAction::Questions => self.act(KeyAction::NextNeeding),
+            SlashAction::Questions => self.list_questions(),
             SlashAction::Quit => self.ask_to_leave(),
             SlashAction::Raw => self.act(KeyAction::ToggleRaw),
             SlashAction::Redraw => self.act(KeyAction::Reprint),
@@ -178,11 +178,7 @@ impl AppState {
 
     /// Lists the user's messages, newest first.
     pub(super) fn open_rewind(&mut self) {
-        let cells = self.transcript.cells().iter().rev();
-        let rows = cells.filter_map(|cell| match &cell.body {
-            crate::cells::CellBody::User(user) => Some(user.text.clone()),
-            _ => None,
-        });
+        let rows = self.facts.turns.iter().rev().cloned();
         let rows: Vec<String> = rows.collect();
         if rows.is_empty() {
             self.say("there is nothing to go back to");

@@ -84,10 +84,17 @@ impl AppState {
 
     /// Starts a task with a message, or adds it to the one that runs.
     pub(super) fn send_prompt(&mut self, text: String) {
+        self.send_with_images(text, Vec::new());
+    }
+
+    pub(super) fn send_with_images(&mut self, text: String, images: Vec<PathBuf>) {
         self.plan_offered = false;
         self.sent += 1;
         let client_id = Some(format!("tui-{}-{}", self.now_ms, self.sent));
-        let items = items_of(&text, self.working_directory());
+        let mut items = items_of(&text, self.working_directory());
+        let image = |path| UserInput::LocalImage { path, detail: None };
+        items.extend(images.into_iter().map(image));
+        let is_steer = self.facts.task.is_some();
         self.submit_op(match self.facts.task {
             Some(_) => Op::Steer {
                 items,
@@ -101,7 +108,11 @@ impl AppState {
                 client_id: client_id.clone(),
             },
         });
-        self.waiting.push(WaitingMessage { text, client_id });
+        self.waiting.push(WaitingMessage {
+            text,
+            client_id,
+            is_steer,
+        });
     }
 
     /// Keeps the line until the task has ended.
@@ -123,6 +134,7 @@ impl AppState {
         self.waiting.push(WaitingMessage {
             text,
             client_id: None,
+            is_steer: false,
         });
     }
 

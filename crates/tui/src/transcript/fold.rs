@@ -71,8 +71,14 @@ impl Transcript {
                 self.push(CellBody::Notice(NoticeCell::warning(summary)));
             }
             EventMsg::BackgroundEvent(event) => {
+                let mut text = event.message.clone();
+                if let Some(session) = event.session_id
+                    && let Some(name) = self.names.get(&session)
+                {
+                    text = text.replace(&session.to_string(), name);
+                }
                 self.push(CellBody::AgentNews(AgentNewsCell {
-                    text: event.message.clone(),
+                    text,
                     is_final: event.is_final,
                 }));
             }
@@ -88,7 +94,6 @@ impl Transcript {
                     AbortReason::Error => return,
                     AbortReason::Crash => "the engine died here; the task can be continued",
                     AbortReason::BudgetLimited => "the budget is used up",
-                    _ => "the task was aborted",
                 };
                 self.push(CellBody::Notice(NoticeCell::warning(text)));
             }
@@ -178,7 +183,7 @@ impl Transcript {
     fn complete(&mut self, item: &TurnItem) {
         let open = self.close(item.id());
         let body = match item {
-            TurnItem::UserMessage(item) => user_cell(item),
+            TurnItem::UserMessage(item) => self.user_cell(item),
             TurnItem::AgentMessage(item) => {
                 let stream = match open {
                     Some(OpenItem::Answer { stream, .. }) => stream,
@@ -220,9 +225,6 @@ impl Transcript {
             }
             // `context_compacted` tells of it.
             TurnItem::ContextCompaction(_) => return,
-            _ => CellBody::Notice(NoticeCell::warning(
-                "something happened that this version cannot show",
-            )),
         };
         self.push(body);
     }
@@ -287,16 +289,22 @@ impl Transcript {
             }
         }
     }
-}
 
-fn user_cell(item: &UserMessageItem) -> CellBody {
-    let cell = UserCell::of(&item.content);
-    match &item.metadata {
-        Some(metadata) if metadata.is_callback => CellBody::Callback(CallbackCell {
-            child: format!("session {}", metadata.child_session_id.short()),
+    fn user_cell(&self, item: &UserMessageItem) -> CellBody {
+        let cell = UserCell::of(&item.content);
+        let callback = item
+            .metadata
+            .as_ref()
+            .filter(|metadata| metadata.is_callback);
+        let Some(callback) = callback else {
+            return CellBody::User(cell);
+        };
+        let session = callback.child_session_id;
+        let known = self.names.get(&session).cloned();
+        CellBody::Callback(CallbackCell {
+            child: known.unwrap_or_else(|| format!("session {}", session.short())),
             text: cell.text,
-        }),
-        _ => CellBody::User(cell),
+        })
     }
 }
 

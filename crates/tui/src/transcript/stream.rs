@@ -127,6 +127,52 @@ mod tests {
         cells.iter().map(CellBody::source).collect()
     }
 
+    proptest::proptest! {
+        #[test]
+        fn however_a_text_comes_it_is_shown_once_and_in_order(
+            parts in proptest::collection::vec(
+                (proptest::sample::select(PARTS), proptest::bool::ANY, proptest::bool::ANY),
+                0..60,
+            ),
+        ) {
+            let mut stream = AnswerStream::default();
+            let (mut text, mut cells) = (String::new(), Vec::new());
+            for (part, settles, comes_whole) in parts {
+                text.push_str(part);
+                if comes_whole {
+                    stream.replace(&text);
+                } else {
+                    stream.add(part);
+                }
+                if settles {
+                    cells.extend(stream.settle());
+                }
+            }
+            cells.extend(stream.finish(&text));
+            let shown: String = sources(&cells).concat();
+            proptest::prop_assert_eq!(shown.trim_end(), text.trim_end());
+        }
+    }
+
+    const PARTS: &[&str] = &[
+        "word ",
+        "\n",
+        "\n\n",
+        "```rust\n",
+        "```\n",
+        "- item\n",
+        "1. one\n",
+        "# Head\n",
+        "> said\n",
+        "| a | b |\n|---|---|\n",
+        "é👩\u{200d}💻 ",
+        "*",
+        "`code`",
+        "    indented\n",
+        "<b>",
+        "[x](y)",
+    ];
+
     #[test]
     fn what_is_settled_is_told_once() {
         let mut stream = AnswerStream::default();

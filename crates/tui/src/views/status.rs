@@ -144,12 +144,7 @@ fn item_text(state: &AppState, item: StatusItem) -> Option<String> {
             let own = facts
                 .usage
                 .map_or(0, |usage| usage.total_token_usage.total_tokens);
-            let others: u64 = state
-                .roster
-                .entries()
-                .iter()
-                .map(|entry| entry.report.tokens)
-                .sum();
+            let others = state.roster.tokens();
             let all = own.saturating_add(others);
             (all > 0).then(|| {
                 if state.roster.is_empty() {

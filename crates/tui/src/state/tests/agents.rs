@@ -204,3 +204,38 @@ fn sixty_four_agents_are_one_line() {
     }
     assert!(screen.shown().contains("worker_64"));
 }
+
+#[test]
+fn a_digit_opens_an_agent_and_pages_scroll_it() {
+    let mut screen = Screen::new(80, 12);
+    a_tree(&mut screen);
+    screen.key("alt-9");
+    assert!(screen.shown().contains("there is no agent 9"));
+    screen.key("alt-3");
+    assert_eq!(screen.state.shown_agent(), AgentId(3));
+    for number in 0..20 {
+        let msg = json!({"type": "item_completed", "thread_id": CHILD, "turn_id": "t", "completed_at_ms": 1,
+            "item": {"type": "AgentMessage", "id": format!("a{number}"), "text": format!("answer {number}.")}});
+        let event = Event {
+            id: "task".into(),
+            seq: 1,
+            msg: serde_json::from_value(msg).unwrap(),
+        };
+        let agent = AgentId(3);
+        screen.happened(AppEvent::Link(LinkMessage::AgentEvent {
+            agent,
+            event: Box::new(event),
+        }));
+    }
+    assert!(screen.shown().contains("answer 19."));
+    screen.key("pageup");
+    let shown = screen.shown();
+    assert!(
+        !shown.contains("answer 19.") && shown.contains("rows below"),
+        "{shown}"
+    );
+    screen.key("pagedown");
+    assert!(screen.shown().contains("answer 19."));
+    screen.key("alt-0");
+    assert_eq!(screen.state.shown_agent(), AgentId::ROOT);
+}

@@ -110,17 +110,42 @@ fn leaving_when_nothing_runs_asks_nothing() {
 #[test]
 fn escape_twice_goes_back_to_a_message() {
     let mut screen = Screen::new(80, 24);
-    for (id, text) in [("a", "first"), ("b", "second")] {
+    for (id, text) in [("a", "first"), ("b", "second"), ("c", "third")] {
+        screen.task_starts();
         screen.item(
             json!({"type": "UserMessage", "id": id, "content": [{"type": "text", "text": text}]}),
         );
     }
+    screen.task_ends();
+    screen.event(json!({"type": "thread_rolled_back", "num_turns": 1}));
     screen.key("esc");
     screen.key("esc");
     screen.key("down");
     screen.key("enter");
     assert_eq!(screen.submitted(), [Op::ThreadRollback { num_turns: 2 }]);
     assert_eq!(screen.state.composer.buffer.text(), "first");
+}
+
+#[test]
+fn a_message_that_comes_too_late_begins_a_task_of_its_own() {
+    let mut screen = Screen::new(80, 24);
+    screen.task_starts();
+    screen.types("more");
+    screen.key("enter");
+    let ops = screen.submitted();
+    let [Op::Steer { client_id, .. }] = &ops[..] else {
+        panic!("{ops:?}");
+    };
+    screen.task_ends();
+    screen.seq += 1;
+    let msg = json!({"type": "error", "message": "there is no running task"});
+    let event = Event {
+        id: client_id.clone().unwrap().into(),
+        seq: screen.seq,
+        msg: serde_json::from_value(msg).unwrap(),
+    };
+    screen.happened(AppEvent::Link(LinkMessage::Event(Box::new(event))));
+    assert_eq!(texts(&screen.submitted()), ["turn \"more\""]);
 }
 
 #[test]

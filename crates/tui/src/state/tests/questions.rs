@@ -230,3 +230,28 @@ fn fifty_questions_at_once_are_one_band_and_one_notice() {
         .filter(|effect| matches!(effect, Effect::Notify { .. }));
     assert_eq!(notices.count(), 1);
 }
+
+#[test]
+fn a_question_is_chosen_from_the_list() {
+    let mut screen = Screen::new(80, 24);
+    screen.asks("c1", TESTER, &["one"]);
+    screen.asks("c2", Some((2, "writer")), &["two"]);
+    screen.types("/questions");
+    screen.key("enter");
+    assert!(
+        screen
+            .shown()
+            .contains("› tester: run one\n  writer: run two")
+    );
+    screen.types("writer");
+    screen.key("enter");
+    assert!(screen.shown().contains("! writer: run two"));
+    screen.types("y");
+    screen.key("backspace");
+    screen.later(2_000);
+    screen.types("y");
+    assert_eq!(
+        screen.submitted(),
+        [approval("c2", ReviewDecision::Approved)]
+    );
+}
