@@ -18,7 +18,6 @@ mod control;
 mod diagnostics;
 mod exec;
 mod failure;
-mod first_word;
 mod git;
 mod home;
 mod keys;
@@ -30,6 +29,7 @@ mod settings;
 mod style;
 mod terminal;
 mod trust;
+mod unknown_command;
 mod unknown_types;
 mod wiring;
 
@@ -39,7 +39,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::arguments::Cli;
-use crate::failure::{Exit, Outcome};
+use crate::failure::{CommandExit, Outcome};
 
 fn main() -> ExitCode {
     outlive_file_size_limits();
@@ -49,7 +49,7 @@ fn main() -> ExitCode {
     } else {
         match Cli::try_parse() {
             Ok(cli) => diagnostics::begin_by_environment().and_then(|()| commands::run(cli)),
-            Err(error) => first_word::screen_or_explain(&error),
+            Err(error) => unknown_command::screen_or_explain(&error),
         }
     };
     match outcome {
@@ -81,5 +81,5 @@ fn asks_for_version_alone() -> bool {
 
 fn version() -> Outcome {
     commands::print(concat!("troupe ", env!("CARGO_PKG_VERSION"), "\n"))?;
-    Ok(Exit::Success)
+    Ok(CommandExit::Success)
 }

@@ -13,17 +13,17 @@ use std::path::Path;
 use std::time::Duration;
 
 use tokio::time::timeout;
-use troupe_client::{Client, Options, Told};
+use troupe_client::{Client, ClientOptions, ClientUpdate};
 use troupe_protocol::link::{ClientRole, HistoryStart, Secret};
 use troupe_protocol::{Op, SessionId};
-use troupe_transport::Address;
+use troupe_transport::SessionAddress;
 use troupe_tui::session::wire::WireLink;
 use troupe_tui::terminal::TerminalDevice;
 use troupe_tui::{ScreenOptions, SessionEnding, TerminalSurroundings, TuiSettings, run_screen};
 use uuid::Uuid;
 
 use crate::commands::{block_on, tell};
-use crate::failure::{Exit, Failure, Outcome};
+use crate::failure::{CommandExit, CommandFailure, Outcome};
 use crate::layers::ConfigSource;
 use crate::limits::{ENGINE_ENDING_MS_MAX, ENGINE_LOST_MS_MAX};
 use crate::settings::Settings;
@@ -35,7 +35,7 @@ pub use start::{ScreenStart, open};
 #[derive(Debug)]
 pub struct ScreenPlan {
     pub origin: ScreenOrigin,
-    pub address: Address,
+    pub address: SessionAddress,
     /// Needed for an address in the network.
     pub token: Option<Secret>,
     pub settings: TuiSettings,
@@ -66,17 +66,17 @@ pub fn is_at_terminal() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
-pub fn require_terminal(command: &str) -> Result<(), Failure> {
+pub fn require_terminal(command: &str) -> Result<(), CommandFailure> {
     if is_at_terminal() {
         return Ok(());
     }
-    Err(Failure::usage(format!(
+    Err(CommandFailure::usage(format!(
         "{command} needs a terminal on standard input and output; `troupe exec` needs none"
     )))
 }
 
 /// Reads what the configuration says of the screen.
-pub fn settings(source: &ConfigSource, cwd: &Path) -> Result<TuiSettings, Failure> {
+pub fn settings(source: &ConfigSource, cwd: &Path) -> Result<TuiSettings, CommandFailure> {
     let loaded = source.load(cwd)?;
     Ok(Settings::read(&loaded.config)?.screen.tui)
 }
@@ -99,7 +99,7 @@ pub fn run(plan: ScreenPlan) -> Outcome {
         ) => tell(&format!("Go on with: troupe resume {}", id.short())),
         (ScreenOrigin::Attached(None), Left::Ended) => tell("The session has ended."),
     }
-    Ok(Exit::Success)
+    Ok(CommandExit::Success)
 }
 
 /// What a screen leaves behind.
@@ -112,24 +112,24 @@ pub enum Left {
 }
 
 /// Shows a session until it is left.
-pub async fn show(plan: ScreenPlan) -> Result<Left, Failure> {
+pub async fn show(plan: ScreenPlan) -> Result<Left, CommandFailure> {
     let role = match plan.origin {
         ScreenOrigin::Started(_) => ClientRole::Drive,
         ScreenOrigin::Attached(_) => ClientRole::Follow,
     };
-    let options = Options {
+    let options = ClientOptions {
         role,
         history: HistoryStart::Session,
         token: plan.token,
         patience: Duration::from_millis(ENGINE_LOST_MS_MAX),
-        ..Options::default()
+        ..ClientOptions::default()
     };
     let client = Client::connect(plan.address, options).await;
-    let client = client.map_err(Failure::not_started)?;
+    let client = client.map_err(CommandFailure::not_started)?;
     // Whoever comes to a session that nobody drives has come to drive it.
     if client.welcome().seat.driver.is_none() {
         let seat = client.submitter().take_seat().await;
-        seat.map_err(Failure::failed)?;
+        seat.map_err(CommandFailure::failed)?;
     }
     let options = ScreenOptions {
         settings: plan.settings,
@@ -140,10 +140,10 @@ pub async fn show(plan: ScreenPlan) -> Result<Left, Failure> {
         ..ScreenOptions::default()
     };
     let is_plain = options.surroundings.wants_plain();
-    let terminal = TerminalDevice::open(is_plain).map_err(Failure::not_started)?;
+    let terminal = TerminalDevice::open(is_plain).map_err(CommandFailure::not_started)?;
     let (link, returned) = WireLink::new(client);
     let ending = run_screen(Box::new(link), terminal, options).await;
-    let ending = ending.map_err(Failure::failed)?;
+    let ending = ending.map_err(CommandFailure::failed)?;
     let Ok(client) = returned.await else {
         return Ok(Left::Running);
     };
@@ -159,7 +159,7 @@ pub async fn show(plan: ScreenPlan) -> Result<Left, Failure> {
 }
 
 /// Ends the engine, and returns when it has ended. One who does not drive ends nothing.
-async fn end(mut client: Client) -> Result<Left, Failure> {
+async fn end(mut client: Client) -> Result<Left, CommandFailure> {
     let id = Uuid::new_v4().to_string();
     let ended = async {
         if client.submit(id, Op::Shutdown).await.is_err() {
@@ -167,9 +167,11 @@ async fn end(mut client: Client) -> Result<Left, Failure> {
         }
         loop {
             match client.next().await {
-                Ok(Some(Told::Notice(notice))) if is_refusal(&notice) => return Left::Running,
-                Ok(Some(Told::Event(_) | Told::Notice(_))) => {}
-                Ok(Some(Told::Lost(_)) | None) | Err(_) => return Left::Ended,
+                Ok(Some(ClientUpdate::Notice(notice))) if is_refusal(&notice) => {
+                    return Left::Running;
+                }
+                Ok(Some(ClientUpdate::Event(_) | ClientUpdate::Notice(_))) => {}
+                Ok(Some(ClientUpdate::Lost(_)) | None) | Err(_) => return Left::Ended,
             }
         }
     };

@@ -14,27 +14,27 @@ use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
-use troupe_agents::{AgentsConfigurator, Recovery};
+use troupe_agents::{AgentsConfigurator, RecoveryPolicy};
 use troupe_engine::{EventStream, EventTap, SessionHandle, spawn};
 use troupe_process::{DetachedEnd, DetachedProcess};
 use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::session::SessionSource;
 use troupe_protocol::{EventMsg, Op, SessionId};
-use troupe_server::{Stop, TreeSource};
+use troupe_server::{StopSignal, TreeSource};
 
 use super::offer::offer;
-use crate::arguments::{Layers, Overrides};
+use crate::arguments::{ConfigOverrides, LayerSelection};
 use crate::commands::block_on;
-use crate::commands::door::Signals;
+use crate::commands::listen_arguments::StopSignals;
 use crate::control;
-use crate::exec::request::Continue;
+use crate::exec::request::SessionChoice;
 use crate::exec::run::no_model;
 use crate::exec::target::configure_session;
-use crate::failure::{Exit, Failure, Outcome};
-use crate::home::Home;
+use crate::failure::{CommandExit, CommandFailure, Outcome};
+use crate::home::TroupeHome;
 use crate::layers::ConfigSource;
 use crate::limits::{ENGINE_ALONE_MS_MAX, ENGINE_LOOK_MS};
-use crate::wiring::{Grove, Wiring};
+use crate::wiring::{RootDeps, Wiring};
 
 /// The command that a screen starts this program with.
 const COMMAND: &str = "engine";
@@ -51,7 +51,7 @@ pub struct EngineOrder {
     pub ignore_user_config: bool,
     pub ignore_rules: bool,
     pub add_dirs: Vec<PathBuf>,
-    pub continues: Continue,
+    pub continues: SessionChoice,
     /// Whether agents go on that were at work when the session ended.
     pub go_on: bool,
 }
@@ -59,12 +59,12 @@ pub struct EngineOrder {
 impl EngineOrder {
     pub fn source(&self) -> ConfigSource {
         ConfigSource {
-            home: Home::at(&self.home),
-            overrides: Overrides {
+            home: TroupeHome::at(&self.home),
+            overrides: ConfigOverrides {
                 config: self.config.clone(),
-                ..Overrides::default()
+                ..ConfigOverrides::default()
             },
-            layers: Layers {
+            layers: LayerSelection {
                 profile: self.profile.clone(),
                 strict_config: self.strict_config,
                 ignore_user_config: self.ignore_user_config,
@@ -76,19 +76,19 @@ impl EngineOrder {
 }
 
 /// Starts an engine, and returns its session once others can attach to it.
-pub fn start_engine(order: &EngineOrder) -> Result<SessionId, Failure> {
-    let program = std::env::current_exe().map_err(Failure::not_started)?;
-    let order_json = serde_json::to_vec(order).map_err(Failure::not_started)?;
+pub fn start_engine(order: &EngineOrder) -> Result<SessionId, CommandFailure> {
+    let program = std::env::current_exe().map_err(CommandFailure::not_started)?;
+    let order_json = serde_json::to_vec(order).map_err(CommandFailure::not_started)?;
     let started = DetachedProcess::start(&program, &[COMMAND], &order.cwd, &order_json);
     let ready = started.and_then(DetachedProcess::ready);
     let ready = ready
         .context("the engine cannot be started")
-        .map_err(Failure::not_started)?;
+        .map_err(CommandFailure::not_started)?;
     match ready {
         Ok(line) => line
             .parse()
             .with_context(|| format!("the engine said {line:?} in place of its session"))
-            .map_err(Failure::not_started),
+            .map_err(CommandFailure::not_started),
         Err(DetachedEnd { code, error }) => {
             let message = error.strip_prefix("troupe: ").unwrap_or(&error).to_owned();
             let message = if message.is_empty() {
@@ -96,10 +96,10 @@ pub fn start_engine(order: &EngineOrder) -> Result<SessionId, Failure> {
             } else {
                 message
             };
-            Err(if code == Some(Exit::Usage as i32) {
-                Failure::usage(message)
+            Err(if code == Some(CommandExit::Usage as i32) {
+                CommandFailure::usage(message)
             } else {
-                Failure::not_started(anyhow::Error::msg(message))
+                CommandFailure::not_started(anyhow::Error::msg(message))
             })
         }
     }
@@ -110,7 +110,7 @@ pub fn serve_engine() -> Outcome {
     let mut order = Vec::new();
     io::stdin().read_to_end(&mut order)?;
     let order: EngineOrder = serde_json::from_slice(&order)
-        .map_err(|error| Failure::usage(format!("no order for an engine: {error}")))?;
+        .map_err(|error| CommandFailure::usage(format!("no order for an engine: {error}")))?;
     let source = order.source();
     let home = source.home.clone();
     let wiring =
@@ -124,15 +124,15 @@ pub fn serve_engine() -> Outcome {
         if let Err(trouble) = wiring.check_model(&configure) {
             return Err(no_model(trouble));
         }
-        let signals = Signals::listen()?;
-        let recovery = order.go_on.then_some(Recovery::Continue);
-        let Grove { deps, configurator } = wiring.with_agents(recovery);
+        let signals = StopSignals::listen()?;
+        let recovery = order.go_on.then_some(RecoveryPolicy::Continue);
+        let RootDeps { deps, configurator } = wiring.with_agents(recovery);
         let (handle, mut events) = spawn(deps);
         let _control = control::serve(&configurator, home.path(), Some(events.tap()));
         let session = open(&handle, &mut events, configure).await?;
         let tree = TreeSource::Configurator(Arc::clone(&configurator));
         let offered = offer(home.path(), session, tree).await;
-        let offered = offered.map_err(Failure::not_started)?;
+        let offered = offered.map_err(CommandFailure::not_started)?;
         let stop = EngineStop {
             signals,
             present: offered.server.present(),
@@ -141,7 +141,7 @@ pub fn serve_engine() -> Outcome {
         };
         tell_ready(session)?;
         offered.server.run(handle, events, stop).await;
-        Ok(Exit::Success)
+        Ok(CommandExit::Success)
     })
 }
 
@@ -150,8 +150,8 @@ async fn open(
     handle: &SessionHandle,
     events: &mut EventStream,
     configure: ConfigureSession,
-) -> Result<SessionId, Failure> {
-    let ended = || Failure::not_started(anyhow::Error::msg("the session ended at once"));
+) -> Result<SessionId, CommandFailure> {
+    let ended = || CommandFailure::not_started(anyhow::Error::msg("the session ended at once"));
     let posted = handle.operate(Op::ConfigureSession(configure)).await;
     posted.map_err(|_| ended())?;
     loop {
@@ -160,14 +160,14 @@ async fn open(
             EventMsg::SessionConfigured(configured) => return Ok(configured.session_id),
             EventMsg::Error(error) => {
                 let error = anyhow::Error::msg(error.message.clone());
-                return Err(Failure::not_started(error));
+                return Err(CommandFailure::not_started(error));
             }
             _ => {}
         }
     }
 }
 
-fn tell_ready(session: SessionId) -> Result<(), Failure> {
+fn tell_ready(session: SessionId) -> Result<(), CommandFailure> {
     let mut stdout = io::stdout().lock();
     writeln!(stdout, "{session}")?;
     stdout.flush()?;
@@ -176,13 +176,13 @@ fn tell_ready(session: SessionId) -> Result<(), Failure> {
 
 /// When an engine ends by itself.
 struct EngineStop {
-    signals: Signals,
+    signals: StopSignals,
     present: watch::Receiver<usize>,
     events: EventTap,
     configurator: Arc<AgentsConfigurator>,
 }
 
-impl Stop for EngineStop {
+impl StopSignal for EngineStop {
     async fn wanted(&mut self) {
         let Self {
             signals,
@@ -218,7 +218,9 @@ async fn left_alone(
             // A tree that is at work does not answer before it is quiet.
             Some(agents) => {
                 let look = Duration::from_millis(ENGINE_LOOK_MS);
-                tokio::time::timeout(look, agents.quiet()).await.is_ok()
+                tokio::time::timeout(look, agents.wait_until_idle())
+                    .await
+                    .is_ok()
             }
             None => true,
         };

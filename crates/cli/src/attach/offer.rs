@@ -7,10 +7,12 @@ use tokio::task::JoinHandle;
 use troupe_engine::{EventTap, SessionHandle};
 use troupe_protocol::SessionId;
 use troupe_server::limits::KEEPALIVE_MS;
-use troupe_server::{Options, PromptHistory, Reach, Server, SessionOffice, Stop, TreeSource};
+use troupe_server::{
+    ListenOptions, ListenReach, PromptHistory, ProtoServer, SessionOffice, StopSignal, TreeSource,
+};
 
 use super::place::AttachPlace;
-use crate::commands::door::private_directory;
+use crate::commands::listen_arguments::private_directory;
 use crate::commands::tell;
 use crate::limits::ATTACHABLE_AFTER_MS;
 
@@ -42,7 +44,7 @@ pub struct AttachPoint {
 /// A server at the socket of a session, and the place that it needs to be found.
 #[derive(Debug)]
 pub struct AttachServer {
-    pub server: Server,
+    pub server: ProtoServer,
     /// The path of the socket may lead through it.
     _place: AttachPlace,
 }
@@ -55,10 +57,10 @@ pub async fn offer(
 ) -> anyhow::Result<AttachServer> {
     private_directory(home)?;
     let place = AttachPlace::of(home, session)?;
-    let options = Options {
+    let options = ListenOptions {
         listen: vec![place.address()],
         token: None,
-        reach: Reach::ThisMachine,
+        reach: ListenReach::ThisMachine,
         hosts: Vec::new(),
         origins: Vec::new(),
         tls: None,
@@ -67,7 +69,7 @@ pub async fn offer(
     let prompts = PromptHistory::new(home.join(PROMPTS_FILE));
     let office = SessionOffice::new(tree).with_prompts(prompts);
     Ok(AttachServer {
-        server: Server::bind(options).await?.with_office(office),
+        server: ProtoServer::bind(options).await?.with_office(office),
         _place: place,
     })
 }
@@ -100,7 +102,7 @@ pub fn offer_later(home: PathBuf, point: AttachPoint) -> AttachOffer {
 /// Nobody but its owner ends the session.
 struct Endless;
 
-impl Stop for Endless {
+impl StopSignal for Endless {
     async fn wanted(&mut self) {
         std::future::pending().await
     }

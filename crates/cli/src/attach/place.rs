@@ -5,24 +5,24 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use troupe_protocol::SessionId;
-use troupe_transport::Address;
+use troupe_transport::SessionAddress;
 
-use crate::control::socket::{Reach, directory};
+use crate::control::socket::{SocketPath, directory};
 
 const SUFFIX: &str = ".attach";
 
 /// The place of one session's socket. The address holds as long as this is kept.
 #[derive(Debug)]
-pub struct AttachPlace(Reach);
+pub struct AttachPlace(SocketPath);
 
 impl AttachPlace {
     pub fn of(home: &Path, session: SessionId) -> io::Result<Self> {
         let name = format!("{session}{SUFFIX}");
-        Reach::to_name(&directory(home), &name).map(Self)
+        SocketPath::to_name(&directory(home), &name).map(Self)
     }
 
-    pub fn address(&self) -> Address {
-        Address::Unix(self.0.path.clone())
+    pub fn address(&self) -> SessionAddress {
+        SessionAddress::Unix(self.0.path.clone())
     }
 
     /// Tells whether somebody listens there.

@@ -6,14 +6,14 @@ use clap::Args;
 use troupe_protocol::SessionId;
 use troupe_protocol::link::Secret;
 use troupe_store::EmbeddedStore;
-use troupe_transport::Address;
+use troupe_transport::SessionAddress;
 
-use crate::arguments::{Layers, Overrides};
+use crate::arguments::{ConfigOverrides, LayerSelection};
 use crate::attach::{AttachPlace, attachable};
 use crate::commands::block_on;
 use crate::exec::target::resolve;
-use crate::failure::{Failure, Outcome};
-use crate::home::{Home, here};
+use crate::failure::{CommandFailure, Outcome};
+use crate::home::{TroupeHome, here};
 use crate::layers::ConfigSource;
 use crate::screen::{self, ScreenOrigin, ScreenPlan, Survival};
 
@@ -39,12 +39,16 @@ pub struct AttachArguments {
 /// What there is to attach to.
 enum AttachTarget {
     Session(SessionId, AttachPlace),
-    Address(Address),
+    Address(SessionAddress),
 }
 
-pub fn run(arguments: AttachArguments, overrides: Overrides, layers: Layers) -> Outcome {
+pub fn run(
+    arguments: AttachArguments,
+    overrides: ConfigOverrides,
+    layers: LayerSelection,
+) -> Outcome {
     let cwd = here()?;
-    let home = Home::find()?;
+    let home = TroupeHome::find()?;
     screen::require_terminal("troupe attach")?;
     let target = target(&home, arguments.target.as_deref())?;
     let source = ConfigSource {
@@ -62,8 +66,8 @@ pub fn run(arguments: AttachArguments, overrides: Overrides, layers: Layers) -> 
         AttachTarget::Address(address) => (ScreenOrigin::Attached(None), address, None),
     };
     let token = match &address {
-        Address::Net(..) => Some(token(&home, arguments.token_file)?),
-        Address::Stdio | Address::Unix(_) => None,
+        SessionAddress::Net(..) => Some(token(&home, arguments.token_file)?),
+        SessionAddress::Stdio | SessionAddress::Unix(_) => None,
     };
     screen::run(ScreenPlan {
         origin,
@@ -75,10 +79,10 @@ pub fn run(arguments: AttachArguments, overrides: Overrides, layers: Layers) -> 
     })
 }
 
-fn token(home: &Home, named: Option<PathBuf>) -> Result<Secret, Failure> {
+fn token(home: &TroupeHome, named: Option<PathBuf>) -> Result<Secret, CommandFailure> {
     let path = named.unwrap_or_else(|| home.path().join("run").join("proto.token"));
     let text = std::fs::read_to_string(&path).map_err(|error| {
-        Failure::usage(format!(
+        CommandFailure::usage(format!(
             "a network address needs a token, and {} cannot be read: {error}; name its file with \
              --token-file",
             path.display()
@@ -87,44 +91,44 @@ fn token(home: &Home, named: Option<PathBuf>) -> Result<Secret, Failure> {
     Ok(Secret(text.trim().to_owned()))
 }
 
-fn target(home: &Home, named: Option<&str>) -> Result<AttachTarget, Failure> {
+fn target(home: &TroupeHome, named: Option<&str>) -> Result<AttachTarget, CommandFailure> {
     let Some(named) = named else {
         return only_one(home);
     };
     if named.contains(':') {
         return match named.parse() {
-            Ok(Address::Stdio) | Err(_) => Err(Failure::usage(format!(
+            Ok(SessionAddress::Stdio) | Err(_) => Err(CommandFailure::usage(format!(
                 "{named:?} is no address; write unix:PATH, tcp:HOST:PORT, ws:HOST:PORT, \
                  http:HOST:PORT or grpc:HOST:PORT"
             ))),
             Ok(address) => Ok(AttachTarget::Address(address)),
         };
     }
-    let store = EmbeddedStore::open(home.path()).map_err(Failure::not_started)?;
+    let store = EmbeddedStore::open(home.path()).map_err(CommandFailure::not_started)?;
     let id = block_on(resolve(&store, named))?;
-    let place = AttachPlace::of(home.path(), id).map_err(Failure::not_started)?;
+    let place = AttachPlace::of(home.path(), id).map_err(CommandFailure::not_started)?;
     if place.is_live() {
         return Ok(AttachTarget::Session(id, place));
     }
-    Err(Failure::usage(format!(
+    Err(CommandFailure::usage(format!(
         "no process runs session {0}; `troupe resume {0}` goes on with it",
         id.short()
     )))
 }
 
-fn only_one(home: &Home) -> Result<AttachTarget, Failure> {
-    let found = attachable(home.path()).map_err(Failure::not_started)?;
+fn only_one(home: &TroupeHome) -> Result<AttachTarget, CommandFailure> {
+    let found = attachable(home.path()).map_err(CommandFailure::not_started)?;
     match found.as_slice() {
-        [] => Err(Failure::usage(
+        [] => Err(CommandFailure::usage(
             "no session runs; `troupe resume --last` goes on with the last one of this directory",
         )),
         [id] => {
-            let place = AttachPlace::of(home.path(), *id).map_err(Failure::not_started)?;
+            let place = AttachPlace::of(home.path(), *id).map_err(CommandFailure::not_started)?;
             Ok(AttachTarget::Session(*id, place))
         }
         several => {
             let ids: Vec<String> = several.iter().map(SessionId::short).collect();
-            Err(Failure::usage(format!(
+            Err(CommandFailure::usage(format!(
                 "{} sessions run; name one of {}",
                 several.len(),
                 ids.join(", ")

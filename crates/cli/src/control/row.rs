@@ -1,14 +1,14 @@
 //! One agent of a tree, as lists show it: from a running tree or from its logs.
 
 use serde::{Deserialize, Serialize};
-use troupe_agents::desk::{AgentView, status_detail};
-use troupe_agents::tree::inbox::Depth;
+use troupe_agents::tree::inbox::InboxCounts;
+use troupe_agents::tree_access::{AgentView, status_detail};
 use troupe_protocol::agent::{AgentOrigin, AgentStatus};
 use troupe_protocol::spawn::SpawnSpec;
 use troupe_protocol::{AgentId, SessionId, SubmissionId};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Row {
+pub struct AgentListRow {
     pub agent_id: AgentId,
     pub session_id: SessionId,
     /// Absent for the root and for the released.
@@ -17,7 +17,7 @@ pub struct Row {
     pub path: String,
     /// Absent for the root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub made: Option<Made>,
+    pub made: Option<ChildBirth>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     pub status: AgentStatus,
@@ -29,8 +29,8 @@ pub struct Row {
     /// How long its last task ran that has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ran_ms: Option<u64>,
-    pub tokens: Tokens,
-    pub pending: Pending,
+    pub tokens: TokenSums,
+    pub pending: PendingMail,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_task: Option<SubmissionId>,
     /// Only its results are left.
@@ -40,7 +40,7 @@ pub struct Row {
 
 /// How a child came to be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Made {
+pub struct ChildBirth {
     pub origin: AgentOrigin,
     pub role: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -53,19 +53,19 @@ pub struct Made {
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tokens {
+pub struct TokenSums {
     pub own: u64,
     /// With everybody below.
     pub subtree: u64,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pending {
+pub struct PendingMail {
     pub messages: u32,
     pub interrupts: u32,
 }
 
-impl Row {
+impl AgentListRow {
     /// Returns an agent of a running tree.
     pub fn of(view: &AgentView) -> Self {
         let doing = view.pulse.as_ref().map(|pulse| &pulse.doing);
@@ -77,18 +77,18 @@ impl Row {
             made: view
                 .spec
                 .as_ref()
-                .map(|spec| Made::by(spec, view.origin.unwrap_or(AgentOrigin::Spawn))),
+                .map(|spec| ChildBirth::by(spec, view.origin.unwrap_or(AgentOrigin::Spawn))),
             note: view.note.clone(),
             status: view.wire_status(),
             detail: status_detail(view.status, doing),
             since_ms: view.since_ms,
             born_ms: view.born_at_ms,
             ran_ms: view.ran_ms,
-            tokens: Tokens {
+            tokens: TokenSums {
                 own: view.usage.total_tokens,
                 subtree: view.subtree_usage.total_tokens,
             },
-            pending: Pending::of(view.pending),
+            pending: PendingMail::of(view.pending),
             last_task: view.last_task.clone(),
             pruned: view.pruned,
         }
@@ -100,7 +100,7 @@ impl Row {
     }
 }
 
-impl Made {
+impl ChildBirth {
     pub fn by(spec: &SpawnSpec, origin: AgentOrigin) -> Self {
         Self {
             origin,
@@ -113,8 +113,8 @@ impl Made {
     }
 }
 
-impl Pending {
-    pub fn of(depth: Depth) -> Self {
+impl PendingMail {
+    pub fn of(depth: InboxCounts) -> Self {
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         Self {
             messages: count(depth.messages),

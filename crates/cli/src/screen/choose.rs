@@ -4,28 +4,28 @@ use std::io::{self, BufRead as _, Write as _};
 use std::path::Path;
 
 use troupe_protocol::SessionId;
-use troupe_store::{EmbeddedStore, ListQuery, Store};
+use troupe_store::{EmbeddedStore, ListQuery, SessionStore};
 
-use crate::commands::sessions::listing::{ListedSession, Standpoint, table};
+use crate::commands::sessions::listing::{ListedSession, ReaderLocation, table};
 use crate::commands::{block_on, print};
-use crate::failure::Failure;
-use crate::home::{Home, user_home};
+use crate::failure::CommandFailure;
+use crate::home::{TroupeHome, user_home};
 use crate::limits::RESUME_CHOICES_MAX;
 use crate::terminal::WindowSize;
 
 /// Shows the sessions of a directory that changed last, from the index alone, and returns the one
 /// that the person names by its number.
-pub fn choose_session(home: &Home, cwd: &Path) -> Result<SessionId, Failure> {
+pub fn choose_session(home: &TroupeHome, cwd: &Path) -> Result<SessionId, CommandFailure> {
     let listed = block_on(list(home, cwd))?;
     if listed.is_empty() {
-        return Err(Failure::usage(format!(
+        return Err(CommandFailure::usage(format!(
             "no session has worked in {} yet; `troupe sessions list --all` shows those of other \
              directories",
             cwd.display()
         )));
     }
     let user_home = user_home();
-    let from = Standpoint {
+    let from = ReaderLocation {
         here: cwd,
         user_home: user_home.as_deref(),
     };
@@ -41,7 +41,7 @@ pub fn choose_session(home: &Home, cwd: &Path) -> Result<SessionId, Failure> {
         let read = io::stdin().lock().read_line(&mut line)?;
         let line = line.trim();
         if read == 0 || line.is_empty() {
-            return Err(Failure::usage("no session was chosen"));
+            return Err(CommandFailure::usage("no session was chosen"));
         }
         let chosen = line.parse::<usize>().ok();
         let chosen = chosen.and_then(|number| listed.get(number.checked_sub(1)?));
@@ -51,17 +51,23 @@ pub fn choose_session(home: &Home, cwd: &Path) -> Result<SessionId, Failure> {
     }
 }
 
-async fn list(home: &Home, cwd: &Path) -> Result<Vec<ListedSession>, Failure> {
-    let store = EmbeddedStore::open(home.path()).map_err(Failure::not_started)?;
+async fn list(home: &TroupeHome, cwd: &Path) -> Result<Vec<ListedSession>, CommandFailure> {
+    let store = EmbeddedStore::open(home.path()).map_err(CommandFailure::not_started)?;
     let query = ListQuery {
         cwds: vec![cwd.to_owned()],
         limit: Some(RESUME_CHOICES_MAX),
         ..ListQuery::default()
     };
-    let page = store.list(&query).await.map_err(Failure::not_started)?;
+    let page = store
+        .list(&query)
+        .await
+        .map_err(CommandFailure::not_started)?;
     let mut listed = Vec::new();
     for summary in page.sessions {
-        let tree = store.tree(summary.id).await.map_err(Failure::not_started)?;
+        let tree = store
+            .tree(summary.id)
+            .await
+            .map_err(CommandFailure::not_started)?;
         listed.push(ListedSession {
             summary,
             agents: tree.len().saturating_sub(1),

@@ -5,9 +5,9 @@ use troupe_store::EmbeddedStore;
 use super::{ScreenOrigin, ScreenPlan, Survival, require_terminal, run, settings};
 use crate::attach::{AttachPlace, EngineOrder, start_engine};
 use crate::commands::block_on;
-use crate::exec::request::Continue;
+use crate::exec::request::SessionChoice;
 use crate::exec::target::{last, resolve};
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandFailure, Outcome};
 
 /// What the command line asks a screen for.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub fn open(start: ScreenStart) -> Outcome {
         Some((id, place)) => (ScreenOrigin::Attached(Some(id)), place),
         None => {
             let id = start_engine(&order)?;
-            let place = AttachPlace::of(&order.home, id).map_err(Failure::not_started)?;
+            let place = AttachPlace::of(&order.home, id).map_err(CommandFailure::not_started)?;
             (ScreenOrigin::Started(id), place)
         }
     };
@@ -43,27 +43,27 @@ pub fn open(start: ScreenStart) -> Outcome {
 /// Finds the session that is to be resumed, if some process runs it.
 fn running(
     order: &EngineOrder,
-) -> Result<Option<(troupe_protocol::SessionId, AttachPlace)>, Failure> {
+) -> Result<Option<(troupe_protocol::SessionId, AttachPlace)>, CommandFailure> {
     let named = match &order.continues {
-        Continue::New | Continue::Fork { .. } => return Ok(None),
+        SessionChoice::New | SessionChoice::Fork { .. } => return Ok(None),
         // A conversation of another program is nobody's session yet.
-        Continue::Resume(text) if crate::commands::import::is_path(text) => return Ok(None),
-        Continue::Resume(text) => Some(text),
-        Continue::Last { .. } => None,
+        SessionChoice::Resume(text) if crate::commands::import::is_path(text) => return Ok(None),
+        SessionChoice::Resume(text) => Some(text),
+        SessionChoice::Last { .. } => None,
     };
-    let store = EmbeddedStore::open(&order.home).map_err(Failure::not_started)?;
+    let store = EmbeddedStore::open(&order.home).map_err(CommandFailure::not_started)?;
     let id = block_on(async {
         match (named, &order.continues) {
             (Some(text), _) => resolve(&store, text).await,
             (
                 None,
-                Continue::Last {
+                SessionChoice::Last {
                     any_directory: true,
                 },
             ) => last(&store, None).await,
             (None, _) => last(&store, Some(&order.cwd)).await,
         }
     })?;
-    let place = AttachPlace::of(&order.home, id).map_err(Failure::not_started)?;
+    let place = AttachPlace::of(&order.home, id).map_err(CommandFailure::not_started)?;
     Ok(place.is_live().then_some((id, place)))
 }

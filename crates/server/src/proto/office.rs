@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
-use troupe_agents::desk::{
-    CallbackChoice, Scope, SpawnRequest, StopRequest, Stopped, Trouble, Turn,
-};
 use troupe_agents::tree::command::{self, StopMode};
-use troupe_agents::{Agents, AgentsConfigurator, Desk};
+use troupe_agents::tree_access::{
+    AgentScope, CallbackChoice, SpawnContext, SpawnRequest, StopOutcome, TreeError, TreeStopRequest,
+};
+use troupe_agents::{AgentsConfigurator, TreeAccess, TreeHandle};
 use troupe_engine::{EventStream, SessionHandle, expand};
 use troupe_protocol::agent::AgentOrigin;
 use troupe_protocol::link::ServerNotice;
@@ -18,11 +18,11 @@ use troupe_protocol::link::query::{
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::session::{TurnContext, TurnOverrides};
 use troupe_protocol::spawn::HistoryShare;
-use troupe_protocol::tree::{AgentMessage, CallbackMode, End, OnParentInterrupt};
-use troupe_protocol::{
-    AgentId, Event, EventMsg, Op, SessionId, Submission, SubmissionId,
+use troupe_protocol::tree::{AgentMessage, CallbackMode, OnParentInterrupt, TaskEnding};
+use troupe_protocol::{AgentId, Event, EventMsg, Op, SessionId, Submission, SubmissionId};
+use troupe_store::{
+    ArchivedFilter, ListQuery, LogPosition, RecordedStatus, SessionStore, SessionSummary,
 };
-use troupe_store::{ArchivedFilter, ListQuery, Position, SessionSummary, Standing, Store};
 use uuid::Uuid;
 
 use super::prompts::PromptHistory;
@@ -44,7 +44,7 @@ pub struct SessionOffice {
 pub enum TreeSource {
     /// Before the session is configured there is none.
     Configurator(Arc<AgentsConfigurator>),
-    Tree(Agents),
+    Tree(TreeHandle),
 }
 
 impl SessionOffice {
@@ -60,7 +60,7 @@ impl SessionOffice {
         Self { prompts, ..self }
     }
 
-    fn agents(&self) -> Result<Agents, String> {
+    fn agents(&self) -> Result<TreeHandle, String> {
         match &self.tree {
             TreeSource::Configurator(configurator) => configurator.agents(),
             TreeSource::Tree(agents) => Some(agents.clone()),
@@ -68,11 +68,11 @@ impl SessionOffice {
         .ok_or_else(|| "the session is not configured yet".to_owned())
     }
 
-    fn desk(&self) -> Result<Desk, String> {
+    fn desk(&self) -> Result<TreeAccess, String> {
         Ok(self.agents()?.user())
     }
 
-    fn store(&self) -> Result<Arc<dyn Store>, String> {
+    fn store(&self) -> Result<Arc<dyn SessionStore>, String> {
         self.agents()?.store().map_err(told)
     }
 
@@ -99,8 +99,8 @@ impl SessionOffice {
                     client_id: None,
                 };
                 let urgency = match urgency {
-                    MessageUrgency::Regular => command::Urgency::Regular,
-                    MessageUrgency::Interrupt => command::Urgency::Interrupt,
+                    MessageUrgency::Regular => command::SendUrgency::Regular,
+                    MessageUrgency::Interrupt => command::SendUrgency::Interrupt,
                 };
                 let sent = self.desk()?.send(&agent, message, urgency).await;
                 let sent = sent.map_err(told)?;
@@ -115,7 +115,7 @@ impl SessionOffice {
                 dry_run,
                 note,
             } => {
-                let request = StopRequest {
+                let request = TreeStopRequest {
                     verb,
                     targets: agents,
                     mode: if dry_run {
@@ -166,11 +166,16 @@ impl SessionOffice {
         }
         let desk = agents.user();
         let root = desk.view(&AgentId::ROOT.to_string()).await.map_err(told)?;
-        let others = desk.list(Scope::All, include_closed).await.map_err(told)?;
+        let others = desk
+            .list(AgentScope::All, include_closed)
+            .await
+            .map_err(told)?;
         let others = others.iter().filter(|view| view.agent != AgentId::ROOT);
         let views = std::iter::once(&root).chain(others);
         Ok(LinkAnswer::Agents {
-            agents: views.map(troupe_agents::desk::AgentView::card).collect(),
+            agents: views
+                .map(troupe_agents::tree_access::AgentView::card)
+                .collect(),
         })
     }
 
@@ -205,7 +210,7 @@ impl SessionOffice {
                 config: None,
             },
             thread_note: order.note,
-            turn: Turn::outside(context),
+            turn: SpawnContext::outside_task(context),
         };
         let spawned = self.desk()?.spawn(request).await.map_err(told)?;
         Ok(LinkAnswer::Spawned {
@@ -283,8 +288,8 @@ struct Unheard;
 impl Follower<'_> {
     /// Tells what stands in the log of the agent and was said by it: what a fork copied from
     /// another one is left out.
-    async fn read_log(&mut self, store: &dyn Store) -> Result<(), Unheard> {
-        let mut from = Position::default();
+    async fn read_log(&mut self, store: &dyn SessionStore) -> Result<(), Unheard> {
+        let mut from = LogPosition::default();
         let mut is_own = false;
         loop {
             // One that never ran has no log; its events come when it does.
@@ -350,7 +355,7 @@ async fn context(handle: &SessionHandle, source: &SessionEvents) -> Result<TurnC
     Err("the session has ended".to_owned())
 }
 
-fn stop_told(stopped: Stopped) -> LinkAnswer {
+fn stop_told(stopped: StopOutcome) -> LinkAnswer {
     let touched = stopped.touched.into_iter().map(|planned| StopStep {
         agent_id: planned.view.agent,
         path: planned.view.path,
@@ -369,7 +374,7 @@ fn stop_told(stopped: Stopped) -> LinkAnswer {
 }
 
 /// Lists sessions with the counts of their trees, from the index alone.
-async fn sessions(store: &dyn Store, filter: SessionFilter) -> Result<LinkAnswer, String> {
+async fn sessions(store: &dyn SessionStore, filter: SessionFilter) -> Result<LinkAnswer, String> {
     let limit = filter.limit.unwrap_or(SESSION_CARDS_DEFAULT);
     let query = ListQuery {
         cwds: filter.cwd.into_iter().collect(),
@@ -392,12 +397,12 @@ async fn sessions(store: &dyn Store, filter: SessionFilter) -> Result<LinkAnswer
     Ok(LinkAnswer::Sessions { sessions, next })
 }
 
-async fn card(store: &dyn Store, summary: SessionSummary) -> Result<SessionCard, String> {
+async fn card(store: &dyn SessionStore, summary: SessionSummary) -> Result<SessionCard, String> {
     let agents = store.tree(summary.id).await.map_err(unlisted)?;
     let questions = store.open_approvals(summary.id).await.map_err(unlisted)?;
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let below = agents.iter().filter(|row| row.agent != AgentId::ROOT);
-    let is_stopped = |end| matches!(end, Standing::Ended(End::Interrupted { .. }));
+    let is_stopped = |end| matches!(end, RecordedStatus::Ended(TaskEnding::Interrupted { .. }));
     let tree = TreeCount {
         agents: count(below.clone().count()),
         stopped: count(below.filter(|row| is_stopped(row.standing)).count()),
@@ -419,10 +424,10 @@ async fn card(store: &dyn Store, summary: SessionSummary) -> Result<SessionCard,
     })
 }
 
-fn told(trouble: Trouble) -> String {
+fn told(trouble: TreeError) -> String {
     trouble.to_string()
 }
 
-fn unlisted(error: troupe_store::Error) -> String {
+fn unlisted(error: troupe_store::StoreError) -> String {
     error.to_string()
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
 use tokio::sync::oneshot;
-use troupe_client::{Client, Error, Told};
+use troupe_client::{Client, ClientError, ClientUpdate};
 use troupe_protocol::agent::AgentStatus;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::link::query::{self, AgentCard, LinkAnswer, LinkQuery, MessageReceipt};
@@ -46,11 +46,11 @@ impl WireLink {
         (link, returned)
     }
 
-    fn client(&self) -> Result<&Client, Error> {
-        self.client.as_ref().ok_or(Error::Ended)
+    fn client(&self) -> Result<&Client, ClientError> {
+        self.client.as_ref().ok_or(ClientError::Ended)
     }
 
-    async fn query(&mut self, request: TreeRequest, query: LinkQuery) -> Result<(), Error> {
+    async fn query(&mut self, request: TreeRequest, query: LinkQuery) -> Result<(), ClientError> {
         self.queries += 1;
         let id = SubmissionId(format!("screen-{}", self.queries));
         self.asked.insert(id.clone(), request);
@@ -239,21 +239,21 @@ impl SessionLink for WireLink {
         Some(self.client.as_ref()?.welcome().clone())
     }
 
-    async fn next(&mut self) -> Result<Option<LinkMessage>, Error> {
-        let client = self.client.as_mut().ok_or(Error::Ended)?;
+    async fn next(&mut self) -> Result<Option<LinkMessage>, ClientError> {
+        let client = self.client.as_mut().ok_or(ClientError::Ended)?;
         Ok(match client.next().await? {
-            Some(Told::Event(event)) => Some(LinkMessage::Event(event)),
-            Some(Told::Notice(notice)) => Some(self.told(*notice)),
-            Some(Told::Lost(why)) => Some(LinkMessage::Lost(why)),
+            Some(ClientUpdate::Event(event)) => Some(LinkMessage::Event(event)),
+            Some(ClientUpdate::Notice(notice)) => Some(self.told(*notice)),
+            Some(ClientUpdate::Lost(why)) => Some(LinkMessage::Lost(why)),
             None => None,
         })
     }
 
-    async fn submit(&mut self, id: SubmissionId, op: Op) -> Result<(), Error> {
+    async fn submit(&mut self, id: SubmissionId, op: Op) -> Result<(), ClientError> {
         self.client()?.submit(id, op).await
     }
 
-    async fn take_role(&mut self, role: ClientRole) -> Result<(), Error> {
+    async fn take_role(&mut self, role: ClientRole) -> Result<(), ClientError> {
         let submitter = self.client()?.submitter();
         match role {
             ClientRole::Drive => submitter.take_seat().await,
@@ -261,7 +261,7 @@ impl SessionLink for WireLink {
         }
     }
 
-    async fn ask(&mut self, request: TreeRequest) -> Result<(), Error> {
+    async fn ask(&mut self, request: TreeRequest) -> Result<(), ClientError> {
         let query = match &request {
             TreeRequest::Look => LinkQuery::Agents {
                 include_closed: true,

@@ -7,11 +7,11 @@ use anyhow::Context as _;
 use clap::Args;
 use troupe_model::scripted::{MockServer, Screenplay};
 
-use super::stage::{ProjectFile, Stage};
+use super::stage::{DemoStage, ProjectFile};
 use crate::attach::{AttachPlace, EngineOrder, start_engine};
 use crate::commands::{block_on, tell};
-use crate::exec::request::Continue;
-use crate::failure::{Exit, Failure, Outcome};
+use crate::exec::request::SessionChoice;
+use crate::failure::{CommandExit, CommandFailure, Outcome};
 use crate::screen::{self, ScreenOrigin, ScreenPlan, Survival, require_terminal};
 
 const SCREENPLAY: &str = include_str!("../../demo/tui/screenplay.toml");
@@ -32,20 +32,20 @@ pub struct TuiDemoArguments {}
 
 pub fn run(_arguments: &TuiDemoArguments) -> Outcome {
     require_terminal("troupe demo tui")?;
-    let screenplay: Screenplay = SCREENPLAY.parse().map_err(Failure::failed)?;
-    let stage = Stage::build(&FILES).map_err(Failure::not_started)?;
+    let screenplay: Screenplay = SCREENPLAY.parse().map_err(CommandFailure::failed)?;
+    let stage = DemoStage::build(&FILES).map_err(CommandFailure::not_started)?;
     block_on(async {
         let server = MockServer::start(screenplay, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))
             .await
             .context("cannot listen on loopback")
-            .map_err(Failure::not_started)?;
+            .map_err(CommandFailure::not_started)?;
         let order = order(&stage, &server);
         let settings = screen::settings(&order.source(), &order.cwd)?;
         let engine = order.clone();
         // The engine may ask the scripted model something before it is ready.
         let started = tokio::task::spawn_blocking(move || start_engine(&engine)).await;
-        let id = started.map_err(Failure::failed)??;
-        let place = AttachPlace::of(&order.home, id).map_err(Failure::not_started)?;
+        let id = started.map_err(CommandFailure::failed)??;
+        let place = AttachPlace::of(&order.home, id).map_err(CommandFailure::not_started)?;
         let shown = screen::show(ScreenPlan {
             origin: ScreenOrigin::Started(id),
             address: place.address(),
@@ -59,10 +59,10 @@ pub fn run(_arguments: &TuiDemoArguments) -> Outcome {
         Ok(())
     })?;
     tell("Next: export OPENAI_API_KEY=… and run `troupe` in a project of yours.");
-    Ok(Exit::Success)
+    Ok(CommandExit::Success)
 }
 
-fn order(stage: &Stage, server: &MockServer) -> EngineOrder {
+fn order(stage: &DemoStage, server: &MockServer) -> EngineOrder {
     let source = stage.source(server, &SETTINGS);
     EngineOrder {
         home: stage.home(),
@@ -73,7 +73,7 @@ fn order(stage: &Stage, server: &MockServer) -> EngineOrder {
         ignore_user_config: false,
         ignore_rules: false,
         add_dirs: Vec::new(),
-        continues: Continue::New,
+        continues: SessionChoice::New,
         go_on: false,
     }
 }

@@ -1,19 +1,25 @@
 //! `troupe`, `troupe resume` and `troupe fork` at a terminal: the same options, on a screen.
 
-use super::aim::{Aim, Prompt, aim};
-use super::{ExecAction, ExecArguments, ExecOptions, Repeated, existing, flags, working_directory};
-use crate::arguments::{Layers, Overrides, ScreenCli};
+use super::positionals::{ExecPositionals, PromptSource, aim};
+use super::{
+    ExecAction, ExecArguments, ExecOptions, RepeatedOptions, existing, flags, working_directory,
+};
+use crate::arguments::{ConfigOverrides, LayerSelection, ScreenCli};
 use crate::attach::EngineOrder;
-use crate::exec::children::Children;
-use crate::exec::request::Continue;
-use crate::failure::{Failure, Outcome};
-use crate::home::Home;
+use crate::exec::request::SessionChoice;
+use crate::exec::unfinished_children::UnfinishedChildren;
+use crate::failure::{CommandFailure, Outcome};
+use crate::home::TroupeHome;
 use crate::screen::{self, ScreenStart, choose_session, is_at_terminal};
 use crate::style::ColorChoice;
 
 /// Goes on with a session on a screen; as `exec` does where there is no terminal, or where an
 /// option says that a program reads what comes.
-pub fn open(arguments: ExecArguments, overrides: Overrides, layers: Layers) -> Outcome {
+pub fn open(
+    arguments: ExecArguments,
+    overrides: ConfigOverrides,
+    layers: LayerSelection,
+) -> Outcome {
     if !is_at_terminal() || is_headless(&arguments) {
         return super::run(arguments, overrides, layers);
     }
@@ -23,17 +29,17 @@ pub fn open(arguments: ExecArguments, overrides: Overrides, layers: Layers) -> O
         && !resume.last
     {
         let cwd = working_directory(arguments.options.cd.as_deref())?;
-        resume.session = Some(choose_session(&Home::find()?, &cwd)?.to_string());
+        resume.session = Some(choose_session(&TroupeHome::find()?, &cwd)?.to_string());
     }
-    let Aim {
+    let ExecPositionals {
         continues,
         prompt,
         repeated,
     } = aim(arguments.action, arguments.prompt, arguments.repeated)?;
     let (prompt, go_on) = match prompt {
-        Prompt::Required(text) => (text, false),
-        Prompt::Optional(text) => (text, true),
-        Prompt::Review(_) => (None, false),
+        PromptSource::Required(text) => (text, false),
+        PromptSource::Optional(text) => (text, true),
+        PromptSource::Review(_) => (None, false),
     };
     let order = order(&arguments.options, &repeated, overrides, layers, continues)?;
     screen::open(ScreenStart {
@@ -56,9 +62,9 @@ fn is_headless(arguments: &ExecArguments) -> bool {
 }
 
 /// Begins a session on a screen.
-pub fn open_new(cli: ScreenCli, overrides: Overrides, layers: Layers) -> Outcome {
+pub fn open_new(cli: ScreenCli, overrides: ConfigOverrides, layers: LayerSelection) -> Outcome {
     if let Some(name) = headless_option(&cli.options, &cli.repeated) {
-        return Err(Failure::usage(format!(
+        return Err(CommandFailure::usage(format!(
             "{name} is for a run without a screen: troupe exec {name} …"
         )));
     }
@@ -67,7 +73,7 @@ pub fn open_new(cli: ScreenCli, overrides: Overrides, layers: Layers) -> Outcome
         &cli.repeated,
         overrides,
         layers,
-        Continue::New,
+        SessionChoice::New,
     )?;
     if cli.no_alt_screen {
         order.config.push("tui.alternate_screen=never".to_owned());
@@ -80,11 +86,11 @@ pub fn open_new(cli: ScreenCli, overrides: Overrides, layers: Layers) -> Outcome
 
 fn order(
     options: &ExecOptions,
-    repeated: &Repeated,
-    overrides: Overrides,
-    layers: Layers,
-    continues: Continue,
-) -> Result<EngineOrder, Failure> {
+    repeated: &RepeatedOptions,
+    overrides: ConfigOverrides,
+    layers: LayerSelection,
+    continues: SessionChoice,
+) -> Result<EngineOrder, CommandFailure> {
     let mut config = overrides.then(repeated.overrides.clone()).config;
     let flags = flags(options);
     config.extend(
@@ -94,7 +100,7 @@ fn order(
     );
     let add_dirs = repeated.add_dirs.iter().map(|path| existing(path));
     Ok(EngineOrder {
-        home: Home::find()?.path().to_owned(),
+        home: TroupeHome::find()?.path().to_owned(),
         cwd: working_directory(options.cd.as_deref())?,
         config,
         profile: layers.profile,
@@ -108,7 +114,7 @@ fn order(
 }
 
 /// Returns an option that was given and means nothing on a screen.
-fn headless_option(options: &ExecOptions, repeated: &Repeated) -> Option<&'static str> {
+fn headless_option(options: &ExecOptions, repeated: &RepeatedOptions) -> Option<&'static str> {
     let given = [
         ("--image", !repeated.images.is_empty()),
         ("--json", options.json),
@@ -119,7 +125,10 @@ fn headless_option(options: &ExecOptions, repeated: &Repeated) -> Option<&'stati
         ("--output-schema", options.output_schema.is_some()),
         ("--max-turns", options.max_turns.is_some()),
         ("--ephemeral", options.ephemeral),
-        ("--children", options.children != Children::default()),
+        (
+            "--children",
+            options.children != UnfinishedChildren::default(),
+        ),
         ("--children-must-succeed", options.children_must_succeed),
         ("--color", options.color != ColorChoice::Auto),
         ("--record", options.record.is_some()),

@@ -222,7 +222,7 @@ async fn who_comes_late_may_begin_with_the_session() {
 
     let house = House::open(&stage).await;
     let mut again = house
-        .join("unix", troupe_client::Options::default())
+        .join("unix", troupe_client::ClientOptions::default())
         .await
         .unwrap();
     again
@@ -234,7 +234,7 @@ async fn who_comes_late_may_begin_with_the_session() {
         ))
         .await;
     for kind in ALL {
-        let options = troupe_client::Options {
+        let options = troupe_client::ClientOptions {
             history: HistoryStart::Session,
             ..following(0)
         };
