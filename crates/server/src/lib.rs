@@ -32,4 +32,6 @@ mod web;
 
 pub use listen::{ListenError, ListenOptions, ListenReach, StopSignal};
 pub use proto::{PromptHistory, ProtoServer, ServerEnd, SessionOffice, TreeSource};
-pub use session_pool::{OpenError, RootSession, SessionFactory, SessionPool, SessionRefusal};
+pub use session_pool::{
+    AttachableRoot, OpenError, RootSession, SessionFactory, SessionPool, SessionRefusal,
+};

@@ -51,7 +51,7 @@ pub trait SessionFactory: Send + Sync + fmt::Debug {
 
     /// Is told of each root that was opened and is kept somewhere, so that others may attach to
     /// it; by default nobody can.
-    fn opened(&self, _root: RootSession) {}
+    fn opened(&self, _root: AttachableRoot) {}
 
     /// Returns where conversations are kept, or why they cannot be.
     fn store(&self) -> Result<Arc<dyn SessionStore>, String>;
@@ -59,7 +59,7 @@ pub trait SessionFactory: Send + Sync + fmt::Debug {
 
 /// A root that has been opened, as others attach to it.
 #[derive(Debug)]
-pub struct RootSession {
+pub struct AttachableRoot {
     pub id: SessionId,
     pub handle: SessionHandle,
     pub events: EventTap,

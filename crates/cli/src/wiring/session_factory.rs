@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use troupe_agents::{AgentsConfigurator, RootDeps, TreeOptions};
 use troupe_engine::SessionDeps;
-use troupe_server::{RootSession, SessionFactory, TreeSource};
+use troupe_server::{AttachableRoot, SessionFactory, TreeSource};
 use troupe_store::SessionStore;
 
 use super::Wiring;
@@ -39,9 +39,9 @@ impl SessionFactory for SharedSessionFactory {
         Some(control::serve(configurator, home, None))
     }
 
-    fn opened(&self, root: RootSession) {
+    fn opened(&self, root: AttachableRoot) {
         let home = self.wiring.source.home.path().to_owned();
-        let RootSession {
+        let AttachableRoot {
             id,
             handle,
             events,
