@@ -3,8 +3,11 @@
 use super::sources::{is_test, numbered, without_tests};
 use super::{SourceFile, assert_none, rust_files};
 
-/// Endings of names that say that a constant is a bound.
-const ENDINGS: [&str; 5] = ["_MAX", "_MIN", "_MS", "_SEC", "_BYTES"];
+/// Parts of names that say that a constant is a bound: `INTERVAL_S_MAX`, `CANCEL_WAIT`.
+const PARTS: [&str; 2] = ["MAX", "MIN"];
+const LAST_PARTS: [&str; 8] = [
+    "BYTES", "INTERVAL", "MS", "S", "SEC", "SECS", "TIMEOUT", "WAIT",
+];
 
 /// Constants with such a name that are no bounds of a crate, and why.
 const NO_BOUNDS: &[(&str, &str)] = &[
@@ -37,13 +40,18 @@ fn is_exempt(path: &str) -> bool {
 /// functions that alone use them, belong where they are.
 fn bounds(file: &SourceFile) -> Vec<String> {
     let bound = |(number, line): (usize, &str)| {
-        let name = constant(line)?;
-        let is_bound = ENDINGS.iter().any(|ending| name.ends_with(ending));
-        is_bound.then(|| format!("{}:{number}: {name}", file.path))
+        let name = constant(line).filter(|name| is_bound(name))?;
+        Some(format!("{}:{number}: {name}", file.path))
     };
     numbered(without_tests(&file.text))
         .filter_map(bound)
         .collect()
+}
+
+fn is_bound(name: &str) -> bool {
+    let parts: Vec<&str> = name.split('_').skip(1).collect();
+    parts.iter().any(|part| PARTS.contains(part))
+        || parts.last().is_some_and(|part| LAST_PARTS.contains(part))
 }
 
 /// Returns the name of the constant that a line at the top of a module declares.
