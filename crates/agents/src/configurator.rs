@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use async_trait::async_trait;
-use troupe_engine::{Clock, Configurator, ConfigureError, Host, Ids, Setup};
+use troupe_engine::{Clock, Configurator, ConfigureError, ForkRights, Host, Ids, Setup};
 use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::spawn::{SpawnSpec, ToolLists};
 use troupe_protocol::{AgentId, SessionId};
@@ -14,7 +14,8 @@ use crate::desk::RolePlace;
 use crate::families;
 use crate::roles::{Pattern, ToolPolicy};
 use crate::supervisor::{
-    Agents, Announcer, KeptIn, KeptSettings, Membership, Options, Plantings, TreeSettings,
+    Agents, Announcer, KeptIn, KeptSettings, Membership, Options, Plantings, SourceRights,
+    TreeSettings,
 };
 
 /// Configures roots. Wraps whoever knows models, tools and files.
@@ -117,6 +118,7 @@ impl Configurator for AgentsConfigurator {
             None => self.known(request).and_then(|(agents, _)| agents.enabled()),
         };
         let settings = self.options.settings(request, enabled)?;
+        setup.fork_rights = fork_rights(&*setup.store, request).await?;
         let (agents, membership) = self.tree_for(request, settings.clone());
         if let Some((kept, origin)) = kept {
             agents.begin_with(kept, origin);
@@ -145,6 +147,24 @@ async fn kept_settings(
         Some(TreeAt { root, .. }) if root == session => {
             let kept = KeptSettings::read(store, root).await.map_err(unread)?;
             Ok(Some((kept, origin)))
+        }
+        Some(_) | None => Ok(None),
+    }
+}
+
+/// Returns what a fork of an agent may do: what those above that agent leave to it now.
+async fn fork_rights(
+    store: &dyn Store,
+    request: &ConfigureSession,
+) -> Result<Option<Arc<dyn ForkRights>>, ConfigureError> {
+    let unread = |error: troupe_store::Error| ConfigureError::refused(error.to_string());
+    let Some(point) = &request.fork else {
+        return Ok(None);
+    };
+    match store.tree_of(point.session_id).await.map_err(unread)? {
+        Some(place) if place.agent != AgentId::ROOT => {
+            let rights = SourceRights::read(store, place).await.map_err(unread)?;
+            Ok(Some(Arc::new(rights)))
         }
         Some(_) | None => Ok(None),
     }

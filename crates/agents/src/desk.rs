@@ -20,7 +20,7 @@ use troupe_protocol::input::UserInput;
 use troupe_protocol::policy::SandboxPolicy;
 use troupe_protocol::result::TaskResult;
 use troupe_protocol::tree::{AgentMessage, Caller};
-use troupe_protocol::{AgentId, CallId, SessionId, SubmissionId};
+use troupe_protocol::{AgentId, CallId, SessionId, StopVerb, SubmissionId};
 
 pub use fork::ForkAnswer;
 pub(crate) use fork::ForkSide;
@@ -36,7 +36,7 @@ pub use view::{
 
 use crate::supervisor::Agents;
 use crate::supervisor::input::{Request, Wait};
-use crate::tree::command::{Spawner, StopMode, Until, Urgency, Verb};
+use crate::tree::command::{Spawner, StopMode, Until, Urgency};
 use crate::tree::status::Status;
 
 /// The role of a child for which none was named.
@@ -208,7 +208,7 @@ impl Desk {
     /// Cancels the subtree of one agent.
     pub async fn cancel(&self, target: &str, note: Option<String>) -> Result<Stopped, Trouble> {
         self.stop(StopRequest {
-            verb: Verb::Cancel,
+            verb: StopVerb::Cancel,
             targets: vec![target.to_owned()],
             mode: StopMode::Act,
             note,

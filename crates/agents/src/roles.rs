@@ -1,9 +1,11 @@
 //! Roles: the files that say what a child is, and the strict reading of them.
 //!
 //! ```text
-//! .troupe/agents/NAME.md   nearest directory first, up to the repository's root
+//! .troupe/agents/NAME.md   nearest directory first, up to the repository's root;
+//! .claude/agents/*.md      │ in each directory after ours
 //! $TROUPE_HOME/agents/     │
-//! embedded                 ▼ first hit wins, per name
+//! ~/.claude/agents/        │
+//! embedded                 ▼ first hit wins, per name; those of Claude Code hide no embedded one
 //!
 //! file ─► document ─► front_matter ─► parse ─► Role
 //!         (split)     (typed YAML)    (checks)  ├─ tools: ToolPolicy::allows
@@ -19,6 +21,7 @@
 //! the start of a child. A role says what it wants; the tree decides what it gets.
 
 mod cache;
+mod claude;
 mod document;
 mod embedded;
 mod error;
@@ -43,7 +46,7 @@ pub use known_names::ServerNames;
 pub use name::{BadName, Name};
 pub use places::project_directory;
 pub use precedence::{Choice, Precedence, Resolved, Source, TypeChoices};
-pub use role::{Approvals, Messages, Origin, Persona, Role};
+pub use role::{Approvals, Messages, Origin, Persona, Role, RoleDialect};
 pub use template::create;
 pub use tool_policy::{BadPattern, Pattern, ToolPolicy};
 
@@ -54,6 +57,7 @@ use self::places::{Place, places};
 #[derive(Debug)]
 pub struct Roles {
     home: PathBuf,
+    user_home: Option<PathBuf>,
     cache: Cache,
     servers: Option<Arc<dyn ServerNames>>,
 }
@@ -79,6 +83,7 @@ impl Roles {
     pub fn new(home: impl Into<PathBuf>) -> Self {
         Self {
             home: home.into(),
+            user_home: None,
             cache: Cache::default(),
             servers: None,
         }
@@ -93,6 +98,12 @@ impl Roles {
         }
     }
 
+    /// Reads what Claude Code keeps in the user's home directory too.
+    #[must_use]
+    pub fn with_user_home(self, user_home: Option<PathBuf>) -> Self {
+        Self { user_home, ..self }
+    }
+
     /// Returns the engine's own directory, which agents are kept from.
     pub fn home(&self) -> &Path {
         &self.home
@@ -101,7 +112,11 @@ impl Roles {
     /// Finds the role of this name for a working directory, as its file is now.
     pub fn resolve(&self, cwd: &Path, name: &str) -> Result<Arc<Role>, Error> {
         let name = Name::parse(name)?;
-        for place in places(cwd, &self.home) {
+        let built_in = embedded::find(&name);
+        for place in places(cwd, &self.home, self.user_home.as_deref()) {
+            if built_in.is_some() && place.dialect() == RoleDialect::ClaudeCode {
+                continue;
+            }
             let mut hits: Vec<PathBuf> = place
                 .files()?
                 .into_iter()
@@ -110,14 +125,14 @@ impl Roles {
                 .collect();
             match hits.pop() {
                 None => {}
-                Some(path) if hits.is_empty() => return self.load(&place, path),
+                Some(path) if hits.is_empty() => return self.load(&place, name, path),
                 Some(last) => {
                     hits.push(last);
                     return Err(Error::Ambiguous { name, paths: hits });
                 }
             }
         }
-        embedded::find(&name).ok_or_else(|| {
+        built_in.ok_or_else(|| {
             let known = self.catalogue(cwd).roles;
             let known = known.iter().map(|role| role.name.clone()).collect();
             Error::Unknown { name, known }
@@ -129,7 +144,7 @@ impl Roles {
         let mut catalogue = Catalogue::default();
         // What each name means; `None` for names that mean nothing usable.
         let mut meanings: BTreeMap<Name, Option<Arc<Role>>> = BTreeMap::new();
-        for place in places(cwd, &self.home) {
+        for place in places(cwd, &self.home, self.user_home.as_deref()) {
             match self.survey(&place, &mut catalogue.broken) {
                 Ok(found) => {
                     for (name, role) in found {
@@ -159,7 +174,18 @@ impl Roles {
                 path: path.to_owned(),
             });
         }
-        self.load(&Place::Project(PathBuf::new()), path.to_owned())
+        let directory = path.parent().unwrap_or(Path::new(""));
+        let place = if directory.ends_with(".claude/agents") {
+            Place::ClaudeProject(directory.to_owned())
+        } else {
+            Place::Project(PathBuf::new())
+        };
+        match place.name_in(path) {
+            Ok(name) => self.load(&place, name, path.to_owned()),
+            Err(_) => Err(Error::FileName {
+                path: path.to_owned(),
+            }),
+        }
     }
 
     /// Returns what each name means in one place, and reports what is wrong there.
@@ -171,10 +197,18 @@ impl Roles {
         let mut found: BTreeMap<Name, Option<Arc<Role>>> = BTreeMap::new();
         let mut paths: BTreeMap<Name, Vec<PathBuf>> = BTreeMap::new();
         for file in place.files()? {
-            let role = match self.load(place, file.path.clone()) {
+            let path = file.path.clone();
+            let read = match &file.name {
+                Ok(name) => self.unless_hidden(place, name.clone(), path.clone()),
+                Err(_) => Err(Error::FileName { path: path.clone() }),
+            };
+            let role = match read {
                 Ok(role) => Some(role),
+                Err(error @ Error::BuiltIn { .. }) => {
+                    broken.push(Broken { path, error });
+                    continue;
+                }
                 Err(error) => {
-                    let path = file.path.clone();
                     broken.push(Broken { path, error });
                     None
                 }
@@ -195,16 +229,21 @@ impl Roles {
         Ok(found)
     }
 
-    fn load(&self, place: &Place, path: PathBuf) -> Result<Arc<Role>, Error> {
-        match places::name_of(&path) {
-            Ok(name) => {
-                let role = self.cache.load(name, place, path)?;
-                // Servers come and go while the file stays as it is.
-                known_names::check(&role, self.servers.as_ref())?;
-                Ok(role)
-            }
-            Err(_) => Err(Error::FileName { path }),
+    /// Loads a role, unless it is one of Claude Code's with the name of a built-in one: others
+    /// count on what that is.
+    fn unless_hidden(&self, place: &Place, name: Name, path: PathBuf) -> Result<Arc<Role>, Error> {
+        let is_theirs = place.dialect() == RoleDialect::ClaudeCode;
+        if is_theirs && embedded::find(&name).is_some() {
+            return Err(Error::BuiltIn { name, path });
         }
+        self.load(place, name, path)
+    }
+
+    fn load(&self, place: &Place, name: Name, path: PathBuf) -> Result<Arc<Role>, Error> {
+        let role = self.cache.load(name, place, path)?;
+        // Servers come and go while the file stays as it is.
+        known_names::check(&role, self.servers.as_ref())?;
+        Ok(role)
     }
 }
 

@@ -24,6 +24,7 @@ mod births;
 mod broker;
 mod effects;
 mod foreign;
+mod fork_rights;
 mod handle;
 mod host;
 pub(crate) mod input;
@@ -55,12 +56,14 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 use troupe_engine::{Orders, Vitals};
 use troupe_protocol::agent::AgentStatus;
+use troupe_protocol::discard;
 use troupe_protocol::result::TaskResult;
 use troupe_protocol::session::TurnContext;
 use troupe_protocol::tree::{AgentMessage, MessageId, TimeMs};
 use troupe_protocol::{AgentId, SessionId, SubmissionId};
 
 pub use arrivals::{Arrival, Arrivals};
+pub(crate) use fork_rights::SourceRights;
 pub use handle::{Agents, Options, Recovery};
 pub(crate) use host::Membership;
 pub(crate) use plantings::Announcer;
@@ -246,8 +249,11 @@ impl Supervisor {
     /// Applies a command whose refusal nobody waits for.
     fn drive(&mut self, what: What) {
         let at = self.now();
-        if let Ok(effects) = self.tree.apply(Command { at, what }) {
-            self.perform(effects, lines::Contents::default());
+        match self.tree.apply(Command { at, what }) {
+            Ok(effects) => self.perform(effects, lines::Contents::default()),
+            Err(refusal) => {
+                tracing::debug!(%refusal, "the tree refuses a command that nobody waits for")
+            }
         }
     }
 
@@ -266,10 +272,12 @@ impl Supervisor {
         match &mut self.state {
             State::Closing(waiting) => waiting.extend(done),
             State::Running => {
+                tracing::info!("the tree closes");
                 self.state = State::Closing(done.into_iter().collect());
                 self.drive(What::Suspend);
             }
             State::Broken => {
+                tracing::info!("the tree closes, broken as it is");
                 self.state = State::Closing(done.into_iter().collect());
                 self.drop_all_sessions();
             }
@@ -283,7 +291,7 @@ impl Supervisor {
         if !self.quiet_waiters.is_empty() && self.is_quiet() {
             for waiter in self.quiet_waiters.drain(..) {
                 // Whoever asked may have stopped waiting.
-                waiter.send(()).ok();
+                discard!(waiter.send(()), "nobody waits for the answer");
             }
         }
         if matches!(self.state, State::Closing(_)) && self.tasks_are_over() {
@@ -314,7 +322,7 @@ impl Supervisor {
         }
         for done in waiting.drain(..) {
             // Whoever closed the tree may have gone itself.
-            done.send(()).ok();
+            discard!(done.send(()), "nobody waits for the answer");
         }
         true
     }

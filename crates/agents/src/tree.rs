@@ -52,7 +52,7 @@ mod wait;
 
 use std::collections::BTreeMap;
 
-use troupe_protocol::{AgentId, SessionId, SubmissionId};
+use troupe_protocol::{AgentId, SessionId, SubmissionId, TaskOutcome};
 
 pub use address::AddressError;
 pub use agent::Agent;
@@ -66,7 +66,7 @@ pub use status::Status;
 
 use address::TakenNumbers;
 use agent::Place;
-use effect::{AbortWhy, Answer, Notice, Stint};
+use effect::{Answer, Notice, Stint};
 use id::{MessageId, TimeMs, WaitId};
 use residents::{Presence, Residents};
 use run::{Due, Run, Seat};
@@ -416,7 +416,7 @@ impl Out {
         self.effects.push(Effect::Answer(answer));
     }
 
-    fn abort(&mut self, agent: AgentId, task: SubmissionId, why: AbortWhy) {
+    fn abort(&mut self, agent: AgentId, task: SubmissionId, why: TaskOutcome) {
         self.effects.push(Effect::AbortTask { agent, task, why });
     }
 }

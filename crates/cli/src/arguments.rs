@@ -44,7 +44,7 @@ pub enum Command {
     Fork(Box<exec::ForkCommand>),
     /// Have changes reviewed: uncommitted ones, a branch, or a commit.
     Review(Box<review::ReviewCommand>),
-    /// Speak the queue pair: submissions on stdin, events on stdout, one JSON object per line.
+    /// JSON protocol on stdin and stdout: submissions in, events out, one object per line.
     Proto(proto::ProtoArguments),
     /// Serve threads to editors and scripts over JSON-RPC.
     AppServer(app_server::AppServerArguments),
@@ -104,7 +104,12 @@ pub enum Command {
 #[derive(Debug, Clone, Default, Args)]
 pub struct Overrides {
     /// Set a configuration value; the key is dotted, the value is TOML or else plain text.
-    #[arg(short = 'c', long = "config", value_name = "KEY=VALUE")]
+    #[arg(
+        short = 'c',
+        long = "config",
+        value_name = "KEY=VALUE",
+        help_heading = "Configuration"
+    )]
     pub config: Vec<String>,
     /// Settings that a client gave one session, in the same form. They win over the arguments.
     #[arg(skip)]
@@ -136,15 +141,21 @@ impl Overrides {
 #[derive(Debug, Clone, Default, Args)]
 pub struct Layers {
     /// Use the settings of `[profiles.NAME]`.
-    #[arg(short, long, global = true, value_name = "NAME")]
+    #[arg(
+        short,
+        long,
+        global = true,
+        value_name = "NAME",
+        help_heading = "Configuration"
+    )]
     pub profile: Option<String>,
     /// Treat an unknown configuration key as an error.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = "Configuration")]
     pub strict_config: bool,
     /// Leave out the `config.toml` of the home.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = "Configuration")]
     pub ignore_user_config: bool,
     /// Leave out the rules about commands (`rules.toml`), those of projects too.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = "Configuration")]
     pub ignore_rules: bool,
 }

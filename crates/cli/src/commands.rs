@@ -64,7 +64,7 @@ pub fn run(cli: Cli) -> Outcome {
         Some(Command::Acp(arguments)) => acp::run(arguments, overrides, layers),
         Some(Command::Sessions(arguments)) => sessions::run(arguments, overrides, layers),
         Some(Command::Import(arguments)) => import::run(arguments, overrides, layers),
-        Some(Command::Init(command)) => exec::run(command.into_exec()?, overrides, layers),
+        Some(Command::Init(command)) => init::run(*command, overrides, layers),
         Some(Command::Login(arguments)) => login::login(arguments, overrides, layers),
         Some(Command::Logout(arguments)) => login::logout(&arguments),
         Some(Command::Undo(arguments)) => undo::run(arguments, overrides, layers),

@@ -16,7 +16,7 @@ use troupe_store::{EmbeddedStore, ListQuery, SessionSummary, Store};
 use crate::arguments::Cli;
 use crate::commands::block_on;
 use crate::failure::Failure;
-use crate::home::{Home, here};
+use crate::home::{Home, here, user_home};
 
 /// By this variable a script asks for what to offer.
 const VARIABLE: &str = "TROUPE_COMPLETE";
@@ -146,7 +146,10 @@ fn models() -> Vec<CompletionCandidate> {
 }
 
 fn roles() -> Result<Vec<CompletionCandidate>, Failure> {
-    let roles = Roles::new(Home::find()?.path()).catalogue(&here()?).roles;
+    let roles = Roles::new(Home::find()?.path())
+        .with_user_home(user_home())
+        .catalogue(&here()?)
+        .roles;
     let offered = roles.iter().map(|role| {
         let about = role.description.lines().next().map(str::to_owned);
         CompletionCandidate::new(role.name.to_string()).help(about.map(Into::into))

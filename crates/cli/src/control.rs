@@ -27,7 +27,7 @@ pub mod row;
 mod server;
 mod socket;
 
-pub use request::{Answer, Mode, Receipt, Request, Urgency, Verb};
+pub use request::{Answer, Mode, Receipt, Request, Urgency};
 pub use row::Row;
 pub use server::{Guard, serve};
 

@@ -8,7 +8,7 @@ use troupe_model::ConnectError;
 
 use crate::provider::ModelTrouble;
 
-/// Exit codes, as `troupe exec --help` documents them.
+/// Exit codes, as `docs/exec.md` documents them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
     Success = 0,

@@ -49,6 +49,11 @@ impl Home {
         self.0.join("rules.toml")
     }
 
+    /// Where the diagnostic log is.
+    pub fn log_directory(&self) -> PathBuf {
+        self.0.join("log")
+    }
+
     /// Where skills lie that belong to no project.
     pub fn skill_places(&self) -> SkillPlaces {
         let others = [".agents/skills", ".claude/skills"];

@@ -92,3 +92,15 @@ pub const MODELS_NAMED_MAX: usize = 20;
 
 /// How long a spawn waits for a provider's list of its models.
 pub const MODELS_WAITED_FOR_SEC_MAX: u64 = 30;
+
+/// A file of the diagnostic log that would grow larger is put aside; the one put aside before it goes.
+pub const LOG_FILE_BYTES_MAX: u64 = 8 * 1024 * 1024;
+
+/// Files of the diagnostic log. The oldest go when a process begins another.
+pub const LOG_FILES_MAX: usize = 20;
+
+/// The end of the diagnostic log that a report holds.
+pub const REPORTED_LOG_BYTES_MAX: u64 = 256 * 1024;
+
+/// A secret that is shorter is not looked for in the diagnostic log: it may be a word of any line.
+pub const HIDDEN_SECRET_BYTES_MIN: usize = 8;

@@ -14,6 +14,7 @@ mod commands;
 mod completing;
 mod config_file;
 mod control;
+mod diagnostics;
 mod exec;
 mod failure;
 mod first_word;
@@ -44,7 +45,8 @@ fn main() -> ExitCode {
     let outcome = if asks_for_version_alone() {
         version()
     } else {
-        commands::run(Cli::try_parse().unwrap_or_else(|error| first_word::explain(&error)))
+        let cli = Cli::try_parse().unwrap_or_else(|error| first_word::explain(&error));
+        diagnostics::begin_by_environment().and_then(|()| commands::run(cli))
     };
     match outcome {
         Ok(exit) => exit.into(),

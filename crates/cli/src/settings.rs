@@ -9,6 +9,7 @@ mod conversation;
 mod deprecated;
 mod hooks;
 mod integrations;
+mod log;
 mod model;
 #[cfg(test)]
 mod reference;
@@ -28,6 +29,7 @@ pub use conversation::ConversationSettings;
 pub use deprecated::Deprecated;
 pub use hooks::HooksSettings;
 pub use integrations::IntegrationSettings;
+pub use log::LogSettings;
 pub use model::ModelSettings;
 pub use rights::RightsSettings;
 pub use undo::UndoSettings;
@@ -54,6 +56,7 @@ pub struct Settings {
     pub integrations: IntegrationSettings,
     pub undo: UndoSettings,
     pub hooks: HooksSettings,
+    pub log: LogSettings,
 }
 
 impl Settings {
@@ -85,6 +88,7 @@ impl Settings {
             integrations: config.get(&root)?,
             undo: config.get(&root)?,
             hooks: config.get(&root)?,
+            log: config.get(&root)?,
         };
         let backends = &settings.integrations.backends;
         settings.model.check(config, backends)?;
@@ -105,7 +109,13 @@ pub fn schema() -> serde_json::Value {
 #[cfg(test)]
 fn schema_of_types() -> serde_json::Value {
     let mut schema = schemars::schema_for!(ConfigFile).to_value();
-    for layered in ["", "/$defs/Topics", "/$defs/AgentTree", "/$defs/Undo"] {
+    for layered in [
+        "",
+        "/$defs/Topics",
+        "/$defs/AgentTree",
+        "/$defs/Undo",
+        "/$defs/DiagnosticLog",
+    ] {
         if let Some(table) = schema
             .pointer_mut(layered)
             .and_then(|it| it.as_object_mut())
@@ -164,6 +174,8 @@ struct Topics {
     undo: UndoSettings,
     #[serde(flatten)]
     hooks: HooksSettings,
+    #[serde(flatten)]
+    log: LogSettings,
 }
 
 /// A `config.toml`.

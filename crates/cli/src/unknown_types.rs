@@ -10,6 +10,8 @@ use std::path::Path;
 use troupe_agents::roles::{Catalogue, Name, Roles};
 use troupe_config::{Config, Layer, nearest};
 
+use crate::home::user_home;
+
 /// The names that fit no role here, by what they are worth.
 #[derive(Debug, Default)]
 pub struct UnknownTypes {
@@ -56,7 +58,7 @@ impl UnknownTypes {
 
 /// One that cannot be used has its name all the same.
 fn role_names(home: &Path, cwd: &Path) -> BTreeSet<String> {
-    let Catalogue { roles, broken } = Roles::new(home).catalogue(cwd);
+    let Catalogue { roles, broken } = Roles::new(home).with_user_home(user_home()).catalogue(cwd);
     let usable = roles.iter().map(|role| role.name.as_str().to_owned());
     let broken = broken.iter().filter_map(|broken| {
         let stem = broken.path.file_stem()?.to_str()?;

@@ -247,6 +247,7 @@ impl Wiring {
             session_id: None,
             prompt_cache_key: None,
             forking_call: None,
+            fork_rights: None,
             dynamic_tools: Vec::new(),
         };
         Ok(if is_program {
@@ -261,7 +262,9 @@ impl Wiring {
         let surroundings = self.surroundings();
         let mut tools = prepared.tools(trace, source, &self.launcher, surroundings);
         let roster = prepared.roster(self.hub(), source);
-        tools.set_source(Arc::new(roster.servers()));
+        tools.set_source(Arc::new(
+            roster.servers().with_rules(prepared.rules(source)),
+        ));
         tools
     }
 

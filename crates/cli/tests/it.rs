@@ -25,6 +25,8 @@ mod client;
 mod completion;
 #[path = "it/config.rs"]
 mod config;
+#[path = "it/diagnostics.rs"]
+mod diagnostics;
 #[path = "it/diagrams.rs"]
 mod diagrams;
 #[path = "it/disk.rs"]

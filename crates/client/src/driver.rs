@@ -8,6 +8,7 @@ use rand::Rng as _;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 use troupe_protocol::SubmissionId;
+use troupe_protocol::discard;
 use troupe_protocol::link::{ClientRequest, ClientRole, Goodbye, Hello, ServerNotice, Welcome};
 use troupe_transport::{FromServer, ToServer};
 
@@ -103,7 +104,10 @@ impl Driver {
                 Ok(Flow::Over) => return,
                 Err(error) => {
                     // A caller that is gone does not ask why.
-                    self.tell.send(Err(error)).await.ok();
+                    discard!(
+                        self.tell.send(Err(error)).await,
+                        "news was dropped: nobody listens"
+                    );
                     return;
                 }
             }

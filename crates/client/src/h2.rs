@@ -12,6 +12,7 @@ use hyper::client::conn::http2::{Builder, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio_util::task::AbortOnDropHandle;
 use tower_service::Service;
+use troupe_protocol::discard;
 
 use crate::connect::Stream;
 use crate::limits::{KEEPALIVE_MS, SIGNS_MISSED_MAX};
@@ -39,7 +40,7 @@ where
             .map_err(io::Error::other)?;
         let connection = tokio::spawn(async move {
             // Its failure is that of the request that meets it.
-            connection.await.ok();
+            discard!(connection.await, "a connection ended by an error");
         });
         Ok(Self {
             sender,

@@ -309,8 +309,7 @@ fn overlay_project(
                 continue;
             }
             if name == MCP_JSON {
-                let told = overlay_servers(root, sources, &users_servers, &text, &file)?;
-                notices.extend(told);
+                notices.extend(overlay_servers(root, sources, &users_servers, &text, &file));
             } else {
                 let mut project = parsed(&text, Layer::Project, &file)?;
                 notices.extend(withhold_trust(&mut project));
@@ -329,14 +328,20 @@ fn overlay_servers(
     users: &[String],
     text: &str,
     file: &Path,
-) -> Result<Vec<Notice>, Error> {
+) -> Vec<Notice> {
     let none = |_: &str| None;
     let variables: &dyn Fn(&str) -> Option<String> = match &sources.variables {
         Some(variables) => variables,
         None => &none,
     };
-    let mut servers =
-        mcp_json::parse(text, file, variables).map_err(|error| Error::Syntax(error.into()))?;
+    // It is written for many programs: a slip in it takes its servers away, and nothing else.
+    let mut servers = match mcp_json::parse(text, file, variables) {
+        Ok(servers) => servers,
+        Err(error) => {
+            let told = format!("none of its servers is used until this is mended: {error}");
+            return vec![Notice::McpJson { told }];
+        }
+    };
     servers.table.retain(|name, _| !users.contains(name));
     let entry = |value| Entry {
         value: Value::Table(value),
@@ -354,7 +359,7 @@ fn overlay_servers(
         servers_entry,
     )])));
     let told = servers.left_out.into_iter();
-    Ok(told.map(|told| Notice::McpJson { told }).collect())
+    told.map(|told| Notice::McpJson { told }).collect()
 }
 
 fn server_names(root: &Entry) -> Vec<String> {

@@ -11,6 +11,7 @@ use std::time::Instant;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
+use tracing::Instrument as _;
 use troupe_protocol::approval::{ReviewDecision, UserInputRequest, UserInputResponse};
 use troupe_protocol::event::AbortReason;
 use troupe_protocol::history::ToolOutputBody;
@@ -18,11 +19,11 @@ use troupe_protocol::item::TurnItem;
 use troupe_protocol::mcp::{ElicitationRequest, ElicitationResponse};
 use troupe_protocol::op::ElicitationDecision;
 use troupe_protocol::usage::TokenUsage;
-use troupe_protocol::{CallId, ItemId, ResponseId, ResponseItem};
+use troupe_protocol::{CallId, ItemId, PendingQuestion, ResponseId, ResponseItem};
 use troupe_tools::{Claim, Concurrency, Registry, ToolInput, ToolOutput};
 
 use crate::history::output_for;
-use crate::inquiry::{Inquiry, NotTaken, Word};
+use crate::inquiry::{NotTaken, Word};
 use crate::limits::RUNNING_TOOLS_SHOWN_MAX;
 
 /// The calls of a response, until each is answered.
@@ -46,7 +47,7 @@ pub(crate) struct Calls {
 /// A call that waits for a person's word.
 #[derive(Debug)]
 pub(crate) struct OpenAsk {
-    pub inquiry: Inquiry,
+    pub question: PendingQuestion,
     pub reply: oneshot::Sender<Word>,
 }
 
@@ -215,7 +216,7 @@ impl Calls {
         self.cancel.cancel();
         self.waiting.clear();
         let asks = self.asks.drain();
-        asks.map(|(call_id, ask)| (call_id, ask.inquiry.withdrawal()))
+        asks.map(|(call_id, ask)| (call_id, Word::withdrawal(&ask.question)))
             .collect()
     }
 
@@ -225,6 +226,8 @@ impl Calls {
             let text = match &slot.state {
                 SlotState::Waiting => "aborted before it was run".to_owned(),
                 SlotState::Running { since, .. } => {
+                    let id = slot.call.open_call();
+                    tracing::info!(id = id.map(tracing::field::display), "a call is dropped");
                     format!("aborted after {:.1} s", since.elapsed().as_secs_f64())
                 }
                 SlotState::Answered(..) | SlotState::Recorded => continue,
@@ -240,8 +243,8 @@ impl Calls {
         self.asks.insert(call_id, ask);
     }
 
-    pub(crate) fn inquiry(&self, call_id: &CallId) -> Option<&Inquiry> {
-        self.asks.get(call_id).map(|ask| &ask.inquiry)
+    pub(crate) fn question(&self, call_id: &CallId) -> Option<&PendingQuestion> {
+        self.asks.get(call_id).map(|ask| &ask.question)
     }
 
     pub(crate) fn take_ask(&mut self, call_id: &CallId) -> Option<OpenAsk> {
@@ -251,15 +254,15 @@ impl Calls {
     /// Returns what is asked, each with what is said when nobody is there.
     pub(crate) fn refusals(&self) -> Vec<(CallId, Word)> {
         let asks = self.asks.iter();
-        asks.map(|(call_id, ask)| (call_id.clone(), ask.inquiry.refusal()))
+        asks.map(|(call_id, ask)| (call_id.clone(), Word::refusal(&ask.question)))
             .collect()
     }
 
     /// Tells whether a call waits for this word.
     pub(crate) fn check_word(&self, call_id: &CallId, word: &Word) -> Result<(), NotTaken> {
         let id = call_id.as_str();
-        match self.inquiry(call_id) {
-            Some(inquiry) => inquiry.check(id, word),
+        match self.question(call_id) {
+            Some(question) => word.check(question, id),
             None => Err(NotTaken::Unknown { id: id.to_owned() }),
         }
     }
@@ -345,9 +348,10 @@ impl SessionChannel {
     }
 
     /// Asks and waits. Nothing is said to what is withdrawn.
-    async fn inquire(&self, inquiry: Inquiry) -> Option<Word> {
+    async fn inquire(&self, question: PendingQuestion) -> Option<Word> {
         let (reply, answer) = oneshot::channel();
-        self.send(CallSignal::Ask(OpenAsk { inquiry, reply })).await;
+        self.send(CallSignal::Ask(OpenAsk { question, reply }))
+            .await;
         answer.await.ok()
     }
 }
@@ -359,7 +363,7 @@ impl troupe_tools::Channel for SessionChannel {
     }
 
     async fn ask(&self, ask: troupe_tools::Ask) -> ReviewDecision {
-        decided(self.inquire(Inquiry::Approval(ask)).await)
+        decided(self.inquire(ask.into()).await)
     }
 
     async fn ask_unless_settled(
@@ -368,8 +372,9 @@ impl troupe_tools::Channel for SessionChannel {
         settled: oneshot::Receiver<ReviewDecision>,
     ) -> ReviewDecision {
         let (reply, mut answer) = oneshot::channel();
-        let inquiry = Inquiry::Approval(ask);
-        self.send(CallSignal::Ask(OpenAsk { inquiry, reply })).await;
+        let question = PendingQuestion::from(ask);
+        self.send(CallSignal::Ask(OpenAsk { question, reply }))
+            .await;
         let word = tokio::select! {
             word = &mut answer => word,
             // The session hears it after the question, and says it like any other word.
@@ -382,7 +387,7 @@ impl troupe_tools::Channel for SessionChannel {
     }
 
     async fn question(&self, request: UserInputRequest) -> Option<UserInputResponse> {
-        match self.inquire(Inquiry::UserInput(request)).await {
+        match self.inquire(PendingQuestion::UserInput(request)).await {
             Some(Word::Input(response)) => response,
             Some(
                 Word::Decision(_)
@@ -395,7 +400,7 @@ impl troupe_tools::Channel for SessionChannel {
     }
 
     async fn elicit(&self, request: ElicitationRequest) -> ElicitationResponse {
-        match self.inquire(Inquiry::Elicitation(request)).await {
+        match self.inquire(PendingQuestion::Elicitation(request)).await {
             Some(Word::Elicitation { response, .. }) => response,
             Some(
                 Word::Decision(_) | Word::ExecDecision(_) | Word::PatchDecision(_) | Word::Input(_),
@@ -430,7 +435,9 @@ pub(crate) fn start(
         input,
     } = startable;
     let channel = Arc::new(channel);
-    AbortOnDropHandle::new(tokio::spawn(async move {
+    let span = tracing::info_span!("call", tool = name, id = %call_id);
+    let work = async move {
+        tracing::info!("the call begins");
         let call = troupe_tools::Call {
             id: call_id,
             input,
@@ -440,8 +447,10 @@ pub(crate) fn start(
             aborted: ending.aborted,
         };
         let output = registry.call(&name, call).await;
+        tracing::info!(ok = output.success, "the call is answered");
         channel.send(CallSignal::Answered { index, output }).await;
-    }))
+    };
+    AbortOnDropHandle::new(tokio::spawn(work.instrument(span)))
 }
 
 #[cfg(test)]

@@ -283,6 +283,7 @@ impl Conversation {
                 .last_bookmark()
                 .map(|bookmark| bookmark.response_id.clone()),
             has_agents: self.has_agents,
+            output_schema: self.asked_shape.clone(),
         }
     }
 

@@ -14,7 +14,7 @@ use troupe_protocol::{EventMsg, SessionId};
 use troupe_store::Store;
 use troupe_tools::Registry;
 
-use crate::host::Host;
+use crate::host::{ForkRights, Host};
 use crate::skills::Skills;
 
 /// The world outside a session.
@@ -105,6 +105,9 @@ pub struct Setup {
     /// The call that made this fork, open in the history that it shares. Other open calls
     /// are the source's, and are answered there.
     pub forking_call: Option<AnsweredCall>,
+    /// What a fork of another tree's agent may do; `None` for one of a conversation that nobody
+    /// is above.
+    pub fork_rights: Option<Arc<dyn ForkRights>>,
     /// Those of the tools that a client runs itself, for the log of a new session: who brings it
     /// back can offer them again.
     pub dynamic_tools: Vec<DynamicTool>,

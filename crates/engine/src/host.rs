@@ -21,11 +21,11 @@ use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::session::TurnContext;
 use troupe_protocol::tree::{AgentMessage, MessageId};
 use troupe_protocol::usage::TokenUsage;
-use troupe_protocol::{CallId, Op, ResponseItem, SessionId, SubmissionId};
+use troupe_protocol::{CallId, Op, PendingQuestion, ResponseItem, SessionId, SubmissionId};
 use troupe_tools::Claim;
 
 use crate::context;
-use crate::inquiry::{Inquiry, NotTaken, Word};
+use crate::inquiry::{NotTaken, Word};
 use crate::mailbox::Orders;
 
 #[async_trait]
@@ -54,7 +54,7 @@ pub trait Host: Send + Sync + fmt::Debug {
     async fn ending(&self, result: TaskResult) -> Lines;
 
     /// A call asks for a person's word, and waits for it.
-    fn asking(&self, call_id: &CallId, inquiry: &Inquiry);
+    fn asking(&self, call_id: &CallId, question: &PendingQuestion);
 
     /// The question of a call has its answer, or was withdrawn.
     fn answered(&self, call_id: &CallId, word: &Word);
@@ -110,6 +110,13 @@ pub trait Host: Send + Sync + fmt::Debug {
     fn closing(&self) -> Option<Later> {
         None
     }
+}
+
+/// What the agents above the source of a fork leave to it when the fork is made. The fork is
+/// below nobody, so it begins with no more than that.
+pub trait ForkRights: Send + Sync + fmt::Debug {
+    /// Returns what is left of the rights in the settings that the fork was handed.
+    fn left_to(&self, context: &TurnContext) -> SandboxPolicy;
 }
 
 /// What a member of a tree may do now.

@@ -12,7 +12,7 @@
 //!
 //! Reading order: [`session`] (the loop, and everything that can happen) → `mailbox` (how
 //! it gets there) → `conversation` (what a submission does) → `task` (the states of a task)
-//! → `response`, [`tags`] and `calls` (one model cycle) → `inquiry` (what calls ask people) → `history`, `context`, `sharing` (what is sent
+//! → `response`, [`tags`] and `calls` (one model cycle) → `inquiry` (what people say to questions) → `history`, `context`, `sharing` (what is sent
 //! to the model) → `user_input`, [`skills`] (what a user's message brings) → `evidence`, `output` (what a task came to) → `emit`, [`events`] (what is
 //! said) → `resume` (the same lines, folded) → [`host`] (the tree that a session may be a
 //! member of) → [`dynamic`] (tools that clients run).
@@ -52,10 +52,10 @@ pub use deps::{
 };
 pub use events::{EventSource, EventStream, EventTap, Told};
 pub use host::{
-    Doing, Fate, Host, Later, Lines, NotNow, Opened, Order, Parcel, Pulse, Receipt, Rights,
-    Stopper, Tracking, Vitals, Who,
+    Doing, Fate, ForkRights, Host, Later, Lines, NotNow, Opened, Order, Parcel, Pulse, Receipt,
+    Rights, Stopper, Tracking, Vitals, Who,
 };
-pub use inquiry::{Inquiry, NotTaken, Word};
+pub use inquiry::{NotTaken, Word};
 pub use mailbox::Orders;
 pub use output::schema;
 pub use response::plans::{ProposedPlan, TAGS as PLAN_TAGS};

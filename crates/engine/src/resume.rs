@@ -4,18 +4,18 @@ mod repeated;
 
 use std::collections::HashMap;
 
+use serde_json::Value;
 use troupe_protocol::event::EventMsg;
 use troupe_protocol::history::{ResponseItem, Role};
 use troupe_protocol::item::TurnItem;
 use troupe_protocol::rollout::{CarriedState, RolloutRecord};
 use troupe_protocol::session::TurnContext;
 use troupe_protocol::usage::TokenUsage;
-use troupe_protocol::{CallId, SubmissionId};
+use troupe_protocol::{CallId, PendingQuestion, SubmissionId};
 use troupe_store::{LiveHistory, Position};
 
 use crate::conversation::untold;
 use crate::history::{History, output_for};
-use crate::inquiry::Inquiry;
 
 /// What a call is answered with whose answer the log should hold and does not: its line was
 /// damaged, or could not be written.
@@ -32,6 +32,8 @@ pub(crate) struct Folded {
     pub thread_note: Option<String>,
     pub reserved_until: u64,
     pub has_agents: bool,
+    /// What a client asked for last.
+    pub asked_shape: Option<Value>,
     pub unfinished: Unfinished,
     /// Lines that were there already, and do not count.
     pub repeated: usize,
@@ -61,7 +63,7 @@ pub(crate) struct Unfinished {
     pub outcomes: HashMap<CallId, String>,
     /// What people were asked and nobody answered, with the submission under which it was
     /// asked; at a root, questions of its agents too.
-    pub questions: Vec<(SubmissionId, Inquiry)>,
+    pub questions: Vec<(SubmissionId, PendingQuestion)>,
 }
 
 impl Folded {
@@ -85,20 +87,11 @@ impl Unfinished {
 
     /// Takes an event that asks, or one that ends a question.
     fn question(&mut self, id: &SubmissionId, msg: &EventMsg) {
-        if let Some(inquiry) = Inquiry::of(msg) {
-            self.questions.push((id.clone(), inquiry));
-        } else if let Some(call) = ended_question(msg) {
+        if let Some(question) = PendingQuestion::of(msg) {
+            self.questions.push((id.clone(), question));
+        } else if let Some(call) = PendingQuestion::settled_by(msg) {
             self.questions.retain(|(_, asked)| asked.id() != call);
         }
-    }
-}
-
-fn ended_question(msg: &EventMsg) -> Option<&CallId> {
-    match msg {
-        EventMsg::ApprovalResolved { call_id, .. }
-        | EventMsg::UserInputResolved { call_id, .. } => Some(call_id),
-        EventMsg::ElicitationResolved { id, .. } => Some(id),
-        _ => None,
     }
 }
 
@@ -146,6 +139,7 @@ impl Folded {
                     self.unfinished.task = None;
                 }
             }
+            RolloutRecord::AnswerShape { output_schema } => self.asked_shape = output_schema,
             RolloutRecord::SeqReserved { until } => {
                 self.reserved_until = self.reserved_until.max(until);
             }
@@ -251,6 +245,7 @@ impl Folded {
         self.thread_name = carried.thread_name;
         self.thread_note = carried.thread_note;
         self.has_agents |= carried.has_agents;
+        self.asked_shape = carried.output_schema;
         self.reserved_until = self.reserved_until.max(carried.seq_reserved_until);
     }
 }

@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
+use tracing::{Instrument as _, Span};
 use troupe_model::{ModelError, ModelEvent};
 use troupe_protocol::catalogue::ModelEntry;
 use troupe_protocol::error::ErrorInfo;
@@ -56,7 +57,9 @@ pub fn spawn(deps: Deps) -> (SessionHandle, EventStream) {
         audience: Audience::Present,
         below: Below::Running,
     };
-    let running = tokio::spawn(actor.run());
+    // Its id is known once it is configured.
+    let span = tracing::info_span!("session", id = tracing::field::Empty);
+    let running = tokio::spawn(actor.run().instrument(span));
     tokio::spawn(supervise(running, publisher));
     let handle = SessionHandle {
         mailbox,
@@ -69,6 +72,7 @@ pub fn spawn(deps: Deps) -> (SessionHandle, EventStream) {
 /// stream ends.
 async fn supervise(running: JoinHandle<()>, publisher: Publisher) {
     if let Err(panicked) = running.await {
+        tracing::error!(%panicked, "a session ended by a defect");
         let mut emitter = Emitter::after_panic(publisher.clone());
         emitter.tell_unrecorded(
             &SubmissionId::default(),
@@ -286,7 +290,9 @@ impl Actor {
             | Input::StopDeadline
             | Input::Abandoned => SubmissionId::default(),
         };
-        match self.handle(input).await {
+        let task = self.conversation.as_ref().and_then(|c| c.task.as_ref());
+        let span = task.map_or_else(Span::none, |task| task.span.clone());
+        match self.handle(input).instrument(span).await {
             Ok(Flow::Break(())) => return Flow::Break(()),
             Ok(Flow::Continue(())) => (),
             Err(error) => Box::pin(self.storage_failed(&asked, &error)).await,
@@ -408,6 +414,7 @@ impl Actor {
     /// what it does. Without a task, whoever `asked` is told. The tree hears of it too, or it
     /// would wait for an end that nobody tells.
     async fn storage_failed(&mut self, asked: &SubmissionId, error: &Error) {
+        tracing::error!(%error, "the conversation cannot be kept");
         let error = |fatal| ErrorEvent {
             message: describe(error),
             fatal,

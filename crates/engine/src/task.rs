@@ -64,6 +64,8 @@ pub(crate) struct Task {
     pub pauses: u32,
     /// The tree was told how it ended, whether or not that could be written down.
     pub is_told: bool,
+    /// What happens for the task is logged within it.
+    pub span: tracing::Span,
 }
 
 #[derive(Debug)]
@@ -89,6 +91,22 @@ pub(crate) enum Phase {
         _asking: AbortOnDropHandle<()>,
     },
     Stopping(Stopping),
+}
+
+impl Phase {
+    /// Returns what the diagnostic log calls it.
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Equipping { .. } => "equipping",
+            Self::Sampling { .. } => "sampling",
+            Self::Calling(_) => "calling",
+            Self::Compacting(_) => "compacting",
+            Self::Shell => "shell",
+            Self::Leaving { .. } => "leaving",
+            Self::Stopping(_) => "stopping",
+        }
+    }
 }
 
 /// Whether a compaction makes room for the task, so that a history that cannot be made
@@ -223,6 +241,7 @@ impl Task {
         started_at_ms: i64,
         output: Output,
     ) -> Self {
+        let span = tracing::info_span!("task", %id);
         Self {
             id,
             epoch,
@@ -243,7 +262,20 @@ impl Task {
             stops_refused: 0,
             pauses: 0,
             is_told: false,
+            span,
         }
+    }
+
+    /// Changes the phase.
+    pub(crate) fn enter(&mut self, phase: Phase) {
+        self.span.in_scope(|| {
+            tracing::debug!(
+                from = self.phase.name(),
+                to = phase.name(),
+                "the phase changes"
+            );
+        });
+        self.phase = phase;
     }
 
     pub(crate) fn call_context(&self, session_id: SessionId, items: usize) -> CallContext {

@@ -204,11 +204,6 @@ async fn part(item: &UserInput, place: &Place) -> Result<Option<ContentItem>, St
         }
         UserInput::Mention { name, path } => mention::part(name, path, &place.cwd)?,
         UserInput::Skill { .. } => return Ok(None),
-        _ => {
-            return Err(
-                "the message has an item of a kind that this engine does not know".to_owned(),
-            );
-        }
     }))
 }
 

@@ -383,6 +383,7 @@ impl Scribe {
             thread_note: None,
             last_response_id: None,
             has_agents: false,
+            output_schema: None,
         }
     }
 }

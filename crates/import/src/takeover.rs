@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use serde_json::Value;
 use troupe_protocol::SessionId;
+use troupe_protocol::discard;
 use troupe_protocol::rollout::{ForeignAgent, ImportedFrom, RolloutRecord, SessionMeta};
 use troupe_protocol::session::{GitInfo, SessionSource, TurnContext};
 use troupe_store::{Clock, EmbeddedStore, LiveHistory, Store, UnixMillis};
@@ -180,7 +181,11 @@ impl Takeover<'_> {
             Err(error) => {
                 // Half a conversation is none. If it cannot be removed, the next import of the
                 // same conversation finds it unfinished and begins anew.
-                let _ = store.delete(session).await;
+                discard!(
+                    store.delete(session).await,
+                    error,
+                    "a conversation that was imported in part was not removed"
+                );
                 Err(error)
             }
         }

@@ -7,6 +7,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 use troupe_protocol::policy::{ApprovalPolicy, SandboxPolicy};
+use troupe_tools::rules::Ruling;
 
 /// When a person is asked before a tool is called.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize, JsonSchema)]
@@ -41,15 +42,55 @@ pub(crate) struct Rights<'a> {
 pub(crate) enum Verdict {
     Allow,
     /// With the reason that a person is told.
-    Ask(&'static str),
-    /// With the reason that the model is told.
-    Refuse(&'static str),
+    Ask(String),
+    /// Nobody can be asked, for this reason.
+    Refuse(String),
+    /// With what the model is told.
+    Forbid(String),
 }
 
 pub(crate) fn verdict(mode: ApprovalMode, hints: Hints, rights: Rights<'_>) -> Verdict {
     let Some(reason) = reason_to_ask(mode, hints, rights) else {
         return Verdict::Allow;
     };
+    asking(reason.to_owned(), rights)
+}
+
+/// Applies the user's rules to what would be without them. What a rule allows is not asked for;
+/// a read-only sandbox and a role hold all the same.
+pub(crate) fn ruled(
+    verdict: Verdict,
+    ruling: &Ruling,
+    rights: Rights<'_>,
+    is_held: bool,
+) -> Verdict {
+    let is_read_only = matches!(rights.sandbox, SandboxPolicy::ReadOnly { .. });
+    match ruling {
+        Ruling::Silent => verdict,
+        Ruling::Allow { .. } if is_read_only || is_held => verdict,
+        Ruling::Allow { .. } => Verdict::Allow,
+        Ruling::Ask(rule) => stricter(verdict, format!("{rule} says to ask"), rights),
+        Ruling::Unreadable(error) => stricter(
+            verdict,
+            format!("the rules cannot be read ({error})"),
+            rights,
+        ),
+        Ruling::Forbid(rule) => Verdict::Forbid(format!(
+            "refused by {rule}: this tool is not to be called. Do not try it by other means: \
+             reach the goal another way, or tell the user what to do"
+        )),
+    }
+}
+
+fn stricter(verdict: Verdict, reason: String, rights: Rights<'_>) -> Verdict {
+    match verdict {
+        Verdict::Allow => asking(reason, rights),
+        Verdict::Ask(other) => Verdict::Ask(format!("{other}; {reason}")),
+        refused @ (Verdict::Refuse(_) | Verdict::Forbid(_)) => refused,
+    }
+}
+
+fn asking(reason: String, rights: Rights<'_>) -> Verdict {
     match rights.approvals {
         ApprovalPolicy::Never => Verdict::Refuse(reason),
         ApprovalPolicy::Untrusted | ApprovalPolicy::OnFailure | ApprovalPolicy::OnRequest => {

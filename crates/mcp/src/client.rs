@@ -12,6 +12,7 @@ use rmcp::model::{
 use rmcp::service::{InboundStreamOrigin, NotificationContext, RequestContext, RoleClient};
 use serde_json::Value;
 use tokio::sync::{Notify, broadcast};
+use troupe_protocol::discard;
 use troupe_protocol::mcp::ElicitationResponse;
 use troupe_protocol::op::ElicitationDecision;
 
@@ -112,7 +113,10 @@ impl ClientHandler for Client {
         _: NotificationContext<RoleClient>,
     ) {
         // Nobody listens while no call runs.
-        self.progress.send(params).ok();
+        discard!(
+            self.progress.send(params),
+            "a progress message was dropped: nobody listens"
+        );
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {

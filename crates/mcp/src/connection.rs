@@ -1,6 +1,5 @@
 //! One connection to a server, from its greeting to its end.
 
-use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +18,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, sleep_until};
 use troupe_process::{CommandSpec, Confinement, StdinMode};
 use troupe_protocol::EventMsg;
+use troupe_protocol::discard;
 use troupe_tools::{Call, ToolEvent};
 
 use crate::approval::Hints;
@@ -27,6 +27,7 @@ use crate::config::{Door, ServerConfig};
 use crate::environment::environment;
 use crate::hub::HubDeps;
 use crate::limits::{PAGES_MAX, PROGRESS_EVENTS_MAX, TOOLS_MAX};
+use crate::plain;
 use crate::stdio::{Obituary, StdioTransport};
 use crate::streamable::{self, Address};
 
@@ -93,7 +94,7 @@ impl Connection {
             Door::Stdio { .. } => {
                 let spec = command(&config.door, deps)?;
                 let process = deps.launcher.spawn(spec).await;
-                let process = process.map_err(|error| chain(&error))?;
+                let process = process.map_err(|error| plain::chain(&error))?;
                 let (transport, obituary) = StdioTransport::new(process);
                 match serve_client(client, transport).await {
                     Ok(running) => Ok(Self {
@@ -103,8 +104,11 @@ impl Connection {
                     Err(
                         error @ (ClientInitializeError::TransportError { .. }
                         | ClientInitializeError::ConnectionClosed(_)),
-                    ) => Err(obituary.read().await.unwrap_or_else(|| chain(&error))),
-                    Err(error) => Err(chain(&error)),
+                    ) => Err(obituary
+                        .read()
+                        .await
+                        .unwrap_or_else(|| plain::opening(&error))),
+                    Err(error) => Err(plain::opening(&error)),
                 }
             }
             Door::Http {
@@ -124,7 +128,7 @@ impl Connection {
                     if error.is_authorization_required() {
                         return refused_token(bearer_token_env_var.as_deref());
                     }
-                    chain(&error)
+                    plain::opening(&error)
                 })?;
                 Ok(Self {
                     running,
@@ -277,9 +281,9 @@ impl Connection {
                     Some(obituary) => obituary.read().await,
                     None => None,
                 };
-                Trouble::Gone(ended.unwrap_or_else(|| chain(&error)))
+                Trouble::Gone(ended.unwrap_or_else(|| plain::request(&error)))
             }
-            error => Trouble::Refused(chain(&error)),
+            error => Trouble::Refused(plain::request(&error)),
         })
     }
 }
@@ -287,7 +291,10 @@ impl Connection {
 /// Tells the server that nobody waits for the answer.
 async fn withdraw(handle: RequestHandle<RoleClient>, reason: &str) {
     // A server that is gone does not need to know.
-    handle.cancel(Some(reason.to_owned())).await.ok();
+    discard!(
+        handle.cancel(Some(reason.to_owned())).await,
+        "a call was not withdrawn: the server is gone"
+    );
 }
 
 fn result(result: ServerResult) -> Result<Value, Trouble> {
@@ -351,19 +358,4 @@ fn refused_token(variable: Option<&str>) -> String {
                  bearer_token_env_var"
             .to_owned(),
     }
-}
-
-/// Returns an error with its causes, each said once.
-fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text.push_str(": ");
-            text.push_str(&cause_text);
-        }
-        source = cause.source();
-    }
-    text
 }

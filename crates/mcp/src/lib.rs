@@ -33,6 +33,7 @@ mod limits;
 mod lines;
 mod name;
 mod outside;
+mod plain;
 mod resources;
 mod roster;
 pub mod serve;

@@ -27,6 +27,7 @@ use async_trait::async_trait;
 use rmcp::serve_server;
 use serde_json::{Map, Value};
 use tokio::io::{AsyncRead, AsyncWrite};
+use troupe_protocol::discard;
 
 pub use caller::{Caller, Form, Reply};
 use handler::Handler;
@@ -155,6 +156,6 @@ pub async fn serve_stream(
     // A client that goes away before it has introduced itself wanted nothing.
     if let Ok(running) = serve_server(handler, (read, write)).await {
         // Why the loop ended is the client's affair; there is nobody left to tell.
-        running.waiting().await.ok();
+        discard!(running.waiting().await, "a connection ended by an error");
     }
 }

@@ -22,6 +22,7 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
+use troupe_protocol::discard;
 
 use crate::config::ServerConfig;
 use crate::connection::{Catalogue, Connection};
@@ -132,7 +133,10 @@ impl Server {
     pub(crate) fn refresh(&self) {
         self.refreshes.fetch_add(1, Ordering::Relaxed);
         // A queue that is full of requests to connect: these find out anew what matters.
-        self.inputs.try_send(Input::Refresh).ok();
+        discard!(
+            self.inputs.try_send(Input::Refresh),
+            "a refresh was dropped: the queue of the server is full, or it has ended"
+        );
     }
 }
 
@@ -171,7 +175,26 @@ enum State {
     Ended,
 }
 
+impl State {
+    /// Returns what the diagnostic log calls it.
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Opening { .. } => "opening",
+            Self::Open { .. } => "open",
+            Self::Down { .. } => "down",
+            Self::Ended => "ended",
+        }
+    }
+}
+
 impl Actor {
+    fn enter(&mut self, state: State) {
+        let (from, to) = (self.state.name(), state.name());
+        tracing::debug!(server = %self.name, from, to, "an MCP server changes");
+        self.state = state;
+    }
+
     async fn run(mut self) {
         loop {
             tokio::select! {
@@ -192,7 +215,10 @@ impl Actor {
             State::Opening { waiting, .. } => waiting.push(reply),
             State::Open { connection, .. } if !connection.is_closed() => {
                 // Who does not wait any more does not need it.
-                reply.send(Ok(Arc::clone(connection))).ok();
+                discard!(
+                    reply.send(Ok(Arc::clone(connection))),
+                    "nobody waits for the answer"
+                );
             }
             State::Open { since, .. } => {
                 let was_stable = since.elapsed() >= STABLE_TIME;
@@ -200,10 +226,16 @@ impl Actor {
                 self.start(vec![reply], backoff(self.crashes));
             }
             State::Down { error, until } if *until > Instant::now() => {
-                reply.send(Err(error.clone())).ok();
+                discard!(
+                    reply.send(Err(error.clone())),
+                    "nobody waits for the answer"
+                );
             }
             State::Ended => {
-                reply.send(Err(REMOVED.to_owned())).ok();
+                discard!(
+                    reply.send(Err(REMOVED.to_owned())),
+                    "nobody waits for the answer"
+                );
             }
             State::Idle | State::Down { .. } => self.start(vec![reply], Duration::ZERO),
         }
@@ -211,10 +243,14 @@ impl Actor {
 
     /// Lets the connection go. It closes with the last call that uses it.
     fn end(&mut self) {
+        tracing::debug!(server = %self.name, from = self.state.name(), to = "ended", "an MCP server changes");
         if let State::Opening { waiting, .. } = std::mem::replace(&mut self.state, State::Ended) {
             for reply in waiting {
                 // Who does not wait any more does not need it.
-                reply.send(Err(REMOVED.to_owned())).ok();
+                discard!(
+                    reply.send(Err(REMOVED.to_owned())),
+                    "nobody waits for the answer"
+                );
             }
         }
     }
@@ -268,13 +304,13 @@ impl Actor {
             let opened = work.await;
             if let Some(own) = own.upgrade() {
                 // An actor that is gone has ended this work too.
-                own.send(Input::Opened(opened)).await.ok();
+                discard!(own.send(Input::Opened(opened)).await, "the actor has ended");
             }
         });
-        self.state = State::Opening {
+        self.enter(State::Opening {
             waiting,
             _work: AbortOnDropHandle::new(work),
-        };
+        });
     }
 
     fn opened(&mut self, opened: Result<Opened, String>) {
@@ -288,10 +324,10 @@ impl Actor {
                 catalogue,
             }) => {
                 self.known.send_modify(|known| known.learn(catalogue));
-                self.state = State::Open {
+                self.enter(State::Open {
                     connection: Arc::clone(&connection),
                     since: Instant::now(),
-                };
+                });
                 Ok(connection)
             }
             Err(error) => {
@@ -304,25 +340,25 @@ impl Actor {
                 } else {
                     DOWN_TIME
                 };
-                self.state = State::Down {
+                self.enter(State::Down {
                     error: error.clone(),
                     until: Instant::now() + hold,
-                };
+                });
                 Err(error)
             }
         };
         for reply in waiting {
             // Who does not wait any more does not need it.
-            reply.send(answer.clone()).ok();
+            discard!(reply.send(answer.clone()), "nobody waits for the answer");
         }
     }
 
     fn refresh(&mut self) {
         self.crashes = 0;
         match &self.state {
-            State::Open { connection, .. } if connection.is_closed() => self.state = State::Idle,
+            State::Open { connection, .. } if connection.is_closed() => self.enter(State::Idle),
             State::Open { .. } => self.list_again(),
-            State::Down { .. } => self.state = State::Idle,
+            State::Down { .. } => self.enter(State::Idle),
             State::Idle | State::Opening { .. } | State::Ended => (),
         }
     }

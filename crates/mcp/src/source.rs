@@ -9,6 +9,7 @@ use serde_json::Value;
 use troupe_protocol::EventMsg;
 use troupe_protocol::event::{McpStartupFailure, McpStartupStatus};
 use troupe_protocol::mcp::{McpAuthStatus, McpOffer, McpTool};
+use troupe_tools::rules::{RuleBook, RuleSource};
 use troupe_tools::{Gathered, Listener, Revision, Tool, ToolSource};
 
 use crate::config::Door;
@@ -27,6 +28,7 @@ pub struct Servers {
     /// The names of those that the session may use; all if absent.
     only: Option<Arc<[String]>>,
     agreements: Arc<Agreements>,
+    rules: Arc<RuleBook>,
 }
 
 /// How the start of a server went.
@@ -45,6 +47,16 @@ impl Servers {
             roster,
             only: None,
             agreements: Arc::default(),
+            rules: Arc::new(RuleBook::new(RuleSource::default())),
+        }
+    }
+
+    /// Holds the session's calls to these rules.
+    #[must_use]
+    pub fn with_rules(self, rules: RuleSource) -> Self {
+        Self {
+            rules: Arc::new(RuleBook::new(rules)),
+            ..self
         }
     }
 
@@ -72,7 +84,9 @@ impl Servers {
         let named = names(&pairs).into_iter().zip(offered);
         let tools = named.map(|(name, (server, tool))| {
             let agreements = Arc::clone(&self.agreements);
-            Arc::new(ServerTool::new(name, server.clone(), tool, agreements)) as Arc<dyn Tool>
+            let rules = Arc::clone(&self.rules);
+            let tool = ServerTool::new(name, server.clone(), tool, agreements, rules);
+            Arc::new(tool) as Arc<dyn Tool>
         });
         let mut tools: Vec<Arc<dyn Tool>> = tools.collect();
         let with_resources = starts.iter().filter(|start| {
@@ -170,7 +184,7 @@ async fn tell_complete(listener: &dyn Listener, starts: &[Start<'_>]) {
     }
     for failure in &failed {
         let McpStartupFailure { server, error } = failure;
-        let message = format!("the MCP server {server} is not there, nor its tools: {error}");
+        let message = format!("MCP server {server} did not start; its tools are missing: {error}");
         warn(listener, message).await;
     }
     let is_cut = |start: &&Start<'_>| {
@@ -204,7 +218,7 @@ fn failure(starts: &[Start<'_>]) -> Option<String> {
             .server
             .config
             .required
-            .then(|| format!("the MCP server {name}, which is required, is not there: {error}"))
+            .then(|| format!("MCP server {name}, which is required, did not start: {error}"))
     })
 }
 
@@ -282,6 +296,7 @@ impl ToolSource for Servers {
             roster: Arc::clone(&self.roster),
             only: Some(servers.iter().filter(may_use).cloned().collect()),
             agreements: Arc::clone(&self.agreements),
+            rules: Arc::clone(&self.rules),
         })
     }
 }

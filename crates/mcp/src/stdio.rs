@@ -15,6 +15,7 @@ use serde::Deserialize;
 use tokio::sync::{mpsc, oneshot, watch};
 use troupe_process::{Exit, Process, ProcessEvent};
 use troupe_protocol::command::OutputStream;
+use troupe_protocol::discard;
 
 use crate::limits::{COMPLAINT_BYTES_MAX, MESSAGE_BYTES_MAX, MESSAGES_MAX, OBITUARY_TIME};
 use crate::lines::{Lines, Tail, TooLong};
@@ -208,7 +209,7 @@ impl Carrier {
                     Some(Outgoing { line, written }) => {
                         let result = self.process.write_stdin(&line).await;
                         // Who does not wait any more does not need to know.
-                        written.send(result).ok();
+                        discard!(written.send(result), "nobody waits for the answer");
                     }
                     None => return NOT_NEEDED.to_owned(),
                 },

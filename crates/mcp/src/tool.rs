@@ -10,6 +10,7 @@ use troupe_protocol::approval::{ExecApprovalRequest, ReviewDecision};
 use troupe_protocol::command::{ParsedCommand, WorkStatus};
 use troupe_protocol::item::{McpToolCallItem, TurnItem};
 use troupe_protocol::tool::ToolSpec;
+use troupe_tools::rules::RuleBook;
 use troupe_tools::{Ask, Call, Concurrency, Tool, ToolEvent, ToolOutput};
 
 use crate::approval::{self, Rights, Verdict};
@@ -28,6 +29,7 @@ pub(crate) struct ServerTool {
     server: Server,
     tool: ToolInfo,
     agreements: Arc<Agreements>,
+    rules: Arc<RuleBook>,
 }
 
 /// Why a call has no result.
@@ -44,6 +46,7 @@ impl ServerTool {
         server: Server,
         tool: &ToolInfo,
         agreements: Arc<Agreements>,
+        rules: Arc<RuleBook>,
     ) -> Self {
         Self {
             spec: ToolSpec::Function {
@@ -54,6 +57,7 @@ impl ServerTool {
             server,
             tool: tool.clone(),
             agreements,
+            rules,
         }
     }
 
@@ -66,7 +70,7 @@ impl ServerTool {
         };
         let connection = connected.map_err(|error| {
             let name = &self.server.name;
-            Failure::Failed(format!("the MCP server {name} is not there: {error}"))
+            Failure::Failed(format!("MCP server {name} did not start: {error}"))
         })?;
         let time_max = self.server.config.tool_time_max;
         let answered = connection
@@ -98,10 +102,17 @@ impl ServerTool {
             approvals: call.context.approval_policy,
             sandbox: &call.context.sandbox_policy,
         };
-        let reason = match approval::verdict(mode, self.tool.hints, rights) {
+        let (server, tool) = (&*self.server.name, &*self.tool.name);
+        let ruling = self.rules.current().tool_ruling(server, tool);
+        for warning in self.rules.warnings() {
+            call.channel.report(ToolEvent::Warning(warning)).await;
+        }
+        let verdict = approval::verdict(mode, self.tool.hints, rights);
+        let is_held = call.context.sandbox_held.is_some();
+        let reason = match approval::ruled(verdict, &ruling, rights, is_held) {
             Verdict::Allow => return Ok(()),
+            Verdict::Forbid(text) => return Err(Failure::Declined(text)),
             Verdict::Refuse(reason) => {
-                let (server, tool) = (&self.server.name, &self.tool.name);
                 return Err(Failure::Declined(format!(
                     "this call needs a person's approval, and nobody is asked under the current \
                      policy: {reason}. The user can allow it with \
@@ -118,7 +129,7 @@ impl ServerTool {
             // A question is withdrawn when its call is cancelled, which is no person's word.
             biased;
             () = call.cancel.cancelled() => ReviewDecision::Abort,
-            decision = call.channel.ask(self.question(call, arguments, reason)) => decision,
+            decision = call.channel.ask(self.question(call, arguments, &reason)) => decision,
         };
         match decision {
             ReviewDecision::Approved => Ok(()),
@@ -127,7 +138,8 @@ impl ServerTool {
                 Ok(())
             }
             ReviewDecision::Denied => {
-                Err(Failure::Declined("the user declined this call".to_owned()))
+                let text = "not approved (the user said no, or nobody was there to ask)";
+                Err(Failure::Declined(text.to_owned()))
             }
             ReviewDecision::Abort => Err(self.failed(&Trouble::Cancelled)),
         }

@@ -18,6 +18,7 @@ use futures_util::future::BoxFuture;
 use futures_util::{StreamExt, stream};
 use serde::{Deserialize, Serialize};
 use troupe_protocol::catalogue::ModelEntry;
+use troupe_protocol::discard;
 
 use crate::error::{ModelError, ModelErrorKind};
 use crate::event::ModelEvent;
@@ -188,7 +189,11 @@ impl Drop for Recording {
     fn drop(&mut self) {
         if let Some(take) = self.take.take() {
             // A failure marks the tape as broken, which the next response reports.
-            let _ = self.tape.append(&take);
+            discard!(
+                self.tape.append(&take),
+                error,
+                "a response was not recorded on the tape"
+            );
         }
     }
 }

@@ -21,7 +21,9 @@ use futures_util::{FutureExt, stream};
 use http::{HeaderMap, HeaderValue, header};
 use jiff::Timestamp;
 use tokio::time::timeout;
+use tracing::Instrument as _;
 use troupe_protocol::catalogue::ModelEntry;
+use troupe_protocol::discard;
 
 use crate::answer::Answer;
 use crate::catalogue;
@@ -115,7 +117,8 @@ impl Model for HttpModel {
     fn open(&self, request: ModelRequest) -> ModelStream {
         let exchange = Exchange::new(self.endpoint.clone(), request);
         ModelStream::new(stream::unfold(exchange, |mut exchange| async move {
-            let batch = exchange.next_batch().await?;
+            let span = exchange.span.clone();
+            let batch = exchange.next_batch().instrument(span).await?;
             Some((batch, exchange))
         }))
     }
@@ -227,6 +230,7 @@ struct Exchange {
     pieces: Pieces,
     retries: Retries,
     phase: Phase,
+    span: tracing::Span,
 }
 
 enum Phase {
@@ -238,9 +242,24 @@ enum Phase {
     Ended,
 }
 
+impl Phase {
+    /// Returns what the diagnostic log calls it.
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Connecting => "connecting",
+            Self::Reading(_) => "reading",
+            Self::Waiting(_) => "waiting",
+            Self::Draining(_) => "draining",
+            Self::Ended => "ended",
+        }
+    }
+}
+
 impl Exchange {
     fn new(endpoint: Arc<Endpoint>, request: ModelRequest) -> Self {
+        let span = tracing::info_span!("request", provider = endpoint.id, model = request.model);
         Self {
+            span,
             pieces: endpoint.wire.body(&request),
             retries: Retries::new(
                 endpoint.request_retries_max,
@@ -259,7 +278,7 @@ impl Exchange {
                 Phase::Connecting => match self.connect().await {
                     Ok((reading, events)) => {
                         self.retries.connected();
-                        self.phase = Phase::Reading(Box::new(reading));
+                        self.enter(Phase::Reading(Box::new(reading)));
                         if !events.is_empty() {
                             return Some(events);
                         }
@@ -283,17 +302,29 @@ impl Exchange {
                 }
                 Phase::Waiting(delay) => {
                     tokio::time::sleep(*delay).await;
-                    self.phase = Phase::Connecting;
+                    self.enter(Phase::Connecting);
                 }
                 Phase::Draining(reading) => {
                     let limit = Duration::from_millis(DRAIN_TIMEOUT_MS);
                     // Either way the response is over: an unread rest costs a reconnect.
-                    let _ = timeout(limit, reading.response.chunk()).await;
-                    self.phase = Phase::Ended;
+                    discard!(
+                        timeout(limit, reading.response.chunk()).await,
+                        "the rest of a response did not come within its timeout"
+                    );
+                    self.enter(Phase::Ended);
                 }
                 Phase::Ended => return None,
             }
         }
+    }
+
+    fn enter(&mut self, phase: Phase) {
+        tracing::debug!(
+            from = self.phase.name(),
+            to = phase.name(),
+            "the request changes"
+        );
+        self.phase = phase;
     }
 
     /// Sends the request and checks what kind of answer begins.
@@ -446,13 +477,15 @@ impl Exchange {
     /// Decides about a failed attempt and enters the state that follows.
     fn judge(&mut self, stage: Stage, mut error: ModelError) -> ModelEvent {
         error.message = self.endpoint.without_secrets(error.message);
+        let kind = error.kind;
         match self.retries.judge(stage, &error) {
             Verdict::Again {
                 attempt,
                 attempts_max,
                 delay,
             } => {
-                self.phase = Phase::Waiting(delay);
+                tracing::warn!(?kind, attempt, attempts_max, ?delay, "an attempt failed");
+                self.enter(Phase::Waiting(delay));
                 ModelEvent::Retrying {
                     attempt,
                     attempts_max,
@@ -461,7 +494,8 @@ impl Exchange {
                 }
             }
             Verdict::GiveUp(error) => {
-                self.phase = Phase::Ended;
+                tracing::warn!(?kind, "the last attempt failed");
+                self.enter(Phase::Ended);
                 ModelEvent::Failed(error)
             }
         }
@@ -474,7 +508,7 @@ impl Exchange {
         if let Phase::Reading(mut reading) = phase
             && reading.response.chunk().now_or_never().is_none()
         {
-            self.phase = Phase::Draining(reading);
+            self.enter(Phase::Draining(reading));
         }
     }
 }

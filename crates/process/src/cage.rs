@@ -79,6 +79,7 @@ impl Cage {
     pub fn knowing(mut self, nested: &Nested) -> Self {
         self.protected.extend(nested.links.iter().cloned());
         self.nested.clone_from(&nested.mountable);
+        self.nested.extend(nested.temporary.iter().cloned());
         self
     }
 

@@ -16,6 +16,9 @@
 //! * Lifelines are sockets, not signals: whoever reads the end of its socket cleans up and ends.
 //!   The engine has to do nothing at all when it dies.
 //!
+//! These processes have no diagnostic log: their environment is empty, and a fork may do little.
+//! What they discard has its reason beside it; the engine logs what they report.
+//!
 //! Deliberately absent: threads, timers, decisions. What a command may do arrives as a finished
 //! [`Cage`](crate::cage::Cage).
 

@@ -104,6 +104,10 @@ impl Held {
                 (Setup::Namespaces(cage.knowing(&nested)), nested)
             }
         };
+        tracing::debug!(
+            namespaces = matches!(setup, Setup::Namespaces(_)),
+            "a holder starts"
+        );
         Ok(Self {
             holder: Arc::new(Holder::start(&setup)?),
             nested: Arc::new(nested),
@@ -129,7 +133,8 @@ impl Holders {
                 .map_err(std::io::Error::other)?
         };
         let held = cell.get_or_try_init(|| start).await;
-        if held.is_err() {
+        if let Err(error) = &held {
+            tracing::warn!(%error, "a holder could not be started");
             self.forget_cell(&cell);
         }
         Ok(held?.clone())
@@ -148,6 +153,7 @@ impl Holders {
 
     /// Forgets a holder that has ended, unless that was done already.
     pub fn forget(&self, ended: &Arc<Holder>) {
+        tracing::warn!("a holder has ended by itself");
         let is_it = |entry: &Entry| {
             entry
                 .cell

@@ -180,9 +180,10 @@ impl Launcher {
     fn record(&self) -> Option<Arc<Record>> {
         let write = || {
             let home = self.0.options.troupe_home.as_ref()?;
-            Record::write(home, EngineId::current().ok()?)
-                .ok()
-                .map(Arc::new)
+            let record = Record::write(home, EngineId::current().ok()?).inspect_err(
+                |error| tracing::warn!(%error, "the record of this engine was not written"),
+            );
+            record.ok().map(Arc::new)
         };
         self.0.record.get_or_init(write).clone()
     }
@@ -213,6 +214,9 @@ impl Launcher {
             let tried = holders.get(&place.key).await;
             let verdict = tried.as_ref().map(drop).map_err(ToString::to_string);
             // Another command may have found out meanwhile, which is the same.
+            if let Err(why) = &verdict {
+                tracing::warn!(why, "namespaces are not to be had");
+            }
             let _ = self.0.kernel.set(Kernel::with_namespaces(verdict));
             if let Ok(held) = tried {
                 return Ok(place.held_by(held));

@@ -47,6 +47,7 @@ pub use hardening::harden_engine;
 pub use intersection::intersect;
 pub use launcher::{BackendChoice, Launcher, LauncherOptions, SpawnError};
 pub use login::{LoginError, login_environment};
+pub use nested::gitlinks;
 pub use output::OutputBuffer;
 pub use peer::{PeerError, check_peer};
 pub use placeholder::{holds_repository, is_placeholder};

@@ -46,6 +46,16 @@ pub const NESTED_ENTRIES_MAX: usize = 200_000;
 /// understood.
 pub const INDEX_BYTES_MAX: u64 = 64 << 20;
 
+/// Symlinks that are followed from a name under which something is made; more is refused.
+pub const LINKS_FOLLOWED_MAX: usize = 40;
+
+/// How deep the search for repositories looks in temporary directories, at how many files and for
+/// how long, and how many it protects there. What lies beyond is not protected.
+pub const NESTED_TEMPORARY_DEPTH_MAX: usize = 3;
+pub const NESTED_TEMPORARY_ENTRIES_MAX: usize = 20_000;
+pub const NESTED_TEMPORARY_MS_MAX: u64 = 100;
+pub const NESTED_TEMPORARY_PATHS_MAX: usize = 64;
+
 /// How deep below a writable root it looks.
 pub const NESTED_DEPTH_MAX: usize = 32;
 

@@ -5,10 +5,11 @@
 //! run for the user, outside of any sandbox. Only mounts protect them, and only what exists can be
 //! mounted over: hence a search, outer directories first, which ends at its limits and says so.
 //!
-//! Not searched: temporary directories, what is protected or hidden anyway, and what symlinks lead
-//! to, except that where a `.git` leads to is protected like the `.git` itself.
+//! Temporary directories are searched a few levels deep. Not searched: what is protected or hidden
+//! anyway, and what symlinks lead to, except that where a `.git` leads to is protected like the `.git` itself.
 
 mod gitlinks;
+mod temporary;
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -19,6 +20,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use nix::unistd::geteuid;
+
+pub use gitlinks::gitlinks;
 
 use crate::cage::Cage;
 use crate::holders::FileId;
@@ -34,6 +37,8 @@ pub(crate) struct Nested {
     /// Symlinks, over which nothing can be mounted, and names where nothing is and nothing may
     /// come.
     pub links: Vec<PathBuf>,
+    /// Directories in temporary ones. They come and go, and are looked for once.
+    pub temporary: Vec<PathBuf>,
     /// None if everything was seen.
     pub stopped: Option<Stopped>,
     /// What the paths were, first the mountable ones.
@@ -108,6 +113,7 @@ pub(crate) fn search(cage: &Cage) -> Nested {
         search.run();
     }
     let mut found = search.found;
+    found.temporary = temporary::repositories(cage);
     let paths = found.mountable.iter().chain(&found.links);
     found.files = paths.map(|path| id(path)).collect();
     found

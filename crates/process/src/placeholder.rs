@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg, OFlag, open};
 use nix::sys::stat::{Mode, fstat};
+use troupe_protocol::discard;
 
 use crate::limits::PLACEHOLDER_ATTEMPTS_MAX;
 
@@ -110,7 +111,11 @@ impl Placeholder {
         }
         // Somebody may have made a repository of it.
         if std::fs::remove_dir(&path).is_err() && !is_empty(&path) {
-            let _ = std::fs::set_permissions(&path, Permissions::from_mode(UNMARKED));
+            discard!(
+                std::fs::set_permissions(&path, Permissions::from_mode(UNMARKED)),
+                error,
+                "the mode of a directory was not set back"
+            );
         }
     }
 }

@@ -146,6 +146,7 @@ impl Process {
             .map_err(|_| StartFailure::Holder(io::ErrorKind::TimedOut.into()))?
             .map_err(StartFailure::Holder)?;
         let pid = started?;
+        tracing::debug!(pid, "a command starts");
         let control = Arc::new(control);
         Ok(Self {
             pid,

@@ -16,6 +16,16 @@ pub enum Backend {
     Landlock,
 }
 
+impl Backend {
+    /// Returns its name for people.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Namespaces => "namespaces",
+            Self::Landlock => "Landlock",
+        }
+    }
+}
+
 /// One promise of a policy and whether it is kept here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Enforcement {

@@ -95,7 +95,9 @@ pub fn writable_roots(
             (distinct(real.into_iter().flatten()), workspaces)
         }
     };
-    let protected = distinct(writable.iter().flat_map(|root| protected_below(root)));
+    let around = workspaces.iter().flat_map(|it| around(it, &writable));
+    let protected = writable.iter().flat_map(|root| protected_below(root));
+    let protected = distinct(protected.chain(around));
     WritableRoots {
         writable,
         workspaces,
@@ -189,6 +191,18 @@ fn protected_below(root: &Path) -> Vec<PathBuf> {
         .into_iter()
         .chain(targets)
         .chain(git_directories(root))
+        .collect()
+}
+
+/// What is protected between a workspace and a root that it lies in: git looks upwards as well.
+fn around(workspace: &Path, roots: &[PathBuf]) -> Vec<PathBuf> {
+    let above = workspace.ancestors().skip(1);
+    let between = above.filter(|path| {
+        let mut roots = roots.iter();
+        roots.any(|root| path.starts_with(root) && path != root)
+    });
+    between
+        .flat_map(|path| PROTECTED_NAMES.map(|name| path.join(name)))
         .collect()
 }
 

@@ -12,6 +12,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use troupe_protocol::discard;
+
 /// The variable that carries the mark.
 pub(crate) const MARK: &str = "TROUPE_ENGINE";
 
@@ -74,7 +76,11 @@ impl Record {
 impl Drop for Record {
     fn drop(&mut self) {
         // What stays is found by the next sweep, which will find nothing to end.
-        let _ = fs::remove_file(&self.0);
+        discard!(
+            fs::remove_file(&self.0),
+            error,
+            "a file that is not needed any more was not removed"
+        );
     }
 }
 

@@ -235,7 +235,11 @@ export type CarriedState = { turn_context: TurnContext, total_token_usage: Token
 /**
  * There are `agent` lines in the log.
  */
-has_agents?: boolean, };
+has_agents?: boolean,
+/**
+ * As in the newest `answer_shape` line.
+ */
+output_schema?: JsonValue | null, };
 
 export type ChangedFile = { path: string, before: FileState, after: FileState, };
 
@@ -1306,7 +1310,12 @@ timestamp: string, } & ({ "type": "session_meta", "payload": SessionMeta }
   /**
    * Who asked for the task that may follow.
    */
-  | { "type": "submitted", "payload": SubmittedTask });
+  | { "type": "submitted", "payload": SubmittedTask }
+  /**
+   * The shape that a client's task asks for its answer in, where it differs from the one before.
+   * Whoever has the task go on later asks for the same.
+   */
+  | { "type": "answer_shape", "payload": { output_schema?: JsonValue | null, } });
 
 /**
  * What the kernel lets a command do.

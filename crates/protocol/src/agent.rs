@@ -10,7 +10,7 @@ use crate::policy::ReasoningEffort;
 /// How an agent stands, as other agents and UIs see it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
+#[cfg_attr(not(feature = "closed"), non_exhaustive)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub enum AgentStatus {
     PendingInit,

@@ -31,6 +31,19 @@ pub enum ReviewDecision {
     Abort,
 }
 
+impl ReviewDecision {
+    /// Returns its name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Approved => "approved",
+            Self::ApprovedForSession => "approved_for_session",
+            Self::ApprovedAlways => "approved_always",
+            Self::Denied => "denied",
+            Self::Abort => "abort",
+        }
+    }
+}
+
 /// The agent of a tree that asks, when it is another one than the one whose queue this is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]

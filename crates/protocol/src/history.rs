@@ -10,7 +10,7 @@ use crate::tree::MessageMetadata;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[non_exhaustive]
+#[cfg_attr(not(feature = "closed"), non_exhaustive)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub enum ResponseItem {
     Message {

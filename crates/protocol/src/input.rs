@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[non_exhaustive]
+#[cfg_attr(not(feature = "closed"), non_exhaustive)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub enum UserInput {
     Text {

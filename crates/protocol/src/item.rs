@@ -12,7 +12,7 @@ use crate::tree::MessageMetadata;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type")]
-#[non_exhaustive]
+#[cfg_attr(not(feature = "closed"), non_exhaustive)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub enum TurnItem {
     UserMessage(UserMessageItem),

@@ -16,6 +16,7 @@ pub mod agent;
 pub mod approval;
 pub mod catalogue;
 pub mod command;
+mod discard;
 pub mod error;
 pub mod event;
 pub mod fragment;
@@ -27,13 +28,16 @@ pub mod json;
 pub mod link;
 pub mod mcp;
 pub mod op;
+pub mod outcome;
 pub mod path;
 pub mod policy;
 pub mod project;
+pub mod question;
 pub mod result;
 pub mod rollout;
 pub mod session;
 pub mod spawn;
+pub mod stop;
 pub mod tool;
 pub mod tree;
 pub mod undo;
@@ -46,6 +50,9 @@ pub use id::{AgentId, CallId, ClientId, ItemId, ResponseId, SessionId, Submissio
 pub use item::TurnItem;
 pub use json::Json;
 pub use op::{Op, Submission};
+pub use outcome::TaskOutcome;
+pub use question::PendingQuestion;
+pub use stop::StopVerb;
 
 #[cfg(test)]
 mod tests;

@@ -29,17 +29,9 @@ pub struct TaskResult {
 impl TaskResult {
     /// Returns what there is to say about the task: the last message, or what went wrong.
     pub fn text(&self) -> Option<String> {
-        match &self.stop {
-            StopReason::Errored { message, .. }
-            | StopReason::OutputInvalid { message }
-            | StopReason::FailedToStart { message } => Some(message.clone()),
-            StopReason::Completed
-            | StopReason::Interrupted
-            | StopReason::Crash
-            | StopReason::Shutdown
-            | StopReason::Cancelled { .. }
-            | StopReason::BudgetExceeded
-            | StopReason::Replaced => self.last_message.clone(),
+        match self.stop.error() {
+            Some(message) => Some(message.to_owned()),
+            None => self.last_message.clone(),
         }
     }
 }
@@ -54,7 +46,7 @@ impl Evidence {
 /// Why a task stopped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "snake_case")]
-#[non_exhaustive]
+#[cfg_attr(not(feature = "closed"), non_exhaustive)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub enum StopReason {
     Completed,

@@ -3,6 +3,7 @@
 //! The log comes first; everything else (index, tree, inboxes) is derived from it.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::event::EventMsg;
 use crate::history::ResponseItem;
@@ -45,6 +46,12 @@ pub enum RolloutRecord {
     },
     /// Who asked for the task that may follow.
     Submitted(SubmittedTask),
+    /// The shape that a client's task asks for its answer in, where it differs from the one before.
+    /// Whoever has the task go on later asks for the same.
+    AnswerShape {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        output_schema: Option<Value>,
+    },
 }
 
 /// A submission that begins a task, and the client that it is of. A client which repeats what
@@ -71,6 +78,7 @@ impl RolloutRecord {
             Self::Files(_) => "files",
             Self::SeqReserved { .. } => "seq_reserved",
             Self::Submitted(_) => "submitted",
+            Self::AnswerShape { .. } => "answer_shape",
         }
     }
 }
@@ -173,6 +181,9 @@ pub struct CarriedState {
     /// There are `agent` lines in the log.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_agents: bool,
+    /// As in the newest `answer_shape` line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Value>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -11,6 +11,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tokio_util::either::Either;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use crate::limits::{
     ACCEPT_PAUSE_MS, HELLO_MS_MAX, LINGER_MS_MAX, SIGNS_MISSED_MAX, USER_SILENT_MS_MAX,
@@ -28,6 +29,9 @@ trait Entrance: Send + Sync {
     /// How long one who comes here may take to show who it is, and to hear that it did not.
     const LOBBY_MS_MAX: u64;
 
+    /// What the diagnostic log calls it.
+    const NAME: &'static str;
+
     fn accept(&self) -> impl Future<Output = io::Result<(Self::Stream, Peer)>> + Send;
 }
 
@@ -41,6 +45,7 @@ impl Entrance for NetEntrance {
     type Stream = TcpStream;
 
     const LOBBY_MS_MAX: u64 = HELLO_MS_MAX + LINGER_MS_MAX;
+    const NAME: &'static str = "network";
 
     async fn accept(&self) -> io::Result<(TcpStream, Peer)> {
         let (stream, address) = self.listener.accept().await?;
@@ -61,6 +66,7 @@ impl Entrance for UnixSocket {
     type Stream = UnixStream;
 
     const LOBBY_MS_MAX: u64 = USER_SILENT_MS_MAX;
+    const NAME: &'static str = "unix";
 
     async fn accept(&self) -> io::Result<(UnixStream, Peer)> {
         let (stream, _) = self.listener.accept().await?;
@@ -102,7 +108,10 @@ async fn secure(stream: TcpStream, tls: Option<TlsAcceptor>) -> Option<NetStream
     let Some(tls) = tls else {
         return Some(Either::Left(stream));
     };
-    let stream = tls.accept(stream).await.ok()?;
+    let accepted = tls.accept(stream).await;
+    let stream = accepted
+        .inspect_err(|error| tracing::debug!(%error, "TLS was not set up"))
+        .ok()?;
     Some(Either::Right(Box::new(stream)))
 }
 
@@ -136,21 +145,31 @@ async fn accept_all<E: Entrance, F>(
     F: Future<Output = ()> + Send + 'static,
 {
     let mut open = JoinSet::new();
+    let mut number = 0_u64;
     while let Some(accepted) = ending.run_until_cancelled(entrance.accept()).await {
         while open.try_join_next().is_some() {}
         match accepted {
             Ok((stream, peer)) => {
                 let entry = places.enter(peer, Duration::from_millis(E::LOBBY_MS_MAX));
-                let served = serve(stream, entry.clone());
-                open.spawn(async move {
+                number += 1;
+                let span = tracing::info_span!("connection", number, entrance = E::NAME);
+                let served = span.in_scope(|| serve(stream, entry.clone()));
+                let connection = async move {
+                    tracing::info!("a client connects");
                     tokio::select! {
-                        () = served => {}
-                        () = entry.over() => {}
+                        () = served => tracing::info!("the connection is over"),
+                        () = entry.over() => {
+                            tracing::info!("the connection is cut off: its time or its place is gone");
+                        }
                     }
-                });
+                };
+                open.spawn(connection.instrument(span));
             }
             // One client's trouble, or too many open files: both pass.
-            Err(_) => sleep(Duration::from_millis(ACCEPT_PAUSE_MS)).await,
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                sleep(Duration::from_millis(ACCEPT_PAUSE_MS)).await;
+            }
         }
     }
     drop(entrance);

@@ -4,9 +4,8 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
-use troupe_protocol::approval::{ReviewDecision, UserInputResponse};
-use troupe_protocol::op::ElicitationDecision;
-use troupe_protocol::{CallId, EventMsg, Op};
+use troupe_protocol::approval::ReviewDecision;
+use troupe_protocol::{CallId, EventMsg, Op, PendingQuestion};
 
 /// What the user has decided about requests for approval that nobody can be shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -58,24 +57,29 @@ impl Standin {
 
     /// Takes in an event. An answer that somebody else gave ends the wait.
     pub fn hear(&mut self, msg: &EventMsg) -> Heard {
-        if let EventMsg::ApprovalResolved { call_id, .. } = msg {
-            self.open.retain(|open| open.call_id != *call_id);
+        if let Some(settled) = PendingQuestion::settled_by(msg) {
+            self.open.retain(|open| open.call_id != *settled);
         }
-        let Some(op) = self.policy.answer(msg) else {
+        let Some(question) = PendingQuestion::of(msg) else {
             return Heard::Nothing;
         };
-        match (self.policy, asked_for_approval(msg)) {
-            (Headless::Wait(time), Some(call_id)) => {
+        let op = question.decide(self.policy.decision());
+        // Only approvals can wait or be passed on: nobody but a client of the session answers
+        // anything else.
+        match self.policy {
+            Headless::Wait(time) if question.is_approval() => {
+                let call_id = question.id().clone();
                 self.open.push_back(Open {
                     call_id: call_id.clone(),
                     due: Instant::now() + time,
                     refusal: op,
                 });
-                let call_id = call_id.clone();
                 Heard::Open { call_id, time }
             }
-            (Headless::Escalate, Some(_)) => Heard::Escalate(Box::new(op)),
-            _ => Heard::Answer(Box::new(op)),
+            Headless::Escalate if question.is_approval() => Heard::Escalate(Box::new(op)),
+            Headless::Refuse | Headless::Approve | Headless::Wait(_) | Headless::Escalate => {
+                Heard::Answer(Box::new(op))
+            }
         }
     }
 
@@ -93,46 +97,15 @@ impl Standin {
     }
 }
 
-/// Only approvals can wait or be passed on: nobody but a client of the session answers anything
-/// else.
-fn asked_for_approval(msg: &EventMsg) -> Option<&CallId> {
-    match msg {
-        EventMsg::ExecApprovalRequest(request) => Some(&request.call_id),
-        EventMsg::ApplyPatchApprovalRequest(request) => Some(&request.call_id),
-        _ => None,
-    }
-}
-
 impl Headless {
-    /// Returns the answer to an event that asks, once its time has come; none if it does not
-    /// ask. Questions of the model and of servers are never answered in a person's name.
-    fn answer(self, msg: &EventMsg) -> Option<Op> {
-        let decision = match self {
+    /// Returns what is decided about an approval once its time has come. Questions of the model
+    /// and of servers are never answered in a person's name.
+    fn decision(self) -> ReviewDecision {
+        match self {
             Self::Refuse | Self::Wait(_) => ReviewDecision::Denied,
             Self::Approve => ReviewDecision::Approved,
             Self::Escalate => ReviewDecision::Abort,
-        };
-        Some(match msg {
-            EventMsg::ExecApprovalRequest(request) => Op::ExecApproval {
-                id: request.call_id.0.clone(),
-                decision,
-            },
-            EventMsg::ApplyPatchApprovalRequest(request) => Op::PatchApproval {
-                id: request.call_id.0.clone(),
-                decision,
-            },
-            EventMsg::RequestUserInput(request) => Op::UserInputAnswer {
-                id: request.call_id.0.clone(),
-                response: UserInputResponse::default(),
-            },
-            EventMsg::ElicitationRequest(request) => Op::ResolveElicitation {
-                server_name: request.server_name.clone(),
-                request_id: request.id.0.clone(),
-                decision: ElicitationDecision::Decline,
-                content: None,
-            },
-            _ => return None,
-        })
+        }
     }
 }
 

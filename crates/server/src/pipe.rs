@@ -7,6 +7,7 @@ use std::pin::pin;
 use futures_util::stream;
 use tokio::io::{AsyncRead, AsyncWrite};
 use troupe_engine::{EventStream, SessionHandle};
+use troupe_protocol::discard;
 use troupe_transport::{EventWriter, Frame, SubmissionReader, WriteError};
 
 /// Why a client cannot be served any more.
@@ -63,6 +64,6 @@ async fn read(
         }
     }
     // A session that has already ended needs no last word.
-    handle.finish().await.ok();
+    discard!(handle.finish().await, "the session has ended");
     Ok(())
 }

@@ -30,6 +30,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use troupe_engine::{EventStream, SessionHandle};
+use troupe_protocol::discard;
 use troupe_transport::Address;
 
 use crate::connection::{accept_net, accept_unix};
@@ -86,9 +87,10 @@ impl Server {
         ending.cancel();
         let all = async { while accepting.join_next().await.is_some() {} };
         // Who does not read the last word in time does not get it.
-        timeout(Duration::from_millis(ENDING_MS_MAX), all)
-            .await
-            .ok();
+        discard!(
+            timeout(Duration::from_millis(ENDING_MS_MAX), all).await,
+            "a client did not read its last messages in time"
+        );
         hub_task.abort();
         End::Orderly
     }

@@ -8,6 +8,7 @@ use std::os::unix::net::UnixStream as BlockingStream;
 use std::path::{Path, PathBuf};
 
 use tokio::net::{UnixListener, UnixStream};
+use troupe_protocol::discard;
 
 use crate::limits::SOCKET_PATH_BYTES_MAX;
 
@@ -58,7 +59,11 @@ impl Drop for UnixSocket {
     fn drop(&mut self) {
         if identity(&self.path).is_ok_and(|there| there == self.identity) {
             // What stays refuses connections, and is replaced by the next server.
-            let _ = fs::remove_file(&self.path);
+            discard!(
+                fs::remove_file(&self.path),
+                error,
+                "a file that is not needed any more was not removed"
+            );
         }
     }
 }

@@ -14,6 +14,7 @@ use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
+use troupe_protocol::discard;
 
 use crate::guard::Guard;
 use crate::limits::SIGNS_MISSED_MAX;
@@ -43,7 +44,7 @@ pub(crate) async fn serve_http(
         _ = connection.as_mut() => {}
         () = ending.cancelled() => {
             connection.as_mut().graceful_shutdown();
-            connection.await.ok();
+            discard!(connection.await, "a connection ended by an error");
         }
     }
 }

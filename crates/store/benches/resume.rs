@@ -118,6 +118,7 @@ fn compacted() -> RolloutRecord {
             thread_note: None,
             last_response_id: None,
             has_agents: false,
+            output_schema: None,
         },
     }))
 }

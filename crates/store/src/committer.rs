@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::thread;
 
 use tokio::sync::{mpsc, oneshot};
+use troupe_protocol::discard;
 
 use crate::error::Error;
 use crate::limits::{COMMIT_THREADS_MAX, COMMITS_QUEUED_MAX};
@@ -83,7 +84,10 @@ fn sync_group(group: &mut Vec<Request>) {
     for request in group.drain(..) {
         let result = again(&synced[&request.file.as_raw_fd()]);
         // Whoever asked may have been cancelled; the data is on disk all the same.
-        let _ = request.done.send(result.and(again(&directories)));
+        discard!(
+            request.done.send(result.and(again(&directories))),
+            "nobody waits for the answer"
+        );
     }
 }
 

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use troupe_protocol::SessionId;
+use troupe_protocol::discard;
 
 use crate::error::Error;
 
@@ -21,13 +22,17 @@ impl Lease {
     /// Locks the file, or says who has it.
     pub(crate) fn take(file: File, session: SessionId, path: &Path) -> Result<Self, Error> {
         match file.try_lock() {
-            Ok(()) => Ok(Self {
-                file: Arc::new(file),
-            }),
-            Err(TryLockError::WouldBlock) => Err(Error::Owned {
-                session,
-                by: owner(&file),
-            }),
+            Ok(()) => {
+                tracing::debug!(%session, "a lease is taken");
+                Ok(Self {
+                    file: Arc::new(file),
+                })
+            }
+            Err(TryLockError::WouldBlock) => {
+                let by = owner(&file);
+                tracing::debug!(%session, by, "a lease is held by somebody else");
+                Err(Error::Owned { session, by })
+            }
             Err(TryLockError::Error(source)) => Err(Error::io("lock", path, source)),
         }
     }
@@ -59,8 +64,13 @@ impl Deref for Lease {
 /// our open files until it has become another program.
 impl Drop for Lease {
     fn drop(&mut self) {
+        tracing::debug!("a lease is given back");
         // It fails only for a file that is not open.
-        let _ = self.file.unlock();
+        discard!(
+            self.file.unlock(),
+            error,
+            "a lease was not given back before its file is closed"
+        );
     }
 }
 

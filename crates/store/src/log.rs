@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use troupe_protocol::SessionId;
+use troupe_protocol::discard;
 use troupe_protocol::rollout::{RolloutRecord, SessionMeta};
 
 use crate::embedded::Home;
@@ -86,7 +87,11 @@ impl FileLog {
             Err(error) => {
                 // A log without its first line is nothing. If it cannot be removed either,
                 // listing reports it as a file without meta.
-                let _ = std::fs::remove_file(&log.path);
+                discard!(
+                    std::fs::remove_file(&log.path),
+                    error,
+                    "a file that is not needed any more was not removed"
+                );
                 Err(error)
             }
         }
@@ -131,7 +136,11 @@ impl FileLog {
             Err(source) => {
                 self.tail = Tail::Torn;
                 // If this fails the tail stays marked, and the next append tries again.
-                let _ = self.cut_torn_tail();
+                discard!(
+                    self.cut_torn_tail(),
+                    error,
+                    "a torn last line stays until the next append"
+                );
                 Err(Error::io("append to", &self.path, source))
             }
         }

@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 use std::thread::{self, JoinHandle};
 
 use tokio::sync::mpsc;
+use troupe_protocol::discard;
 
 use crate::error::Error;
 
@@ -62,7 +63,7 @@ impl<M> Drop for Worker<M> {
         if let Some(Some(running)) = self.thread.take() {
             drop(running.mailbox);
             // A panic of the thread was seen by whoever waited for its answer.
-            let _ = running.handle.join();
+            discard!(running.handle.join(), "a worker thread ended by a panic");
         }
     }
 }

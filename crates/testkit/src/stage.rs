@@ -414,6 +414,7 @@ impl Configurator for StageConfigurator {
             session_id: None,
             prompt_cache_key: None,
             forking_call: None,
+            fork_rights: None,
             dynamic_tools: Vec::new(),
         };
         (self.adjust.0)(&mut setup);

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 use troupe_protocol::approval::ReviewDecision;
+use troupe_protocol::discard;
 use troupe_protocol::policy::SandboxMode;
 
 use crate::call::{Ask, Call};
@@ -29,7 +30,12 @@ pub(crate) enum Agreed {
         scripts: Scripts,
     },
     /// Edits of this file, inside the writable roots or beyond them.
-    Edit { path: PathBuf, sandbox: Sandbox },
+    Edit {
+        path: PathBuf,
+        sandbox: Sandbox,
+        /// Beyond the roots, the digest of the changes that were shown.
+        shown: Option<String>,
+    },
 }
 
 /// What people have agreed to for as long as the program runs. It grows by their answers alone.
@@ -218,7 +224,10 @@ fn settle_covered(
 ) {
     for question in open.extract_if(.., |open| covers(agreed, &open.matter, open.mode)) {
         // A call that waits no longer needs no answer.
-        question.settle.send(decision).ok();
+        discard!(
+            question.settle.send(decision),
+            "nobody waits for the answer"
+        );
     }
 }
 

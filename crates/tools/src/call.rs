@@ -8,7 +8,6 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
-use troupe_protocol::EventMsg;
 use troupe_protocol::approval::{
     ExecApprovalRequest, PatchApprovalRequest, ReviewDecision, UserInputRequest, UserInputResponse,
 };
@@ -20,6 +19,7 @@ use troupe_protocol::mcp::{ElicitationRequest, ElicitationResponse};
 use troupe_protocol::op::ElicitationDecision;
 use troupe_protocol::policy::{ApprovalPolicy, CollaborationMode, ReasoningEffort, SandboxPolicy};
 use troupe_protocol::undo::FileFact;
+use troupe_protocol::{EventMsg, PendingQuestion};
 
 use crate::digest::Digested;
 
@@ -158,6 +158,15 @@ pub enum ToolEvent {
 pub enum Ask {
     Exec(ExecApprovalRequest),
     Patch(PatchApprovalRequest),
+}
+
+impl From<Ask> for PendingQuestion {
+    fn from(ask: Ask) -> Self {
+        match ask {
+            Ask::Exec(request) => Self::Command(request),
+            Ask::Patch(request) => Self::Patch(request),
+        }
+    }
 }
 
 impl Call {

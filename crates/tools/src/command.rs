@@ -108,10 +108,10 @@ impl Commands {
         keeper: Option<Arc<Keeper>>,
     ) -> Self {
         Self {
+            gate: Gate::new(agreements, rules, launcher.clone()),
             launcher,
             shell,
             environment,
-            gate: Gate::new(agreements, rules),
             keeper,
         }
     }
@@ -180,7 +180,7 @@ impl Commands {
                     return Err(item.not_started(call, text).await);
                 }
             };
-            let run = watched(call, &request, process, began + patience).await;
+            let run = watched(call, &request, sandbox, process, began + patience).await;
             if sandbox == Sandbox::Confined
                 && let Ending::Exited(exit) = &run.ending
                 // What went well without it did not need it.
@@ -216,7 +216,14 @@ impl Commands {
             .await
         {
             Ok(process) => {
-                let run = watched(call, &request, process, began + patience).await;
+                let run = watched(
+                    call,
+                    &request,
+                    Sandbox::Unconfined,
+                    process,
+                    began + patience,
+                )
+                .await;
                 Ok(run.shown_as(item, began))
             }
             Err(error) => {
@@ -302,13 +309,20 @@ impl Watched {
     }
 }
 
-async fn watched(call: &Call, request: &Request, process: Process, until: Instant) -> Watched {
+async fn watched(
+    call: &Call,
+    request: &Request,
+    sandbox: Sandbox,
+    process: Process,
+    until: Instant,
+) -> Watched {
     let terminal = Terminal::new(
         process,
         request.argv.clone(),
         request.cwd.clone(),
         request.kind,
         call.context.sandbox_policy.clone(),
+        sandbox,
     );
     let mut capture = Capture::new();
     let ending = terminal.watch(call, until, &mut capture).await;

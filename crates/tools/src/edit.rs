@@ -14,21 +14,24 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+use serde_json::json;
 use troupe_process::writable_roots;
 use troupe_protocol::EventMsg;
 use troupe_protocol::approval::PatchApprovalRequest;
 use troupe_protocol::command::{FileChanges, WorkStatus};
 use troupe_protocol::item::{FileChangeItem, TurnItem};
-use troupe_protocol::policy::SandboxPolicy;
+use troupe_protocol::policy::{SandboxMode, SandboxPolicy};
 
 use crate::approval::{Agreed, Agreements, Answer};
 use crate::blocking;
 use crate::call::{Ask, Call, CallContext, ToolEvent};
+use crate::digest;
 use crate::environment::Variables;
 use crate::item;
 use crate::patch::Roots;
 use crate::patch::shell::ShellPatch;
 use crate::policy::{self, Reach, Sandbox, Verdict};
+use crate::rules::{RuleBook, Ruling};
 use crate::tool::ToolOutput;
 use crate::turn_diff::TurnDiff;
 use crate::undo::Keeper;
@@ -47,6 +50,7 @@ pub(crate) struct Editor {
     troupe_home: Option<PathBuf>,
     keeper: Option<Arc<Keeper>>,
     turn_diff: Arc<TurnDiff>,
+    rules: RuleBook,
 }
 
 impl Editor {
@@ -57,6 +61,7 @@ impl Editor {
         troupe_home: Option<PathBuf>,
         keeper: Option<Arc<Keeper>>,
         turn_diff: Arc<TurnDiff>,
+        rules: RuleBook,
     ) -> Self {
         Self {
             agreements,
@@ -65,6 +70,7 @@ impl Editor {
             troupe_home,
             keeper,
             turn_diff,
+            rules,
         }
     }
 
@@ -96,6 +102,8 @@ impl Editor {
             context.approval_policy,
             &context.sandbox_policy,
         );
+        let ruling = self.ruling(call, &planned).await;
+        let verdict = policy::ruled_edit(verdict, &ruling, &planned.reach, context.approval_policy);
         let verdict = policy::held(verdict, context.sandbox_held.as_deref());
         let mut item = FileChangeItem {
             id: call.item_id(),
@@ -110,7 +118,7 @@ impl Editor {
             Verdict::Refuse(text) => Some(text),
             Verdict::Ask { reason, then } => {
                 let ask = request(call, &item.changes, reason, &planned.reach);
-                let matter = matter(&planned, then);
+                let matter = matter(&planned, then, context.sandbox_policy.mode());
                 match self.agreements.obtain(call, matter, ask).await {
                     Answer::Yes => None,
                     Answer::No => Some(DENIED_TEXT.to_owned()),
@@ -144,6 +152,29 @@ impl Editor {
             self.tell_diff(call).await;
         }
         output
+    }
+
+    /// Returns what the user's rules say about the files of a patch.
+    async fn ruling(&self, call: &Call, planned: &Planned) -> Ruling {
+        let rules = self.rules.current();
+        for warning in self.rules.warnings() {
+            call.channel.report(ToolEvent::Warning(warning)).await;
+        }
+        let cwd = &call.context.cwd;
+        let touched = planned.touched.iter().map(|file| file.path.clone());
+        let spelled = planned.changes.keys().map(|path| cwd.join(path));
+        let files: Vec<PathBuf> = touched.chain(spelled).collect();
+        let looking = move || {
+            let names: Vec<[PathBuf; 2]> = files.into_iter().map(both_names).collect();
+            let names: Vec<[&Path; 2]> = names
+                .iter()
+                .map(|[spelled, real]| [spelled.as_path(), real.as_path()])
+                .collect();
+            rules.edit_ruling(names.iter().map(|names| &names[..]))
+        };
+        let looked = blocking::finish(looking).await;
+        // It fails only while the engine shuts down, and then nothing is changed any more.
+        looked.unwrap_or(Ruling::Silent)
     }
 
     /// Tells what the turn's patches come to by now.
@@ -208,9 +239,34 @@ impl Editor {
     }
 }
 
-fn matter(planned: &Planned, sandbox: Sandbox) -> Vec<Agreed> {
+/// Returns the path of a file, and the one without links in its directories.
+fn both_names(path: PathBuf) -> [PathBuf; 2] {
+    let real = path.ancestors().skip(1).find_map(|directory| {
+        let below = path.strip_prefix(directory).ok()?;
+        Some(directory.canonicalize().ok()?.join(below))
+    });
+    let real = real.unwrap_or_else(|| path.clone());
+    [path, real]
+}
+
+/// Returns what a yes to a patch is bound to: the files, and beyond the writable roots, where
+/// the user's own programs read and run them, the change that was shown.
+fn matter(planned: &Planned, sandbox: Sandbox, mode: SandboxMode) -> Vec<Agreed> {
+    let is_beyond = match planned.reach {
+        Reach::Inside => false,
+        Reach::Outside { .. } => mode != SandboxMode::DangerFullAccess,
+    };
+    let shown = is_beyond.then(|| {
+        let shown = json!(planned.changes).to_string();
+        digest::of_bytes(shown.as_bytes())
+    });
     let paths = planned.touched.iter().map(|file| file.path.clone());
-    paths.map(|path| Agreed::Edit { path, sandbox }).collect()
+    let edit = |path| Agreed::Edit {
+        path,
+        sandbox,
+        shown: shown.clone(),
+    };
+    paths.map(edit).collect()
 }
 
 fn request(call: &Call, changes: &FileChanges, reason: String, reach: &Reach) -> Ask {

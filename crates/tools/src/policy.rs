@@ -192,6 +192,22 @@ fn leaving(justification: Option<&str>, approval: ApprovalPolicy) -> Verdict {
     }
 }
 
+/// Decides about a command that a rule would let out of the sandbox, where confined commands can
+/// have chosen what it runs.
+pub(crate) fn unbound(approval: ApprovalPolicy) -> Verdict {
+    let why = "a rule lets it run outside of the sandbox, and here commands in the sandbox can \
+               have written what it runs (the program, or hooks and settings of a repository)";
+    ask_instead(Verdict::Allow(Sandbox::Unconfined), why, approval)
+}
+
+/// Decides about typing into a command that runs outside of the sandbox.
+pub(crate) fn typing(approval: ApprovalPolicy, argv: &[String]) -> Verdict {
+    let words = argv.iter().map(String::as_str);
+    let command = shlex::try_join(words).unwrap_or_else(|_| argv.join(" "));
+    let why = format!("it types this into `{command}`, which runs outside of the sandbox");
+    ask_instead(Verdict::Allow(Sandbox::Unconfined), &why, approval)
+}
+
 /// Takes out of a verdict what lets a call leave a sandbox that it is held in; `why` says who
 /// holds it. What a rule would let out runs inside.
 pub(crate) fn held(verdict: Verdict, why: Option<&str>) -> Verdict {
@@ -274,6 +290,32 @@ pub(crate) fn edit(reach: &Reach, approval: ApprovalPolicy, sandbox: &SandboxPol
         }
     };
     Verdict::Ask { reason, then }
+}
+
+/// Applies the user's rules about edits to what would be without them.
+pub(crate) fn ruled_edit(
+    verdict: Verdict,
+    ruling: &Ruling,
+    reach: &Reach,
+    approval: ApprovalPolicy,
+) -> Verdict {
+    match (ruling, reach) {
+        (Ruling::Silent, _) | (Ruling::Allow { .. }, Reach::Outside { .. }) => verdict,
+        (Ruling::Allow { .. }, Reach::Inside) => match verdict {
+            Verdict::Ask { then, .. } => Verdict::Allow(then),
+            other => other,
+        },
+        (Ruling::Ask(rule), _) => ask_instead(verdict, &format!("{rule} says to ask"), approval),
+        (Ruling::Unreadable(error), _) => ask_instead(
+            verdict,
+            &format!("the rules cannot be read ({error})"),
+            approval,
+        ),
+        (Ruling::Forbid(rule), _) => Verdict::Refuse(format!(
+            "refused by {rule}: these files are not to be changed. Do not try it by other means: \
+             reach the goal another way, or tell the user what to change"
+        )),
+    }
 }
 
 fn refused_outside(path: &Path, why: &str, sandbox: &SandboxPolicy) -> String {

@@ -1,4 +1,4 @@
-//! The user's own rules about commands, in files that people edit.
+//! The user's own rules about commands, edits and tools of MCP servers, in files that people edit.
 //!
 //! ```text
 //! $TROUPE_HOME/rules.toml ─┐                       ┌─ forbid, ask: the tolerant reading
@@ -12,6 +12,10 @@
 //! prefix = ["git", "push"]   # the words that a command begins with
 //! decision = "ask"           # allow, ask or forbid
 //! reason = "others see it"   # told to the user, or to the model
+//!
+//! [[rule]]
+//! edit = "*.lock"            # or mcp = "SERVER/TOOL": a pattern, in the place of a prefix
+//! decision = "forbid"
 //! ```
 //!
 //! A rule that tightens looks for its words wherever they can be seen in a script, as
@@ -26,7 +30,7 @@
 //! when that was said. While a file cannot be read, everything that is not known to be safe is
 //! asked for.
 //!
-//! Deliberately absent: patterns, and rules about directories. A rule that a person cannot
+//! Deliberately absent: patterns of commands, and rules about their directories. A rule that a person cannot
 //! foresee the reach of protects nobody, and the sandbox is what holds a command that hides
 //! its words.
 
@@ -34,6 +38,7 @@ mod amend;
 mod book;
 mod matching;
 mod parse;
+mod pattern;
 mod prefix;
 
 use std::fmt;
@@ -76,26 +81,72 @@ pub enum SandboxUse {
 
 /// One rule.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "WrittenRule")]
 pub struct Rule {
-    /// The words that a command begins with.
-    pub prefix: Vec<String>,
+    pub matter: RuleMatter,
     pub decision: Decision,
-    /// `off` only with [`Decision::Allow`].
-    #[serde(default)]
+    /// `off` only with [`Decision::Allow`] of a command.
     pub sandbox: SandboxUse,
-    #[serde(default)]
     pub reason: Option<String>,
+}
+
+/// What a rule is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RuleMatter {
+    /// The words that a command begins with.
+    Command(Vec<String>),
+    /// A pattern of paths, as in a `.gitignore`.
+    Edit(String),
+    /// `SERVER/TOOL`, either a pattern.
+    Mcp(String),
+}
+
+/// A rule as it stands in a file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenRule {
+    prefix: Option<Vec<String>>,
+    edit: Option<String>,
+    mcp: Option<String>,
+    decision: Decision,
+    #[serde(default)]
+    sandbox: SandboxUse,
+    #[serde(default)]
+    reason: Option<String>,
+}
+
+impl TryFrom<WrittenRule> for Rule {
+    type Error = &'static str;
+
+    fn try_from(written: WrittenRule) -> Result<Self, Self::Error> {
+        let matter = match (written.prefix, written.edit, written.mcp) {
+            (Some(prefix), None, None) => RuleMatter::Command(prefix),
+            (None, Some(pattern), None) => RuleMatter::Edit(pattern),
+            (None, None, Some(pattern)) => RuleMatter::Mcp(pattern),
+            (None, None, None) => return Err("missing field `prefix` (or `edit`, or `mcp`)"),
+            _ => return Err("a rule has one of `prefix`, `edit` and `mcp`"),
+        };
+        Ok(Self {
+            matter,
+            decision: written.decision,
+            sandbox: written.sandbox,
+            reason: written.reason,
+        })
+    }
 }
 
 impl Rule {
     /// Says what is wrong with the rule, if anything is.
     pub fn check(&self) -> Result<(), String> {
-        if self
-            .prefix
-            .first()
-            .is_none_or(|word| word.trim().is_empty())
-        {
+        let prefix = match &self.matter {
+            RuleMatter::Command(prefix) => prefix,
+            RuleMatter::Edit(_) | RuleMatter::Mcp(_) if self.sandbox == SandboxUse::Off => {
+                return Err("sandbox = \"off\" is for commands".to_owned());
+            }
+            RuleMatter::Edit(pattern) => return pattern::check_path(pattern),
+            RuleMatter::Mcp(pattern) => return pattern::check_tool(pattern),
+        };
+        if prefix.first().is_none_or(|word| word.trim().is_empty()) {
             return Err("prefix is empty: expected the first words of a command".to_owned());
         }
         match self.decision {
@@ -104,18 +155,41 @@ impl Rule {
                 self.decision.as_str()
             )),
             Decision::Ask | Decision::Forbid => Ok(()),
-            Decision::Allow => match prefix::too_broad(&self.prefix) {
+            Decision::Allow => match prefix::too_broad(prefix) {
                 Some(why) => Err(format!("allow {}: {why}", self.words())),
                 None => Ok(()),
             },
         }
     }
 
-    /// The prefix as one would type it.
+    /// What the rule is about, as one would type it.
     pub fn words(&self) -> String {
-        let words = self.prefix.iter().map(String::as_str);
-        // Only a NUL cannot be quoted, and no program can be given one.
-        shlex::try_join(words).unwrap_or_else(|_| self.prefix.join(" "))
+        self.matter.words()
+    }
+
+    /// Returns the first words of a command; none if the rule is about something else.
+    pub(crate) fn prefix(&self) -> &[String] {
+        match &self.matter {
+            RuleMatter::Command(prefix) => prefix,
+            RuleMatter::Edit(_) | RuleMatter::Mcp(_) => &[],
+        }
+    }
+}
+
+impl RuleMatter {
+    pub fn words(&self) -> String {
+        let quoted = |words: &[&str]| {
+            // Only a NUL cannot be quoted, and no program can be given one.
+            shlex::try_join(words.iter().copied()).unwrap_or_else(|_| words.join(" "))
+        };
+        match self {
+            Self::Command(prefix) => {
+                let words: Vec<&str> = prefix.iter().map(String::as_str).collect();
+                quoted(&words)
+            }
+            Self::Edit(pattern) => quoted(&["--edit", pattern]),
+            Self::Mcp(pattern) => quoted(&["--mcp", pattern]),
+        }
     }
 }
 

@@ -184,6 +184,7 @@ impl Toolbox {
             self.troupe_home.clone(),
             keeper.clone(),
             Arc::clone(&turn_diff),
+            RuleBook::new(self.rules.clone()),
         ));
         let commands = Arc::new(Commands::new(
             self.launcher.clone(),
@@ -207,7 +208,11 @@ impl Toolbox {
                 Arc::clone(&terminals),
                 Arc::clone(&editor),
             )),
-            Arc::new(WriteStdin::new(Arc::clone(&terminals), keeper.clone())),
+            Arc::new(WriteStdin::new(
+                Arc::clone(&terminals),
+                Arc::clone(&agreements),
+                keeper.clone(),
+            )),
             Arc::new(ApplyPatch::new(editor)),
             Arc::new(ReadFile::new(workers.clone(), hidden.clone())),
             Arc::new(ListDir::new(workers.clone())),

@@ -24,6 +24,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use troupe_process::{Confinement, Exit, Launcher, Process, ProcessEvent, Worker};
 use troupe_protocol::command::OutputStream;
+use troupe_protocol::discard;
 use troupe_protocol::policy::SandboxPolicy;
 
 use crate::blocking::{self, Stop};
@@ -138,7 +139,10 @@ impl Workers {
         let spawned = self.launcher.spawn_worker(worker).await;
         let mut process = spawned.map_err(|error| error.to_string())?;
         // One that takes no more has ended, and its exit says why.
-        let _ = process.write_stdin(&request).await;
+        discard!(
+            process.write_stdin(&request).await,
+            "a process that reads no more was written to"
+        );
         process.close_stdin();
         let answer = Heard::listen(&mut process).await?.into_answer()?;
         serde_json::from_slice::<Result<W::Answer, String>>(&answer)

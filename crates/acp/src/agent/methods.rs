@@ -18,6 +18,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use tokio::task::JoinSet;
 use troupe_protocol::SessionId;
+use troupe_protocol::discard;
 use troupe_server::rpc::{Incoming, Outbox, RequestId, RpcError, codes, decode};
 use troupe_server::{House, Thread};
 
@@ -171,7 +172,7 @@ impl Connection {
         };
         if let Ok(session) = self.session(&cancel.session_id) {
             // A session that has ended has nothing to cancel.
-            session.give(Command::Cancel).await.ok();
+            discard!(session.give(Command::Cancel).await, "the session has ended");
         }
     }
 
@@ -390,11 +391,14 @@ impl Connection {
 
     /// A client that is gone is noticed where its messages are read.
     async fn tell<T: Serialize>(&self, id: &RequestId, outcome: Result<T, RpcError>) {
-        self.peer.answer(id, outcome).await.ok();
+        discard!(self.peer.answer(id, outcome).await, "the client is gone");
     }
 
     async fn refuse(&self, id: Option<&RequestId>, error: &RpcError) {
-        self.peer.outbox().refuse(id, error).await.ok();
+        discard!(
+            self.peer.outbox().refuse(id, error).await,
+            "the client is gone"
+        );
     }
 }
 

@@ -6,6 +6,7 @@ use agent_client_protocol_schema::v1::{
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
+use troupe_protocol::discard;
 use troupe_server::rpc::{Gone, Outbox, RequestId, RpcError};
 
 const CANCEL_REQUEST: &str = "$/cancel_request";
@@ -68,7 +69,7 @@ impl Peer {
             answer = request.answer() => Some(answer),
             () = settled.cancelled() => {
                 // Who is gone shows nothing that would have to be taken away.
-                self.tell(CANCEL_REQUEST, &CancelRequest { request_id }).await.ok();
+                discard!(self.tell(CANCEL_REQUEST, &CancelRequest { request_id }).await, "the client is gone");
                 None
             }
         }

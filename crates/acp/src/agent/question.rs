@@ -7,25 +7,16 @@ use agent_client_protocol_schema::v1::{
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use troupe_protocol::approval::{
-    AgentLabel, Answer, ExecApprovalRequest, PatchApprovalRequest, Question as Asked,
-    ReviewDecision, UserInputRequest, UserInputResponse,
+    AgentLabel, Answer, ExecApprovalRequest, PatchApprovalRequest, Question, ReviewDecision,
+    UserInputRequest, UserInputResponse,
 };
 use troupe_protocol::mcp::ElicitationRequest;
 use troupe_protocol::op::ElicitationDecision;
-use troupe_protocol::{CallId, EventMsg, Op};
+use troupe_protocol::{Op, PendingQuestion};
 
 use super::peer::Peer;
 use super::tool_call;
 use crate::text::one_line;
-
-/// A question that only a person can answer.
-#[derive(Debug, Clone)]
-pub(super) enum Question {
-    Exec(ExecApprovalRequest),
-    Patch(PatchApprovalRequest),
-    Input(UserInputRequest),
-    Elicitation(ElicitationRequest),
-}
 
 /// What the client said to one request.
 enum Said {
@@ -39,55 +30,24 @@ enum Said {
 const SKIP: &str = "skip";
 const ACCEPT: &str = "accept";
 
-impl Question {
-    pub(super) fn of(msg: &EventMsg) -> Option<Self> {
-        Some(match msg {
-            EventMsg::ExecApprovalRequest(request) => Self::Exec(request.clone()),
-            EventMsg::ApplyPatchApprovalRequest(request) => Self::Patch(request.clone()),
-            EventMsg::RequestUserInput(request) => Self::Input(request.clone()),
-            EventMsg::ElicitationRequest(request) => Self::Elicitation(request.clone()),
-            _ => return None,
-        })
-    }
-
-    /// Returns the id of the question that this event settles.
-    pub(super) fn settled_by(msg: &EventMsg) -> Option<&CallId> {
-        match msg {
-            EventMsg::ApprovalResolved { call_id, .. }
-            | EventMsg::UserInputResolved { call_id, .. } => Some(call_id),
-            EventMsg::ElicitationResolved { id, .. } => Some(id),
-            _ => None,
-        }
-    }
-
-    pub(super) fn id(&self) -> &CallId {
-        match self {
-            Self::Exec(request) => &request.call_id,
-            Self::Patch(request) => &request.call_id,
-            Self::Input(request) => &request.call_id,
-            Self::Elicitation(request) => &request.id,
-        }
-    }
-
-    /// Asks the client. Returns what the session is to be told; nothing if the question was
-    /// settled meanwhile.
-    pub(super) async fn put(
-        self,
-        peer: &Peer,
-        session: &SessionId,
-        settled: &CancellationToken,
-    ) -> Option<Op> {
-        let asking = Asking {
-            peer,
-            session,
-            settled,
-        };
-        match self {
-            Self::Exec(request) => asking.exec(request).await,
-            Self::Patch(request) => asking.patch(request).await,
-            Self::Input(request) => asking.input(request).await,
-            Self::Elicitation(request) => asking.elicitation(request).await,
-        }
+/// Asks the client. Returns what the session is to be told; nothing if the question was settled
+/// meanwhile.
+pub(super) async fn put(
+    question: PendingQuestion,
+    peer: &Peer,
+    session: &SessionId,
+    settled: &CancellationToken,
+) -> Option<Op> {
+    let asking = Asking {
+        peer,
+        session,
+        settled,
+    };
+    match question {
+        PendingQuestion::Command(request) => asking.exec(request).await,
+        PendingQuestion::Patch(request) => asking.patch(request).await,
+        PendingQuestion::UserInput(request) => asking.input(request).await,
+        PendingQuestion::Elicitation(request) => asking.elicitation(request).await,
     }
 }
 
@@ -99,9 +59,8 @@ struct Asking<'a> {
 
 impl Asking<'_> {
     async fn exec(&self, request: ExecApprovalRequest) -> Option<Op> {
-        let id = request.call_id.0.clone();
         let call = tool_call::of_command(
-            id.clone(),
+            request.call_id.0.clone(),
             &request.command,
             &request.parsed_cmd,
             request.cwd.clone(),
@@ -109,15 +68,14 @@ impl Asking<'_> {
         let call = labelled(call, request.agent.as_ref(), request.reason.as_deref());
         let options = decisions(&request.available_decisions);
         let decision = decision(self.ask(call, options).await?);
-        Some(Op::ExecApproval { id, decision })
+        Some(request.decide(decision))
     }
 
     async fn patch(&self, request: PatchApprovalRequest) -> Option<Op> {
-        let id = request.call_id.0.clone();
-        let call = tool_call::of_changes(id.clone(), &request.changes);
+        let call = tool_call::of_changes(request.call_id.0.clone(), &request.changes);
         let granted = request.grant_root.as_ref();
         let granted = granted.map(|root| format!("makes {} writable", root.display()));
-        let reasons: Vec<String> = request.reason.into_iter().chain(granted).collect();
+        let reasons: Vec<String> = request.reason.clone().into_iter().chain(granted).collect();
         let reason = (!reasons.is_empty()).then(|| reasons.join("\n"));
         let call = labelled(call, request.agent.as_ref(), reason.as_deref());
         let options = decisions(&[
@@ -126,7 +84,7 @@ impl Asking<'_> {
             ReviewDecision::Denied,
         ]);
         let decision = decision(self.ask(call, options).await?);
-        Some(Op::PatchApproval { id, decision })
+        Some(request.decide(decision))
     }
 
     /// One request for each question. One that asks for a text of the user's own cannot be
@@ -154,10 +112,7 @@ impl Asking<'_> {
                 Said::Cancelled | Said::Nothing => break,
             }
         }
-        Some(Op::UserInputAnswer {
-            id: request.call_id.0,
-            response,
-        })
+        Some(request.answer(response))
     }
 
     /// A form with something to fill in cannot be shown, and is declined.
@@ -181,12 +136,7 @@ impl Asking<'_> {
             }
         };
         let content = (decision == ElicitationDecision::Accept).then(|| serde_json::json!({}));
-        Some(Op::ResolveElicitation {
-            server_name: request.server_name,
-            request_id: request.id.0,
-            decision,
-            content,
-        })
+        Some(request.resolve(decision, content))
     }
 
     async fn ask(&self, call: ToolCall, options: Vec<PermissionOption>) -> Option<Said> {
@@ -237,17 +187,7 @@ fn option(decision: ReviewDecision) -> Option<PermissionOption> {
         ReviewDecision::Denied => ("Reject", PermissionOptionKind::RejectOnce),
         ReviewDecision::Abort => return None,
     };
-    Some(PermissionOption::new(decision_id(decision), name, kind))
-}
-
-fn decision_id(decision: ReviewDecision) -> &'static str {
-    match decision {
-        ReviewDecision::Approved => "approved",
-        ReviewDecision::ApprovedForSession => "approved_for_session",
-        ReviewDecision::ApprovedAlways => "approved_always",
-        ReviewDecision::Denied => "denied",
-        ReviewDecision::Abort => "abort",
-    }
+    Some(PermissionOption::new(decision.as_str(), name, kind))
 }
 
 /// An option that was never offered refuses.
@@ -260,7 +200,7 @@ fn decision(said: Said) -> ReviewDecision {
     match said {
         Said::Option(chosen) => {
             let mut offered = offered.into_iter();
-            let chosen = offered.find(|decision| decision_id(*decision) == chosen);
+            let chosen = offered.find(|decision| decision.as_str() == chosen);
             chosen.unwrap_or(ReviewDecision::Denied)
         }
         Said::Cancelled => ReviewDecision::Abort,
@@ -269,7 +209,7 @@ fn decision(said: Said) -> ReviewDecision {
 }
 
 /// Returns the options of a question, and one to leave it unanswered.
-fn choices(question: &Asked) -> Option<Vec<PermissionOption>> {
+fn choices(question: &Question) -> Option<Vec<PermissionOption>> {
     let options = question.options.as_ref().filter(|it| !it.is_empty())?;
     let choice = |option: &troupe_protocol::approval::QuestionOption| {
         let name = if option.description.is_empty() {

@@ -19,18 +19,20 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use troupe_agents::Agents;
 use troupe_engine::EventStream;
+use troupe_protocol::discard;
 use troupe_protocol::event::{AbortReason, ErrorEvent};
 use troupe_protocol::input::UserInput;
+use troupe_protocol::outcome::OutcomeClass;
 use troupe_protocol::policy::CollaborationMode;
 use troupe_protocol::session::TurnOverrides;
-use troupe_protocol::{CallId, Event, EventMsg, Op, SubmissionId};
+use troupe_protocol::{CallId, Event, EventMsg, Op, PendingQuestion, SubmissionId, TaskOutcome};
 use troupe_server::Thread;
 use troupe_server::rpc::{Gone, RequestId, RpcError};
 
 use super::children::Children;
 use super::failure;
 use super::peer::Peer;
-use super::question::Question;
+use super::question;
 use super::updates::{Notices, Telling, Updates};
 use crate::limits::COMMANDS_QUEUED_MAX;
 
@@ -221,13 +223,19 @@ impl Session {
             self.jobs.spawn(async move {
                 // What is not there any more need not be stopped.
                 let why = Some("the client cancelled".to_owned());
-                agents.user().cancel("root", why).await.ok();
+                discard!(
+                    agents.user().cancel("root", why).await,
+                    "there was no agent to cancel"
+                );
                 Outcome::Nothing
             });
         }
         // A session that has ended has nothing to interrupt.
         if !self.thread.is_idle() {
-            self.thread.submit(Op::Interrupt).await.ok();
+            discard!(
+                self.thread.submit(Op::Interrupt).await,
+                "the session has ended"
+            );
         }
     }
 
@@ -252,10 +260,10 @@ impl Session {
         for update in self.updates.of(&event.msg) {
             self.peer.update(&self.id, update).await?;
         }
-        if let Some(question) = Question::of(&event.msg) {
+        if let Some(question) = PendingQuestion::of(&event.msg) {
             self.ask(question);
         }
-        if let Some(settled) = Question::settled_by(&event.msg)
+        if let Some(settled) = PendingQuestion::settled_by(&event.msg)
             && let Some(question) = self.questions.remove(settled)
         {
             question.cancel();
@@ -292,26 +300,38 @@ impl Session {
         matches!(&self.turn, Turn::Running(prompt) if prompt.submission == *task)
     }
 
-    fn ask(&mut self, question: Question) {
+    fn ask(&mut self, question: PendingQuestion) {
         let settled = CancellationToken::new();
         self.questions
             .insert(question.id().clone(), settled.clone());
         let (peer, session) = (self.peer.clone(), self.id.clone());
         self.jobs.spawn(async move {
-            Outcome::Answer(question.put(&peer, &session, &settled).await.map(Box::new))
+            Outcome::Answer(
+                question::put(question, &peer, &session, &settled)
+                    .await
+                    .map(Box::new),
+            )
         });
     }
 
     fn aborted(&mut self, reason: AbortReason) -> End {
-        match reason {
-            AbortReason::Interrupted | AbortReason::Replaced | AbortReason::Shutdown => {
+        let outcome = TaskOutcome::from(reason);
+        match outcome.class() {
+            OutcomeClass::Interrupted | OutcomeClass::Cancelled => {
                 End::Stopped(StopReason::Cancelled)
             }
-            AbortReason::BudgetLimited => End::Stopped(StopReason::MaxTurnRequests),
-            _ => End::Failed(match self.last_error.take() {
-                Some(error) => failure::of(&error),
-                None => RpcError::internal(format!("the task was aborted: {reason:?}")),
-            }),
+            OutcomeClass::Failed if outcome == TaskOutcome::BudgetExceeded => {
+                End::Stopped(StopReason::MaxTurnRequests)
+            }
+            OutcomeClass::Failed | OutcomeClass::Completed => {
+                End::Failed(match self.last_error.take() {
+                    Some(error) => failure::of(&error),
+                    None => {
+                        let reason = reason.as_str();
+                        RpcError::internal(format!("the task was aborted: {reason}"))
+                    }
+                })
+            }
         }
     }
 
@@ -336,7 +356,7 @@ impl Session {
         match outcome {
             Outcome::Answer(Some(op)) => {
                 // A session that has ended asks nothing any more.
-                self.thread.submit(*op).await.ok();
+                discard!(self.thread.submit(*op).await, "the session has ended");
                 Ok(())
             }
             Outcome::Answer(None) | Outcome::Nothing => Ok(()),

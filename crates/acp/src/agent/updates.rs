@@ -127,11 +127,63 @@ impl Updates {
                 NoticeSeverity::Info,
                 "the conversation so far was replaced by a summary",
             ),
-            other if is_silent(other) => Vec::new(),
-            other => {
-                let message = format!("an event of an unknown kind: {other:?}");
-                self.notice(NoticeSeverity::Warning, &message)
-            }
+            // Older names of what an item told, questions, which are put elsewhere, and what
+            // clients have no place for.
+            EventMsg::SessionConfigured(_)
+            | EventMsg::ThreadNoteUpdated { .. }
+            | EventMsg::ShutdownComplete
+            | EventMsg::TurnComplete(_)
+            | EventMsg::TurnAborted(_)
+            | EventMsg::ResponseCompleted { .. }
+            | EventMsg::SteerReceipt(_)
+            | EventMsg::TokenCount { .. }
+            | EventMsg::ThreadRolledBack { .. }
+            | EventMsg::ItemsInjected { .. }
+            | EventMsg::UndoStarted { .. }
+            | EventMsg::UndoCompleted(_)
+            | EventMsg::Error(_)
+            | EventMsg::BackgroundEvent(_)
+            | EventMsg::AgentReasoningSectionBreak { .. }
+            | EventMsg::UserMessage { .. }
+            | EventMsg::AgentMessage { .. }
+            | EventMsg::AgentReasoning { .. }
+            | EventMsg::AgentReasoningRawContent { .. }
+            | EventMsg::ExecCommandBegin(_)
+            | EventMsg::ExecCommandEnd(_)
+            | EventMsg::TerminalInteraction { .. }
+            | EventMsg::PatchApplyBegin { .. }
+            | EventMsg::PatchApplyEnd { .. }
+            | EventMsg::TurnDiff { .. }
+            | EventMsg::ViewImageToolCall { .. }
+            | EventMsg::McpStartupUpdate { .. }
+            | EventMsg::McpStartupComplete { .. }
+            | EventMsg::McpToolCallBegin { .. }
+            | EventMsg::McpToolCallEnd { .. }
+            | EventMsg::McpToolCallProgress { .. }
+            | EventMsg::ExecApprovalRequest(_)
+            | EventMsg::ApplyPatchApprovalRequest(_)
+            | EventMsg::RequestUserInput(_)
+            | EventMsg::ApprovalResolved { .. }
+            | EventMsg::UserInputResolved { .. }
+            | EventMsg::ElicitationRequest(_)
+            | EventMsg::ElicitationResolved { .. }
+            | EventMsg::EnteredReviewMode { .. }
+            | EventMsg::ExitedReviewMode { .. }
+            | EventMsg::ListSkillsResponse { .. }
+            | EventMsg::ListModelsResponse(_)
+            | EventMsg::McpListToolsResponse(_)
+            | EventMsg::SubagentLifecycle(_)
+            | EventMsg::AgentInbox(_)
+            | EventMsg::CollabAgentSpawnBegin(_)
+            | EventMsg::CollabAgentSpawnEnd(_)
+            | EventMsg::CollabAgentInteractionBegin(_)
+            | EventMsg::CollabAgentInteractionEnd(_)
+            | EventMsg::CollabWaitingBegin(_)
+            | EventMsg::CollabWaitingEnd(_)
+            | EventMsg::CollabCloseBegin(_)
+            | EventMsg::CollabCloseEnd(_)
+            | EventMsg::CollabResumeBegin(_)
+            | EventMsg::CollabResumeEnd(_) => Vec::new(),
         }
     }
 
@@ -306,69 +358,6 @@ fn usage(info: &TokenUsageInfo) -> Option<SessionUpdate> {
     let used = info.last_token_usage.total_tokens;
     let size = info.model_context_window?;
     Some(SessionUpdate::UsageUpdate(UsageUpdate::new(used, size)))
-}
-
-/// Tells whether an event is left out on purpose: an older name of what an item told, a
-/// question, which is put elsewhere, and what clients have no place for.
-fn is_silent(msg: &EventMsg) -> bool {
-    matches!(
-        msg,
-        EventMsg::SessionConfigured(_)
-            | EventMsg::ThreadNoteUpdated { .. }
-            | EventMsg::ShutdownComplete
-            | EventMsg::TurnComplete(_)
-            | EventMsg::TurnAborted(_)
-            | EventMsg::ResponseCompleted { .. }
-            | EventMsg::SteerReceipt(_)
-            | EventMsg::TokenCount { .. }
-            | EventMsg::ThreadRolledBack { .. }
-            | EventMsg::ItemsInjected { .. }
-            | EventMsg::UndoStarted { .. }
-            | EventMsg::UndoCompleted(_)
-            | EventMsg::Error(_)
-            | EventMsg::BackgroundEvent(_)
-            | EventMsg::AgentReasoningSectionBreak { .. }
-            | EventMsg::UserMessage { .. }
-            | EventMsg::AgentMessage { .. }
-            | EventMsg::AgentReasoning { .. }
-            | EventMsg::AgentReasoningRawContent { .. }
-            | EventMsg::ExecCommandBegin(_)
-            | EventMsg::ExecCommandEnd(_)
-            | EventMsg::TerminalInteraction { .. }
-            | EventMsg::PatchApplyBegin { .. }
-            | EventMsg::PatchApplyEnd { .. }
-            | EventMsg::TurnDiff { .. }
-            | EventMsg::ViewImageToolCall { .. }
-            | EventMsg::McpStartupUpdate { .. }
-            | EventMsg::McpStartupComplete { .. }
-            | EventMsg::McpToolCallBegin { .. }
-            | EventMsg::McpToolCallEnd { .. }
-            | EventMsg::McpToolCallProgress { .. }
-            | EventMsg::ExecApprovalRequest(_)
-            | EventMsg::ApplyPatchApprovalRequest(_)
-            | EventMsg::RequestUserInput(_)
-            | EventMsg::ApprovalResolved { .. }
-            | EventMsg::UserInputResolved { .. }
-            | EventMsg::ElicitationRequest(_)
-            | EventMsg::ElicitationResolved { .. }
-            | EventMsg::EnteredReviewMode { .. }
-            | EventMsg::ExitedReviewMode { .. }
-            | EventMsg::ListSkillsResponse { .. }
-            | EventMsg::ListModelsResponse(_)
-            | EventMsg::McpListToolsResponse(_)
-            | EventMsg::SubagentLifecycle(_)
-            | EventMsg::AgentInbox(_)
-            | EventMsg::CollabAgentSpawnBegin(_)
-            | EventMsg::CollabAgentSpawnEnd(_)
-            | EventMsg::CollabAgentInteractionBegin(_)
-            | EventMsg::CollabAgentInteractionEnd(_)
-            | EventMsg::CollabWaitingBegin(_)
-            | EventMsg::CollabWaitingEnd(_)
-            | EventMsg::CollabCloseBegin(_)
-            | EventMsg::CollabCloseEnd(_)
-            | EventMsg::CollabResumeBegin(_)
-            | EventMsg::CollabResumeEnd(_)
-    )
 }
 
 #[cfg(test)]

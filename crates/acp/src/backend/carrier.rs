@@ -13,6 +13,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Duration, Instant, sleep_until};
 use troupe_process::{Exit, Process, ProcessEvent};
 use troupe_protocol::command::OutputStream;
+use troupe_protocol::discard;
 use troupe_server::rpc::{Incoming, Outbox, RequestId, RpcError, codes, decode};
 
 use super::companion::{Permission, Said, Words};
@@ -124,7 +125,10 @@ impl Carrier {
     /// A program that reads no more has ended, or will be ended; its exit says so.
     async fn write(&mut self, mut message: Vec<u8>) {
         message.push(b'\n');
-        self.process.write_stdin(&message).await.ok();
+        discard!(
+            self.process.write_stdin(&message).await,
+            "a process that reads no more was written to"
+        );
     }
 
     async fn write_cancel(&mut self) {
@@ -152,7 +156,10 @@ impl Carrier {
                     self.answered += 1;
                     self.patience = None;
                     // A program may answer what nobody asked; nobody waits for it.
-                    self.outbox.answered(response).ok();
+                    discard!(
+                        self.outbox.answered(response),
+                        "a program answered what nobody asked"
+                    );
                 }
                 Ok(Incoming::Notification { method, params })
                     if method == CLIENT.session_update =>

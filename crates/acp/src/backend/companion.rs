@@ -17,6 +17,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::{mpsc, watch};
 use troupe_process::{CommandSpec, Launcher, SpawnError};
+use troupe_protocol::discard;
 use troupe_protocol::usage::TokenUsage;
 use troupe_server::rpc::{Dialect, Outbox, RequestId, RpcError};
 
@@ -249,10 +250,10 @@ impl Companion {
     ) {
         let answer = RequestPermissionResponse::new(outcome);
         // A program that is gone is noticed where it is heard.
-        self.outbox
-            .answer(Some(&permission.id), Ok(&answer))
-            .await
-            .ok();
+        discard!(
+            self.outbox.answer(Some(&permission.id), Ok(&answer)).await,
+            "the client is gone"
+        );
     }
 
     /// Returns the next thing that it says. `Err` says why it is gone. Safe to cancel.

@@ -226,6 +226,7 @@ impl Configurator for Fixed {
             session_id: None,
             prompt_cache_key: None,
             forking_call: None,
+            fork_rights: None,
             dynamic_tools: Vec::new(),
         })
     }

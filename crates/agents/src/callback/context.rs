@@ -3,7 +3,7 @@
 use serde::Serialize;
 use troupe_protocol::result::{StopReason, TaskResult};
 use troupe_protocol::spawn::CallbackConfig;
-use troupe_protocol::{AgentId, SessionId, SubmissionId};
+use troupe_protocol::{AgentId, SessionId, SubmissionId, TaskOutcome};
 use troupe_store::UnixMillis;
 
 use super::limits::{LAST_MESSAGE_BYTES_MAX, PROMPT_CHARS_MAX, REASON_CHARS_MAX};
@@ -60,7 +60,7 @@ impl Context {
     }
 
     pub(super) fn of(child: Child<'_>, result: &TaskResult) -> Self {
-        let end = Wording::of(&result.stop);
+        let end = TaskOutcome::from(&result.stop).row();
         let last = result.last_message.as_deref().map(cut_message);
         Self {
             child_session_id: result.session_id.short(),
@@ -74,9 +74,9 @@ impl Context {
                 .prompt
                 .map(|prompt| one_line(prompt, PROMPT_CHARS_MAX))
                 .filter(|prompt| !prompt.is_empty()),
-            status: end.status,
-            stop_reason: end.reason,
-            exit_summary: end.summary,
+            status: end.callback,
+            stop_reason: end.name,
+            exit_summary: exit_summary(&result.stop),
             completed_at: UnixMillis(result.evidence.ended_at_ms).to_string(),
             message_count: result.evidence.messages,
             tool_use_count: result.evidence.tool_use_count(),
@@ -97,50 +97,22 @@ impl Context {
     }
 }
 
-/// How one end is put into words.
-struct Wording {
-    status: &'static str,
-    reason: &'static str,
-    summary: Option<String>,
-}
-
-impl Wording {
-    fn of(stop: &StopReason) -> Self {
-        let end = |status, reason, summary: &str| Self {
-            status,
-            reason,
-            summary: Some(one_line(summary, REASON_CHARS_MAX)),
-        };
-        match stop {
-            StopReason::Completed => Self {
-                status: "completed",
-                reason: "completed",
-                summary: None,
-            },
-            StopReason::Errored { message, .. } => end("failed", "errored", message),
-            StopReason::OutputInvalid { message } => end("failed", "output_invalid", message),
-            StopReason::FailedToStart { message } => end("failed", "failed_to_start", message),
-            StopReason::Interrupted => end("interrupted", "interrupted", "it was interrupted"),
-            StopReason::Crash => end("interrupted", "crash", "the engine died while it ran"),
-            StopReason::Shutdown => end("interrupted", "shutdown", "the engine was shut down"),
-            StopReason::Cancelled { note: None } => {
-                end("interrupted", "cancelled", "it was cancelled")
-            }
-            StopReason::Cancelled { note: Some(note) } => end(
-                "interrupted",
-                "cancelled",
-                &format!("it was cancelled: {note}"),
-            ),
-            StopReason::BudgetExceeded => end(
-                "budget_exceeded",
-                "budget_exceeded",
-                "it used up its budget",
-            ),
-            StopReason::Replaced => end("interrupted", "replaced", "newer input took its place"),
-            // The wire type may grow before this table does.
-            _ => end("failed", "unknown", "it ended for a reason without a name"),
-        }
-    }
+/// Says in one sentence why a task was not completed.
+fn exit_summary(stop: &StopReason) -> Option<String> {
+    let summary = match stop {
+        StopReason::Completed => return None,
+        StopReason::Errored { message, .. }
+        | StopReason::OutputInvalid { message }
+        | StopReason::FailedToStart { message } => message,
+        StopReason::Interrupted => "it was interrupted",
+        StopReason::Crash => "the engine died while it ran",
+        StopReason::Shutdown => "the engine was shut down",
+        StopReason::Cancelled { note: None } => "it was cancelled",
+        StopReason::Cancelled { note: Some(note) } => &format!("it was cancelled: {note}"),
+        StopReason::BudgetExceeded => "it used up its budget",
+        StopReason::Replaced => "newer input took its place",
+    };
+    Some(one_line(summary, REASON_CHARS_MAX))
 }
 
 fn cut_message(text: &str) -> String {

@@ -11,11 +11,11 @@ use troupe_protocol::policy::{
 use troupe_protocol::session::TurnContext;
 use troupe_protocol::spawn::{ApprovalRoute, CallbackConfig, HistoryShare, SpawnSpec};
 use troupe_protocol::tree::{CallbackMode, OnParentInterrupt};
-use troupe_protocol::{CallId, SubmissionId};
+use troupe_protocol::{CallId, StopVerb, SubmissionId};
 use troupe_tools::CallContext;
 
 use super::ForkAnswer;
-use crate::tree::command::{StopMode, Verb};
+use crate::tree::command::StopMode;
 
 /// A wish for a child. What is absent is the role's, or inherited.
 #[derive(Debug, Clone)]
@@ -145,7 +145,7 @@ pub enum Targets {
 
 #[derive(Debug, Clone)]
 pub struct StopRequest {
-    pub verb: Verb,
+    pub verb: StopVerb,
     pub targets: Vec<String>,
     pub mode: StopMode,
     /// Why, for the record.

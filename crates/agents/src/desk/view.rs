@@ -9,10 +9,10 @@ use troupe_protocol::result::TaskResult;
 use troupe_protocol::spawn::SpawnSpec;
 use troupe_protocol::tree::{AgentMessage, MessageId, OnParentInterrupt};
 use troupe_protocol::usage::TokenUsage;
-use troupe_protocol::{AgentId, SessionId, SubmissionId};
+use troupe_protocol::{AgentId, SessionId, StopVerb, SubmissionId};
 use troupe_tools::Claim;
 
-use crate::tree::effect::{Action, Receipt, SkipWhy, WaitEnd};
+use crate::tree::effect::{Receipt, SkipWhy, WaitEnd};
 use crate::tree::inbox::Depth;
 use crate::tree::status::Status;
 
@@ -171,7 +171,7 @@ impl Finished {
 
 #[derive(Debug, Clone)]
 pub struct Stopped {
-    pub touched: Vec<Planned<Action>>,
+    pub touched: Vec<Planned<StopVerb>>,
     pub skipped: Vec<Planned<SkipWhy>>,
     /// Addresses that mean nobody.
     pub unknown: Vec<String>,

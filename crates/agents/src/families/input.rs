@@ -75,19 +75,17 @@ fn check_pictures(items: &[Item]) -> Result<(), Trouble> {
 
 /// Returns the input as people read it, one line per part.
 pub(super) fn as_text(items: &[UserInput]) -> String {
-    let parts: Vec<String> = items.iter().filter_map(part).collect();
+    let parts: Vec<String> = items.iter().map(part).collect();
     parts.join("\n")
 }
 
-fn part(item: &UserInput) -> Option<String> {
+fn part(item: &UserInput) -> String {
     match item {
-        UserInput::Text { text, .. } => Some(text.clone()),
-        UserInput::Image { .. } => Some("[image]".to_owned()),
-        UserInput::LocalImage { path, .. } => Some(format!("[image {}]", path.display())),
-        UserInput::Skill { name, .. } => Some(format!("[skill {name}]")),
-        UserInput::Mention { name, .. } => Some(format!("[mention {name}]")),
-        // The wire type may grow; `Item` above is what can be said here.
-        _ => None,
+        UserInput::Text { text, .. } => text.clone(),
+        UserInput::Image { .. } => "[image]".to_owned(),
+        UserInput::LocalImage { path, .. } => format!("[image {}]", path.display()),
+        UserInput::Skill { name, .. } => format!("[skill {name}]"),
+        UserInput::Mention { name, .. } => format!("[mention {name}]"),
     }
 }
 

@@ -8,7 +8,7 @@ use troupe_protocol::tree::Interruption;
 use troupe_store::UnixMillis;
 
 use crate::desk::{AgentView, Planned, Stopped};
-use crate::tree::effect::{Action, DeadWhy, HeldWhy, Receipt, SkipWhy};
+use crate::tree::effect::{DeadWhy, HeldWhy, Receipt, SkipWhy};
 use crate::tree::status::{Status, WaitingOn};
 
 /// Returns an object of the given fields without those that are null.
@@ -169,7 +169,7 @@ pub(super) fn stopped(stopped: &Stopped) -> Map<String, Value> {
     let touched: Vec<Value> = stopped
         .touched
         .iter()
-        .map(|planned| plan_line(planned, "action", action(planned.what)))
+        .map(|planned| plan_line(planned, "action", planned.what.as_str()))
         .collect();
     let skipped: Vec<Value> = stopped
         .skipped
@@ -195,16 +195,6 @@ fn plan_line<T>(planned: &Planned<T>, key: &str, what: &str) -> Value {
     line.insert(key.to_owned(), json!(what));
     line.insert("status".to_owned(), status(&planned.view.wire_status()));
     Value::Object(line)
-}
-
-fn action(action: Action) -> &'static str {
-    match action {
-        Action::Interrupt => "interrupt",
-        Action::Cancel => "cancel",
-        Action::Close => "close",
-        Action::Release => "release",
-        Action::Prune => "prune",
-    }
 }
 
 fn skip(why: SkipWhy) -> &'static str {

@@ -3,7 +3,7 @@
 use troupe_protocol::policy::ReasoningEffort;
 
 use crate::desk::{ModelChoice, SpawnRequest, Trouble};
-use crate::roles::{Choice, Origin, Persona, Role, Source};
+use crate::roles::{Choice, Origin, Persona, Resolved, Role, RoleDialect, Source};
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Chosen {
@@ -24,7 +24,10 @@ pub(super) fn settle(
         reasoning_effort: request.reasoning_effort,
     };
     let levels = role.precedence(&call, persona);
-    let model = levels.model(own);
+    let mut model = levels.model(own);
+    if role.dialect == RoleDialect::ClaudeCode && model.source == Source::Role {
+        model = borrowed(request.tool, model.value, own, models, why)?;
+    }
     let known = find(request.tool, &model.value, own, models)?;
     if let Source::Persona | Source::Role = model.source {
         why.push(format!("model {}: {}", model.value, model.source));
@@ -32,8 +35,11 @@ pub(super) fn settle(
     let effort = levels.reasoning_effort(request.turn.reasoning_effort);
     let taken = effort.value.filter(|&effort| takes(known, effort));
     match (effort.value, effort.source) {
-        // The roles of the program itself fit every model.
-        (Some(asked), Source::Role) if taken.is_none() && role.origin == Origin::Embedded => {
+        // The roles of the program itself, and those of another program, fit every model.
+        (Some(asked), Source::Role)
+            if taken.is_none()
+                && (role.origin == Origin::Embedded || role.dialect == RoleDialect::ClaudeCode) =>
+        {
             why.push(format!(
                 "reasoning effort is the model's own: {} does not take {}, which the role has",
                 model.value,
@@ -60,6 +66,36 @@ pub(super) fn settle(
     Ok(Chosen {
         model: model.value,
         reasoning_effort: taken,
+    })
+}
+
+/// Returns the model that a role of Claude Code names. It says which one of a family (`sonnet`), or
+/// names one that this provider may not have: then it is the parent's.
+fn borrowed(
+    tool: &'static str,
+    named: String,
+    own: &str,
+    models: Option<&[ModelChoice]>,
+    why: &mut Vec<String>,
+) -> Result<Resolved<String>, Trouble> {
+    let models = models.ok_or(Trouble::ModelsLoading { tool })?;
+    let is_family = |known: &&ModelChoice| known.name.split('-').any(|part| part == named);
+    let exact = models.iter().find(|known| known.name == named);
+    let found = exact.or_else(|| models.iter().find(is_family));
+    Ok(match found {
+        Some(model) => Resolved {
+            value: model.name.clone(),
+            source: Source::Role,
+        },
+        None => {
+            why.push(format!(
+                "model {own}: inherited, because this provider has no {named}, which the role names"
+            ));
+            Resolved {
+                value: own.to_owned(),
+                source: Source::Inherited,
+            }
+        }
     })
 }
 

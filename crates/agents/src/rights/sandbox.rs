@@ -53,7 +53,7 @@ pub(super) fn settle(
     }
     Ok(match &request.working_directory {
         Some(directory) => moved(policy, &turn.cwd, directory, why),
-        None => policy,
+        None => ungranted(policy, &turn.cwd),
     })
 }
 
@@ -118,6 +118,15 @@ fn moved(policy: SandboxPolicy, from: &Path, to: &Path, why: &mut Vec<String>) -
             }
         }
     }
+}
+
+/// Leaves the working directory out of the roots, which has it anyway: only a grant names it, and
+/// what is left of a narrowed parent's rights may name it as well.
+fn ungranted(mut policy: SandboxPolicy, cwd: &Path) -> SandboxPolicy {
+    if let SandboxPolicy::WorkspaceWrite { writable_roots, .. } = &mut policy {
+        writable_roots.retain(|root| root != cwd);
+    }
+    policy
 }
 
 /// Nobody's environment is looked at: whether `$TMPDIR` may be written is a flag on both

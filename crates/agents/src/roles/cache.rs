@@ -8,13 +8,14 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::claude;
 use super::error::{Error, Invalid, SchemaProblem};
 use super::file;
 use super::limits::CACHED_ROLES_MAX;
 use super::name::Name;
-use super::parse::parse;
+use super::parse::{not_text, parse};
 use super::places::Place;
-use super::role::{Origin, Role};
+use super::role::{Origin, Role, RoleDialect};
 
 #[derive(Debug, Default)]
 pub(super) struct Cache {
@@ -55,7 +56,14 @@ impl Cache {
             });
             Ok(text)
         };
-        let role = match parse(name, origin.clone(), &text, &mut read_schema) {
+        let read = match place.dialect() {
+            RoleDialect::Own => parse(name, origin.clone(), &text, &mut read_schema),
+            RoleDialect::ClaudeCode => match std::str::from_utf8(&text) {
+                Ok(text) => claude::parse(name, origin.clone(), text),
+                Err(error) => Err(not_text(&text, error.valid_up_to())),
+            },
+        };
+        let role = match read {
             Ok(role) => Arc::new(role),
             Err(fault) => return Err(Error::Invalid(Box::new(Invalid { path, fault }))),
         };

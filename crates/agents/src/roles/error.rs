@@ -31,6 +31,12 @@ pub enum Error {
         path.display()
     )]
     FileName { path: PathBuf },
+    #[error(
+        "{}: {name} is a built-in role, which a file of Claude Code does not replace; copy it to \
+         .troupe/agents/{name}.md if it is to, or name it otherwise",
+        path.display()
+    )]
+    BuiltIn { name: Name, path: PathBuf },
     #[error("cannot list the roles in {}: {source}", path.display())]
     Place { path: PathBuf, source: io::Error },
     #[error("{} holds more than {PLACE_FILES_MAX} files named *.md; remove some", path.display())]

@@ -12,7 +12,7 @@ use troupe_config::nearest;
 use troupe_tools::{BUILT_IN_TOOLS, server_prefix};
 
 use super::error::{Error, UnknownName};
-use super::role::Role;
+use super::role::{Role, RoleDialect};
 use super::tool_policy::Pattern;
 use crate::rights::program::TREE_TOOLS;
 
@@ -43,6 +43,10 @@ pub(super) fn check(role: &Role, names: Option<&Arc<dyn ServerNames>>) -> Result
             let what = "configured backend";
             return Err(refused(role, "backend", what, backend, &known));
         }
+    }
+    // An agent of Claude Code was held to the names when it was read. Its servers need not be here.
+    if role.dialect == RoleDialect::ClaudeCode {
+        return Ok(());
     }
     let servers = names.map(|names| names.servers());
     let servers = servers.as_deref();
@@ -92,7 +96,7 @@ fn is_known(entry: &Pattern, servers: Option<&[String]>) -> bool {
     of_some_server || of_any_server
 }
 
-fn own_tools() -> impl Iterator<Item = &'static str> {
+pub(super) fn own_tools() -> impl Iterator<Item = &'static str> {
     let families = TREE_TOOLS.into_iter();
     families.chain(BUILT_IN_TOOLS).chain(RESOURCE_TOOLS)
 }

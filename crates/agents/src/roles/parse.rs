@@ -13,7 +13,7 @@ use super::front_matter::{self, AgentName, FrontMatter, fault_at};
 use super::limits::LIST_ENTRIES_MAX;
 use super::name::Name;
 use super::precedence::Choice;
-use super::role::{Origin, Persona, Role};
+use super::role::{Origin, Persona, Role, RoleDialect};
 use super::tool_policy::{Pattern, ToolPolicy};
 
 /// How the parser gets the text behind `output_schema: FILE`.
@@ -54,6 +54,7 @@ pub(super) fn parse(
     Ok(Role {
         name,
         origin,
+        dialect: RoleDialect::Own,
         description: filled(description)?,
         choice: Choice {
             model: model.map(filled).transpose()?,
@@ -75,10 +76,11 @@ pub(super) fn parse(
         backend: backend.map(filled).transpose()?,
         prompt: prompt.into(),
         personas: personas(agent_names.unwrap_or_default(), blocks)?,
+        notes: Vec::new(),
     })
 }
 
-fn not_text(bytes: &[u8], valid_up_to: usize) -> Fault {
+pub(super) fn not_text(bytes: &[u8], valid_up_to: usize) -> Fault {
     let valid = String::from_utf8_lossy(&bytes[..valid_up_to]);
     let (before, last) = valid.rsplit_once('\n').unwrap_or(("", &valid));
     let breaks = before.matches('\n').count() + usize::from(valid.contains('\n'));

@@ -10,13 +10,18 @@ use troupe_process::holds_repository;
 use super::error::Error;
 use super::limits::PLACE_FILES_MAX;
 use super::name::{BadName, Name};
-use super::role::Origin;
+use super::role::{Origin, RoleDialect};
+use super::{claude, file};
 
 /// A directory of role files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place {
     Project(PathBuf),
     Home(PathBuf),
+    /// Claude Code's, in a project.
+    ClaudeProject(PathBuf),
+    /// Claude Code's, in the user's home directory.
+    ClaudeHome(PathBuf),
 }
 
 /// A file in a place, and the role that it holds if its name is one.
@@ -26,23 +31,34 @@ pub(super) struct Found {
     pub path: PathBuf,
 }
 
-/// Returns the places for a working directory: `.troupe/agents` in it and in the directories
-/// above it, up to the repository's root, then `agents` in the home.
+/// Returns the places for a working directory: `.troupe/agents` and `.claude/agents` in it and in
+/// the directories above it, up to the repository's root, then `agents` in the home, then
+/// `.claude/agents` in the user's home directory.
 ///
 /// Outside a repository only the working directory itself counts: what lies further up may be
 /// anybody's.
-pub(super) fn places(cwd: &Path, home: &Path) -> Vec<Place> {
+pub(super) fn places(cwd: &Path, home: &Path, user_home: Option<&Path>) -> Vec<Place> {
     let home = home.join("agents");
+    let claude_home = user_home.map(claude_directory);
     let in_repository = cwd.ancestors().position(holds_repository);
     let mut places: Vec<Place> = cwd
         .ancestors()
         .take(in_repository.unwrap_or(0) + 1)
-        .map(project_directory)
-        .filter(|directory| *directory != home)
-        .map(Place::Project)
+        .flat_map(|directory| {
+            let own = Place::Project(project_directory(directory));
+            [own, Place::ClaudeProject(claude_directory(directory))]
+        })
+        .filter(|place| {
+            place.directory() != home && Some(place.directory()) != claude_home.as_deref()
+        })
         .collect();
     places.push(Place::Home(home));
+    places.extend(claude_home.map(Place::ClaudeHome));
     places
+}
+
+fn claude_directory(directory: &Path) -> PathBuf {
+    directory.join(".claude").join("agents")
 }
 
 /// Returns where the roles of the project in `directory` lie.
@@ -53,14 +69,37 @@ pub fn project_directory(directory: &Path) -> PathBuf {
 impl Place {
     pub fn directory(&self) -> &Path {
         match self {
-            Self::Project(directory) | Self::Home(directory) => directory,
+            Self::Project(directory)
+            | Self::Home(directory)
+            | Self::ClaudeProject(directory)
+            | Self::ClaudeHome(directory) => directory,
         }
     }
 
     pub fn origin(&self, path: PathBuf) -> Origin {
         match self {
-            Self::Project(_) => Origin::Project(path),
-            Self::Home(_) => Origin::Home(path),
+            Self::Project(_) | Self::ClaudeProject(_) => Origin::Project(path),
+            Self::Home(_) | Self::ClaudeHome(_) => Origin::Home(path),
+        }
+    }
+
+    pub fn dialect(&self) -> RoleDialect {
+        match self {
+            Self::Project(_) | Self::Home(_) => RoleDialect::Own,
+            Self::ClaudeProject(_) | Self::ClaudeHome(_) => RoleDialect::ClaudeCode,
+        }
+    }
+
+    /// Returns the name of the role in a file: its own name, or what Claude Code's says it is.
+    pub fn name_in(&self, path: &Path) -> Result<Name, BadName> {
+        let text = match self.dialect() {
+            RoleDialect::Own => None,
+            RoleDialect::ClaudeCode => file::read(path).ok(),
+        };
+        let text = text.and_then(|text| String::from_utf8(text).ok());
+        match text.and_then(|text| claude::name_in(&text)) {
+            Some(name) => Name::parse(&name),
+            None => name_of(path),
         }
     }
 
@@ -88,7 +127,7 @@ impl Place {
                     path: directory.to_owned(),
                 });
             }
-            let name = name_of(&path);
+            let name = self.name_in(&path);
             found.push(Found { name, path });
         }
         found.sort_by(|a, b| a.path.cmp(&b.path));

@@ -9,7 +9,7 @@ use serde::Serialize;
 use troupe_protocol::policy::ReasoningEffort;
 
 use super::name::Name;
-use super::role::Role;
+use super::role::{Role, RoleDialect};
 
 /// What one level says. Nothing, usually.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -23,19 +23,31 @@ pub struct Choice {
 pub struct TypeChoices(BTreeMap<String, Choice>);
 
 impl TypeChoices {
-    /// Returns a role as the configuration has it.
-    pub(crate) fn applied_to(&self, role: Arc<Role>) -> Arc<Role> {
+    /// Returns what the configuration says of a role.
+    pub fn of(&self, role: &Role) -> Option<&Choice> {
         let is_it = |name: &str| Name::parse(name).is_ok_and(|name| name == role.name);
-        let Some((_, choice)) = self.0.iter().find(|(name, _)| is_it(name)) else {
+        let mut choices = self.0.iter();
+        choices.find_map(|(name, choice)| is_it(name).then_some(choice))
+    }
+
+    /// Returns a role as the configuration has it.
+    pub fn applied_to(&self, role: Arc<Role>) -> Arc<Role> {
+        let Some(choice) = self.of(&role) else {
             return role;
         };
         let own = &role.choice;
+        // A model that the user names is meant as it stands.
+        let dialect = match choice.model {
+            Some(_) => RoleDialect::Own,
+            None => role.dialect,
+        };
         let choice = Choice {
             model: choice.model.clone().or_else(|| own.model.clone()),
             reasoning_effort: choice.reasoning_effort.or(own.reasoning_effort),
         };
         Arc::new(Role {
             choice,
+            dialect,
             ..Role::clone(&role)
         })
     }

@@ -21,6 +21,7 @@ use super::tool_policy::ToolPolicy;
 pub struct Role {
     pub name: Name,
     pub origin: Origin,
+    pub dialect: RoleDialect,
     pub description: String,
     pub choice: Choice,
     pub read_only: bool,
@@ -37,6 +38,8 @@ pub struct Role {
     /// Shared with every child of the role.
     pub prompt: Arc<str>,
     pub personas: Vec<Persona>,
+    /// What of the file has no effect, for people.
+    pub notes: Vec<String>,
 }
 
 impl Role {
@@ -78,6 +81,15 @@ impl Role {
             role: Some(&self.choice),
         }
     }
+}
+
+/// For which program a role's file was written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum RoleDialect {
+    #[default]
+    Own,
+    /// Its model may be one that the provider does not have: then the parent's is taken.
+    ClaudeCode,
 }
 
 /// A variant of a role: the same rights, another voice.

@@ -3,6 +3,7 @@
 use tokio::sync::mpsc;
 use troupe_engine::EventTap;
 use troupe_protocol::AgentId;
+use troupe_protocol::discard;
 
 use super::Supervisor;
 use super::member::Presence;
@@ -56,7 +57,10 @@ impl Supervisor {
         let (sender, receiver) = mpsc::channel(ARRIVALS_QUEUED_MAX.max(2 * present.len()));
         for arrival in present {
             // There is room for all of them.
-            sender.try_send(arrival).ok();
+            discard!(
+                sender.try_send(arrival),
+                "an arrival was dropped: its listener is gone or full"
+            );
         }
         self.listeners.0.push(sender);
         Arrivals(receiver)

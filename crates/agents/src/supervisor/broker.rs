@@ -4,32 +4,32 @@
 use std::collections::BTreeMap;
 
 use tokio::sync::oneshot;
-use troupe_engine::{Inquiry, NotTaken, Order, Word};
+use troupe_engine::{NotTaken, Order, Word};
 use troupe_protocol::approval::{AgentLabel, ExecApprovalRequest, ReviewDecision};
+use troupe_protocol::discard;
 use troupe_protocol::spawn::ApprovalRoute;
 use troupe_protocol::tree::Caller;
-use troupe_protocol::{AgentId, CallId, EventMsg};
-use troupe_tools::Ask;
+use troupe_protocol::{AgentId, CallId, EventMsg, PendingQuestion, StopVerb};
 
 use super::Supervisor;
 use super::member::Presence;
 use crate::desk::{AgentView, Trouble};
-use crate::tree::command::{Report, Stop, StopMode, Verb, What};
+use crate::tree::command::{Report, Stop, StopMode, What};
 use crate::tree::status::WaitingOn;
 
 #[derive(Debug, Default)]
 pub(super) struct Broker {
     /// Open questions by the id under which they are answered.
-    questions: BTreeMap<String, Question>,
+    questions: BTreeMap<String, RelayedQuestion>,
     /// Nobody is left to answer: what would be asked is refused.
     unattended: bool,
 }
 
 #[derive(Debug)]
-struct Question {
+struct RelayedQuestion {
     agent: AgentId,
     call_id: CallId,
-    inquiry: Inquiry,
+    asked: PendingQuestion,
     asker: Asker,
     /// Where it is shown besides the root.
     shown_at: Option<AgentId>,
@@ -47,20 +47,20 @@ enum Asker {
 
 impl Supervisor {
     /// A child's call asks; whoever watches the root is shown it.
-    pub(super) fn asking(&mut self, agent: AgentId, call_id: CallId, inquiry: Inquiry) {
+    pub(super) fn asking(&mut self, agent: AgentId, call_id: CallId, asked: PendingQuestion) {
         let route = self.members.get(&agent).map(|member| member.spec.approvals);
         let shown_at = match route {
             Some(ApprovalRoute::Route) => None,
             Some(ApprovalRoute::Parent) => self.asked_parent(agent),
             Some(ApprovalRoute::Never) | None => {
-                let word = inquiry.refusal();
+                let word = Word::refusal(&asked);
                 return self.give(agent, Order::Answer { call_id, word });
             }
         };
-        self.put(Question {
+        self.put(RelayedQuestion {
             agent,
             call_id,
-            inquiry,
+            asked,
             asker: Asker::Session,
             shown_at,
             word: None,
@@ -78,37 +78,41 @@ impl Supervisor {
         let parent = self.tree.get(agent).and_then(|node| node.parent);
         let Some(parent) = parent.filter(|parent| self.is_in_a_turn(*parent)) else {
             // The tool asks its own session instead.
-            reply.send(None).ok();
+            discard!(reply.send(None), "nobody waits for the answer");
             return;
         };
-        self.put(Question {
+        self.put(RelayedQuestion {
             agent,
             call_id: request.call_id.clone(),
-            inquiry: Inquiry::Approval(Ask::Exec(request)),
+            asked: PendingQuestion::Command(request),
             asker: Asker::Tool(Some(reply)),
             shown_at: (parent != AgentId::ROOT).then_some(parent),
             word: None,
         });
     }
 
-    fn put(&mut self, question: Question) {
-        let Question {
+    fn put(&mut self, question: RelayedQuestion) {
+        let RelayedQuestion {
             agent, shown_at, ..
         } = question;
         let Some(label) = self.label(agent) else {
             return;
         };
         let id = format!("{}#{}", label.path, question.call_id);
-        let inquiry = question.inquiry.clone();
-        let event = inquiry.relayed(CallId(id.clone()), label).event();
-        let on = match &question.inquiry {
-            Inquiry::Approval(_) => WaitingOn::Approval,
-            Inquiry::UserInput(_) | Inquiry::Elicitation(_) => WaitingOn::User,
+        let event = question
+            .asked
+            .clone()
+            .relayed(CallId(id.clone()), label)
+            .event();
+        let on = if question.asked.is_approval() {
+            WaitingOn::Approval
+        } else {
+            WaitingOn::User
         };
-        let refusal = question.inquiry.refusal();
+        let refusal = Word::refusal(&question.asked);
         // A session writes down what its own calls ask; for this one nobody else would.
         if matches!(question.asker, Asker::Tool(_)) {
-            let asked = question.inquiry.clone().event();
+            let asked = question.asked.clone().event();
             self.tell_present(agent, vec![asked]);
         }
         self.broker.questions.insert(id.clone(), question);
@@ -124,7 +128,7 @@ impl Supervisor {
         self.broker.unattended = true;
         let open = self.broker.questions.iter();
         let open: Vec<(String, Word)> = open
-            .map(|(id, question)| (id.clone(), question.inquiry.refusal()))
+            .map(|(id, question)| (id.clone(), Word::refusal(&question.asked)))
             .collect();
         for (id, refusal) in open {
             self.take_word(&id, refusal);
@@ -143,7 +147,7 @@ impl Supervisor {
         let Some((known, question)) = open.filter(|(_, question)| question.word.is_none()) else {
             return Err(NotTaken::Unknown { id: id.to_owned() });
         };
-        question.inquiry.check(id, &word)?;
+        word.check(&question.asked, id)?;
         let known = known.clone();
         self.take_word(&known, word.settled());
         Ok(())
@@ -223,7 +227,7 @@ impl Supervisor {
                 Asker::Tool(reply) => {
                     if let (Some(reply), Word::Decision(decision)) = (reply.take(), word) {
                         // A call that is gone does not need it.
-                        reply.send(Some(*decision)).ok();
+                        discard!(reply.send(Some(*decision)), "nobody waits for the answer");
                     }
                     resolved.push((id.clone(), word.clone()));
                 }
@@ -238,7 +242,7 @@ impl Supervisor {
         if aborts {
             self.drive(What::Stop(Stop {
                 by: Caller::User,
-                verb: Verb::Interrupt,
+                verb: StopVerb::Interrupt,
                 targets: vec![agent],
                 mode: StopMode::Act,
             }));
@@ -269,7 +273,7 @@ impl Supervisor {
         let questions = self.broker.questions.iter();
         let withdrawn: Vec<(String, Word)> = questions
             .filter(|(_, question)| question.agent == agent)
-            .map(|(id, question)| (id.clone(), question.inquiry.withdrawal()))
+            .map(|(id, question)| (id.clone(), Word::withdrawal(&question.asked)))
             .collect();
         for (id, word) in withdrawn {
             self.resolve_question(&id, word);

@@ -9,7 +9,7 @@ use super::lines::Contents;
 use super::steps::Step;
 use super::{State, Supervisor};
 use crate::tree::Effect;
-use crate::tree::effect::{AbortWhy, Answer};
+use crate::tree::effect::Answer;
 
 /// What is done with the tree's answer, once it counts.
 pub(super) type Answering = Box<dyn FnOnce(&mut Supervisor, Answer) + Send>;
@@ -105,11 +105,7 @@ impl Supervisor {
                 ahead,
             } => self.start_task(agent, task, message, ahead),
             Effect::AbortTask { agent, task, why } => {
-                let reason = match why {
-                    AbortWhy::Interrupted | AbortWhy::Cancelled => AbortReason::Interrupted,
-                    AbortWhy::Replaced => AbortReason::Replaced,
-                    AbortWhy::Shutdown => AbortReason::Shutdown,
-                };
+                let reason = why.abort_reason().unwrap_or(AbortReason::Interrupted);
                 let by = self.stopper(agent);
                 self.give(agent, Order::Abort { task, reason, by });
             }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio::sync::{mpsc, oneshot};
 use troupe_engine::{Clock, Configurator, ConfigureError, Ids, Opened, Setup, Vitals};
+use troupe_protocol::discard;
 use troupe_protocol::op::ConfigureSession;
 use troupe_protocol::result::TaskResult;
 use troupe_protocol::session::TurnContext;
@@ -175,7 +176,7 @@ impl Agents {
         let (reply, answer) = oneshot::channel();
         self.post(Input::Request(Request::Quiet { reply }));
         // A tree that has ended is quiet.
-        answer.await.ok();
+        discard!(answer.await, "the tree ended before it answered");
     }
 
     /// Returns the children whose sessions are in memory, and those that will be; `None` for a
@@ -197,7 +198,7 @@ impl Agents {
         let (done, closed) = oneshot::channel();
         self.post(Input::Close { done });
         // A supervisor that is gone has closed everything.
-        closed.await.ok();
+        discard!(closed.await, "the tree ended before it answered");
     }
 
     /// Reads the result of a session's task from the logs; of the last one if none is named.
@@ -264,7 +265,7 @@ impl Agents {
 
     /// Hands something over. A supervisor that has ended hears nothing, and its end answers.
     pub(crate) fn post(&self, input: Input) {
-        self.0.mailbox.send(input).ok();
+        discard!(self.0.mailbox.send(input), "the actor has ended");
     }
 
     /// Gets to know the root's session.

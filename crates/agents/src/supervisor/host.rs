@@ -2,12 +2,12 @@
 
 use async_trait::async_trait;
 use tokio::sync::oneshot;
-use troupe_engine::{Host, Inquiry, Later, Lines, NotNow, NotTaken, Opened, Rights, Vitals, Word};
+use troupe_engine::{Host, Later, Lines, NotNow, NotTaken, Opened, Rights, Vitals, Word};
 use troupe_protocol::op::ReviewRequest;
 use troupe_protocol::result::TaskResult;
 use troupe_protocol::session::TurnContext;
 use troupe_protocol::tree::MessageId;
-use troupe_protocol::{AgentId, CallId, SubmissionId};
+use troupe_protocol::{AgentId, CallId, PendingQuestion, SubmissionId};
 use troupe_tools::Claim;
 
 use super::handle::Agents;
@@ -124,13 +124,13 @@ impl Host for Membership {
         .unwrap_or_default()
     }
 
-    fn asking(&self, call_id: &CallId, inquiry: &Inquiry) {
+    fn asking(&self, call_id: &CallId, question: &PendingQuestion) {
         // The root's own questions are answered where they are asked.
         if self.agent != AgentId::ROOT {
             self.report(SessionReport::Asking {
                 agent: self.agent,
                 call_id: call_id.clone(),
-                inquiry: Box::new(inquiry.clone()),
+                question: Box::new(question.clone()),
             });
         }
     }

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
-use troupe_engine::{Fate, Inquiry, Lines, NotNow, NotTaken, Opened, Word};
+use troupe_engine::{Fate, Lines, NotNow, NotTaken, Opened, Word};
 use troupe_protocol::approval::{ExecApprovalRequest, ReviewDecision};
 use troupe_protocol::op::ReviewRequest;
 use troupe_protocol::result::TaskResult;
 use troupe_protocol::tree::{AgentMessage, Caller, MessageId};
-use troupe_protocol::{AgentId, CallId, SubmissionId};
+use troupe_protocol::{AgentId, CallId, PendingQuestion, SubmissionId};
 use troupe_tools::Claim;
 
 use crate::desk::{
@@ -91,7 +91,7 @@ pub(crate) enum SessionReport {
     Asking {
         agent: AgentId,
         call_id: CallId,
-        inquiry: Box<Inquiry>,
+        question: Box<PendingQuestion>,
     },
     Answered {
         agent: AgentId,

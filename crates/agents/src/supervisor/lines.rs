@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use troupe_engine::{Fate, Lines, Order, Receipt};
+use troupe_protocol::discard;
 use troupe_protocol::result::{Evidence, StopReason, TaskResult};
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::spawn::SpawnSpec;
@@ -63,6 +64,7 @@ impl Supervisor {
             message: None,
             result: None,
         };
+        self.log_fact(&line.record.fact);
         let now = self.now().0;
         self.watchdogs.fold(&line.record.fact, now);
         match &mut line.record.fact {
@@ -288,6 +290,8 @@ impl Supervisor {
         match fate {
             Fate::Written => self.steps.written(ticket),
             Fate::Lost if unwritten.attempt < ATTEMPTS_MAX => {
+                let (log, attempt) = (unwritten.log, unwritten.attempt);
+                tracing::warn!(%log, attempt, "lines of the tree were not written");
                 let attempt = unwritten.attempt + 1;
                 let log = if attempt == ATTEMPTS_MAX {
                     AgentId::ROOT
@@ -319,11 +323,61 @@ impl Supervisor {
         }
     }
 
+    /// Tells the diagnostic log how the life of an agent goes on. No fact is logged with what
+    /// somebody said.
+    fn log_fact(&self, fact: &Fact) {
+        let path = |agent: &AgentId| {
+            let node = self.tree.get(*agent);
+            node.map_or_else(|| agent.to_string(), |node| node.path.clone())
+        };
+        match fact {
+            Fact::Rooted { session, .. } => tracing::info!(%session, "the tree begins"),
+            Fact::Born(birth) => {
+                let (agent, session) = (&birth.path, birth.session);
+                tracing::info!(agent, %session, parent = path(&birth.parent), "an agent is born");
+            }
+            Fact::Started { agent, task, .. } => {
+                tracing::info!(agent = path(agent), %task, "an agent starts a task");
+            }
+            Fact::Ended {
+                agent, task, end, ..
+            } => tracing::info!(agent = path(agent), %task, ?end, "an agent ends a task"),
+            Fact::Halted { agent, end } => {
+                tracing::info!(agent = path(agent), ?end, "an agent is halted");
+            }
+            Fact::StopAsked { agent, stop, .. } => {
+                tracing::info!(agent = path(agent), ?stop, "an agent is asked to stop");
+            }
+            Fact::Shut { agent } => tracing::info!(agent = path(agent), "an agent is shut down"),
+            Fact::Reopened { agent } => tracing::info!(agent = path(agent), "an agent is reopened"),
+            Fact::Released { agent } => tracing::info!(agent = path(agent), "an agent is released"),
+            Fact::Pruned { agent } => tracing::info!(agent = path(agent), "an agent is pruned"),
+            Fact::Withdrawn { agent } => {
+                tracing::debug!(agent = path(agent), "a start is withdrawn");
+            }
+            Fact::Sent { to, envelope } => {
+                tracing::debug!(to = path(to), message = %envelope.id, "a message is sent");
+            }
+            Fact::Took { agent, messages } => {
+                let messages = messages.len();
+                tracing::debug!(agent = path(agent), messages, "messages join a task");
+            }
+            Fact::Consumed { agent, messages } => {
+                let messages = messages.len();
+                tracing::debug!(agent = path(agent), messages, "a wait delivers messages");
+            }
+            Fact::Rebound { .. } | Fact::Kept(_) => {}
+        }
+    }
+
     fn receipt(&self, ticket: Ticket) -> Receipt {
         let mailbox = self.shared.mailbox();
         Receipt::new(move |fate| {
             // A supervisor that is gone does not care.
-            mailbox.send(Input::Written { ticket, fate }).ok();
+            discard!(
+                mailbox.send(Input::Written { ticket, fate }),
+                "the actor has ended"
+            );
         })
     }
 
@@ -332,6 +386,7 @@ impl Supervisor {
         if matches!(self.state, State::Broken) {
             return;
         }
+        tracing::error!("lines of the tree could not be written: it does nothing more");
         self.steps.clear();
         self.waits.clear();
         let message = "the agents were stopped, because what they did could not be written; make \

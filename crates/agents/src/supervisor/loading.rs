@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use tokio_util::task::AbortOnDropHandle;
+use tracing::Instrument as _;
 use troupe_engine::{Deps, Opened, Order, Orders, TaskTerms, spawn};
+use troupe_protocol::discard;
 use troupe_protocol::op::{ConfigureSession, ForkPoint};
 use troupe_protocol::policy::{CollaborationMode, EffortChoice};
 use troupe_protocol::session::{SessionSource, TurnOverrides};
@@ -84,16 +86,24 @@ impl Supervisor {
             terms: TaskTerms::default(),
         };
         let mailbox = self.shared.mailbox();
+        let path = self.tree.get(agent).map(|node| node.path.as_str());
+        let span = tracing::info_span!("agent", path);
         let task = tokio::spawn(async move {
-            let outcome = open(deps, request).await;
+            let outcome = open(deps, request).instrument(span).await;
             // A supervisor that is gone drops the session with the outcome.
-            mailbox.send(Input::Loaded { agent, outcome }).ok();
+            discard!(
+                mailbox.send(Input::Loaded { agent, outcome }),
+                "the actor has ended"
+            );
         });
-        member.presence = Presence::Loading(Loading {
-            orders,
-            membership,
-            task: AbortOnDropHandle::new(task),
-        });
+        member.enter(
+            agent,
+            Presence::Loading(Loading {
+                orders,
+                membership,
+                task: AbortOnDropHandle::new(task),
+            }),
+        );
     }
 
     /// Returns the text of the role that an agent follows: a fork follows that of its maker, so
@@ -176,6 +186,7 @@ impl Supervisor {
         let Some(member) = self.members.get_mut(&agent) else {
             return;
         };
+        tracing::debug!(%agent, from = "loading", to = "present", "the presence of a session changes");
         let loading = std::mem::replace(
             &mut member.presence,
             Presence::Present(Present {
@@ -202,7 +213,7 @@ impl Supervisor {
             // It left before its handle arrived; dropping that changes nothing.
             (Ok(_), Presence::Absent | Presence::Leaving(_) | Presence::Loading(_)) => {}
             (Err(message), _) => {
-                member.presence = Presence::Absent;
+                member.enter(agent, Presence::Absent);
                 self.failed_to_start(agent, message);
             }
         }
@@ -215,7 +226,7 @@ impl Supervisor {
         };
         if let Presence::Present(present) = &member.presence {
             present.orders.give(shutdown());
-            member.presence = Presence::Leaving(VecDeque::new());
+            member.enter(agent, Presence::Leaving(VecDeque::new()));
             member.last_result = None;
         }
     }
@@ -225,6 +236,8 @@ impl Supervisor {
         let Some(member) = self.members.get_mut(&agent) else {
             return;
         };
+        let from = member.presence.name();
+        tracing::debug!(%agent, from, to = "absent", "the presence of a session changes");
         match std::mem::replace(&mut member.presence, Presence::Absent) {
             Presence::Leaving(orders) if orders.is_empty() => {}
             Presence::Leaving(orders) => self.begin_loading(agent, orders),
@@ -245,12 +258,12 @@ impl Supervisor {
 
     /// Lets every session go at once, whatever it does.
     pub(super) fn drop_all_sessions(&mut self) {
-        for member in self.members.values_mut() {
+        for (&agent, member) in &mut self.members {
             if let Presence::Present(present) = &mut member.presence {
                 present.orders.give(shutdown());
-                member.presence = Presence::Leaving(VecDeque::new());
+                member.enter(agent, Presence::Leaving(VecDeque::new()));
             } else if let Presence::Loading(_) = member.presence {
-                member.presence = Presence::Absent;
+                member.enter(agent, Presence::Absent);
             }
         }
     }
@@ -278,7 +291,10 @@ impl Supervisor {
         // Ends with the session, which the supervisor ends.
         tokio::spawn(async move {
             orders.ended().await;
-            mailbox.send(Input::Unloaded { agent }).ok();
+            discard!(
+                mailbox.send(Input::Unloaded { agent }),
+                "the actor has ended"
+            );
         });
     }
 }

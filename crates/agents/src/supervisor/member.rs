@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use troupe_engine::{EventTap, Order, Orders, SessionHandle};
+use troupe_protocol::AgentId;
 use troupe_protocol::result::TaskResult;
 use troupe_protocol::spawn::SpawnSpec;
 use troupe_protocol::usage::TokenUsage;
@@ -42,6 +43,18 @@ pub(super) enum Presence {
     Present(Present),
     /// Its log is not free yet. Orders that come meanwhile wait for the next load.
     Leaving(VecDeque<Order>),
+}
+
+impl Presence {
+    /// Returns what the diagnostic log calls it.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::Absent => "absent",
+            Self::Loading(_) => "loading",
+            Self::Present(_) => "present",
+            Self::Leaving(_) => "leaving",
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -84,6 +97,13 @@ impl Member {
             has_answered: false,
             stop_note: None,
         }
+    }
+
+    /// Changes whether the session is in memory.
+    pub(super) fn enter(&mut self, agent: AgentId, presence: Presence) {
+        let (from, to) = (self.presence.name(), presence.name());
+        tracing::debug!(%agent, from, to, "the presence of a session changes");
+        self.presence = presence;
     }
 
     pub(super) fn is_present(&self) -> bool {

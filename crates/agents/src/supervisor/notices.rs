@@ -63,6 +63,8 @@ impl Supervisor {
     }
 
     fn status_changed(&mut self, agent: AgentId, status: Status, stint: Stint) {
+        let path = self.tree.get(agent).map(|node| node.path.as_str());
+        tracing::debug!(agent = path, ?status, "the status of an agent changes");
         // What it thought about belonged to the task before.
         if let Some(member) = self.members.get_mut(&agent) {
             member.reasoning_header = None;

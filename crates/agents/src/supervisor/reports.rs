@@ -2,15 +2,16 @@
 
 use tokio::sync::oneshot;
 use troupe_engine::{Lines, NotNow};
+use troupe_protocol::discard;
 use troupe_protocol::result::{Evidence, StopReason, TaskResult};
 use troupe_protocol::tree::MessageId;
-use troupe_protocol::{AgentId, SubmissionId};
+use troupe_protocol::{AgentId, SubmissionId, TaskOutcome};
 use troupe_tools::Claim;
 
 use super::input::SessionReport;
 use super::lines::Contents;
 use super::{State, Supervisor};
-use crate::tree::command::{Command, Outcome, Report, What};
+use crate::tree::command::{Command, Report, What};
 use crate::tree::id::WaitId;
 use crate::tree::{Effect, Refusal};
 
@@ -58,8 +59,8 @@ impl Supervisor {
             SessionReport::Asking {
                 agent,
                 call_id,
-                inquiry,
-            } => self.asking(agent, call_id, *inquiry),
+                question,
+            } => self.asking(agent, call_id, *question),
             SessionReport::Answered {
                 agent,
                 call_id,
@@ -112,7 +113,7 @@ impl Supervisor {
     fn ending(&mut self, agent: AgentId, result: TaskResult) -> Lines {
         let report = Report::Ended {
             task: result.task_id.clone(),
-            outcome: outcome(&result.stop),
+            outcome: TaskOutcome::from(&result.stop),
         };
         let contents = Contents {
             result: Some(result),
@@ -137,7 +138,7 @@ impl Supervisor {
         };
         let report = Report::Ended {
             task: task.clone(),
-            outcome: Outcome::Errored,
+            outcome: TaskOutcome::Errored,
         };
         let Ok(effects) = self.apply_report(agent, report) else {
             return;
@@ -189,20 +190,7 @@ impl Supervisor {
     }
 }
 
-fn outcome(stop: &StopReason) -> Outcome {
-    match stop {
-        StopReason::Completed => Outcome::Completed,
-        StopReason::Interrupted | StopReason::Shutdown | StopReason::Cancelled { .. } => {
-            Outcome::Interrupted
-        }
-        StopReason::Replaced => Outcome::Replaced,
-        StopReason::BudgetExceeded => Outcome::BudgetExceeded,
-        // A reason of a later version is one that is not known to be good.
-        _ => Outcome::Errored,
-    }
-}
-
 /// Answers a session. One that is gone has ended its task otherwise.
 fn answer<T>(reply: oneshot::Sender<T>, value: T) {
-    reply.send(value).ok();
+    discard!(reply.send(value), "nobody waits for the answer");
 }

@@ -1,6 +1,7 @@
 //! What desks ask.
 
 use troupe_engine::Order;
+use troupe_protocol::discard;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::tree::{AgentMessage, Caller, Keepsake, MessageId, Sender};
 use troupe_protocol::{AgentId, Op, SubmissionId};
@@ -93,7 +94,7 @@ impl Supervisor {
             } => answer(reply, self.answer_question(agent, call, decision)),
             Request::Listen { reply } => {
                 // One that stopped waiting listens to nothing.
-                reply.send(self.listen()).ok();
+                discard!(reply.send(self.listen()), "nobody waits for the answer");
             }
             Request::Quiet { reply } => self.quiet_waiters.push(reply),
         }
@@ -427,5 +428,5 @@ pub(super) fn answer<T>(
     reply: tokio::sync::oneshot::Sender<Result<T, Trouble>>,
     outcome: Result<T, Trouble>,
 ) {
-    reply.send(outcome).ok();
+    discard!(reply.send(outcome), "nobody waits for the answer");
 }

@@ -99,6 +99,17 @@ impl Supervisor {
         }
         self.tell_restored();
         let interrupted = self.interrupted();
+        let recovery = self.shared.settings().tree().recovery;
+        tracing::info!(
+            agents = self.tree.memory().iter().count(),
+            interrupted = interrupted.len(),
+            ?recovery,
+            "the tree is taken up again"
+        );
+        for agent in &interrupted {
+            let path = self.tree.get(*agent).map(|node| node.path.as_str());
+            tracing::warn!(agent = path, "an agent was cut off");
+        }
         let reconfigured = self.ended_by(|why| why == Interruption::Reconfigured);
         match self.shared.settings().tree().recovery {
             Recovery::Leave => {
@@ -257,9 +268,12 @@ impl Supervisor {
                 urgency: Urgency::Regular,
                 form: Form::Words,
             };
+            let path = self.tree.get(to).map(|node| node.path.clone());
             let Ok(effects) = self.command(What::Send(letter)) else {
+                tracing::warn!(agent = path, "an agent cannot be asked to go on");
                 continue;
             };
+            tracing::info!(agent = path, "an agent is asked to go on");
             self.perform(effects, Contents::saying(CONTINUE));
         }
     }
@@ -380,7 +394,7 @@ impl Story {
 
     /// Puts the facts of all logs into their order, and reads from them what the last one of
     /// its kind says.
-    fn sort(&mut self) {
+    pub(super) fn sort(&mut self) {
         self.records.sort_by_key(|record| record.order);
         for record in &self.records {
             match &record.fact {
@@ -396,6 +410,11 @@ impl Story {
                 _ => {}
             }
         }
+    }
+
+    /// Returns what an agent was made with.
+    pub(super) fn spec(&self, agent: AgentId) -> Option<&SpawnSpec> {
+        self.specs.get(&agent)
     }
 
     fn keep(&mut self, id: MessageId, message: Option<Box<AgentMessage>>) {

@@ -6,6 +6,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::Value;
 use tokio::sync::oneshot;
 use troupe_protocol::agent::AgentOrigin;
+use troupe_protocol::discard;
 use troupe_protocol::event::{EventMsg, ReviewOutput};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::op::{ReviewRequest, ReviewTarget};
@@ -13,7 +14,7 @@ use troupe_protocol::policy::CollaborationMode;
 use troupe_protocol::result::{StructuredOutput, TaskResult};
 use troupe_protocol::spawn::{ApprovalRoute, CallbackConfig, HistoryShare};
 use troupe_protocol::tree::{CallbackMode, Caller, End, OnParentInterrupt};
-use troupe_protocol::{AgentId, SubmissionId};
+use troupe_protocol::{AgentId, StopVerb, SubmissionId};
 
 use super::Supervisor;
 use super::handle::Agents;
@@ -21,7 +22,7 @@ use super::input::{Input, SessionReport};
 use super::spawning::Newborn;
 use crate::desk::{CallbackChoice, Scope, SpawnRequest, StopRequest, Trouble, Turn};
 use crate::roles::Role;
-use crate::tree::command::{StopMode, Verb};
+use crate::tree::command::StopMode;
 
 const TOOL: &str = "review";
 const ROLE: &str = "reviewer";
@@ -74,7 +75,7 @@ impl Agents {
             tool == Some(TOOL) && !view.status.is_final()
         });
         desk.stop(StopRequest {
-            verb: Verb::Cancel,
+            verb: StopVerb::Cancel,
             targets: reviews.map(|view| view.path.clone()).collect(),
             mode: StopMode::Act,
             note: None,
@@ -118,7 +119,7 @@ impl Supervisor {
             }
         };
         // A session that is gone is not reviewed.
-        reply.send(told).ok();
+        discard!(reply.send(told), "nobody waits for the answer");
     }
 
     fn reviewer(&self, submission: SubmissionId, target: &ReviewTarget) -> SpawnRequest {

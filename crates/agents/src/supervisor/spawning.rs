@@ -18,7 +18,7 @@ use super::member::Member;
 use super::requests::{answer, normalised};
 use crate::desk::{Catalogue, Listing, ModelChoice, SpawnRequest, Spawned, Trouble};
 use crate::rights::{self, Parent, Settled};
-use crate::roles::{Messages, Persona, Role};
+use crate::roles::{Messages, Persona, Role, RoleDialect};
 use crate::tree::Effect;
 use crate::tree::command::{Spawn, Spawner, What};
 use crate::tree::effect::Answer;
@@ -145,6 +145,10 @@ impl Supervisor {
         let settings = self.shared.settings().tree();
         names.extend(settings.types.models().map(str::to_owned));
         for role in self.shared.options.roles.catalogue(cwd).roles {
+            // Another program's names of models are not this provider's.
+            if role.dialect == RoleDialect::ClaudeCode {
+                continue;
+            }
             let personas = role.personas.iter().map(|persona| &persona.choice);
             let choices = personas.chain([&role.choice]);
             names.extend(choices.filter_map(|choice| choice.model.clone()));

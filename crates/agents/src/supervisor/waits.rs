@@ -8,6 +8,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use troupe_protocol::AgentId;
+use troupe_protocol::discard;
 use troupe_protocol::tree::{Caller, MailKind, MessageId, Sender};
 use troupe_tools::Claim;
 
@@ -112,7 +113,10 @@ impl Supervisor {
                 () = tokio::time::sleep(time) => WaitEnd::TimedOut,
                 () = stop.cancelled() => WaitEnd::Stopped,
             };
-            mailbox.send(Input::WaitOver { wait, why }).ok();
+            discard!(
+                mailbox.send(Input::WaitOver { wait, why }),
+                "the actor has ended"
+            );
         }))
     }
 

@@ -1,7 +1,7 @@
 //! Everything that can happen to a tree.
 
 use troupe_protocol::tree::Keepsake;
-use troupe_protocol::{AgentId, SessionId, SubmissionId};
+use troupe_protocol::{AgentId, SessionId, StopVerb, SubmissionId, TaskOutcome};
 
 use super::agent::{Bond, CallbackMode, Genealogy};
 use super::id::{Caller, MessageId, TimeMs, WaitId};
@@ -156,23 +156,9 @@ pub enum Until {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stop {
     pub by: Caller,
-    pub verb: Verb,
+    pub verb: StopVerb,
     pub targets: Vec<AgentId>,
     pub mode: StopMode,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verb {
-    /// This task of this agent.
-    Interrupt,
-    /// The subtree's tasks.
-    Cancel,
-    /// Cancel, then shut down.
-    Close,
-    /// The child goes on without a parent.
-    Release,
-    /// Takes finished agents out of the live tree; results stay.
-    Prune,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -201,16 +187,7 @@ pub enum Report {
     /// The task is over, its processes are gone.
     Ended {
         task: SubmissionId,
-        outcome: Outcome,
+        /// As the session saw it.
+        outcome: TaskOutcome,
     },
-}
-
-/// How a task ended, as its session saw it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    Completed,
-    Errored,
-    Interrupted,
-    Replaced,
-    BudgetExceeded,
 }

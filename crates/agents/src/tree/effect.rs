@@ -1,9 +1,8 @@
 //! Everything that a tree makes happen. The supervisor performs effects in their order;
 //! each is safe to repeat.
 
-use troupe_protocol::{AgentId, SubmissionId};
+use troupe_protocol::{AgentId, StopVerb, SubmissionId, TaskOutcome};
 
-use super::command::Verb;
 use super::id::{MessageId, TimeMs, WaitId};
 use super::inbox::Depth;
 use super::persist::Record;
@@ -34,7 +33,8 @@ pub enum Effect {
     AbortTask {
         agent: AgentId,
         task: SubmissionId,
-        why: AbortWhy,
+        /// How the task is to end.
+        why: TaskOutcome,
     },
     /// Look into the inbox at the next model request.
     Poke {
@@ -55,14 +55,6 @@ pub enum Effect {
     Emit(Notice),
     /// What the caller of the command is told.
     Answer(Answer),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AbortWhy {
-    Interrupted,
-    Replaced,
-    Cancelled,
-    Shutdown,
 }
 
 /// What the UI hears of.
@@ -184,7 +176,7 @@ pub struct Final {
 /// What a stop touches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    pub verb: Verb,
+    pub verb: StopVerb,
     pub touched: Vec<Touch>,
     pub skipped: Vec<Skip>,
 }
@@ -192,19 +184,9 @@ pub struct Plan {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Touch {
     pub agent: AgentId,
-    pub action: Action,
+    pub action: StopVerb,
     /// The agent whose subtree is meant.
     pub scope: AgentId,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
-    Interrupt,
-    Cancel,
-    /// Cancel what runs, then shut down.
-    Close,
-    Release,
-    Prune,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! Messages between agents, and the receipts for them.
 
-use troupe_protocol::{AgentId, SubmissionId};
+use troupe_protocol::{AgentId, SubmissionId, TaskOutcome};
 
 use super::agent::{Place, StopOrder};
 use super::command::{Letter, Urgency};
-use super::effect::{AbortWhy, Answer, DeadWhy, Effect, HeldWhy, Receipt};
+use super::effect::{Answer, DeadWhy, Effect, HeldWhy, Receipt};
 use super::id::MessageId;
 use super::inbox::{Envelope, MailKind, Sender, TakeCallbacks};
 use super::limits::INBOX_MESSAGES_MAX;
@@ -86,7 +86,7 @@ impl Tree {
         match (run.stage, run.replacement) {
             (Stage::Running, Replacement::None) => {
                 run.replacement = Replacement::Asked;
-                out.abort(agent, run.task.clone(), AbortWhy::Replaced);
+                out.abort(agent, run.task.clone(), TaskOutcome::Replaced);
             }
             (Stage::Starting { .. }, _) if stop.is_none() => {
                 let seat = run.seat;

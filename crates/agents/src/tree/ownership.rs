@@ -1,27 +1,40 @@
 //! Who may do what to whom. The user and the root may reach all; an agent its own subtree.
 
-use troupe_protocol::AgentId;
+use troupe_protocol::{AgentId, StopVerb};
 
 use super::agent::Reach;
-use super::command::{Letter, Urgency, Verb};
+use super::command::{Letter, Urgency};
 use super::id::Caller;
 use super::inbox::Sender;
 use super::{Refusal, Tree};
 
 impl Tree {
-    pub(super) fn may_stop(&self, by: Caller, verb: Verb, target: AgentId) -> Result<(), Refusal> {
+    pub(super) fn may_stop(
+        &self,
+        by: Caller,
+        verb: StopVerb,
+        target: AgentId,
+    ) -> Result<(), Refusal> {
         let Caller::Agent(agent) = by else {
             return Ok(());
         };
         match verb {
-            Verb::Interrupt if target == AgentId::ROOT => return Err(Refusal::RootInterrupt),
+            StopVerb::Interrupt if target == AgentId::ROOT => return Err(Refusal::RootInterrupt),
             // It would end the user's own conversation, and everything below it.
-            Verb::Cancel | Verb::Close if target == AgentId::ROOT && agent == AgentId::ROOT => {
-                return Err(Refusal::RootStop { verb: verb.name() });
+            StopVerb::Cancel | StopVerb::Close
+                if target == AgentId::ROOT && agent == AgentId::ROOT =>
+            {
+                return Err(Refusal::RootStop {
+                    verb: verb.as_str(),
+                });
             }
-            Verb::Interrupt | Verb::Cancel | Verb::Close | Verb::Release | Verb::Prune => {}
+            StopVerb::Interrupt
+            | StopVerb::Cancel
+            | StopVerb::Close
+            | StopVerb::Release
+            | StopVerb::Prune => {}
         }
-        self.must_be_within(agent, target, verb.name())
+        self.must_be_within(agent, target, verb.as_str())
     }
 
     pub(super) fn may_resume(&self, by: Caller, target: AgentId) -> Result<(), Refusal> {
@@ -71,18 +84,6 @@ impl Tree {
             Ok(())
         } else {
             Err(Refusal::OutsideSubtree { verb })
-        }
-    }
-}
-
-impl Verb {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Interrupt => "interrupt",
-            Self::Cancel => "cancel",
-            Self::Close => "close",
-            Self::Release => "release",
-            Self::Prune => "prune",
         }
     }
 }

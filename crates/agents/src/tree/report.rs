@@ -1,10 +1,10 @@
 //! What sessions tell of their own tasks. The only way by which a task in flight changes
 //! its status.
 
-use troupe_protocol::{AgentId, SubmissionId};
+use troupe_protocol::{AgentId, SubmissionId, TaskOutcome};
 
 use super::agent::{CallbackMode, StopOrder};
-use super::command::{Outcome, Report};
+use super::command::Report;
 use super::id::{MessageId, WaitId};
 use super::lifecycle::{Change, End, IllegalChange, Interruption};
 use super::persist::{Callback, Fact};
@@ -152,14 +152,14 @@ impl Tree {
         out: &mut Out,
         agent: AgentId,
         task: SubmissionId,
-        outcome: Outcome,
+        outcome: TaskOutcome,
     ) -> Result<(), Refusal> {
         let run = self.live.runs.get(&agent);
         let Some(run) = run.filter(|run| run.task == task) else {
             return Err(Refusal::StaleReport { agent, task });
         };
         let node = self.known(agent)?;
-        let unasked = outcome == Outcome::Interrupted && node.stop.is_none();
+        let unasked = was_interrupted(outcome) && node.stop.is_none();
         let fact = match (run.stage, outcome) {
             (Stage::Running, _) => {
                 let end = match verdict(outcome, node.stop) {
@@ -172,15 +172,14 @@ impl Tree {
                 };
                 self.end_of_task(node, task, end)
             }
-            (Stage::Starting { message }, Outcome::Errored) if node.stop.is_none() => {
+            (Stage::Starting { .. }, TaskOutcome::Completed | TaskOutcome::Replaced) => {
+                return Err(Refusal::StaleReport { agent, task });
+            }
+            (Stage::Starting { message }, _) if has_failed(outcome) && node.stop.is_none() => {
                 self.end_before_start(node, message, End::FailedToStart)
             }
-            (
-                Stage::Starting { message },
-                Outcome::Errored | Outcome::Interrupted | Outcome::BudgetExceeded,
-            ) => self.end_before_start(node, message, verdict(outcome, node.stop)),
-            (Stage::Starting { .. }, Outcome::Completed | Outcome::Replaced) => {
-                return Err(Refusal::StaleReport { agent, task });
+            (Stage::Starting { message }, _) => {
+                self.end_before_start(node, message, verdict(outcome, node.stop))
             }
         };
         self.finish(out, agent, fact);
@@ -286,20 +285,53 @@ impl Tree {
 
 /// Joins what the session saw with what it had been told. A cancel stands even if the task
 /// was done a moment before it arrived; an interrupt that came too late changes nothing.
-fn verdict(outcome: Outcome, stop: Option<StopOrder>) -> End {
+fn verdict(outcome: TaskOutcome, stop: Option<StopOrder>) -> End {
     match (outcome, stop) {
         (_, Some(StopOrder::Cancel { by, scope } | StopOrder::Close { by, scope })) => {
             End::Cancelled { by, scope }
         }
-        (Outcome::Interrupted | Outcome::Replaced, Some(StopOrder::Interrupt { why })) => {
+        (TaskOutcome::Replaced, Some(StopOrder::Interrupt { why })) => End::Interrupted { why },
+        (TaskOutcome::Replaced, None) => End::Replaced,
+        (TaskOutcome::Completed, _) => End::Completed,
+        (TaskOutcome::BudgetExceeded, _) => End::BudgetExceeded,
+        (TaskOutcome::Errored | TaskOutcome::OutputInvalid | TaskOutcome::FailedToStart, _) => {
+            End::Errored
+        }
+        (
+            TaskOutcome::Interrupted
+            | TaskOutcome::Crash
+            | TaskOutcome::Shutdown
+            | TaskOutcome::Cancelled,
+            stop,
+        ) => {
+            let why = match stop {
+                Some(StopOrder::Interrupt { why }) => why,
+                _ => Interruption::User,
+            };
             End::Interrupted { why }
         }
-        (Outcome::Interrupted, None) => End::Interrupted {
-            why: Interruption::User,
-        },
-        (Outcome::Completed, _) => End::Completed,
-        (Outcome::Errored, _) => End::Errored,
-        (Outcome::BudgetExceeded, _) => End::BudgetExceeded,
-        (Outcome::Replaced, None) => End::Replaced,
     }
+}
+
+/// Tells whether a session saw its task interrupted: for which reason, only the tree knows.
+fn was_interrupted(outcome: TaskOutcome) -> bool {
+    match outcome {
+        TaskOutcome::Interrupted
+        | TaskOutcome::Crash
+        | TaskOutcome::Shutdown
+        | TaskOutcome::Cancelled => true,
+        TaskOutcome::Completed
+        | TaskOutcome::Errored
+        | TaskOutcome::OutputInvalid
+        | TaskOutcome::FailedToStart
+        | TaskOutcome::BudgetExceeded
+        | TaskOutcome::Replaced => false,
+    }
+}
+
+fn has_failed(outcome: TaskOutcome) -> bool {
+    matches!(
+        outcome,
+        TaskOutcome::Errored | TaskOutcome::OutputInvalid | TaskOutcome::FailedToStart
+    )
 }

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use troupe_protocol::AgentId;
+use troupe_protocol::{AgentId, StopVerb, TaskOutcome};
 
 use super::agent::{OnParentInterrupt, Place, StopOrder};
-use super::command::{Stop, StopMode, Verb};
-use super::effect::{AbortWhy, Action, Answer, Effect, Notice, Plan, Skip, SkipWhy, Touch};
+use super::command::{Stop, StopMode};
+use super::effect::{Answer, Effect, Notice, Plan, Skip, SkipWhy, Touch};
 use super::id::Caller;
 use super::lifecycle::{End, Interruption};
 use super::persist::Fact;
@@ -29,7 +29,7 @@ impl Tree {
 
     /// The children of an interrupted task that were made to end with it.
     pub(super) fn cancel_bound_children(&mut self, out: &mut Out, parent: AgentId) {
-        let mut plan = Plan::of(Verb::Interrupt);
+        let mut plan = Plan::of(StopVerb::Interrupt);
         self.plan_bound_children(&mut plan, parent);
         for touch in &plan.touched {
             self.act(out, Caller::Agent(parent), *touch);
@@ -39,12 +39,12 @@ impl Tree {
 
     /// Tells the parents whose interrupt has taken children along.
     fn tell_cancelled_children(&self, out: &mut Out, plan: &Plan) {
-        if plan.verb != Verb::Interrupt {
+        if plan.verb != StopVerb::Interrupt {
             return;
         }
         let mut told: BTreeMap<AgentId, Vec<AgentId>> = BTreeMap::new();
         for touch in &plan.touched {
-            if touch.action == Action::Cancel && self.is_child(touch.agent, touch.scope) {
+            if touch.action == StopVerb::Cancel && self.is_child(touch.agent, touch.scope) {
                 told.entry(touch.scope).or_default().push(touch.agent);
             }
         }
@@ -72,9 +72,9 @@ impl Tree {
         let why = match stop {
             StopOrder::Interrupt {
                 why: Interruption::Shutdown,
-            } => AbortWhy::Shutdown,
-            StopOrder::Interrupt { .. } => AbortWhy::Interrupted,
-            StopOrder::Cancel { .. } | StopOrder::Close { .. } => AbortWhy::Cancelled,
+            } => TaskOutcome::Shutdown,
+            StopOrder::Interrupt { .. } => TaskOutcome::Interrupted,
+            StopOrder::Cancel { .. } | StopOrder::Close { .. } => TaskOutcome::Cancelled,
         };
         if let Some(run) = self.live.runs.get(&agent) {
             out.abort(agent, run.task.clone(), why);
@@ -105,14 +105,14 @@ impl Tree {
             };
             self.may_stop(stop.by, stop.verb, *target)?;
             match stop.verb {
-                Verb::Interrupt => self.plan_interrupt(&mut plan, *target),
-                Verb::Cancel => self.plan_cancel(&mut plan, *target, *target),
-                Verb::Close => self.plan_close(&mut plan, *target),
-                Verb::Release if node.parent.is_none() => {
+                StopVerb::Interrupt => self.plan_interrupt(&mut plan, *target),
+                StopVerb::Cancel => self.plan_cancel(&mut plan, *target, *target),
+                StopVerb::Close => self.plan_close(&mut plan, *target),
+                StopVerb::Release if node.parent.is_none() => {
                     return Err(Refusal::NotAChild(*target));
                 }
-                Verb::Release => plan.touch(*target, Action::Release, *target),
-                Verb::Prune => self.plan_prune(&mut plan, node),
+                StopVerb::Release => plan.touch(*target, StopVerb::Release, *target),
+                StopVerb::Prune => self.plan_prune(&mut plan, node),
             }
         }
         Ok(plan)
@@ -126,7 +126,7 @@ impl Tree {
         if stopping {
             plan.skip(target, SkipWhy::AlreadyDone);
         } else if self.live.runs.contains_key(&target) {
-            plan.touch(target, Action::Interrupt, target);
+            plan.touch(target, StopVerb::Interrupt, target);
             self.plan_bound_children(plan, target);
         } else {
             plan.skip(target, SkipWhy::Idle);
@@ -154,7 +154,7 @@ impl Tree {
         let before = plan.touched.len();
         for agent in self.memory.within(target) {
             if self.is_active(agent) {
-                plan.touch(agent, Action::Cancel, scope);
+                plan.touch(agent, StopVerb::Cancel, scope);
             }
         }
         if plan.touched.len() == before {
@@ -166,7 +166,7 @@ impl Tree {
         let before = plan.touched.len();
         for agent in self.memory.within(target) {
             if self.memory.get(agent).is_some_and(Agent::is_counted) {
-                plan.touch(agent, Action::Close, target);
+                plan.touch(agent, StopVerb::Close, target);
             }
         }
         if plan.touched.len() == before {
@@ -186,7 +186,7 @@ impl Tree {
             for agent in subtree {
                 let is_listed = |below: &Agent| matches!(below.place, Place::Live | Place::Lost);
                 if self.memory.get(agent).is_some_and(is_listed) {
-                    plan.touch(agent, Action::Prune, node.id);
+                    plan.touch(agent, StopVerb::Prune, node.id);
                 }
             }
         }
@@ -200,23 +200,23 @@ impl Tree {
         } = touch;
         let log = by.log();
         match action {
-            Action::Interrupt => {
+            StopVerb::Interrupt => {
                 let why = match by {
                     Caller::User => Interruption::User,
                     Caller::Agent(_) => Interruption::Parent,
                 };
                 self.order_stop(out, log, agent, StopOrder::Interrupt { why });
             }
-            Action::Cancel => self.cancel(out, log, agent, StopOrder::Cancel { by, scope }),
-            Action::Close => self.cancel(out, log, agent, StopOrder::Close { by, scope }),
-            Action::Release => {
+            StopVerb::Cancel => self.cancel(out, log, agent, StopOrder::Cancel { by, scope }),
+            StopVerb::Close => self.cancel(out, log, agent, StopOrder::Close { by, scope }),
+            StopVerb::Release => {
                 let parent = self.memory.get(agent).and_then(|node| node.parent);
                 self.record(out, log, Fact::Released { agent });
                 if let Some(parent) = parent {
                     self.end_idle_waits(out, parent);
                 }
             }
-            Action::Prune => {
+            StopVerb::Prune => {
                 self.record(out, log, Fact::Pruned { agent });
                 if self.live.residents.remove(agent) == Presence::Resident {
                     out.effects.push(Effect::Unload { agent });
@@ -277,7 +277,7 @@ impl Tree {
 }
 
 impl Plan {
-    fn of(verb: Verb) -> Self {
+    fn of(verb: StopVerb) -> Self {
         Self {
             verb,
             touched: Vec::new(),
@@ -286,7 +286,7 @@ impl Plan {
     }
 
     /// Adds a touch; what two targets have in common is touched once.
-    fn touch(&mut self, agent: AgentId, action: Action, scope: AgentId) {
+    fn touch(&mut self, agent: AgentId, action: StopVerb, scope: AgentId) {
         let again = |touch: &Touch| touch.agent == agent && touch.action == action;
         if !self.touched.iter().any(again) {
             self.touched.push(Touch {

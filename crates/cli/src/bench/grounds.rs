@@ -132,6 +132,7 @@ pub async fn long_session(home: &Path, megabytes: u32) -> Result<SessionId, trou
                 thread_note: None,
                 last_response_id: None,
                 has_agents: false,
+                output_schema: None,
             },
         })),
         RolloutRecord::TurnContext(context),

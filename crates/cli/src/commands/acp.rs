@@ -1,12 +1,14 @@
 //! `troupe acp`: an agent for editors that speak the Agent Client Protocol.
 
 use clap::Args;
+use tracing::Instrument as _;
 use troupe_acp::agent::{self, About};
 use troupe_protocol::session::SessionSource;
 use troupe_server::House;
 
 use crate::arguments::{Layers, Overrides};
 use crate::commands::block_on;
+use crate::diagnostics;
 use crate::exec::signals::{StopRequest, StopRequests};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::home::{Home, here};
@@ -44,7 +46,9 @@ pub fn run(arguments: AcpArguments, overrides: Overrides, layers: Layers) -> Out
         let about = About {
             version: env!("CARGO_PKG_VERSION"),
         };
-        agent::serve(house, about, input, output, stop).await?;
+        agent::serve(house, about, input, output, stop)
+            .instrument(diagnostics::stdio_connection())
+            .await?;
         Ok(match asked {
             Some(StopRequest::Terminate) => Exit::Terminated,
             Some(StopRequest::Interrupt) | None => Exit::Success,

@@ -22,14 +22,16 @@ mod told;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use troupe_protocol::input::is_blank;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
+use troupe_protocol::StopVerb;
+use troupe_protocol::input::is_blank;
 use troupe_store::EmbeddedStore;
 
 use crate::arguments::{Layers, Overrides};
 use crate::commands::block_on;
-use crate::control::{Mode, Request, Urgency, Verb};
+use crate::control::{Mode, Request, Urgency};
 use crate::failure::{Failure, Outcome};
 use crate::home::{Home, here};
 
@@ -84,10 +86,10 @@ enum Action {
     },
     /// Print what an agent did and said.
     #[command(
-        after_help = "Examples:\n  troupe agents logs tester --follow\n  troupe agents logs 2 -n 5\n  troupe agents logs 2 --json | jq -c 'select(.type == \"response_item\")'"
+        after_help = "A session without agents can be named too: its id, its first characters, or its name.\n\nExamples:\n  troupe agents logs tester --follow\n  troupe agents logs 2 -n 5\n  troupe agents logs 2 --json | jq -c 'select(.type == \"response_item\")'"
     )]
     Logs {
-        /// The agent; the root of the tree that changed last if absent.
+        /// The agent, or a session; the session of this directory that changed last if absent.
         #[arg(value_name = "ADDRESS")]
         address: Option<String>,
         /// Only the last N entries.
@@ -100,7 +102,7 @@ enum Action {
         #[arg(long)]
         json: bool,
     },
-    /// Print what a task came to, and what the engine saw of it.
+    /// Print what a task came to, and what Troupe recorded of it.
     #[command(
         after_help = "Examples:\n  troupe agents result tester\n  troupe agents result 2 --json | jq .evidence.files"
     )]
@@ -148,8 +150,8 @@ Examples:\n  troupe agents send tester \"also run the slow tests\"\n  troupe age
         after_help = "Examples:\n  troupe agents stop cancel tester --dry-run\n  troupe agents stop close 3f2a9c1e:2\n  troupe agents stop prune /root/tester"
     )]
     Stop {
-        #[arg(value_enum, value_name = "HOW")]
-        verb: Verb,
+        #[arg(value_name = "HOW", value_parser = stop_verbs())]
+        verb: StopVerb,
         /// The agent.
         #[arg(value_name = "ADDRESS")]
         address: String,
@@ -222,6 +224,22 @@ pub fn run(arguments: AgentsArguments, overrides: Overrides, layers: Layers) -> 
         layers,
     };
     block_on(perform(site, arguments.action))
+}
+
+/// Reads how an agent is to be stopped, and says what each way does.
+fn stop_verbs() -> impl TypedValueParser<Value = StopVerb> {
+    let value = |verb: StopVerb| {
+        let help = match verb {
+            StopVerb::Interrupt => "End the running task of this one agent; it can go on later",
+            StopVerb::Cancel => "End the tasks of the agent and of everybody below it",
+            StopVerb::Close => "Cancel, and take no more messages until `resume`",
+            StopVerb::Release => "Let the agent go on without its parent",
+            StopVerb::Prune => "Take finished agents out of the tree; their results stay",
+        };
+        PossibleValue::new(verb.as_str()).help(help)
+    };
+    PossibleValuesParser::new(StopVerb::ALL.map(value))
+        .try_map(|name| StopVerb::named(&name).ok_or("no way to stop an agent"))
 }
 
 async fn perform(site: Site, action: Action) -> Outcome {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 use troupe_protocol::session::SessionSource;
 use troupe_server::House;
 use troupe_server::app::{App, AppListener};
@@ -15,6 +16,7 @@ use troupe_transport::{Address, Protocol};
 use crate::arguments::{Layers, Overrides};
 use crate::commands::door::{DoorArguments, Signals, private_directory};
 use crate::commands::{block_on, tell};
+use crate::diagnostics;
 use crate::exec::signals::StopRequest;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::home::{Home, here};
@@ -124,7 +126,9 @@ async fn serve(app: &App, listener: Option<AppListener>, signals: &mut Signals) 
             return Ok(());
         }
         let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
-        app.serve_lines(input, output, until).await
+        app.serve_lines(input, output, until)
+            .instrument(diagnostics::stdio_connection())
+            .await
     };
     let mut serving = std::pin::pin!(serving);
     let served = tokio::select! {

@@ -88,7 +88,8 @@ pub fn run(arguments: ConfigArguments, overrides: Overrides, layers: Layers) -> 
     Ok(Exit::Success)
 }
 
-fn as_toml(settings: &[(KeyPath, &Entry)]) -> String {
+/// Writes settings as they are shown: each with where it comes from, and none that is a secret.
+pub fn as_toml(settings: &[(KeyPath, &Entry)]) -> String {
     let lines: Vec<(String, String)> = settings
         .iter()
         .map(|(key, entry)| (format!("{key} = {}", value(key, entry)), origin(key, entry)))

@@ -1,11 +1,13 @@
 //! `troupe doctor`: what works on this machine, and what to do about the rest.
 
+mod report;
+
 use std::env;
 use std::fs;
 use std::io;
 use std::net::{TcpStream, ToSocketAddrs};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
@@ -36,6 +38,11 @@ pub struct DoctorArguments {
     /// Do not try to reach the model's server.
     #[arg(long)]
     offline: bool,
+    /// Write a text file for a bug report: version, platform, configuration without secrets, what
+    /// is found here, and the end of the diagnostic log. Without FILE it gets a name of its own in
+    /// this directory.
+    #[arg(long, value_name = "FILE", num_args = 0..=1)]
+    report: Option<Option<PathBuf>>,
     #[command(flatten)]
     overrides: Overrides,
 }
@@ -45,6 +52,13 @@ struct Check {
     name: &'static str,
     state: State,
     text: String,
+}
+
+impl Check {
+    /// Returns the row of a report: without colours.
+    fn plain(&self) -> String {
+        row(self, Style::Plain)
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -100,6 +114,9 @@ pub fn run(arguments: DoctorArguments, overrides: Overrides, layers: Layers) -> 
         .any(|check| check.name == "key" && is_bad(check))
     {
         print(&format!("\n{HOW_TO_CONFIGURE}\n"))?;
+    }
+    if let Some(file) = arguments.report {
+        print(&report::write(file, &source, &home, &cwd, &checks)?)?;
     }
     let bad = checks.iter().any(is_bad);
     Ok(if bad { Exit::Failed } else { Exit::Success })
@@ -329,7 +346,9 @@ fn check_agents(settings: &Settings, home: &Home, cwd: &Path) -> Check {
     };
     let limits = settings.agents.limits();
     let servers = ConfiguredNames::of(&settings.integrations);
-    let known = Roles::new(home.path()).with_servers(servers);
+    let known = Roles::new(home.path())
+        .with_user_home(user_home())
+        .with_servers(servers);
     let Catalogue { roles, broken } = known.catalogue(cwd);
     let first = format!(
         "{tools}; {} at once, {} in a tree, depth {}; {} roles",
@@ -364,7 +383,7 @@ fn check_sandbox(home: &Home, policy: &SandboxPolicy, cwd: &Path) -> Vec<Check> 
         Ok(backend) => Check {
             name: "sandbox",
             state: State::Good,
-            text: format!("{backend:?}"),
+            text: backend.as_str().to_owned(),
         },
         Err(why) => Check {
             name: "sandbox",

@@ -33,42 +33,11 @@ use aim::{Aim, Prompt, aim};
 #[command(
     subcommand_negates_reqs = true,
     after_help = "Progress goes to stderr, the final message to stdout; with --json, events go to stdout.
-Ctrl-C stops the task and every agent of the tree, released ones too; a second one ends the
-program. At a terminal you see what goes on, and are asked what the agents may not decide: yes,
-for this session, always, no. Without one it is refused, with the command that would allow it. The
-key headless_approvals changes that: ask (the default), refuse, approve, wait, which refuses after
-headless_approval_timeout_sec (300) unless somebody says otherwise with `troupe agents answer`, or
-escalate, which ends the run.
+Ctrl-C stops the task and all agents; a second one ends the program.
 
-An agent can have children that are still at work when its own task is over. By default the run
-waits for them; what they report is new work, and the final message is the last one. With
---children release they go on without a parent: the run still lasts until they are done, but
-nobody acts on what they report. A child that fails is told of; it is the first agent's business,
-and changes the exit code only with --children-must-succeed. How many agents completed, failed or
-were cancelled is said last, on stderr or as the last line.
-
-With --json, each line is an object with a type: thread.started, turn.started, item.started,
-item.updated, item.completed, error, and at the end of each turn turn.completed or turn.failed
-(also after Ctrl-C; after SIGTERM nothing more is printed). usage counts the tokens of the whole
-thread, turn_usage those of this turn's answers (not of a summary made to gain room). A proposed
-plan is an item plan; work with other agents is an item collab_tool_call, a call of any other
-tool of ours an item tool_call. The lives of all agents of the tree are lines agent.created
-(agent_id, thread_id, parent_thread_id, path, summary, status), agent.status (agent_id,
-thread_id, status, message) and agent.deleted, also after the last turn; agent.restored tells
-each of a tree that is resumed, as agent.created does. Warnings and errors that
-belong to no turn are items error between turns. A run that had agents ends with agents.finished
-(completed, failed, interrupted, cancelled, unfinished).
-
-Exit codes:
-  0    the task was completed; if children reported later, the last task was
-  1    the task failed or was interrupted
-  2    arguments, configuration or prompt are not usable
-  3    the session could not be opened (no model, no such session, home not writable)
-  4    with --children-must-succeed: the task was completed, but a child's last one failed
-  5    with headless_approvals = \"escalate\": a person must decide something; nothing of it was done
-  6    with --max-turns: the model was asked as often as it may be, and the task is not done
-  130  ended by a second Ctrl-C
-  143  interrupted by SIGTERM
+Exit codes: 0 completed · 1 failed or interrupted · 2 not usable as typed · 3 not started
+  4 --children-must-succeed · 5 a person must decide · 6 --max-turns · 130, 143 ended by a signal
+docs/exec.md has approvals, children, the JSON lines and the exit codes in full.
 
 Examples:
   troupe exec \"add a test for the parser\"

@@ -1,9 +1,11 @@
 //! `troupe init`: has an AGENTS.md written for this project.
 
+use anyhow::anyhow;
 use clap::Args;
 
-use crate::commands::exec::{ExecArguments, ExecOptions, Repeated};
-use crate::failure::Failure;
+use crate::arguments::{Layers, Overrides};
+use crate::commands::exec::{self, ExecArguments, ExecOptions, Repeated};
+use crate::failure::{Exit, Failure, Outcome};
 use crate::home::{here, repository_root};
 
 const FILE: &str = "AGENTS.md";
@@ -40,24 +42,31 @@ pub struct InitCommand {
     options: ExecOptions,
 }
 
-impl InitCommand {
-    pub fn into_exec(self) -> Result<ExecArguments, Failure> {
-        let cwd = match self.options.directory() {
-            Some(directory) => here()?.join(directory),
-            None => here()?,
-        };
-        let file = repository_root(&cwd).unwrap_or(&cwd).join(FILE);
-        if file.exists() {
-            return Err(Failure::usage(format!(
-                "{} exists and is left alone; to change it: troupe exec \"bring {FILE} up to date\"",
-                file.display()
-            )));
-        }
-        Ok(ExecArguments {
-            prompt: Some(PROMPT.to_owned()),
-            repeated: self.repeated,
-            options: self.options,
-            action: None,
-        })
+pub fn run(command: InitCommand, overrides: Overrides, layers: Layers) -> Outcome {
+    let cwd = match command.options.directory() {
+        Some(directory) => here()?.join(directory),
+        None => here()?,
+    };
+    let file = repository_root(&cwd).unwrap_or(&cwd).join(FILE);
+    if file.exists() {
+        return Err(Failure::usage(format!(
+            "{} exists and is left alone; to change it: troupe exec \"bring {FILE} up to date\"",
+            file.display()
+        )));
     }
+    let arguments = ExecArguments {
+        prompt: Some(PROMPT.to_owned()),
+        repeated: command.repeated,
+        options: command.options,
+        action: None,
+    };
+    let exit = exec::run(arguments, overrides, layers)?;
+    if exit == Exit::Success && !file.exists() {
+        let text = format!(
+            "the model did not write {}. Ask again: troupe exec resume --last \"write {FILE}\"",
+            file.display()
+        );
+        return Err(Failure::failed(anyhow!(text)));
+    }
+    Ok(exit)
 }

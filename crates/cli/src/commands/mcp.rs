@@ -14,9 +14,12 @@ use troupe_process::{Launcher, LauncherOptions};
 use crate::arguments::{Layers, Overrides};
 use crate::commands::{block_on, print, tell};
 use crate::failure::{Exit, Failure, Outcome};
-use crate::home::{Home, here};
+use crate::home::{Home, here, repository_root};
 use crate::layers::{ConfigSource, Loaded};
 use crate::settings::Settings;
+
+/// Where a project lists servers for every agent.
+const MCP_JSON: &str = ".mcp.json";
 
 #[derive(Debug, Args)]
 #[command(
@@ -29,6 +32,7 @@ Examples:
   troupe mcp                                          all servers of the configuration
   troupe mcp add files -- npx -y @modelcontextprotocol/server-filesystem .
   troupe mcp add docs --url https://example.com/mcp --bearer-token-env-var DOCS_TOKEN
+  troupe mcp add --project lint -- npx eslint-mcp     for everybody who works here, in .mcp.json
   troupe mcp test files                               start it and list its tools"
 )]
 pub struct McpArguments {
@@ -54,7 +58,7 @@ enum Action {
         #[arg(long)]
         json: bool,
     },
-    /// Add a server to your own configuration.
+    /// Add a server to your own configuration, or to the project's.
     Add(AddArguments),
     /// Remove a server from your own configuration.
     Remove {
@@ -76,6 +80,10 @@ struct AddArguments {
     /// A variable that the program gets.
     #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
     env: Vec<(String, String)>,
+    /// Into `.mcp.json` at the root of this project, which other agents read too. It counts once you
+    /// trust the project.
+    #[arg(long)]
+    project: bool,
     /// The program to start, and its arguments.
     #[arg(last = true)]
     command: Vec<String>,
@@ -222,6 +230,7 @@ fn add(source: &ConfigSource, arguments: AddArguments) -> Outcome {
         url,
         bearer_token_env_var,
         env,
+        project,
         command,
     } = arguments;
     let door = if let Some(url) = url {
@@ -244,6 +253,16 @@ fn add(source: &ConfigSource, arguments: AddArguments) -> Outcome {
             cwd: None,
         }
     };
+    if project {
+        let cwd = here()?;
+        let file = repository_root(&cwd).unwrap_or(&cwd).join(MCP_JSON);
+        edit::add_to_project(&file, &name, &door)?;
+        print(&format!(
+            "added {name} to {}; it counts once you agree to the project's settings: troupe trust\n",
+            file.display()
+        ))?;
+        return Ok(Exit::Success);
+    }
     let file = source.home.config_file();
     edit::add(&file, &name, &door)?;
     let shown = file.display();

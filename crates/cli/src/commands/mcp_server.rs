@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use clap::Args;
+use tracing::Instrument as _;
 use troupe_mcp::serve::serve_stream;
 use troupe_protocol::session::SessionSource;
 use troupe_server::House;
@@ -12,6 +13,7 @@ use troupe_transport::{Address, Protocol};
 use crate::arguments::{Layers, Overrides};
 use crate::commands::door::{DoorArguments, Signals};
 use crate::commands::{block_on, tell};
+use crate::diagnostics;
 use crate::exec::signals::StopRequest;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::home::{Home, here};
@@ -68,8 +70,9 @@ pub fn run(arguments: McpServerArguments, overrides: Overrides, layers: Layers) 
             listener.run(orchestra, &mut signals).await;
         } else {
             let (read, write) = (tokio::io::stdin(), tokio::io::stdout());
+            let connection = diagnostics::stdio_connection();
             tokio::select! {
-                () = serve_stream(orchestra, read, write) => {}
+                () = serve_stream(orchestra, read, write).instrument(connection) => {}
                 () = signals.next() => {}
             }
         }

@@ -3,6 +3,7 @@
 mod listening;
 
 use clap::Args;
+use tracing::Instrument as _;
 use troupe_engine::spawn;
 use troupe_protocol::session::SessionSource;
 use troupe_server::pipe;
@@ -11,6 +12,7 @@ use troupe_transport::Address;
 use crate::arguments::{Layers, Overrides};
 use crate::commands::block_on;
 use crate::control;
+use crate::diagnostics;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::home::{Home, here};
 use crate::layers::ConfigSource;
@@ -65,7 +67,9 @@ pub fn run(arguments: ProtoArguments, overrides: Overrides, layers: Layers) -> O
             return listening.serve(handle, events).await;
         }
         let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
-        let served = pipe::serve(handle, events, input, output).await;
+        let served = pipe::serve(handle, events, input, output)
+            .instrument(diagnostics::stdio_connection())
+            .await;
         served.map_err(Failure::failed)?;
         Ok(Exit::Success)
     })

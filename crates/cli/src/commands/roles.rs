@@ -3,15 +3,18 @@
 mod show;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::{Args, Subcommand};
-use troupe_agents::roles::{Broken, Catalogue, Error, Name, Roles, create, project_directory};
+use troupe_agents::roles::{
+    Broken, Catalogue, Error, Name, Roles, TypeChoices, create, project_directory,
+};
 
 use crate::arguments::{Layers, Overrides};
 use crate::commands::{print, tell};
 use crate::failure::{Exit, Failure, Outcome};
-use crate::home::{Home, here, repository_root};
-use crate::layers::ConfigSource;
+use crate::home::{Home, here, repository_root, user_home};
+use crate::layers::{ConfigSource, Loaded};
 use crate::settings::Settings;
 use crate::wiring::ConfiguredNames;
 
@@ -84,18 +87,27 @@ pub fn run(arguments: RolesArguments, overrides: Overrides, layers: Layers) -> O
         layers,
         flags: Vec::new(),
     };
-    let settings = Settings::read(&source.load(&cwd)?.config)?;
+    let Loaded { config, warnings } = source.load(&cwd)?;
+    for warning in &warnings {
+        tell(&format!("warning: {warning}"));
+    }
+    let settings = Settings::read(&config)?;
     let servers = ConfiguredNames::of(&settings.integrations);
-    let roles = Roles::new(home.path()).with_servers(servers);
+    let types = settings.agents.types();
+    let roles = Roles::new(home.path())
+        .with_user_home(user_home())
+        .with_servers(servers);
     match arguments.action {
-        Action::List { json } => list(&roles.catalogue(&cwd), json),
+        Action::List { json } => list(&roles.catalogue(&cwd), &types, json),
         Action::Show { name, persona } => {
             let role = roles.resolve(&cwd, &name).map_err(refused)?;
             let persona = persona
                 .map(|name| role.persona(&name))
                 .transpose()
                 .map_err(refused)?;
-            print(&show::details(&role, persona))?;
+            let configured = types.of(&role).cloned().unwrap_or_default();
+            let as_configured = types.applied_to(Arc::clone(&role));
+            print(&show::details(&as_configured, persona, &configured))?;
             Ok(Exit::Success)
         }
         Action::Check { roles: named } if named.is_empty() => check_all(&roles.catalogue(&cwd)),
@@ -112,10 +124,11 @@ pub fn run(arguments: RolesArguments, overrides: Overrides, layers: Layers) -> O
     }
 }
 
-fn list(catalogue: &Catalogue, json: bool) -> Outcome {
+fn list(catalogue: &Catalogue, types: &TypeChoices, json: bool) -> Outcome {
     let Catalogue { roles, broken } = catalogue;
     if json {
-        let roles = roles.iter().map(|role| show::json_line(role));
+        let roles = roles.iter().map(|role| types.applied_to(Arc::clone(role)));
+        let roles = roles.map(|role| show::json_line(&role));
         let lines: Vec<String> = roles.chain(broken.iter().map(show::broken_json)).collect();
         print(&lines.concat())?;
     } else {
@@ -128,7 +141,8 @@ fn list(catalogue: &Catalogue, json: bool) -> Outcome {
 fn check_all(catalogue: &Catalogue) -> Outcome {
     report(&catalogue.broken);
     let (usable, broken) = (catalogue.roles.len(), catalogue.broken.len());
-    print(&format!("{usable} roles are usable, {broken} are not\n"))?;
+    let noun = if usable == 1 { "role" } else { "roles" };
+    print(&format!("{usable} {noun} can be used, {broken} cannot\n"))?;
     Ok(verdict(broken))
 }
 
@@ -140,7 +154,12 @@ fn check(roles: &Roles, cwd: &Path, named: &[PathBuf]) -> Outcome {
             None => roles.read(path),
         };
         match role {
-            Ok(_) => print(&format!("{}: ok\n", path.display()))?,
+            Ok(role) => {
+                print(&format!("{}: ok\n", path.display()))?;
+                for note in &role.notes {
+                    tell(&format!("note: {}: {note}", path.display()));
+                }
+            }
             Err(error) => broken.push(Broken {
                 path: path.clone(),
                 error,
@@ -189,6 +208,7 @@ fn refused(error: Error) -> Failure {
         }
         Error::Ambiguous { .. }
         | Error::FileName { .. }
+        | Error::BuiltIn { .. }
         | Error::Place { .. }
         | Error::Crowded { .. }
         | Error::Read { .. }

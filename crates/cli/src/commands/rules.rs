@@ -1,11 +1,11 @@
-//! `troupe rules`: the user's rules about commands.
+//! `troupe rules`: the user's rules about commands, edits and tools of MCP servers.
 
 use std::path::Path;
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 use troupe_tools::rules::{
-    self, Decision, PlacedRule, Rule, RuleBook, RuleChoice, Rules, Ruling, SandboxUse,
+    self, Decision, PlacedRule, Rule, RuleBook, RuleChoice, RuleMatter, Rules, Ruling, SandboxUse,
 };
 use troupe_tools::{Sandbox, Verdict};
 
@@ -28,6 +28,8 @@ Examples:
   troupe rules                                       all rules, with file and line
   troupe rules add ask git push --reason \"others see it\"
   troupe rules add forbid -- git push --force        words with dashes come after --
+  troupe rules add forbid --edit '*.lock'            files, by a pattern as in .gitignore
+  troupe rules add ask --mcp 'github/delete_*'       tools of MCP servers
   troupe rules remove git push                       by its words, or by its number in the list
   troupe rules check -- cargo test --workspace       which rule decides, and what happens"
 )]
@@ -70,8 +72,15 @@ enum Action {
 struct AddArguments {
     decision: DecisionArgument,
     /// The first words of the command.
-    #[arg(required = true, value_name = "WORD")]
+    #[arg(required_unless_present_any = ["edit", "mcp"], value_name = "WORD")]
     words: Vec<String>,
+    /// In the place of a command: files that are not to be changed, or only so. A pattern as in
+    /// `.gitignore`.
+    #[arg(long, value_name = "PATTERN", conflicts_with_all = ["words", "mcp", "outside"])]
+    edit: Option<String>,
+    /// In the place of a command: tools of MCP servers. `*` stands for any characters.
+    #[arg(long, value_name = "SERVER/TOOL", conflicts_with_all = ["words", "outside"])]
+    mcp: Option<String>,
     /// Told to you when it asks, and to the model when it forbids.
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
@@ -165,8 +174,13 @@ fn line(number: &str, placed: &PlacedRule) -> String {
 }
 
 fn add(file: &Path, arguments: AddArguments) -> Outcome {
+    let matter = match (arguments.edit, arguments.mcp) {
+        (Some(pattern), _) => RuleMatter::Edit(pattern),
+        (None, Some(pattern)) => RuleMatter::Mcp(pattern),
+        (None, None) => RuleMatter::Command(arguments.words),
+    };
     let rule = Rule {
-        prefix: arguments.words,
+        matter,
         decision: arguments.decision.into(),
         sandbox: if arguments.outside {
             SandboxUse::Off
@@ -207,17 +221,26 @@ fn chosen(words: &[String]) -> Result<RuleChoice, Failure> {
         let index = index.ok_or_else(|| Failure::usage("the first rule has the number 1"))?;
         return Ok(RuleChoice::Index(index));
     }
-    let (decision, prefix) = match words.split_first() {
+    let (decision, words) = match words.split_first() {
         Some((first, rest)) if !rest.is_empty() => match DecisionArgument::from_str(first, false) {
             Ok(decision) => (Some(decision.into()), rest),
             Err(_) => (None, words),
         },
         _ => (None, words),
     };
-    Ok(RuleChoice::Words {
+    Ok(RuleChoice::Matter {
         decision,
-        prefix: prefix.to_vec(),
+        matter: matter(words),
     })
+}
+
+/// Reads what a rule is about: the words of a command, or `--edit PATTERN`, or `--mcp PATTERN`.
+fn matter(words: &[String]) -> RuleMatter {
+    match words {
+        [option, pattern] if option == "--edit" => RuleMatter::Edit(pattern.clone()),
+        [option, pattern] if option == "--mcp" => RuleMatter::Mcp(pattern.clone()),
+        words => RuleMatter::Command(words.to_vec()),
+    }
 }
 
 fn check(source: &ConfigSource, command: Vec<String>) -> Outcome {
@@ -225,18 +248,33 @@ fn check(source: &ConfigSource, command: Vec<String>) -> Outcome {
     let Loaded { config, .. } = source.load(&cwd)?;
     let rights = Settings::read(&config)?.rights;
     let policy = rights.sandbox_policy(&config, user_home().as_deref(), &[])?;
+    let rules = RuleBook::new(source.rules(&cwd, &config)).current();
+    let ruling = match matter(&command) {
+        RuleMatter::Command(_) => None,
+        RuleMatter::Edit(path) => {
+            let path = cwd.join(path);
+            Some(rules.edit_ruling([&[path.as_path()][..]]))
+        }
+        RuleMatter::Mcp(name) => {
+            let (server, tool) = name
+                .split_once('/')
+                .ok_or_else(|| Failure::usage("name the tool as SERVER/TOOL"))?;
+            Some(rules.tool_ruling(server, tool))
+        }
+    };
+    if let Some(ruling) = ruling {
+        print(&format!("{}\n", said(&ruling)))?;
+        return Ok(match ruling {
+            Ruling::Silent | Ruling::Allow { .. } => Exit::Success,
+            Ruling::Ask(_) | Ruling::Unreadable(_) => Exit::ApprovalNeeded,
+            Ruling::Forbid(_) => Exit::Failed,
+        });
+    }
     let argv = match &command[..] {
         [script] => ["bash", "-c", script].map(str::to_owned).to_vec(),
         _ => command,
     };
-    let rules = RuleBook::new(source.rules(&cwd, &config)).current();
-    let rule = match rules.ruling(&argv) {
-        Ruling::Silent => "no rule decides".to_owned(),
-        Ruling::Allow { rule, .. } => format!("{rule} allows it"),
-        Ruling::Ask(rule) => format!("{rule} says to ask"),
-        Ruling::Forbid(rule) => format!("{rule} forbids it"),
-        Ruling::Unreadable(error) => format!("the rules cannot be read ({error})"),
-    };
+    let rule = said(&rules.ruling(&argv));
     let (outcome, exit) = match rules.verdict(&argv, rights.approval_policy, &policy) {
         Verdict::Allow(sandbox) => (
             format!("it runs {}, unasked", place(sandbox)),
@@ -254,6 +292,16 @@ fn check(source: &ConfigSource, command: Vec<String>) -> Outcome {
         json!(policy.mode())
     ))?;
     Ok(exit)
+}
+
+fn said(ruling: &Ruling) -> String {
+    match ruling {
+        Ruling::Silent => "no rule decides".to_owned(),
+        Ruling::Allow { rule, .. } => format!("{rule} allows it"),
+        Ruling::Ask(rule) => format!("{rule} says to ask"),
+        Ruling::Forbid(rule) => format!("{rule} forbids it"),
+        Ruling::Unreadable(error) => format!("the rules cannot be read ({error})"),
+    }
 }
 
 fn place(sandbox: Sandbox) -> &'static str {

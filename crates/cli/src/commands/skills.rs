@@ -164,7 +164,8 @@ fn show(catalogue: &Catalogue, name: &str) -> Outcome {
 fn check_all(catalogue: &Catalogue) -> Outcome {
     report(&catalogue.errors);
     let (usable, broken) = (catalogue.skills.len(), catalogue.errors.len());
-    print(&format!("{usable} skills are usable, {broken} are not\n"))?;
+    let noun = if usable == 1 { "skill" } else { "skills" };
+    print(&format!("{usable} {noun} can be used, {broken} cannot\n"))?;
     Ok(verdict(broken))
 }
 

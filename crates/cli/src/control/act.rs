@@ -4,15 +4,15 @@
 use troupe_agents::Desk;
 use troupe_agents::desk::{Scope, StopRequest, Stopped, Trouble};
 use troupe_agents::tree::command::{self, StopMode};
-use troupe_agents::tree::effect::{self, Action, DeadWhy, HeldWhy, SkipWhy};
+use troupe_agents::tree::effect::{self, DeadWhy, HeldWhy, SkipWhy};
 use troupe_agents::tree::lifecycle::Interruption;
 use troupe_agents::tree::status::WaitingOn;
 use troupe_agents::tree::{AddressError, Status};
-use troupe_protocol::AgentId;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::tree::AgentMessage;
+use troupe_protocol::{AgentId, StopVerb};
 
-use super::request::{Answer, Mode, Receipt, Request, Skipped, Touched, Urgency, Verb};
+use super::request::{Answer, Mode, Receipt, Request, Skipped, Touched, Urgency};
 use super::row::Row;
 
 /// What a stopped agent is told when a person has it go on.
@@ -64,9 +64,9 @@ async fn send(desk: &Desk, to: &str, text: &str, urgency: Urgency) -> Result<Ans
     })
 }
 
-async fn stop(desk: &Desk, verb: Verb, target: String, mode: Mode) -> Result<Answer, Trouble> {
+async fn stop(desk: &Desk, verb: StopVerb, target: String, mode: Mode) -> Result<Answer, Trouble> {
     let request = StopRequest {
-        verb: verb.in_tree(),
+        verb,
         targets: vec![target],
         mode: match mode {
             Mode::Act => StopMode::Act,
@@ -85,7 +85,7 @@ async fn stop(desk: &Desk, verb: Verb, target: String, mode: Mode) -> Result<Ans
     let touched = touched.into_iter().map(|planned| Touched {
         agent_id: planned.view.agent,
         path: planned.view.path,
-        action: Verb::of(planned.what),
+        action: planned.what,
     });
     let skipped = skipped.into_iter().map(|planned| Skipped {
         agent_id: planned.view.agent,
@@ -177,31 +177,9 @@ fn receipt(receipt: effect::Receipt) -> Receipt {
 /// Says why a stop leaves an agent as it is.
 pub fn skip(why: SkipWhy) -> &'static str {
     match why {
-        SkipWhy::Idle => "nothing runs",
+        SkipWhy::Idle => "nothing to stop",
         SkipWhy::Active => "not finished; cancel or close it first",
         SkipWhy::AlreadyDone => "done already",
         SkipWhy::Unknown => "unknown",
-    }
-}
-
-impl Verb {
-    pub fn in_tree(self) -> command::Verb {
-        match self {
-            Self::Interrupt => command::Verb::Interrupt,
-            Self::Cancel => command::Verb::Cancel,
-            Self::Close => command::Verb::Close,
-            Self::Release => command::Verb::Release,
-            Self::Prune => command::Verb::Prune,
-        }
-    }
-
-    pub fn of(action: Action) -> Self {
-        match action {
-            Action::Interrupt => Self::Interrupt,
-            Action::Cancel => Self::Cancel,
-            Action::Close => Self::Close,
-            Action::Release => Self::Release,
-            Action::Prune => Self::Prune,
-        }
     }
 }

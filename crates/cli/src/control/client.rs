@@ -37,6 +37,13 @@ pub async fn ask(
     answer.await.map(Some).with_context(context)
 }
 
+/// Tells whether a process runs the tree.
+pub async fn is_run(home: &Path, root: SessionId) -> bool {
+    socket::connect(home, root)
+        .await
+        .is_ok_and(|it| it.is_some())
+}
+
 /// What a process tells of a child's commands, piece by piece.
 #[derive(Debug)]
 pub struct Feed {

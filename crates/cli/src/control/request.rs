@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use troupe_protocol::approval::ReviewDecision;
-use troupe_protocol::{AgentId, CallId, SessionId};
+use troupe_protocol::{AgentId, CallId, SessionId, StopVerb};
 
 use super::row::Row;
 
@@ -29,7 +29,7 @@ pub enum Request {
         urgency: Urgency,
     },
     Stop {
-        verb: Verb,
+        verb: StopVerb,
         target: String,
         mode: Mode,
     },
@@ -65,21 +65,6 @@ pub enum Urgency {
     Regular,
     /// Takes the place of the running task.
     Interrupt,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "snake_case")]
-pub enum Verb {
-    /// End the running task of this one agent; it can go on later.
-    Interrupt,
-    /// End the tasks of the agent and of everybody below it.
-    Cancel,
-    /// Cancel, and take no more messages until `resume`.
-    Close,
-    /// Let the agent go on without its parent.
-    Release,
-    /// Take finished agents out of the tree; their results stay.
-    Prune,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -134,7 +119,7 @@ pub enum Receipt {
 pub struct Touched {
     pub agent_id: AgentId,
     pub path: String,
-    pub action: Verb,
+    pub action: StopVerb,
 }
 
 /// An agent that a stop leaves as it is.

@@ -145,8 +145,8 @@ pub fn detail(status: Status, doing: Option<&Doing>) -> Option<String> {
         Status::Interrupted { why } => match why {
             Interruption::User => "by the user",
             Interruption::Parent => "by its parent",
-            Interruption::Crash => "the engine died",
-            Interruption::Shutdown => "the engine was shut down",
+            Interruption::Crash => "Troupe was killed",
+            Interruption::Shutdown => "Troupe was shut down",
             Interruption::Reconfigured => "the session was configured anew",
         },
         Status::Running => return at_work(doing),

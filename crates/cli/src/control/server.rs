@@ -13,10 +13,12 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
+use tracing::Instrument as _;
 use troupe_agents::{AgentsConfigurator, Plantings};
 use troupe_engine::EventTap;
 use troupe_process::check_peer;
 use troupe_protocol::SessionId;
+use troupe_protocol::discard;
 
 use super::act::act;
 use super::feed::Feeder;
@@ -88,7 +90,9 @@ async fn accept(socket: &socket::Socket, feeder: &Feeder) -> io::Error {
             Err(error) => return error,
         };
         let feeder = feeder.clone();
-        connections.spawn(async move {
+        let span = tracing::info_span!("connection", entrance = "control");
+        let served = async move {
+            tracing::debug!("a client of the control socket connects");
             let desk = feeder.agents().user();
             let act = |request| async move { act(&desk, request).await };
             // A client that went away hears nothing; there is nobody else to tell.
@@ -98,10 +102,14 @@ async fn accept(socket: &socket::Socket, feeder: &Feeder) -> io::Error {
                     read,
                     write,
                 } = wanted;
-                feeder.feed(session, read, write).await.ok();
+                discard!(
+                    feeder.feed(session, read, write).await,
+                    "a client of the control socket is gone"
+                );
             }
             drop(place);
-        });
+        };
+        connections.spawn(served.instrument(span));
     }
 }
 

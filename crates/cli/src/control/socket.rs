@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use tokio::net::{UnixListener, UnixStream};
 use troupe_protocol::SessionId;
+use troupe_protocol::discard;
 
 use crate::limits::SOCKET_PATH_BYTES_MAX;
 
@@ -63,7 +64,11 @@ impl Drop for Socket {
     fn drop(&mut self) {
         if identity(&self.path).is_ok_and(|there| there == self.identity) {
             // What stays is found to be dead by whoever asks, and removed by the next owner.
-            let _ = fs::remove_file(&self.path);
+            discard!(
+                fs::remove_file(&self.path),
+                error,
+                "a file that is not needed any more was not removed"
+            );
         }
     }
 }

@@ -7,10 +7,10 @@ use std::path::Path;
 use expect_test::{Expect, expect};
 use tokio::io::AsyncWriteExt;
 use tokio::net::{UnixListener, UnixStream};
-use troupe_protocol::SessionId;
+use troupe_protocol::{SessionId, StopVerb};
 
 use super::client::{ask, exchange};
-use super::request::{Answer, Mode, Request, VERSION, Verb, Versioned};
+use super::request::{Answer, Mode, Request, VERSION, Versioned};
 use super::server::answer;
 use super::socket::{self, Socket};
 use super::{Urgency, line};
@@ -154,7 +154,7 @@ fn the_lines_of_this_version() {
     );
     check(
         Request::Stop {
-            verb: Verb::Cancel,
+            verb: StopVerb::Cancel,
             target: "2".to_owned(),
             mode: Mode::DryRun,
         },

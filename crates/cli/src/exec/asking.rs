@@ -9,10 +9,10 @@
 use std::collections::VecDeque;
 
 use troupe_protocol::approval::{
-    AgentLabel, Answer, ExecApprovalRequest, PatchApprovalRequest, Question, ReviewDecision,
-    UserInputRequest, UserInputResponse,
+    Answer, ExecApprovalRequest, PatchApprovalRequest, Question, ReviewDecision, UserInputRequest,
+    UserInputResponse,
 };
-use troupe_protocol::{CallId, EventMsg, Op};
+use troupe_protocol::{CallId, EventMsg, Op, PendingQuestion};
 
 /// What is open, the oldest first.
 #[derive(Debug, Default)]
@@ -24,8 +24,7 @@ pub struct Asker {
 
 #[derive(Debug)]
 struct OpenQuestion {
-    call_id: CallId,
-    agent: Option<AgentLabel>,
+    asked: PendingQuestion,
     matter: Matter,
 }
 
@@ -35,7 +34,6 @@ enum Matter {
         title: &'static str,
         page: String,
         choices: Vec<Choice>,
-        reply: ApprovalReply,
         /// The person said no and types why.
         is_explained: bool,
     },
@@ -45,12 +43,6 @@ enum Matter {
         given: UserInputResponse,
         next: usize,
     },
-}
-
-#[derive(Debug, Clone, Copy)]
-enum ApprovalReply {
-    Command,
-    Patch,
 }
 
 /// What a person may type for an approval.
@@ -135,17 +127,17 @@ pub struct Explanation {
 impl Asker {
     /// Takes in an event. Returns whether it is a question that will be put here.
     pub fn hear(&mut self, msg: &EventMsg) -> bool {
-        match msg {
-            EventMsg::ExecApprovalRequest(request) => self.open.push_back(command(request)),
-            EventMsg::ApplyPatchApprovalRequest(request) => self.open.push_back(patch(request)),
-            EventMsg::RequestUserInput(request) => self.open.push_back(questions(request)),
-            EventMsg::ApprovalResolved { call_id, .. }
-            | EventMsg::UserInputResolved { call_id, .. } => {
-                self.drop_question(call_id);
-                return false;
-            }
-            _ => return false,
+        if let Some(settled) = PendingQuestion::settled_by(msg) {
+            self.drop_question(settled);
         }
+        let question = match PendingQuestion::of(msg) {
+            Some(PendingQuestion::Command(request)) => command(request),
+            Some(PendingQuestion::Patch(request)) => patch(request),
+            Some(PendingQuestion::UserInput(request)) => questions(request),
+            // A form has no page here.
+            Some(PendingQuestion::Elicitation(_)) | None => return false,
+        };
+        self.open.push_back(question);
         true
     }
 
@@ -156,10 +148,10 @@ impl Asker {
     /// Returns what is to be put on the screen, once for each question.
     pub fn page(&mut self) -> Option<String> {
         let first = self.open.front()?;
-        if self.on_screen.as_ref() == Some(&first.call_id) {
+        if self.on_screen.as_ref() == Some(first.asked.id()) {
             return None;
         }
-        self.on_screen = Some(first.call_id.clone());
+        self.on_screen = Some(first.asked.id().clone());
         Some(first.page())
     }
 
@@ -178,32 +170,28 @@ impl Asker {
     }
 
     fn drop_question(&mut self, call_id: &CallId) {
-        self.open.retain(|question| question.call_id != *call_id);
+        self.open.retain(|question| question.asked.id() != call_id);
         if self.on_screen.as_ref() == Some(call_id) {
             self.on_screen = None;
         }
     }
 }
 
-fn command(request: &ExecApprovalRequest) -> OpenQuestion {
+fn command(request: ExecApprovalRequest) -> OpenQuestion {
     let is_offered = |choice: &Choice| request.available_decisions.contains(&choice.decision());
     OpenQuestion {
-        call_id: request.call_id.clone(),
-        agent: request.agent.clone(),
         matter: Matter::Approval {
             title: "asks to run a command",
             page: request.in_full(),
             choices: Choice::ALL.into_iter().filter(is_offered).collect(),
-            reply: ApprovalReply::Command,
             is_explained: false,
         },
+        asked: PendingQuestion::Command(request),
     }
 }
 
-fn patch(request: &PatchApprovalRequest) -> OpenQuestion {
+fn patch(request: PatchApprovalRequest) -> OpenQuestion {
     OpenQuestion {
-        call_id: request.call_id.clone(),
-        agent: request.agent.clone(),
         matter: Matter::Approval {
             title: "asks to change files",
             page: request.in_full(),
@@ -213,27 +201,26 @@ fn patch(request: &PatchApprovalRequest) -> OpenQuestion {
                 Choice::No,
                 Choice::NoBecause,
             ],
-            reply: ApprovalReply::Patch,
             is_explained: false,
         },
+        asked: PendingQuestion::Patch(request),
     }
 }
 
-fn questions(request: &UserInputRequest) -> OpenQuestion {
+fn questions(request: UserInputRequest) -> OpenQuestion {
     OpenQuestion {
-        call_id: request.call_id.clone(),
-        agent: request.agent.clone(),
         matter: Matter::Questions {
             questions: request.questions.clone(),
             given: UserInputResponse::default(),
             next: 0,
         },
+        asked: PendingQuestion::UserInput(request),
     }
 }
 
 impl OpenQuestion {
     fn page(&self) -> String {
-        let who = self.agent.as_ref().map_or("the agent", |agent| &agent.path);
+        let who = self.asked.agent().map_or("the agent", |agent| &agent.path);
         match &self.matter {
             Matter::Approval {
                 title,
@@ -254,18 +241,17 @@ impl OpenQuestion {
     }
 
     fn take(&mut self, line: Option<&str>) -> LineOutcome {
-        let path = self.agent.as_ref().map(|agent| agent.path.clone());
+        let path = self.asked.agent().map(|agent| agent.path.clone());
         match &mut self.matter {
             Matter::Approval {
                 choices,
-                reply,
                 is_explained,
                 ..
             } => {
                 if *is_explained {
                     let text = line.unwrap_or_default().trim().to_owned();
                     let explanation = Explanation { agent: path, text };
-                    let op = reply.op(&self.call_id, ReviewDecision::Denied);
+                    let op = self.asked.deny();
                     return answered(op, Some(explanation).filter(|it| !it.text.is_empty()));
                 }
                 let chosen = match line {
@@ -278,7 +264,7 @@ impl OpenQuestion {
                         *is_explained = true;
                         LineOutcome::More("why? the agent reads it: ".to_owned())
                     }
-                    Some(choice) => answered(reply.op(&self.call_id, choice.decision()), None),
+                    Some(choice) => answered(self.asked.decide(choice.decision()), None),
                 }
             }
             Matter::Questions {
@@ -298,25 +284,9 @@ impl OpenQuestion {
                 *next += 1;
                 match questions.get(*next) {
                     Some(question) => LineOutcome::More(question_page(question)),
-                    None => answered(
-                        Op::UserInputAnswer {
-                            id: self.call_id.0.clone(),
-                            response: std::mem::take(given),
-                        },
-                        None,
-                    ),
+                    None => answered(self.asked.answer(std::mem::take(given)), None),
                 }
             }
-        }
-    }
-}
-
-impl ApprovalReply {
-    fn op(self, call_id: &CallId, decision: ReviewDecision) -> Op {
-        let id = call_id.0.clone();
-        match self {
-            Self::Command => Op::ExecApproval { id, decision },
-            Self::Patch => Op::PatchApproval { id, decision },
         }
     }
 }

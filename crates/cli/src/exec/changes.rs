@@ -31,8 +31,8 @@ pub async fn look(home: &Path, cwd: &Path, target: &ReviewTarget) -> Result<Chan
 pub fn no_changes() -> ReviewOutput {
     ReviewOutput {
         findings: Vec::new(),
-        overall_correctness: "nothing to review".to_owned(),
-        overall_explanation: "all changes are committed; --base and --commit review those"
+        overall_correctness: "Nothing to review".to_owned(),
+        overall_explanation: "all changes are committed. Use --base BRANCH or --commit SHA"
             .to_owned(),
         overall_confidence_score: 1.0,
     }

@@ -2,7 +2,8 @@
 
 use troupe_agents::Agents;
 use troupe_agents::desk::{Scope, StopRequest, Trouble};
-use troupe_agents::tree::command::{StopMode, Verb};
+use troupe_agents::tree::command::StopMode;
+use troupe_protocol::StopVerb;
 
 /// What is to become of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -53,7 +54,7 @@ async fn cancel_children(agents: &Agents, why: &str) -> Result<(), Trouble> {
     let desk = agents.root();
     let children = desk.list(Scope::Children, false).await?;
     desk.stop(StopRequest {
-        verb: Verb::Cancel,
+        verb: StopVerb::Cancel,
         targets: children.into_iter().map(|child| child.path).collect(),
         mode: StopMode::Act,
         note: Some(why.to_owned()),
@@ -71,7 +72,7 @@ async fn release(agents: &Agents) -> Result<(), Trouble> {
         .filter(|child| !child.status.is_final())
         .map(|child| child.path.clone());
     desk.stop(StopRequest {
-        verb: Verb::Release,
+        verb: StopVerb::Release,
         targets: working.collect(),
         mode: StopMode::Act,
         note: None,

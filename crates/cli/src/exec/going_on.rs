@@ -1,6 +1,7 @@
 //! `--continue`: who was stopped with a run, by Ctrl-C or because a person had to decide, and
 //! goes on with it. Who was at work in a crash is the tree's business.
 
+use serde_json::Value;
 use troupe_agents::Agents;
 use troupe_agents::desk::{AgentView, Scope, Trouble};
 use troupe_agents::tree::Status;
@@ -17,7 +18,45 @@ use crate::control::act::GO_ON;
 use crate::exec::report::Stopping;
 use crate::failure::Failure;
 
-/// How the last task of a session ended, before the session is opened again.
+/// What a session came to before it is opened again.
+#[derive(Debug)]
+pub struct EarlierRun {
+    pub last_end: LastEnd,
+    /// The JSON Schema that its last answer was asked for in.
+    pub output_schema: Option<Value>,
+}
+
+impl EarlierRun {
+    /// There was none.
+    pub fn none() -> Self {
+        Self {
+            last_end: LastEnd::Done,
+            output_schema: None,
+        }
+    }
+
+    pub async fn of(store: &dyn Store, session: SessionId) -> Result<Self, Failure> {
+        let live = store.read_live(session).await;
+        let live = live.map_err(Failure::not_started)?;
+        let records = || live.records.iter().rev().map(|(_, line)| &line.record);
+        let mut ends = records().filter_map(|record| match record {
+            RolloutRecord::EventMsg(record) => of_event(&record.msg),
+            _ => None,
+        });
+        let mut schemas = records().filter_map(|record| match record {
+            RolloutRecord::AnswerShape { output_schema } => Some(output_schema),
+            RolloutRecord::Compacted(compacted) => Some(&compacted.carried.output_schema),
+            RolloutRecord::Rewind(rewind) => Some(&rewind.carried.output_schema),
+            _ => None,
+        });
+        Ok(Self {
+            last_end: ends.next().unwrap_or(LastEnd::Done),
+            output_schema: schemas.next().cloned().flatten(),
+        })
+    }
+}
+
+/// How the last task of a session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LastEnd {
     /// It was completed, or there was none.
@@ -28,25 +67,16 @@ pub enum LastEnd {
     Stopped,
 }
 
-impl LastEnd {
-    pub async fn of(store: &dyn Store, session: SessionId) -> Result<Self, Failure> {
-        let live = store.read_live(session).await;
-        let live = live.map_err(Failure::not_started)?;
-        let ends = live.records.iter().rev();
-        let mut ends = ends.filter_map(|(_, line)| match &line.record {
-            RolloutRecord::EventMsg(record) => of_event(&record.msg),
-            _ => None,
-        });
-        Ok(ends.next().unwrap_or(Self::Done))
-    }
-}
-
 fn of_event(msg: &EventMsg) -> Option<LastEnd> {
     match msg {
         EventMsg::TurnComplete(_) => Some(LastEnd::Done),
         EventMsg::TurnAborted(aborted) => Some(match aborted.reason {
             AbortReason::Crash | AbortReason::Shutdown => LastEnd::WithEngine,
-            _ => LastEnd::Stopped,
+            AbortReason::Interrupted
+            | AbortReason::Replaced
+            | AbortReason::Error
+            | AbortReason::ReviewEnded
+            | AbortReason::BudgetLimited => LastEnd::Stopped,
         }),
         // Its end is written when the session is opened.
         EventMsg::TurnStarted(_) => Some(LastEnd::WithEngine),

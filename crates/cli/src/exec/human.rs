@@ -14,14 +14,14 @@ use troupe_engine::Clock;
 use troupe_protocol::agent::SubagentLifecycle;
 use troupe_protocol::command::{FileChange, PlanStep, StepStatus, WorkStatus};
 use troupe_protocol::error::ErrorInfo;
-use troupe_protocol::event::{SessionConfigured, TurnAborted, TurnComplete};
+use troupe_protocol::event::{AbortReason, SessionConfigured, TurnAborted, TurnComplete};
 use troupe_protocol::item::{CommandExecutionItem, FileChangeItem, McpToolCallItem, ToolCallItem};
 use troupe_protocol::policy::{CollaborationMode, SandboxPolicy};
 use troupe_protocol::usage::TokenUsage;
 use troupe_protocol::{AgentId, CallId, Event, EventMsg, ItemId, SessionId, TurnItem};
 
 use crate::exec::command_line;
-use crate::exec::event_kinds::{is_beside_the_task, is_older_name};
+use crate::exec::event_kinds::is_left_out;
 use crate::exec::roster::Roster;
 use crate::limits::{SHOWN_DIFF_LINES_MAX, SHOWN_LINE_CHARS_MAX, SHOWN_OUTPUT_LINES_MAX};
 use crate::style::Style;
@@ -135,10 +135,10 @@ impl Human {
                 self.after_message(text)
             }
             other if let Some(text) = self.of_other_agents(other) => text,
-            other if other.is_delta() || is_older_name(other) || is_beside_the_task(other) => {
+            other => {
+                debug_assert!(is_left_out(other), "{other:?} is shown to nobody");
                 String::new()
             }
-            other => self.after_message(format!("{} {other:?}\n", self.style.yellow("unknown:"))),
         }
     }
 
@@ -276,7 +276,6 @@ impl Human {
                 format!("{}\n", self.style.dim("the conversation was summarised"))
             }
             TurnItem::UserMessage(_) => return String::new(),
-            other => format!("{} {other:?}\n", self.style.yellow("unknown:")),
         };
         self.after_message(text)
     }
@@ -330,7 +329,13 @@ impl Human {
         }
         match item.status {
             WorkStatus::Completed | WorkStatus::InProgress => {}
-            WorkStatus::Declined => add(&mut text, &format!("  {}", self.style.red("declined"))),
+            WorkStatus::Declined => {
+                // What follows is for the model: what it should do instead.
+                let (why, _) = item.stderr.split_once(". ").unwrap_or((&item.stderr, ""));
+                let by_rule = why.starts_with("refused by").then_some(why);
+                let line = self.style.red(by_rule.unwrap_or("declined"));
+                add(&mut text, &format!("  {line}"));
+            }
             WorkStatus::Failed => {
                 let reason = item.stderr.trim();
                 add(
@@ -425,6 +430,12 @@ impl Human {
             "{}\n",
             self.style.bold(&terminal::harmless(text.trim_end()))
         )
+    }
+
+    /// Says how the agents below this one go on that were stopped while it was done itself.
+    pub fn stopped_children(&self) -> String {
+        let line = stopped::stopped(AbortReason::Interrupted, self.kept);
+        format!("{}\n", self.style.red(&line))
     }
 
     fn aborted(&self, aborted: &TurnAborted) -> String {

@@ -33,7 +33,7 @@ use line::{Details, ErrorText, FileChange, FileChangeKind, Item, ItemStatus, Mcp
 use partial::{GrowingTexts, TextSoFar};
 
 use crate::exec::command_line;
-use crate::exec::event_kinds::{is_beside_the_task, is_collaboration, is_older_name};
+use crate::exec::event_kinds::{is_collaboration, is_left_out};
 use crate::exec::request::JsonTexts;
 
 /// What must be remembered between events.
@@ -184,8 +184,10 @@ impl Jsonl {
             other if let Some(collaboration) = Collaboration::of(other) => {
                 vec![self.collaboration(collaboration)]
             }
-            other if is_silent(other) => Vec::new(),
-            other => vec![self.note(unknown_event(other))],
+            other => {
+                debug_assert!(is_left_out(other), "{other:?} is shown to nobody");
+                Vec::new()
+            }
         }
     }
 
@@ -236,7 +238,6 @@ impl Jsonl {
             | TurnItem::ImageView(_)
             | TurnItem::Skill(_)
             | TurnItem::ContextCompaction(_) => return Vec::new(),
-            other => return vec![self.note(format!("an item of an unknown kind: {other:?}"))],
         };
         let id = self.id_of(item.id());
         vec![Line::ItemCompleted {
@@ -316,7 +317,7 @@ impl Jsonl {
             reason => self
                 .last_error
                 .take()
-                .unwrap_or_else(|| format!("the turn was aborted: {reason:?}")),
+                .unwrap_or_else(|| format!("the turn was aborted: {}", reason.as_str())),
         }
     }
 
@@ -402,12 +403,6 @@ fn todo(step: &PlanStep) -> Todo {
     }
 }
 
-/// Tells whether an event is one that the stream leaves out on purpose: pieces of what
-/// comes whole, older names of what is already shown, and matters of other ways in.
-fn is_silent(msg: &EventMsg) -> bool {
-    msg.is_delta() || is_older_name(msg) || is_beside_the_task(msg)
-}
-
 fn is_told_between_turns(msg: &EventMsg) -> bool {
     matches!(
         msg,
@@ -418,10 +413,6 @@ fn is_told_between_turns(msg: &EventMsg) -> bool {
             | EventMsg::Error(_)
             | EventMsg::StreamError(_)
     )
-}
-
-fn unknown_event(msg: &EventMsg) -> String {
-    format!("an event of an unknown kind: {msg:?}")
 }
 
 #[cfg(test)]

@@ -13,11 +13,12 @@ pub async fn left_over(agents: Option<Agents>) -> String {
         None => Vec::new(),
     };
     if stopped.is_empty() {
-        return "nobody was interrupted and nothing waits: there is nothing to go on with"
+        return "Nothing to continue: the last task is finished. Give a prompt: troupe exec resume \
+                --last \"…\""
             .to_owned();
     }
     format!(
-        "nobody was cut off. Stopped before: {}. `troupe agents resume NAME` has one of them go on",
+        "No agent was cut off. Stopped before: {}. To restart one: `troupe agents resume NAME`",
         stopped.join(", ")
     )
 }

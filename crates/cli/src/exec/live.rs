@@ -5,7 +5,7 @@ use std::collections::{HashSet, VecDeque};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use troupe_protocol::{CallId, EventMsg, TurnItem};
+use troupe_protocol::{CallId, EventMsg, PendingQuestion, TurnItem};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::exec::command_line;
@@ -71,20 +71,19 @@ impl Live {
             EventMsg::SubagentLifecycle(change) => {
                 self.roster.apply(change, now_ms);
             }
-            EventMsg::ExecApprovalRequest(request) => {
-                self.open_questions.insert(request.call_id.clone());
-            }
-            EventMsg::ApplyPatchApprovalRequest(request) => {
-                self.open_questions.insert(request.call_id.clone());
-            }
-            EventMsg::RequestUserInput(request) => {
-                self.open_questions.insert(request.call_id.clone());
-            }
-            EventMsg::ApprovalResolved { call_id, .. }
-            | EventMsg::UserInputResolved { call_id, .. } => {
-                self.open_questions.remove(call_id);
-            }
-            _ => {}
+            _ => self.question(msg),
+        }
+    }
+
+    fn question(&mut self, msg: &EventMsg) {
+        // What a server asks is declined at once.
+        if let EventMsg::ElicitationRequest(_) = msg {
+            return;
+        }
+        if let Some(asked) = PendingQuestion::id_of(msg) {
+            self.open_questions.insert(asked.clone());
+        } else if let Some(settled) = PendingQuestion::settled_by(msg) {
+            self.open_questions.remove(settled);
         }
     }
 

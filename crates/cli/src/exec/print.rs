@@ -155,6 +155,14 @@ impl Printer {
         }
     }
 
+    /// Tells a person how to go on with agents that were stopped.
+    pub async fn tell_stopped(&mut self) {
+        if let Projection::Human(human) = &self.projection {
+            let text = human.stopped_children();
+            self.write_progress(&text).await;
+        }
+    }
+
     /// Tells a person what the run used.
     pub async fn tell_totals(&mut self, of_tree: Option<TokenUsage>) {
         if let Projection::Human(human) = &self.projection {

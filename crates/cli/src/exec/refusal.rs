@@ -8,11 +8,18 @@ use troupe_protocol::approval::{
 
 use crate::exec::command_line;
 
+/// What of the turn matters to who would have the refused done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TurnLimits {
+    pub is_planning: bool,
+    pub is_read_only: bool,
+}
+
 /// Returns who wanted what, and what would allow it.
-pub fn refused(request: &EventMsg) -> Option<String> {
+pub fn refused(request: &EventMsg, limits: TurnLimits) -> Option<String> {
     let text = match request {
         EventMsg::ExecApprovalRequest(request) => command(request),
-        EventMsg::ApplyPatchApprovalRequest(request) => patch(request),
+        EventMsg::ApplyPatchApprovalRequest(request) => patch(request, limits),
         EventMsg::RequestUserInput(request) => questions(request),
         _ => return None,
     };
@@ -35,7 +42,7 @@ fn command(request: &ExecApprovalRequest) -> String {
     text + ALLOW_ALL
 }
 
-fn patch(request: &PatchApprovalRequest) -> String {
+fn patch(request: &PatchApprovalRequest, limits: TurnLimits) -> String {
     let who = asker(request.agent.as_ref());
     let files = request
         .changes
@@ -43,7 +50,14 @@ fn patch(request: &PatchApprovalRequest) -> String {
         .map(|path| path.display().to_string());
     let files = files.collect::<Vec<_>>().join(", ");
     let mut text = format!("refused: {who} asked to change files, and {NOBODY}: {files}");
-    if let Some(root) = &request.grant_root {
+    // What a mode or a sandbox forbids everywhere, no further directory allows.
+    if limits.is_planning {
+        return text
+            + "\n  plan mode changes no files. Leave it: troupe exec resume --last --no-plan \"do it\"";
+    }
+    if limits.is_read_only {
+        text.push_str("\n  let it change files: troupe exec -s workspace-write …");
+    } else if let Some(root) = &request.grant_root {
         text.push_str("\n  allow it: --add-dir ");
         text.push_str(&root.display().to_string());
     }
@@ -76,8 +90,9 @@ const ALLOW_ALL: &str = "\n  allow everything that is asked for: -c headless_app
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use troupe_protocol::EventMsg;
 
-    use super::refused;
+    use super::{TurnLimits, refused};
 
     #[test]
     fn a_refusal_says_what_was_refused_and_the_command_that_would_allow_it() {
@@ -88,10 +103,31 @@ mod tests {
             "proposed_rules": [{"prefix": ["git", "commit"], "outside_sandbox": true}],
         }));
         assert_eq!(
-            refused(&request.unwrap()).unwrap(),
+            refused(&request.unwrap(), TurnLimits::default()).unwrap(),
             "refused: the agent asked to run this outside the sandbox, and nobody is at a terminal \
              to be asked: git commit -m x\n  allow it: troupe rules add allow --outside -- git \
              commit\n  allow everything that is asked for: -c headless_approvals=approve"
         );
+    }
+
+    #[test]
+    fn a_refused_patch_names_what_would_help_in_this_turn() {
+        let request: EventMsg = serde_json::from_value(json!({
+            "type": "apply_patch_approval_request", "call_id": "c", "turn_id": "t",
+            "changes": {"/w/a": {"type": "add", "content": ""}}, "grant_root": "/w",
+        }))
+        .unwrap();
+        let told = |is_planning, is_read_only| {
+            let limits = TurnLimits {
+                is_planning,
+                is_read_only,
+            };
+            refused(&request, limits).unwrap()
+        };
+        assert!(told(true, true).contains("--no-plan"));
+        assert!(!told(true, true).contains("--add-dir"));
+        assert!(told(false, true).contains("-s workspace-write"));
+        assert!(!told(false, true).contains("--add-dir"));
+        assert!(told(false, false).contains("--add-dir /w"));
     }
 }

@@ -14,25 +14,9 @@ use crate::failure::{Exit, Failure, Outcome};
 /// How the task of a run ended.
 #[derive(Debug)]
 pub enum TaskEnd {
-    Completed {
-        message: Option<String>,
-    },
+    Completed { message: Option<String> },
     Reviewed(Option<ReviewOutput>),
-    /// With the message of the last task before it that was completed.
-    Aborted {
-        earlier: Option<String>,
-    },
-}
-
-impl TaskEnd {
-    /// Returns the message of the last task that was completed.
-    pub fn message(&self) -> Option<&str> {
-        match self {
-            Self::Completed { message } => message.as_deref(),
-            Self::Aborted { earlier } => earlier.as_deref(),
-            Self::Reviewed(_) => None,
-        }
-    }
+    Aborted,
 }
 
 /// Whether the run was stopped, and by whom.
@@ -119,13 +103,8 @@ impl Report {
                 let text = "the reviewer came to no result";
                 Err(Failure::failed(anyhow::Error::msg(text)))
             }
-            Some(TaskEnd::Aborted { earlier }) => {
-                if let (Some(path), Some(_)) = (&self.last_message_file, &earlier) {
-                    write_last_message(path, earlier.as_deref())?;
-                }
-                Ok(Exit::Failed)
-            }
-            None => Ok(Exit::Failed),
+            // What was said before it is not the answer of this run.
+            Some(TaskEnd::Aborted) | None => Ok(Exit::Failed),
         }
     }
 }

@@ -5,7 +5,8 @@ use std::fmt;
 
 use serde::Serialize;
 use troupe_protocol::agent::{AgentStatus, SubagentLifecycle};
-use troupe_protocol::{AgentId, SessionId};
+use troupe_protocol::outcome::OutcomeClass;
+use troupe_protocol::{AgentId, SessionId, TaskOutcome};
 
 #[derive(Debug, Default)]
 pub struct Roster(BTreeMap<AgentId, Known>);
@@ -18,31 +19,11 @@ pub struct Known {
     pub summary: Option<String>,
     pub status: AgentStatus,
     /// How its last task ended; that it was closed later does not change it.
-    end: Option<End>,
+    end: Option<OutcomeClass>,
     /// Taken off the tree, by somebody who had dealt with it.
     is_pruned: bool,
     /// When its present work was asked for, by the reader's clock.
     pub since_ms: i64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
-    Completed,
-    Failed,
-    Interrupted,
-    Cancelled,
-}
-
-impl End {
-    fn of(status: &AgentStatus) -> Option<Self> {
-        Some(match status {
-            AgentStatus::Completed(_) => Self::Completed,
-            AgentStatus::Errored(_) | AgentStatus::BudgetExceeded => Self::Failed,
-            AgentStatus::Interrupted => Self::Interrupted,
-            AgentStatus::Cancelled => Self::Cancelled,
-            _ => return None,
-        })
-    }
 }
 
 /// How many agents ended how, by the last task of each.
@@ -78,13 +59,18 @@ impl fmt::Display for Tally {
     }
 }
 
+/// Returns how the last task of an agent with this status ended, if it did.
+fn class(status: &AgentStatus) -> Option<OutcomeClass> {
+    status.outcome().map(TaskOutcome::class)
+}
+
 impl Known {
     fn new(session: SessionId, path: String, status: AgentStatus, now_ms: i64) -> Self {
         Self {
             session,
             path,
             summary: None,
-            end: End::of(&status),
+            end: class(&status),
             status,
             is_pruned: false,
             since_ms: now_ms,
@@ -96,16 +82,12 @@ impl Known {
             self.since_ms = now_ms;
             self.end = None;
         }
-        self.end = End::of(status).or(self.end);
+        self.end = class(status).or(self.end);
         self.status = status.clone();
     }
 
     fn has_failed(&self) -> bool {
-        let failed = matches!(
-            self.status,
-            AgentStatus::Errored(_) | AgentStatus::BudgetExceeded
-        );
-        failed && !self.is_pruned
+        class(&self.status) == Some(OutcomeClass::Failed) && !self.is_pruned
     }
 }
 
@@ -161,10 +143,10 @@ impl Roster {
         let mut tally = Tally::default();
         for known in self.0.values() {
             let count = match known.end.filter(|_| is_over(&known.status)) {
-                Some(End::Completed) => &mut tally.completed,
-                Some(End::Failed) => &mut tally.failed,
-                Some(End::Interrupted) => &mut tally.interrupted,
-                Some(End::Cancelled) => &mut tally.cancelled,
+                Some(OutcomeClass::Completed) => &mut tally.completed,
+                Some(OutcomeClass::Failed) => &mut tally.failed,
+                Some(OutcomeClass::Interrupted) => &mut tally.interrupted,
+                Some(OutcomeClass::Cancelled) => &mut tally.cancelled,
                 // One that was asked nothing has nothing to finish.
                 None if known.status == AgentStatus::Ready => continue,
                 None => &mut tally.unfinished,

@@ -21,7 +21,7 @@ use troupe_protocol::approval::ReviewDecision;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::op::{ConfigureSession, ReviewRequest};
-use troupe_protocol::policy::SandboxMode;
+use troupe_protocol::policy::{CollaborationMode, SandboxMode};
 use troupe_protocol::session::{SessionSource, TurnOverrides};
 use troupe_protocol::{Event, EventMsg, Op, Submission, SubmissionId};
 use troupe_server::headless::{Heard, Standin};
@@ -31,13 +31,13 @@ use crate::control::{self, act::GO_ON};
 use crate::exec::changes::{self, Changes};
 use crate::exec::children::{Children, cancel_all};
 use crate::exec::escalation::plea;
-use crate::exec::going_on::{LastEnd, revive_children};
+use crate::exec::going_on::{EarlierRun, LastEnd, revive_children};
 use crate::exec::introduction::introduce;
 use crate::exec::invitation::invite;
 use crate::exec::left_over::left_over;
 use crate::exec::no_model::HOW_TO_CONFIGURE;
 use crate::exec::print::Printer;
-use crate::exec::refusal::refused;
+use crate::exec::refusal::{TurnLimits, refused};
 use crate::exec::report::{Report, Stopping, TaskEnd};
 use crate::exec::request::{Request, ReviewForm, Task};
 use crate::exec::roster::Roster;
@@ -92,11 +92,12 @@ pub async fn run(request: Request) -> Outcome {
             "warning: --add-dir does nothing where commands may not write; add -s workspace-write",
         );
     }
-    let last_end = match configure.resume {
-        Some(session) if goes_on => LastEnd::of(wiring.store()?.as_ref(), session).await?,
-        Some(_) | None => LastEnd::Done,
+    let earlier = match configure.resume {
+        Some(session) if goes_on => EarlierRun::of(wiring.store()?.as_ref(), session).await?,
+        Some(_) | None => EarlierRun::none(),
     };
     let rights = &wiring.here().settings.rights;
+    let is_read_only = rights.sandbox_mode == SandboxMode::ReadOnly;
     let standin = Standin::new(rights.headless());
     let person = Person::at_terminal(output).filter(|_| rights.asks_at_terminal());
 
@@ -125,10 +126,15 @@ pub async fn run(request: Request) -> Outcome {
         task: SubmissionId(uuid::Uuid::new_v4().to_string()),
         review: None,
         turn: None,
+        limits: TurnLimits {
+            is_planning: false,
+            is_read_only,
+        },
         end: None,
-        last_end,
+        earlier,
         has_worked: false,
         stopping: Stopping::No,
+        stopped_children: false,
         submissions: 0,
     };
     run.open(configure, &mut stop).await?;
@@ -173,13 +179,15 @@ struct Run {
     review: Option<ReviewForm>,
     /// The turn that the session is in.
     turn: Option<SubmissionId>,
+    limits: TurnLimits,
     /// How the session's last task ended, once ours has.
     end: Option<TaskEnd>,
-    /// How the session's last task ended before this run.
-    last_end: LastEnd,
+    earlier: EarlierRun,
     /// Whether anybody in the tree did something.
     has_worked: bool,
     stopping: Stopping,
+    /// Whether others than the first agent were stopped with the run.
+    stopped_children: bool,
     submissions: u64,
 }
 
@@ -258,7 +266,7 @@ impl Run {
     /// Has everybody go on who was stopped with the last run. The root comes first: a report of a
     /// child could begin a task, which the root's own would replace.
     async fn go_on(&mut self, shape: Option<Shape>) -> Result<(), Failure> {
-        let is_roots = match self.last_end {
+        let is_roots = match self.earlier.last_end {
             LastEnd::Done => false,
             // A tree has its root go on by itself.
             LastEnd::WithEngine => !self.has_tree(),
@@ -266,7 +274,10 @@ impl Run {
         };
         if is_roots {
             let id = self.task.clone();
-            let op = user_turn([UserInput::text(GO_ON)], shape.map(Shape::into_value));
+            // What was asked for in a shape still is, unless another one is named now.
+            let schema = shape.map(Shape::into_value);
+            let schema = schema.or_else(|| self.earlier.output_schema.take());
+            let op = user_turn([UserInput::text(GO_ON)], schema);
             self.send(Submission { id, op }).await?;
         } else {
             self.end = Some(TaskEnd::Completed { message: None });
@@ -349,6 +360,8 @@ impl Run {
             }
             EventMsg::TurnStarted(started) => {
                 self.turn = Some(started.turn_id.clone());
+                let mode = started.collaboration_mode_kind;
+                self.limits.is_planning = mode == CollaborationMode::Plan;
                 self.has_worked = true;
             }
             EventMsg::TurnComplete(complete) => {
@@ -356,24 +369,20 @@ impl Run {
                 self.turn_ended(&complete.turn_id, TaskEnd::Completed { message });
             }
             EventMsg::TurnAborted(aborted) => {
-                let earlier = self.end.as_ref().and_then(TaskEnd::message);
-                let earlier = earlier.map(str::to_owned);
-                self.turn_ended(&aborted.turn_id, TaskEnd::Aborted { earlier });
+                self.turn_ended(&aborted.turn_id, TaskEnd::Aborted);
             }
             EventMsg::ExitedReviewMode { review_output } => {
                 self.end = Some(TaskEnd::Reviewed(review_output.clone()));
             }
             // What is refused never starts, so it has no other end.
             EventMsg::Error(_) if event.id == self.task && self.has_not_begun() => {
-                self.end = Some(TaskEnd::Aborted { earlier: None });
+                self.end = Some(TaskEnd::Aborted);
             }
             // A later task could not begin: what was said before it does not count as the end.
             EventMsg::Error(error)
                 if self.turn.is_none() && error.error_info == Some(ErrorInfo::StorageFailed) =>
             {
-                let earlier = self.end.as_ref().and_then(TaskEnd::message);
-                let earlier = earlier.map(str::to_owned);
-                self.end = Some(TaskEnd::Aborted { earlier });
+                self.end = Some(TaskEnd::Aborted);
             }
             _ => {}
         }
@@ -444,6 +453,7 @@ impl Run {
         }
         if let Some(agents) = self.configurator.agents().filter(Agents::is_planted) {
             let working = self.roster.at_work();
+            self.stopped_children = !working.is_empty();
             if !working.is_empty() {
                 let how_to_hurry = match why {
                     Stopping::Interrupted | Stopping::Terminated => {
@@ -476,7 +486,7 @@ impl Run {
             Heard::Nothing => Ok(()),
             Heard::Answer(op) => {
                 if is_refusal(&op)
-                    && let Some(text) = refused(&event.msg)
+                    && let Some(text) = refused(&event.msg, self.limits)
                 {
                     self.printer.tell_people(&text).await;
                 }
@@ -518,6 +528,11 @@ impl Run {
         }
         if let Some(tally) = self.roster.tally() {
             self.printer.tell_tally(tally).await;
+        }
+        // Of its own task the first agent has told it itself.
+        let is_roots_done = matches!(self.end, Some(TaskEnd::Completed { .. }));
+        if self.stopping == Stopping::Interrupted && self.stopped_children && is_roots_done {
+            self.printer.tell_stopped().await;
         }
         Ok(Ended {
             end: self.end,

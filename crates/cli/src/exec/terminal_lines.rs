@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 
 use nix::sys::termios::{FlushArg, tcflush};
 use tokio::io::unix::AsyncFd;
+use troupe_protocol::discard;
 
 use crate::limits::TYPED_LINE_BYTES_MAX;
 
@@ -37,7 +38,11 @@ impl TerminalLines {
     pub fn forget(&mut self) {
         self.partial.clear();
         // A terminal that is gone is noticed by who reads from it.
-        let _ = tcflush(self.terminal.get_ref(), FlushArg::TCIFLUSH);
+        discard!(
+            tcflush(self.terminal.get_ref(), FlushArg::TCIFLUSH),
+            error,
+            "the terminal did not take an order"
+        );
     }
 
     /// Returns the next line without its end; `None` where the person ends the input (Ctrl-D), or

@@ -14,6 +14,7 @@ use tokio_util::task::AbortOnDropHandle;
 use troupe_agents::desk::{Catalogue, Listing, ModelChoice};
 use troupe_model::catalogue::{self, ModelInfo};
 use troupe_protocol::catalogue::ModelEntry;
+use troupe_protocol::discard;
 use troupe_protocol::policy::{ReasoningEffort, SandboxPolicy};
 
 use crate::limits::{MODELS_ASKED_AGAIN_SEC, MODELS_WAITED_FOR_SEC_MAX};
@@ -146,7 +147,10 @@ impl Catalogue for Offers {
         };
         // Whoever waits longer is told to try again.
         let patience = Duration::from_secs(MODELS_WAITED_FOR_SEC_MAX);
-        tokio::time::timeout(patience, answered).await.ok();
+        discard!(
+            tokio::time::timeout(patience, answered).await,
+            "a wait ran into its timeout"
+        );
     }
 
     fn named(&self) -> Vec<ModelChoice> {

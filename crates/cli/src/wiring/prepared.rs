@@ -13,8 +13,10 @@ use troupe_engine::Notice;
 use troupe_mcp::{Hub, Roster};
 use troupe_process::Launcher;
 use troupe_protocol::session::{GitInfo, TurnContext};
+use troupe_tools::rules::RuleSource;
 use troupe_tools::{Registry, ToolDeps, Toolbox};
 
+use crate::diagnostics;
 use crate::failure::Failure;
 use crate::git;
 use crate::home::{repository_root, user_home};
@@ -48,6 +50,10 @@ impl Prepared {
     pub(super) fn read(source: &ConfigSource, cwd: &Path) -> Result<Self, Failure> {
         let Loaded { config, warnings } = source.load(cwd)?;
         let settings = Settings::read(&config)?;
+        diagnostics::begin_by_configuration(&source.home, settings.log.log.filter.as_deref())?;
+        if diagnostics::is_on() {
+            diagnostics::hide_configured(&config);
+        }
         let undone = settings.integrations.warnings();
         let warnings = warnings.into_iter().chain(undone).map(Notice::Warning);
         let deprecated = Deprecated::find(&config).into_iter().map(Notice::from);
@@ -133,6 +139,11 @@ impl Prepared {
         })
     }
 
+    /// Returns where the rules of the user and of the project are written.
+    pub(super) fn rules(&self, source: &ConfigSource) -> RuleSource {
+        source.rules(&self.cwd, &self.config)
+    }
+
     /// Makes the tools of one session.
     pub(super) fn tools(
         &self,
@@ -148,7 +159,7 @@ impl Prepared {
                 inherited: surroundings.variables.clone(),
                 secrets: secret_variables(&self.settings),
                 troupe_home: Some(source.home.path().to_owned()),
-                rules: source.rules(&self.cwd, &self.config),
+                rules: self.rules(source),
             })
             .with_answer_time_max(self.settings.conversation.answer_time_max())
             .with_undo(source.home.path(), self.settings.undo.keeping())

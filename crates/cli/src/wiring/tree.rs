@@ -9,6 +9,7 @@ use troupe_config::KeyPath;
 use troupe_engine::{ConfigureError, Deps};
 use troupe_protocol::op::ConfigureSession;
 
+use crate::home::user_home;
 use crate::layers::ConfigSource;
 use crate::wiring::offers::Offers;
 use crate::wiring::role_servers::SessionServers;
@@ -27,12 +28,14 @@ impl Wiring {
         Options {
             limits: settings.agents.limits(),
             families: settings.agents.families().to_vec(),
-            roles: Arc::new(Roles::new(self.source.home.path()).with_servers(Arc::new(
-                SessionServers {
-                    here: Arc::clone(&self.here),
-                    hub: Arc::clone(self.hub()),
-                },
-            ))),
+            roles: Arc::new(
+                Roles::new(self.source.home.path())
+                    .with_user_home(user_home())
+                    .with_servers(Arc::new(SessionServers {
+                        here: Arc::clone(&self.here),
+                        hub: Arc::clone(self.hub()),
+                    })),
+            ),
             catalogue: Arc::new(Offers::new(
                 Arc::clone(&self.here),
                 Arc::clone(&self.models),

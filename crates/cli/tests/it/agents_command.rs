@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::client::{Client, user_turn};
 use crate::machine::{Machine, Run};
+use crate::watched::Watched;
 
 /// A parent that waits for its child.
 const COUNT: &str = r#"
@@ -217,7 +218,8 @@ fn a_message_to_a_stored_tree_is_worked_off_here() {
     let run = machine.run(&["agents", "send", "counter", "and the directories"]);
     let run = run.succeeded();
     assert!(
-        run.stdout.starts_with("/root/counter begins with it\n"),
+        run.stdout
+            .starts_with("sent: /root/counter begins with it\n"),
         "{run:#?}"
     );
     let result = machine.run(&["agents", "result", "counter"]).succeeded();
@@ -408,11 +410,24 @@ fn a_running_tree_is_acted_in_from_another_process() {
         .run(&["agents", "stop", "cancel", "statue", "--dry-run"])
         .succeeded();
     assert_eq!(plan.stdout, "would cancel 1 /root/statue\n");
+    // Settings of this program would bind nobody there.
+    let bound = [
+        "-c",
+        "sandbox_mode=read-only",
+        "agents",
+        "send",
+        "statue",
+        "x",
+    ];
+    let refused = machine.run(&bound).failed_with(2);
+    let why = "another process runs this tree";
+    assert!(refused.stderr.contains(why), "{}", refused.stderr);
     let sent = machine
         .run(&["agents", "send", "statue", "--interrupt", "say it"])
         .succeeded();
     assert!(
-        sent.stdout.starts_with("/root/statue takes it"),
+        sent.stdout
+            .starts_with("sent: /root/statue stops its task and begins with your message"),
         "{}",
         sent.stdout
     );
@@ -462,7 +477,7 @@ fn what_a_crash_leaves_is_told_and_goes_on() {
     assert!(socket.exists(), "a killed process cannot tidy up");
     let tree = machine.run(&["agents", "tree"]).succeeded().stdout;
     assert!(tree.contains("1 statue  interrupted"), "{tree}");
-    assert!(tree.contains("the engine died"), "{tree}");
+    assert!(tree.contains("Troupe was killed"), "{tree}");
     let waited = machine.run(&["agents", "wait", "statue"]).failed_with(1);
     assert!(
         waited.stderr.contains("no process runs this tree"),
@@ -474,7 +489,7 @@ fn what_a_crash_leaves_is_told_and_goes_on() {
         .run(&["agents", "send", "statue", "say it"])
         .succeeded();
     assert!(
-        sent.stdout.starts_with("/root/statue begins with it"),
+        sent.stdout.starts_with("sent: /root/statue begins with it"),
         "{sent:#?}"
     );
     let result = machine.run(&["agents", "result", "statue"]).succeeded();
@@ -580,4 +595,31 @@ fn walk(directory: &Path) -> Vec<PathBuf> {
             }
         })
         .collect()
+}
+
+#[test]
+fn a_running_session_without_agents_is_followed_to_its_end() {
+    let machine = Machine::playing(
+        r#"
+[[scene]]
+[[scene.turn]]
+steps = [{ call = "shell_command", arguments = { command = "until test -e go; do sleep 0.05; done; echo arrived" } }]
+[[scene.turn]]
+steps = [{ say = "I waited for it." }]
+"#,
+    );
+    let mut run = Watched::start(&machine, &["exec", "--json", "wait"]);
+    run.until(|line| line["type"] == "item.started");
+    let follower = machine.troupe(&["agents", "logs", "--follow"]).spawn();
+    let follower = follower.unwrap();
+    machine.write("project/go", "");
+    let (_, code) = run.rest();
+    assert_eq!(code, Some(0));
+    let log = Run::of(&follower.wait_with_output().unwrap()).succeeded();
+    assert!(log.stdout.contains("I waited for it."), "{log:#?}");
+    // Also when it is over, by its name.
+    let listed = machine.run(&["sessions", "list", "--json"]).succeeded();
+    let id = listed.lines()[0]["id"].as_str().unwrap().to_owned();
+    let log = machine.run(&["agents", "logs", &id[..8]]).succeeded();
+    assert!(log.stdout.contains("I waited for it."), "{log:#?}");
 }

@@ -68,3 +68,68 @@ fn a_command_of_a_project_does_not_lead_out_of_it() {
     std::os::unix::fs::symlink(machine.path("secret.md"), link).unwrap();
     machine.run(&["exec", "/leak"]).succeeded();
 }
+
+/// A parent that makes a child of an agent of Claude Code.
+const DELEGATE: &str = r#"
+[[scene]]
+when = "lead it"
+[[scene.turn]]
+steps = [{ call = "spawn_agent", arguments = { message = "look around", agent_type = "code-scout" } }]
+[[scene.turn]]
+steps = [{ call = "wait", arguments = { ids = ["1"], timeout_ms = 60000 } }]
+[[scene.turn]]
+steps = [{ say = "{{last_output}}" }]
+
+[[scene]]
+when = "look around"
+[[scene.turn]]
+steps = [{ call = "shell_command", arguments = { command = "touch mine" } }]
+[[scene.turn]]
+expect = "Read-only file system"
+steps = [{ say = "It is read-only." }]
+"#;
+
+const SCOUT: &str = "---\nname: code-scout\ndescription: Use it when: you look for code\n\
+    tools: Read, Grep, WebSearch\nmodel: sonnet\ncolor: blue\n---\nYou scout the code.\n";
+
+#[test]
+fn agents_of_claude_code_are_roles_that_have_no_more_than_their_tools() {
+    for place in ["project/.claude/agents/any.md", ".claude/agents/any.md"] {
+        let machine = Machine::playing(DELEGATE);
+        machine.write(place, SCOUT);
+        let run = machine.run(&["exec", "lead it"]).succeeded();
+        assert!(run.stdout.contains("It is read-only."), "{run:#?}");
+        assert!(!machine.path("project/mine").exists());
+        let shown = machine.run(&["roles", "show", "code-scout"]).succeeded();
+        for told in [
+            "You scout the code.",
+            "WebSearch is not there",
+            "of no effect here: color",
+            "read-only",
+        ] {
+            assert!(shown.stdout.contains(told), "{told}: {}", shown.stdout);
+        }
+    }
+}
+
+#[test]
+fn an_agent_of_claude_code_hides_no_role_of_ours() {
+    let machine = Machine::bare();
+    let named = |name: &str| SCOUT.replace("code-scout", name);
+    machine.write("project/.claude/agents/reviewer.md", &named("reviewer"));
+    machine.write("project/.claude/agents/mine.md", &named("mine"));
+    machine.write(
+        "project/.troupe/agents/mine.md",
+        "---\ndescription: Ours.\n---\nWork.\n",
+    );
+    let list = machine.run(&["roles", "list"]).succeeded();
+    assert!(list.stderr.contains("is a built-in role"), "{list:#?}");
+    let shown = machine.run(&["roles", "show", "reviewer"]).succeeded();
+    assert!(shown.stdout.contains("built in"), "{}", shown.stdout);
+    let shown = machine.run(&["roles", "show", "mine"]).succeeded();
+    assert!(shown.stdout.contains("Ours."), "{}", shown.stdout);
+    let slip = SCOUT.replace("Grep", "Gerp").replace("code-scout", "slip");
+    machine.write("project/.claude/agents/slip.md", &slip);
+    let run = machine.run(&["roles", "show", "slip"]).failed_with(1);
+    assert!(run.stderr.contains("did you mean `Grep`?"), "{run:#?}");
+}

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::client::{Client, user_turn};
 use crate::machine::{Machine, Run};
+use crate::terminal::Terminal;
 use crate::watched::Watched;
 
 /// A parent that waits for its child in a tool.
@@ -419,4 +420,29 @@ fn is_running(mark: &str) -> bool {
     processes
         .filter_map(|process| std::fs::read(process.path().join("cmdline")).ok())
         .any(|line| line.starts_with(mark.as_bytes()))
+}
+
+#[test]
+fn who_stops_only_children_reads_how_they_go_on() {
+    let (machine, mark) = endless();
+    let terminal = Terminal::running(&machine, &["exec", "lead"]);
+    terminal.shows(&["waiting for /root/sleeper"]);
+    assert!(is_running(&mark));
+    terminal.types(&["C-c"]);
+    let screen = terminal.shows(&["exit 1"]);
+    assert!(screen.contains("--continue"), "{screen}");
+    assert!(!is_running(&mark));
+}
+
+#[test]
+fn the_message_of_a_task_before_one_that_failed_is_not_written() {
+    let failing = r#"steps = [{ end = "failed", code = "bad", message = "No." }]"#;
+    let play = CALLBACK.replace(r#"steps = [{ say = "Now I know: 3 files." }]"#, failing);
+    assert!(play.contains(failing));
+    let machine = Machine::playing(&play);
+    let file = machine.path("last.txt");
+    machine
+        .run(&["exec", "-o", file.to_str().unwrap(), "lead"])
+        .failed_with(1);
+    assert!(!file.exists());
 }

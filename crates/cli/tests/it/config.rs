@@ -48,6 +48,21 @@ fn effective_values_have_origins() {
 }
 
 #[test]
+fn an_unknown_key_of_hooks_warns_as_any_other() {
+    let machine = Machine::bare();
+    let hooks = "[[hooks.before_lunch]]\ncommand = 'x'\n[[hooks.before_tool]]\ncommand = 'x'\nmatch = 'y'\n";
+    machine.write("home/config.toml", hooks);
+    let run = machine.run(&["config", "model"]).succeeded();
+    let told = machine.shown(&run.stderr);
+    assert!(told.contains("unknown key hooks.before_lunch"), "{told}");
+    assert!(
+        told.contains("unknown key hooks.before_tool.0.match"),
+        "{told}"
+    );
+    machine.run(&["--strict-config", "config"]).failed_with(2);
+}
+
+#[test]
 fn an_unknown_key_warns_and_is_an_error_when_strict() {
     let machine = Machine::bare();
     machine.write("home/config.toml", "\nmodle = 'mine'\n");

@@ -174,7 +174,7 @@ steps = [{ say = "I went on." }]
     let run = machine.run(&again).succeeded();
     assert_eq!(run.stdout, "I went on.\n");
     let run = machine.run(&again).succeeded();
-    assert!(run.stderr.contains("nothing to go on with"), "{run:#?}");
+    assert!(run.stderr.contains("Nothing to continue"), "{run:#?}");
 }
 
 #[test]
@@ -251,4 +251,22 @@ steps = [{ say = '{"number": 7}' }]
         ])
         .succeeded();
     assert_eq!(run.stdout, "{\"number\": 7}\n");
+}
+
+#[test]
+fn who_goes_on_after_a_misfit_is_held_to_the_same_shape() {
+    let machine = answers(&["seven", "7", "still seven", r#"{"number": 7}"#]);
+    let schema = machine.write("schema.json", NUMBER);
+    machine
+        .run(&[
+            "exec",
+            "--output-schema",
+            schema.to_str().unwrap(),
+            "how many?",
+        ])
+        .failed_with(1);
+    let run = machine
+        .run(&["exec", "resume", "--last", "--continue"])
+        .succeeded();
+    assert_eq!(run.stdout, "{\"number\": 7}\n", "{run:#?}");
 }

@@ -173,3 +173,115 @@ fn servers_of_a_projects_mcp_json_count_once_it_is_trusted() {
         run.stderr
     );
 }
+
+#[test]
+fn a_broken_mcp_json_takes_its_servers_away_and_nothing_else() {
+    let machine = Machine::playing("[[scene]]\n[[scene.turn]]\nsteps = [{ say = 'Hi.' }]\n");
+    machine.write("project/.mcp.json", "{\"mcpServers\": {");
+    machine.run(&["trust"]).succeeded();
+    for line in [
+        &["rules"][..],
+        &["roles", "list"],
+        &["mcp", "list"],
+        &["exec", "hi"],
+    ] {
+        let run = machine.run(line).succeeded();
+        // Rules have nothing to do with servers.
+        if line != ["rules"] {
+            let told = ".mcp.json:1:16";
+            assert!(run.stderr.contains(told), "{line:?}: {}", run.stderr);
+        }
+    }
+}
+
+#[test]
+fn a_server_that_is_none_is_told_of_without_names_of_types() {
+    let machine = Machine::bare();
+    let answer = r#"read -r line; id=${line#*'"id":'}; id=${id%%,*}; printf '{"jsonrpc":"2.0","id":%s,"result":{"tools":[]}}\n' "$id"; cat"#;
+    machine
+        .run(&["mcp", "add", "odd", "--", "sh", "-c", answer])
+        .succeeded();
+    machine
+        .run(&["mcp", "add", "away", "--url", "http://127.0.0.1:1/mcp"])
+        .succeeded();
+    let run = machine.run(&["mcp", "test"]).failed_with(1);
+    for wrong in ["rmcp", "Transport", "Some(", "::", "{ "] {
+        assert!(!run.stdout.contains(wrong), "{wrong}: {}", run.stdout);
+    }
+    assert!(
+        run.stdout.contains("as an MCP server does"),
+        "{}",
+        run.stdout
+    );
+    assert!(run.stdout.contains("Connection refused"), "{}", run.stdout);
+}
+
+#[test]
+fn a_server_is_added_for_everybody_who_works_in_the_project() {
+    let machine = Machine::bare();
+    machine.write("project/ore.sh", SERVER);
+    machine.write(
+        "project/.mcp.json",
+        r#"{"zeta": 1, "mcpServers": {"docs": {"type": "http", "url": "https://example.com"}}}"#,
+    );
+    let add = ["mcp", "add", "--project", "ore", "--", "sh", "ore.sh"];
+    let run = machine.run(&add).succeeded();
+    assert!(run.stdout.contains("troupe trust"), "{}", run.stdout);
+    let text = std::fs::read_to_string(machine.path("project/.mcp.json")).unwrap();
+    expect![[r#"
+        {
+          "zeta": 1,
+          "mcpServers": {
+            "docs": {
+              "type": "http",
+              "url": "https://example.com"
+            },
+            "ore": {
+              "command": "sh",
+              "args": [
+                "ore.sh"
+              ]
+            }
+          }
+        }
+    "#]]
+    .assert_eq(&text);
+    assert!(!machine.path("home/config.toml").exists());
+    machine.run(&add).failed_with(2);
+    machine.run(&["trust"]).succeeded();
+    let run = machine.run(&["mcp", "test", "ore"]).succeeded();
+    assert!(run.stdout.contains("dig"), "{}", run.stdout);
+}
+
+#[test]
+fn a_rule_about_a_tool_holds_where_it_is_called() {
+    let machine = Machine::playing(
+        r#"
+[[scene]]
+[[scene.turn]]
+steps = [{ call = "mcp__ore__dig", arguments = {} }]
+[[scene.turn]]
+steps = [{ say = "{{last_output}}" }]
+"#,
+    );
+    machine.write("project/ore.sh", SERVER);
+    machine
+        .run(&["mcp", "add", "ore", "--", "sh", "ore.sh"])
+        .succeeded();
+    machine
+        .run(&[
+            "rules", "add", "forbid", "--mcp", "*/d*", "--reason", "leave it",
+        ])
+        .succeeded();
+    let run = machine.run(&["exec", "dig"]).succeeded();
+    assert!(
+        run.stdout.contains("refused by the rule `--mcp '*/d*'`"),
+        "{run:#?}"
+    );
+    assert!(run.stdout.contains("leave it"), "{run:#?}");
+    machine
+        .run(&["rules", "remove", "--mcp", "*/d*"])
+        .succeeded();
+    let run = machine.run(&["exec", "dig"]).succeeded();
+    assert!(run.stdout.contains("gold"), "{run:#?}");
+}

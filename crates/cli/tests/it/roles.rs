@@ -110,6 +110,20 @@ fn the_list_shows_what_can_be_used_and_what_cannot() {
 }
 
 #[test]
+fn show_has_what_the_configuration_says_of_a_role() {
+    let machine = machine();
+    let said = ["-c", "agents.types.miner.model=other-1"];
+    let show = [&said[..], &["roles", "show", "miner"]].concat();
+    let run = machine.run(&show).succeeded();
+    let expected = "model             other-1  # [agents.types.miner] of the configuration\n\
+                    reasoning_effort  high  # ";
+    assert!(run.stdout.contains(expected), "{}", run.stdout);
+    let list = [&said[..], &["roles", "list", "--json"]].concat();
+    let run = machine.run(&list).succeeded();
+    assert!(run.stdout.contains("\"other-1\""), "{}", run.stdout);
+}
+
+#[test]
 fn show_says_where_each_value_comes_from() {
     let machine = machine();
     let run = machine.run(&["roles", "show", "MINER"]).succeeded();
@@ -169,7 +183,7 @@ fn show_says_where_each_value_comes_from() {
 fn check_tells_every_error_and_fails() {
     let machine = machine();
     let run = machine.run(&["roles", "check"]).succeeded();
-    assert_eq!(run.stdout, "10 roles are usable, 0 are not\n");
+    assert_eq!(run.stdout, "10 roles can be used, 0 cannot\n");
 
     machine.write("project/.troupe/agents/a.md", "---\ndescription: d\n");
     machine.write(
@@ -181,7 +195,7 @@ fn check_tells_every_error_and_fails() {
         broken: DIR/project/.troupe/agents/a.md:1:1: the front matter has no end; expected a line `---` before the prompt
         broken: DIR/home/agents/b.md:3:1: unknown key `modle` (did you mean `model`?)
     "#]].assert_eq(&machine.shown(&run.stderr));
-    assert_eq!(run.stdout, "10 roles are usable, 2 are not\n");
+    assert_eq!(run.stdout, "10 roles can be used, 2 cannot\n");
 
     let miner = ".troupe/agents/miner.md";
     let run = machine

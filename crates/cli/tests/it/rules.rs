@@ -213,3 +213,84 @@ fn a_rule_is_removed_by_its_words() {
     let left: Vec<&str> = run.stdout.lines().map(|line| &line[4..24]).collect();
     assert_eq!(left, ["ask     git push    ", "allow   cargo test  "]);
 }
+
+#[test]
+fn rules_about_edits_and_tools_are_added_listed_checked_and_removed() {
+    let machine = Machine::bare();
+    machine
+        .run(&["rules", "add", "forbid", "--edit", "*.lock"])
+        .succeeded();
+    machine
+        .run(&["rules", "add", "ask", "--mcp", "github/delete_*"])
+        .succeeded();
+    for bad in [
+        &["add", "forbid", "--edit", "!x"][..],
+        &["add", "forbid", "--mcp", "github"],
+        &["add", "forbid"],
+        &["add", "allow", "--outside", "--edit", "x"],
+        &["add", "ask", "--edit", "x", "--mcp", "a/b"],
+    ] {
+        machine.run(&[&["rules"], bad].concat()).failed_with(2);
+    }
+    let list = machine.run(&["rules"]).succeeded().stdout;
+    assert!(list.contains("1   forbid  --edit '*.lock'"), "{list}");
+    assert!(
+        list.contains("2   ask     --mcp 'github/delete_*'"),
+        "{list}"
+    );
+    let check = |option: &str, what: &str| machine.run(&["rules", "check", option, what]).code;
+    assert_eq!(check("--edit", "sub/Cargo.lock"), Some(1));
+    assert_eq!(check("--edit", "src/lib.rs"), Some(0));
+    assert_eq!(check("--mcp", "github/delete_repo"), Some(5));
+    assert_eq!(check("--mcp", "github/get_repo"), Some(0));
+    machine
+        .run(&["rules", "remove", "--edit", "*.lock"])
+        .succeeded();
+    assert_eq!(check("--edit", "sub/Cargo.lock"), Some(0));
+}
+
+#[test]
+fn a_rule_about_edits_holds_patches_also_through_a_link() {
+    let patch = |file: &str| {
+        format!("*** Begin Patch\\n*** Update File: {file}\\n-old\\n+new\\n*** End Patch")
+    };
+    let play = format!(
+        r#"
+[[scene]]
+[[scene.turn]]
+steps = [{{ custom = "apply_patch", input = "{}" }}]
+[[scene.turn]]
+expect = "refused by the rule"
+steps = [{{ custom = "apply_patch", input = "{}" }}]
+[[scene.turn]]
+expect = "refused by the rule"
+steps = [{{ custom = "apply_patch", input = "{}" }}]
+[[scene.turn]]
+steps = [{{ say = "Done." }}]
+"#,
+        patch("kept/a.txt"),
+        patch("way/a.txt"),
+        patch("b.txt"),
+    );
+    let machine = Machine::playing(&play);
+    machine.write("project/kept/a.txt", "old\n");
+    machine.write("project/b.txt", "old\n");
+    std::os::unix::fs::symlink("kept", machine.path("project/way")).unwrap();
+    machine
+        .run(&[
+            "rules",
+            "add",
+            "forbid",
+            "--edit",
+            "kept/",
+            "--reason",
+            "as it was",
+        ])
+        .succeeded();
+    let run = machine.run(&["exec", "go"]).succeeded();
+    assert!(run.stderr.contains("refused by the rule"), "{run:#?}");
+    assert!(run.stderr.contains("as it was"), "{run:#?}");
+    let text = |name: &str| std::fs::read_to_string(machine.path(name)).unwrap();
+    assert_eq!(text("project/kept/a.txt"), "old\n");
+    assert_eq!(text("project/b.txt"), "new\n");
+}

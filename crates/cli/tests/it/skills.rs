@@ -67,7 +67,7 @@ fn show_prints_one_and_check_tells_what_is_wrong() {
     "#]]
     .assert_eq(&run.stderr);
     let run = machine.run(&["skills", "check"]).failed_with(1);
-    assert_eq!(run.stdout, "2 skills are usable, 1 are not\n");
+    assert_eq!(run.stdout, "2 skills can be used, 1 cannot\n");
     let good = ".agents/skills/ship/SKILL.md";
     let run = machine.run(&["skills", "check", good]).succeeded();
     assert_eq!(run.stdout, format!("{good}: ok\n"));

@@ -120,3 +120,19 @@ fn apply_patch_takes_an_argument_or_stdin() {
     assert_eq!(read("project/two.txt"), "two\n");
     machine.run(&["apply-patch", "nonsense"]).failed_with(1);
 }
+
+#[test]
+fn the_help_of_exec_begins_with_its_own_options_and_is_short() {
+    let run = Machine::bare().run(&["exec", "--help"]).succeeded();
+    let place = |text: &str| {
+        let found = run.stdout.find(text);
+        found.unwrap_or_else(|| panic!("{text} is missing: {}", run.stdout))
+    };
+    assert!(place("--output-last-message") < place("--strict-config"));
+    assert!(place("--sandbox") < place("--config <KEY=VALUE>"));
+    assert!(run.stdout.contains("docs/exec.md"), "{}", run.stdout);
+    let after = run.stdout[place("Progress goes to stderr")..]
+        .lines()
+        .count();
+    assert!(after < 25, "{after} lines after the options");
+}

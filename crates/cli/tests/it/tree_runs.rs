@@ -117,7 +117,7 @@ fn a_task_that_a_crash_cut_off_is_told_as_far_as_it_came() {
 
     let result = machine.run(&["agents", "result", "writer"]).succeeded();
     for words in [
-        "interrupted (the engine died)",
+        "cut off: Troupe was killed",
         "I have written half.",
         "echo half > half.txt  → exit 0",
         "300 in (0 cached), 7 out",

@@ -97,13 +97,13 @@ impl Conversation {
         out.emit(&id, vec![event])?;
         let stream = self.model.open(self.compaction_request(0));
         if let Some(task) = &mut self.task {
-            task.phase = Phase::Compacting(Compacting {
+            task.enter(Phase::Compacting(Compacting {
                 stream,
                 item: item_id,
                 summary: String::new(),
                 attempt: 0,
                 then,
-            });
+            }));
         }
         self.show(Doing::Compacting);
         Ok(())

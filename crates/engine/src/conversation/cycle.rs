@@ -108,7 +108,7 @@ impl Conversation {
             items: self.history.items().len(),
         });
         if let Some(task) = &mut self.task {
-            task.phase = Phase::Calling(calls);
+            task.enter(Phase::Calling(calls));
         }
         self.start_calls();
         self.finish_cycle(out).await
@@ -247,7 +247,7 @@ impl Conversation {
             return Ok(());
         };
         task.last_response = Some(response_id);
-        task.phase = Phase::Starting;
+        task.enter(Phase::Starting);
         if task.pauses > PAUSES_MAX {
             let message = format!(
                 "the model paused {PAUSES_MAX} times in a row and wants to go on; say so if it shall"

@@ -40,7 +40,7 @@ impl Conversation {
                 Box::pin(self.sample(out)).await
             }
             Verdict::Rejected(message) => {
-                task.phase = Phase::Starting;
+                task.enter(Phase::Starting);
                 let stop = Stop::fatal(AbortReason::Error, message, ErrorInfo::OutputInvalid);
                 self.stop(out, stop).await
             }
@@ -88,6 +88,17 @@ impl Conversation {
     ) -> Lines {
         self.show(Doing::Idle);
         task.is_told = true;
+        task.span.in_scope(|| {
+            let (cycles, compactions) = (task.cycles, task.compactions);
+            let ran_ms = task.started.elapsed().as_millis();
+            tracing::info!(
+                stop = stop_name(&stop),
+                cycles,
+                compactions,
+                ran_ms,
+                "the task ends"
+            );
+        });
         let Some(host) = self.host.clone() else {
             return Lines::default();
         };
@@ -109,6 +120,23 @@ impl Conversation {
             evidence,
         };
         host.ending(result).await
+    }
+}
+
+/// Returns what the diagnostic log calls an end. The messages of ends stay in the rollout.
+fn stop_name(stop: &StopReason) -> &'static str {
+    match stop {
+        StopReason::Completed => "completed",
+        StopReason::Errored { .. } => "errored",
+        StopReason::OutputInvalid { .. } => "output_invalid",
+        StopReason::FailedToStart { .. } => "failed_to_start",
+        StopReason::Interrupted => "interrupted",
+        StopReason::Crash => "crash",
+        StopReason::Shutdown => "shutdown",
+        StopReason::Cancelled { .. } => "cancelled",
+        StopReason::BudgetExceeded => "budget_exceeded",
+        StopReason::Replaced => "replaced",
+        _ => "other",
     }
 }
 

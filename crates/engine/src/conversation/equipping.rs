@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use tokio_util::task::AbortOnDropHandle;
 use troupe_protocol::SubmissionId;
 use troupe_protocol::catalogue::ModelEntry;
+use troupe_protocol::discard;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{AbortReason, ErrorEvent, EventMsg};
 use troupe_protocol::mcp::McpOffer;
@@ -59,9 +60,9 @@ impl Conversation {
             let gathered = source.gather(Arc::clone(&line) as Arc<dyn Listener>).await;
             line.post(SourceNews::Gathered { epoch, gathered }).await;
         });
-        task.phase = Phase::Equipping {
+        task.enter(Phase::Equipping {
             _work: AbortOnDropHandle::new(gathering),
-        };
+        });
         true
     }
 
@@ -105,7 +106,7 @@ impl Conversation {
         self.tools = Arc::new(self.tools.renewed(gathered));
         self.toolset = sharing::tools(&self.tools);
         if let Some(task) = &mut self.task {
-            task.phase = Phase::Starting;
+            task.enter(Phase::Starting);
         }
         // What came while tools were waited for goes along.
         Box::pin(self.sample(out)).await
@@ -131,7 +132,10 @@ impl Conversation {
             let offer = source.offer().await;
             let offered = Box::new(SourceNews::Offered { listing, id, offer });
             // A session that is gone answers nobody.
-            mailbox.post(Input::Source(offered)).await.ok();
+            discard!(
+                mailbox.post(Input::Source(offered)).await,
+                "the actor has ended"
+            );
         });
         let work = AbortOnDropHandle::new(work);
         self.listings.running.insert(listing, work);
@@ -179,7 +183,10 @@ struct Line {
 impl Line {
     async fn post(&self, news: SourceNews) {
         // A session that is gone has no task that would wait.
-        self.mailbox.post(Input::Source(Box::new(news))).await.ok();
+        discard!(
+            self.mailbox.post(Input::Source(Box::new(news))).await,
+            "the actor has ended"
+        );
     }
 }
 

@@ -5,17 +5,16 @@ mod unended;
 
 use std::collections::HashSet;
 
-use troupe_protocol::SessionId;
 use troupe_protocol::event::{AbortReason, EventMsg, TurnAborted};
 use troupe_protocol::op::{ConfigureSession, ForkPoint};
 use troupe_protocol::rollout::{EventRecord, RolloutRecord};
 use troupe_protocol::tree::{AgentLine, Fact};
 use troupe_protocol::usage::TokenUsage;
+use troupe_protocol::{PendingQuestion, SessionId};
 use troupe_store::{Error, LiveHistory, Store};
 
 use super::opening::{OpenCalls, Opened, new_meta};
 use crate::deps::{Deps, Setup};
-use crate::inquiry::Inquiry;
 use crate::resume::{self, Folded, fold};
 
 /// What a call is answered with that ran when the fork was made.
@@ -56,6 +55,8 @@ pub(super) async fn fork(
     let mut folded = fold(own);
     // Its tree begins at once, above the numbers that its history names.
     folded.has_agents = names_agents;
+    // Nobody asked the fork for anything yet.
+    folded.asked_shape = None;
     Ok(Opened {
         log,
         meta,
@@ -230,7 +231,7 @@ fn belongs_to_fork(record: &RolloutRecord) -> bool {
             | EventMsg::SessionConfigured(_)
             | EventMsg::SubagentLifecycle(_)
             | EventMsg::ThreadNameUpdated { .. } => false,
-            msg => Inquiry::of(msg).is_none_or(|inquiry| inquiry.agent().is_none()),
+            msg => PendingQuestion::of(msg).is_none_or(|question| question.agent().is_none()),
         },
         // Children stay with the session that made them, and so does what it did to files.
         RolloutRecord::SessionMeta(_)

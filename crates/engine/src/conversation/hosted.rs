@@ -114,9 +114,9 @@ impl Conversation {
 
     pub(super) fn asking(&mut self, call_id: &CallId) {
         if let Some(host) = self.host.clone()
-            && let Some(inquiry) = self.calls().and_then(|calls| calls.inquiry(call_id))
+            && let Some(question) = self.calls().and_then(|calls| calls.question(call_id))
         {
-            host.asking(call_id, inquiry);
+            host.asking(call_id, question);
         }
     }
 

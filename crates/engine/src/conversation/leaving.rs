@@ -35,7 +35,7 @@ impl Conversation {
             channel.send(CallSignal::MayStop(verdict)).await;
         }));
         if let Some(task) = &mut self.task {
-            task.phase = Phase::Leaving { _asking: asking };
+            task.enter(Phase::Leaving { _asking: asking });
         }
         Ok(())
     }
@@ -52,7 +52,7 @@ impl Conversation {
         let Phase::Leaving { .. } = task.phase else {
             return Ok(());
         };
-        task.phase = Phase::Starting;
+        task.enter(Phase::Starting);
         match verdict {
             Err(refusal) if task.stops_refused < STOP_REFUSALS_MAX => {
                 task.stops_refused += 1;

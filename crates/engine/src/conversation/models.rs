@@ -12,6 +12,7 @@ use tokio_util::task::AbortOnDropHandle;
 use troupe_model::{HistoryItem, ModelError, catalogue};
 use troupe_protocol::SubmissionId;
 use troupe_protocol::catalogue::{ModelEntry, ModelList, ModelListSource};
+use troupe_protocol::discard;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{ErrorEvent, EventMsg};
 use troupe_protocol::policy::ReasoningEffort;
@@ -156,11 +157,14 @@ impl Conversation {
             };
             let news = Box::new(SourceNews::Listed { epoch, models });
             // A session that is gone has no task that would wait.
-            mailbox.post(Input::Source(news)).await.ok();
+            discard!(
+                mailbox.post(Input::Source(news)).await,
+                "the actor has ended"
+            );
         });
-        task.phase = Phase::Equipping {
+        task.enter(Phase::Equipping {
             _work: AbortOnDropHandle::new(asking),
-        };
+        });
         true
     }
 
@@ -174,7 +178,7 @@ impl Conversation {
             self.models.listed = models;
         }
         if let Some(task) = &mut self.task {
-            task.phase = Phase::Starting;
+            task.enter(Phase::Starting);
             let id = task.id.clone();
             for message in self.model_warnings() {
                 out.warn(&id, message)?;
@@ -228,7 +232,10 @@ impl Conversation {
         self.models.refreshes.spawn(async move {
             let answer = Box::new(model.models().await);
             // A session that is gone needs no list.
-            mailbox.post(Input::ModelsListed { id, answer }).await.ok();
+            discard!(
+                mailbox.post(Input::ModelsListed { id, answer }).await,
+                "the actor has ended"
+            );
         });
         Ok(())
     }

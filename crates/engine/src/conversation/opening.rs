@@ -16,6 +16,7 @@ use crate::context;
 use crate::deps::{Deps, Notice, Setup};
 use crate::emit::Emitter;
 use crate::events::{Followed, Origin};
+use crate::inquiry::Word;
 use crate::mailbox::Mailbox;
 use crate::resume::{Folded, MISSING_ANSWER, Unfinished, fold};
 use crate::session::describe;
@@ -103,11 +104,23 @@ impl Conversation {
             open_calls,
         };
         let untold = std::mem::take(&mut folded.untold);
+        tracing::Span::current().record("id", tracing::field::display(meta.id));
+        let cut_off = repair.unfinished.task.as_ref();
+        tracing::info!(
+            ?origin,
+            items = folded.history.items().len(),
+            cut_off = cut_off.map(tracing::field::display),
+            "the session opens"
+        );
         let from = log.position();
         let before = out.attach(log, folded.reserved_until);
         let after = out.last_seq();
+        let fork_rights = setup.fork_rights.clone();
         let mut conversation = Self::assemble(deps, mailbox, setup, meta, folded);
         let mut overrides = request.overrides;
+        if let Some(rights) = fork_rights.filter(|_| overrides.sandbox_policy.is_none()) {
+            overrides.sandbox_policy = Some(rights.left_to(&conversation.context));
+        }
         if is_stored {
             // They count from now on, also when it is taken up again after this.
             overrides.developer_instructions = overrides.developer_instructions.or(developer);
@@ -181,7 +194,7 @@ impl Conversation {
             reinstructs: false,
             listings: Listings::default(),
             task: None,
-            asked_shape: None,
+            asked_shape: folded.asked_shape,
             terms: deps.terms,
             responses: 0,
             unattended: false,
@@ -221,20 +234,31 @@ impl Conversation {
             unfinished,
             open_calls,
         } = repair;
-        self.answer_open_calls(out, |call| match unfinished.outcomes.get(call) {
-            Some(recorded) => recorded.clone(),
-            None if unfinished.waits_for_word(call) => UNDECIDED_ANSWER.to_owned(),
-            None => open_calls.answer(call).to_owned(),
+        self.answer_open_calls(out, |call| {
+            let recorded = unfinished.outcomes.get(call);
+            let waited = unfinished.waits_for_word(call);
+            let has_outcome = recorded.is_some();
+            if unfinished.task.is_some() {
+                tracing::warn!(%call, has_outcome, waited, "a call was cut off");
+            } else {
+                tracing::debug!(%call, has_outcome, waited, "an open call is answered");
+            }
+            match recorded {
+                Some(recorded) => recorded.clone(),
+                None if waited => UNDECIDED_ANSWER.to_owned(),
+                None => open_calls.answer(call).to_owned(),
+            }
         })?;
         // Nobody waits for the answers any more, so nobody is to be asked.
-        for (asked, inquiry) in unfinished.questions {
-            let call_id = inquiry.id().clone();
-            let withdrawn = inquiry.withdrawal().event(call_id);
+        for (asked, question) in unfinished.questions {
+            let call_id = question.id().clone();
+            let withdrawn = Word::withdrawal(&question).event(call_id);
             out.emit(&asked, vec![withdrawn])?;
         }
         let Some(task) = unfinished.task else {
             return Ok(None);
         };
+        tracing::warn!(%task, "a task was cut off by the end of the engine");
         out.emit(
             &task,
             vec![EventMsg::TurnAborted(TurnAborted {

@@ -1,6 +1,7 @@
 //! What a client may ask besides a turn: answers, settings, going back.
 
 use troupe_protocol::approval::ReviewDecision;
+use troupe_protocol::discard;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{ErrorEvent, EventMsg};
 use troupe_protocol::policy::CollaborationMode;
@@ -33,7 +34,7 @@ impl Conversation {
         let Phase::Calling(calls) = &mut task.phase else {
             return Ok(());
         };
-        out.emit(&task.id, vec![ask.inquiry.clone().event()])?;
+        out.emit(&task.id, vec![ask.question.clone().event()])?;
         calls.asked(call_id.clone(), ask);
         if self.unattended {
             return self.refuse_questions(out).await;
@@ -101,7 +102,7 @@ impl Conversation {
         let aborts = word == Word::Decision(ReviewDecision::Abort);
         if let Some(ask) = self.calls().and_then(|calls| calls.take_ask(call_id)) {
             // A call that is gone has been answered otherwise.
-            ask.reply.send(word).ok();
+            discard!(ask.reply.send(word), "nobody waits for the answer");
         }
         if aborts {
             self.stop(out, Stop::interrupted(Stopper::default()))
@@ -134,7 +135,7 @@ impl Conversation {
         let (Some(ask), Some(task_id)) = (ask, self.task_id()) else {
             return Ok(());
         };
-        let word = ask.inquiry.withdrawal();
+        let word = Word::withdrawal(&ask.question);
         self.answered(call_id, &word);
         out.emit(&task_id, vec![word.event(call_id.clone())])
     }

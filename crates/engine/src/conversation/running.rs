@@ -41,7 +41,7 @@ impl Conversation {
             Asker::Client => None,
             Asker::Inbox(id) => Some(*id),
         };
-        let starting = match self.starting(&id, mail).await {
+        let mut starting = match self.starting(&id, mail).await {
             Ok(lines) => lines,
             // What the tree gave, it may take back; a client is told.
             Err(NotNow) if mail.is_some() => return Ok(()),
@@ -51,8 +51,11 @@ impl Conversation {
             self.go_back(out, *branch)?;
         }
         self.set_context(self.context.with(new.overrides));
-        if mail.is_none() {
+        if mail.is_none() && self.asked_shape != new.output_schema {
             self.asked_shape = new.output_schema;
+            starting.records.push(RolloutRecord::AnswerShape {
+                output_schema: self.asked_shape.clone(),
+            });
         }
         self.note_skills(prepared.skills);
         self.pictures = Arc::default();
@@ -91,6 +94,7 @@ impl Conversation {
         ];
         let mut items = Vec::new();
         let said_something = message.is_some();
+        let mail = message.as_ref().and_then(|first| first.mail);
         if said_something {
             let mut warnings = self.model_warnings();
             items = self.missing_context(&mut warnings);
@@ -125,6 +129,8 @@ impl Conversation {
         }
         self.history.begin_turn(position);
         self.history.extend(items);
+        task.span
+            .in_scope(|| tracing::info!(mail = ?mail, "the task begins"));
         self.task = Some(task);
         self.tell_settings();
         Ok(())
@@ -187,8 +193,14 @@ impl Conversation {
         let mode = task.context.collaboration_mode;
         let response = Response::new(self.id(), task.id.clone(), mode, self.ids.clone());
         if let Some(task) = &mut self.task {
-            task.phase = Phase::Sampling { stream, response };
+            task.enter(Phase::Sampling { stream, response });
         }
+        tracing::info!(
+            model = self.context.model,
+            items = self.history.items().len(),
+            tokens = self.context_tokens(),
+            "a request to the model begins"
+        );
         self.show(Doing::Model);
         Ok(())
     }
@@ -233,6 +245,14 @@ impl Conversation {
                         response.restart(&mut said);
                     }
                     let id = task.id.clone();
+                    let kind = error.kind;
+                    tracing::warn!(
+                        attempt,
+                        attempts_max,
+                        delay_ms,
+                        ?kind,
+                        "the request is sent again"
+                    );
                     self.pass_on(out, &mut said)?;
                     out.emit(
                         &id,
@@ -243,10 +263,13 @@ impl Conversation {
                     }
                 }
                 ModelEvent::Completed { response_id, usage } => {
+                    let tokens = usage.total_tokens;
+                    tracing::info!(id = %response_id, tokens, "the response is complete");
                     self.pass_on(out, &mut said)?;
                     return Box::pin(self.response_completed(out, response_id, usage)).await;
                 }
                 ModelEvent::Failed(error) => {
+                    tracing::warn!(kind = ?error.kind, "the request failed");
                     self.pass_on(out, &mut said)?;
                     return Box::pin(self.response_failed(out, error)).await;
                 }

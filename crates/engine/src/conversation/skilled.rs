@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::task::JoinSet;
+use troupe_protocol::discard;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{ErrorEvent, EventMsg, SkillError, SkillsEntry};
 use troupe_protocol::input::UserInput;
@@ -115,7 +116,10 @@ impl Conversation {
                 entries.push(entry(&skills, cwd, &markers, freshness).await);
             }
             // A session that is gone does not need to know.
-            mailbox.post(Input::SkillsListed { id, entries }).await.ok();
+            discard!(
+                mailbox.post(Input::SkillsListed { id, entries }).await,
+                "the actor has ended"
+            );
         });
         Ok(())
     }

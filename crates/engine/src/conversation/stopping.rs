@@ -84,11 +84,11 @@ impl Conversation {
         if matches!(why.reason, AbortReason::Interrupted | AbortReason::Shutdown) {
             self.shells.cancel_all();
         }
-        task.phase = Phase::Stopping(Stopping {
+        task.enter(Phase::Stopping(Stopping {
             why,
             calls,
             deadline: tokio::time::Instant::now() + Duration::from_millis(STOP_GRACE_MS),
-        });
+        }));
         let id = task.id.clone();
         for (call_id, word) in &withdrawn {
             self.answered(call_id, word);

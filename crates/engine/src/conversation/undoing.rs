@@ -53,7 +53,16 @@ impl Conversation {
             return out.error(id, refused(why));
         };
         let message = request.redo.then(|| "taking back the last undo".to_owned());
-        out.emit(id, vec![EventMsg::UndoStarted { message }])?;
+        let started = EventMsg::UndoStarted { message };
+        let say = |out: &mut Emitter, msg| {
+            if request.dry_run {
+                // Leaves the log as it is.
+                out.delta(id, msg)
+            } else {
+                out.emit(id, vec![msg])
+            }
+        };
+        say(out, started)?;
         let store = Arc::clone(&self.store);
         let ledger = Ledger::fold(file_facts(&*store, self.id()).await?);
         let cwd = self.context.cwd.clone();
@@ -61,11 +70,11 @@ impl Conversation {
             Ok(intent) => intent,
             Err(nothing) => {
                 let completed = impossible(&nothing, &request);
-                return out.emit(id, vec![EventMsg::UndoCompleted(completed)]);
+                return say(out, EventMsg::UndoCompleted(completed));
             }
         };
         if request.dry_run {
-            return out.emit(id, vec![EventMsg::UndoCompleted(intent.shown())]);
+            return say(out, EventMsg::UndoCompleted(intent.shown()));
         }
         self.perform(out, id, &keeper, intent).await
     }

@@ -114,7 +114,7 @@ impl Conversation {
             };
             self.open_task(out, id.clone(), Output::Free, None, starting)?;
             if let Some(task) = &mut self.task {
-                task.phase = Phase::Shell;
+                task.enter(Phase::Shell);
             }
             self.show(Doing::Tools(vec!["user_shell".to_owned()]));
         }

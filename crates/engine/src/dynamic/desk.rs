@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Map, Value};
 use tokio::sync::oneshot;
+use troupe_protocol::discard;
 use troupe_protocol::{CallId, SubmissionId};
 
 use super::reply::DeskReply;
@@ -132,7 +133,7 @@ impl DeskState {
 impl WaitingCall {
     fn settle(self, outcome: Result<DeskReply, DeskTrouble>) {
         // A call that was stopped meanwhile has said so.
-        self.reply.send(outcome).ok();
+        discard!(self.reply.send(outcome), "nobody waits for the answer");
     }
 }
 

@@ -1,39 +1,39 @@
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
+use troupe_protocol::PendingQuestion;
 use troupe_protocol::approval::ReviewDecision;
 use troupe_protocol::mcp::ElicitationResponse;
 use troupe_protocol::op::ElicitationDecision;
-use troupe_tools::Ask;
 
-use super::{Inquiry, Word};
+use super::Word;
 
 /// Shows what becomes of a word.
-fn check(inquiry: &Inquiry, word: &Word, expected: Expect) {
-    let shown = match inquiry.check("call_1", word) {
+fn check(question: &PendingQuestion, word: &Word, expected: Expect) {
+    let shown = match word.check(question, "call_1") {
         Ok(()) => "taken".to_owned(),
         Err(not_taken) => not_taken.to_string(),
     };
     expected.assert_eq(&shown);
 }
 
-fn approval() -> Inquiry {
+fn approval() -> PendingQuestion {
     let request = json!({
         "call_id": "call_1", "turn_id": "1", "command": ["make"], "cwd": "/", "parsed_cmd": [],
         "available_decisions": [],
     });
-    Inquiry::Approval(Ask::Exec(serde_json::from_value(request).unwrap()))
+    PendingQuestion::Command(serde_json::from_value(request).unwrap())
 }
 
-fn question() -> Inquiry {
+fn question() -> PendingQuestion {
     let questions = json!([{"id": "name", "header": "Name", "question": "Whose?"}]);
     let request = json!({"call_id": "call_1", "turn_id": "1", "questions": questions});
-    Inquiry::UserInput(serde_json::from_value(request).unwrap())
+    PendingQuestion::UserInput(serde_json::from_value(request).unwrap())
 }
 
-fn elicitation() -> Inquiry {
+fn elicitation() -> PendingQuestion {
     let request = json!({"mode": "form", "message": "Name?", "requestedSchema": {}});
     let request = json!({"server_name": "s", "id": "call_1", "request": request});
-    Inquiry::Elicitation(serde_json::from_value(request).unwrap())
+    PendingQuestion::Elicitation(serde_json::from_value(request).unwrap())
 }
 
 fn told(server_name: &str, decision: ElicitationDecision, content: Option<Value>) -> Word {
@@ -107,8 +107,8 @@ fn a_server_is_told_what_it_asked_for() {
 
 #[test]
 fn every_inquiry_takes_its_refusal_and_its_withdrawal() {
-    for inquiry in [approval(), question(), elicitation()] {
-        check(&inquiry, &inquiry.refusal(), expect!["taken"]);
-        check(&inquiry, &inquiry.withdrawal(), expect!["taken"]);
+    for question in [approval(), question(), elicitation()] {
+        check(&question, &Word::refusal(&question), expect!["taken"]);
+        check(&question, &Word::withdrawal(&question), expect!["taken"]);
     }
 }

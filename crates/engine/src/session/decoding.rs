@@ -4,6 +4,7 @@
 
 use tokio_util::task::AbortOnDropHandle;
 use troupe_protocol::SubmissionId;
+use troupe_protocol::discard;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{AbortReason, ErrorEvent};
 use troupe_protocol::op::{Op, Submission};
@@ -105,7 +106,7 @@ impl Actor {
                 pictures: Box::new(decoded),
             };
             // A session that is gone takes no message.
-            mailbox.post(input).await.ok();
+            discard!(mailbox.post(input).await, "the actor has ended");
         });
         self.decoding = Some(Decoding {
             message: undecoded,

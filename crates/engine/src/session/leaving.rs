@@ -3,6 +3,7 @@
 
 use tokio_util::sync::CancellationToken;
 use troupe_protocol::SubmissionId;
+use troupe_protocol::discard;
 use troupe_protocol::event::{AbortReason, EventMsg};
 use troupe_protocol::op::{Op, Submission};
 
@@ -94,9 +95,14 @@ impl Actor {
             self.storage_failed(&id, &error).await;
             self.emitter.tell_unrecorded(&id, complete);
         }
+        tracing::info!("the session ends");
         if let Some(log) = self.emitter.detach() {
             // Everything but the last line is on disk, and that line says nothing new.
-            log.close().await.ok();
+            discard!(
+                log.close().await,
+                error,
+                "the log of a session that ends was not closed in order"
+            );
         }
         Flow::Break(())
     }
@@ -114,7 +120,7 @@ impl Actor {
         tokio::spawn(async move {
             over.await;
             // A session that is gone does not need to know.
-            mailbox.post(input).await.ok();
+            discard!(mailbox.post(input).await, "the actor has ended");
         });
     }
 }

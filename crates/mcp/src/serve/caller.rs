@@ -9,6 +9,7 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
+use troupe_protocol::discard;
 
 /// The client behind one call.
 #[derive(Debug)]
@@ -63,7 +64,10 @@ impl Caller {
         let number = self.told.fetch_add(1, Ordering::Relaxed) + 1;
         let param = ProgressNotificationParam::new(token, f64::from(number)).with_message(message);
         // A client that is gone misses nothing.
-        self.context.peer.notify_progress(param).await.ok();
+        discard!(
+            self.context.peer.notify_progress(param).await,
+            "a progress message was dropped: nobody listens"
+        );
     }
 
     /// Tells whether the client can show a form to a person.

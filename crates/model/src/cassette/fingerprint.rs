@@ -83,7 +83,6 @@ fn kind(item: &ResponseItem) -> String {
             "tool output".into()
         }
         ResponseItem::Other(value) => format!("provider item {}", value["type"]),
-        _ => "item".into(),
     }
 }
 

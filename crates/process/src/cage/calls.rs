@@ -168,6 +168,7 @@ pub(crate) const WRITES: &[Write] = &[
     write(libc::SYS_renameat2, &[at(0, 1), at(2, 3)]),
     write(libc::SYS_linkat, &[at(2, 3)]),
     write(libc::SYS_symlinkat, &[at(1, 2)]),
+    write(libc::SYS_mknodat, &[at(0, 1)]),
     write(libc::SYS_truncate, &[here(0)]),
     write(libc::SYS_fchmodat, &[at(0, 1)]),
     #[cfg(target_arch = "x86_64")]
@@ -179,6 +180,8 @@ pub(crate) const WRITES: &[Write] = &[
     write(libc::SYS_creat, &[here(0)]),
     #[cfg(target_arch = "x86_64")]
     write(libc::SYS_mkdir, &[here(0)]),
+    #[cfg(target_arch = "x86_64")]
+    write(libc::SYS_mknod, &[here(0)]),
     #[cfg(target_arch = "x86_64")]
     write(libc::SYS_rmdir, &[here(0)]),
     #[cfg(target_arch = "x86_64")]

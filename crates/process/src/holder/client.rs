@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use nix::poll::{PollFd, PollFlags, poll};
+use troupe_protocol::discard;
 
 use super::startup::NAME;
 use super::wire::{self, Descriptors, Order, Report, Request, Setup, SetupReply};
@@ -142,11 +143,16 @@ impl Holder {
 impl Drop for Holder {
     /// Lets the holder end, which takes it as long as its last commands need to die, and reaps it.
     fn drop(&mut self) {
+        tracing::debug!("a holder is let go");
         self.socket = None;
         if let Some(mut process) = self.process.take() {
             let reaper = std::thread::Builder::new().name("reaper".to_owned());
             // Without a thread the holder ends all the same; only its entry stays until we end.
-            let _ = reaper.spawn(move || process.wait());
+            discard!(
+                reaper.spawn(move || process.wait()),
+                error,
+                "no thread waits for the end of the holder"
+            );
         }
     }
 }

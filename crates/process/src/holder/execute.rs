@@ -100,7 +100,7 @@ pub(super) fn execute(
     drop(steps);
     let listener = heard_of(pid, &words)?;
     let witness = request.cage.zip(loose);
-    let witness = witness.map(|(cage, loose)| Witness::new(cage, loose, listener));
+    let witness = witness.map(|(cage, loose)| Witness::new(cage, inmate, loose, listener));
     Ok(Started { pid, witness })
 }
 

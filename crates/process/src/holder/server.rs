@@ -16,11 +16,12 @@ use nix::unistd::{ForkResult, Pid, fork, setsid};
 use super::execute::Failure;
 use super::namespaces::{self, HeldNames, Namespaces, SetupError};
 use super::wire::{self, Report, Setup, SetupReply};
-use super::{keeper, tree};
+use super::{keeper, tree, witness};
 use crate::cage::Cage;
 
 /// Serves until the engine closes its end and every keeper has finished.
 pub(super) fn serve(socket: &OwnedFd) -> io::Result<()> {
+    witness::begin();
     let children = isolate()?;
     let Some(setup) = wire::receive_setup(socket.as_fd())? else {
         return Ok(());

@@ -7,6 +7,7 @@
 //! Where nothing can be mounted over, `loose` is the defence behind it.
 
 mod loose;
+mod planting;
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -21,7 +22,9 @@ use nix::sys::statvfs::{FsFlags, statvfs};
 use nix::unistd::geteuid;
 
 pub(super) use self::loose::LoosePaths;
-use crate::cage::{Cage, MODE_SETTERS, PathArgument, REFUSED_AND_TOLD, WRITES};
+use self::planting::OldDirectories;
+pub(super) use self::planting::begin;
+use crate::cage::{Cage, Inmate, MODE_SETTERS, PathArgument, REFUSED_AND_TOLD, WRITES};
 use crate::limits::{DENIAL_BYTES_MAX, DENIALS_MAX};
 use crate::roots::{WritableRoots, resolve};
 
@@ -34,6 +37,7 @@ pub(super) struct Witness {
     /// What Landlock hides, around which it lets nothing new be made.
     hidden: Vec<PathBuf>,
     loose: LoosePaths,
+    old: OldDirectories,
     /// Protected paths that nothing holds, because there are no mounts: to write there succeeds.
     unheld: Vec<PathBuf>,
     /// Something that the command had made was moved aside.
@@ -43,13 +47,14 @@ pub(super) struct Witness {
 
 impl Witness {
     /// Without a listener, only what was made can be seen.
-    pub fn new(cage: Cage, loose: LoosePaths, listener: Option<OwnedFd>) -> Self {
+    pub fn new(cage: Cage, inmate: Inmate, loose: LoosePaths, listener: Option<OwnedFd>) -> Self {
         if let Some(listener) = &listener {
             take_turns(listener);
         }
         Self {
             listener,
             loose,
+            old: OldDirectories::of(&cage, inmate),
             unheld: unheld(&cage),
             moved_aside: false,
             hidden: cage.hidden.clone(),
@@ -141,7 +146,8 @@ impl Witness {
     fn judge(&self, call: &Call, paths: &[PathArgument]) -> (Answer, Option<String>) {
         let paths = paths.iter().filter_map(|argument| call.path(*argument));
         let paths: Vec<PathBuf> = paths.collect();
-        if let Some(path) = paths.iter().find(|path| self.loose.contain(path)) {
+        let is_refused = |path: &&PathBuf| self.loose.contain(path) || self.old.would_gain(path);
+        if let Some(path) = paths.iter().find(is_refused) {
             return (Answer::Refuse, Some(format!("write to {}", path.display())));
         }
         (Answer::GoOn, self.refused_path(&paths))

@@ -24,6 +24,32 @@ const MODE_OFFSET: usize = 24;
 const ID_BYTES: [usize; 2] = [20, 32];
 const FLAG_EXTENDED: u16 = 0x4000;
 
+/// The extension of an index whose entries are for the most part in another file.
+const SHARED: &[u8] = b"link";
+
+/// What an index says of other repositories.
+#[derive(Debug, Default)]
+struct IndexNames {
+    gitlinks: Vec<Vec<u8>>,
+    /// Whether no entries are in another file.
+    is_whole: bool,
+}
+
+/// Returns the places in a work tree where the repository at its top has others; `None` if its
+/// index cannot be understood. Without an index there are none.
+pub fn gitlinks(top: &Path) -> Option<Vec<PathBuf>> {
+    let Some((root, index)) = index_of(top) else {
+        let places = [top.join(".git")].into_iter().chain(git_directories(top));
+        let mut indices = places.map(|place| place.join("index"));
+        let is_absent = indices.all(|index| index.symlink_metadata().is_err());
+        return is_absent.then(Vec::new);
+    };
+    let mut listed = ID_BYTES.iter().filter_map(|bytes| names(&index, *bytes));
+    let names = listed.next().filter(|names| names.is_whole)?.gitlinks;
+    let places = names.iter().map(|name| root.join(OsStr::from_bytes(name)));
+    Some(places.collect())
+}
+
 /// Returns the places below a directory where its repository has others. None for an index that
 /// is not understood: the search still finds what exists.
 pub(super) fn below(directory: &Path) -> Vec<PathBuf> {
@@ -31,7 +57,7 @@ pub(super) fn below(directory: &Path) -> Vec<PathBuf> {
         return Vec::new();
     };
     let names = ID_BYTES.iter().find_map(|bytes| names(&index, *bytes));
-    let places = names.unwrap_or_default().into_iter();
+    let places = names.unwrap_or_default().gitlinks.into_iter();
     let places = places.map(|name| root.join(OsStr::from_bytes(&name)));
     let is_plain = |path: &PathBuf| {
         let mut parts = path.components();
@@ -58,7 +84,7 @@ fn index_of(directory: &Path) -> Option<(&Path, Vec<u8>)> {
 }
 
 /// Returns the names of the entries that are gitlinks; none if the index is not of this kind.
-fn names(index: &[u8], id_bytes: usize) -> Option<Vec<Vec<u8>>> {
+fn names(index: &[u8], id_bytes: usize) -> Option<IndexNames> {
     let mut reader = Reader(index);
     if reader.take(4)? != b"DIRC" {
         return None;
@@ -97,7 +123,10 @@ fn names(index: &[u8], id_bytes: usize) -> Option<Vec<Vec<u8>>> {
             found.push(name.clone());
         }
     }
-    Some(found)
+    Some(IndexNames {
+        gitlinks: found,
+        is_whole: !reader.0.starts_with(SHARED),
+    })
 }
 
 /// What is left of an index.

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Weak;
 
 use tokio::io::unix::AsyncFd;
+use troupe_protocol::discard;
 
 use crate::holder::{Keeper, Order, Report};
 use crate::pollable::pollable;
@@ -37,7 +38,11 @@ impl Control {
 
     /// Fails only if the keeper has ended, of which the next report tells.
     pub fn order(&self, order: Order) {
-        let _ = self.0.get_ref().order(order);
+        discard!(
+            self.0.get_ref().order(order),
+            error,
+            "a keeper that has ended was given an order"
+        );
     }
 }
 

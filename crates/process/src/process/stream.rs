@@ -9,6 +9,7 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::pty::{Winsize, openpty};
 use nix::unistd::pipe2;
 use troupe_protocol::command::OutputStream;
+use troupe_protocol::discard;
 
 use crate::holder::Descriptors;
 use crate::limits::OUTPUT_EVENT_BYTES_MAX;
@@ -123,7 +124,11 @@ impl Input {
         const END_OF_TRANSMISSION: &[u8] = b"\x04";
         if let Self::Terminal(file) = self {
             // A terminal that takes no byte now has a full line to read first.
-            let _ = nix::unistd::write(file.get_ref(), END_OF_TRANSMISSION);
+            discard!(
+                nix::unistd::write(file.get_ref(), END_OF_TRANSMISSION),
+                error,
+                "the terminal of a command did not take the end of input"
+            );
         } else {
             *self = Self::Closed;
         }

@@ -238,3 +238,93 @@ chmod 755 a && echo usual"#;
         }
     }
 }
+
+/// Makes a repository with a directory that was there before any command.
+fn repository_with_directories(top: &Path, directories: &[&str]) {
+    for directory in directories {
+        std::fs::create_dir_all(top.join(directory)).unwrap();
+    }
+    let made = Command::new("git")
+        .args(["init", "-q"])
+        .current_dir(top)
+        .status();
+    assert!(made.unwrap().success());
+}
+
+/// Git obeys the repository that it finds first, and a person changes into directories.
+#[tokio::test]
+async fn no_call_makes_a_repository_in_a_directory_of_a_repository() {
+    for backend in BACKENDS {
+        let place = scratch();
+        let work = place.path().canonicalize().unwrap();
+        repository_with_directories(&work, &["sub/deeper"]);
+        let launcher = launcher_with(backend);
+        for directory in ["sub", "sub/deeper"] {
+            let script = format!("cd {directory}\n{EVERY_CALL}");
+            let done = run_with(&launcher, confined(&script, workspace_only(), &work)).await;
+            assert_eq!(done.stdout, "", "{backend:?}: {}", done.stderr);
+            let what = done.exit.denial.unwrap().what;
+            assert!(what.contains(&format!("{directory}/.git")), "{what}");
+            assert!(!work.join(directory).join(".git").exists());
+        }
+        let links = "ln -s sub/.git link; echo x > link; ln -s sub away; mkdir away/.git; \
+                     exec 9< sub; mkdir /proc/self/fd/9/.git; mkdir sub/.troupe; ls -A sub";
+        let done = run_with(&launcher, confined(links, workspace_only(), &work)).await;
+        assert!(!done.stdout.contains(".git"), "{}", done.stdout);
+        assert!(!done.stdout.contains(".troupe"), "{}", done.stdout);
+        // What a command makes itself is its own.
+        let own = "mkdir own && git init -q own && git init -q sub/own; echo $?";
+        let done = run_with(&launcher, confined(own, workspace_only(), &work)).await;
+        assert_eq!(done.stdout, "0\n", "{backend:?}: {}", done.stderr);
+    }
+}
+
+/// As a workspace in a temporary directory is.
+#[tokio::test]
+async fn no_repository_is_made_above_a_workspace() {
+    for backend in BACKENDS {
+        let place = scratch();
+        let root = place.path().canonicalize().unwrap();
+        let work = root.join("above/work");
+        std::fs::create_dir_all(&work).unwrap();
+        let policy = SandboxPolicy::WorkspaceWrite {
+            writable_roots: vec![root.clone()],
+            network_access: false,
+            exclude_tmpdir_env_var: true,
+            exclude_slash_tmp: true,
+        };
+        let launcher = launcher_with(backend);
+        for directory in ["..", "../.."] {
+            let script = format!("cd {directory}\n{EVERY_CALL}\nrm -r evil file");
+            let done = run_with(&launcher, confined(&script, policy.clone(), &work)).await;
+            assert_eq!(done.stdout, "", "{backend:?} {directory}: {}", done.stderr);
+            assert!(!work.join(directory).join(".git").exists());
+        }
+    }
+}
+
+/// Those of others, and of earlier sessions. What a command clones there is its own.
+#[tokio::test]
+async fn repositories_in_a_temporary_directory_are_read_only() {
+    let (place, temporary) = (scratch(), scratch());
+    let work = place.path().canonicalize().unwrap();
+    let temporary = temporary.path().canonicalize().unwrap();
+    let other = temporary.join("project");
+    repository_with_directories(&other, &["src"]);
+    let policy = SandboxPolicy::WorkspaceWrite {
+        writable_roots: Vec::new(),
+        network_access: false,
+        exclude_tmpdir_env_var: false,
+        exclude_slash_tmp: true,
+    };
+    let launcher = launcher_with(BackendChoice::Namespaces);
+    let script = "cd $TMPDIR && echo evil >> project/.git/config; echo $?; \
+                  echo evil > project/.git/hooks/pre-commit; echo $?; mv project away; echo $?; \
+                  echo fine > project/src/file && git init -q own && echo x >> own/.git/config; \
+                  echo $?";
+    let mut spec = confined(script, policy, &work);
+    let directory = temporary.to_string_lossy().into_owned();
+    spec.env.insert("TMPDIR".to_owned(), directory);
+    let done = run_with(&launcher, spec).await;
+    assert_eq!(done.stdout, "1\n1\n1\n0\n", "{}", done.stderr);
+}

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use troupe_protocol::SessionId;
+use troupe_protocol::discard;
 
 use super::connection::Connection;
 use crate::rpc::{Outbox, RequestId, RpcError};
@@ -99,7 +100,10 @@ impl Reply {
     pub(super) async fn send<R: Serialize>(mut self, outcome: Result<R, RpcError>) {
         let id = self.id.take();
         // A client that is gone needs no answer.
-        self.outbox.answer(id.as_ref(), outcome.as_ref()).await.ok();
+        discard!(
+            self.outbox.answer(id.as_ref(), outcome.as_ref()).await,
+            "the client is gone"
+        );
     }
 
     pub(super) async fn refuse(self, error: RpcError) {
@@ -114,7 +118,7 @@ impl Drop for Reply {
             let outbox = self.outbox.clone();
             tokio::spawn(async move {
                 let error = RpcError::internal("the request was dropped: its thread has ended");
-                outbox.refuse(Some(&id), &error).await.ok();
+                discard!(outbox.refuse(Some(&id), &error).await, "the client is gone");
             });
         }
     }

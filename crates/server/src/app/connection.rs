@@ -9,7 +9,9 @@ use serde_json::value::RawValue;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
+use tracing::Instrument as _;
 use troupe_protocol::SessionId;
+use troupe_protocol::discard;
 
 use super::absent;
 use super::belongings::Belongings;
@@ -131,7 +133,7 @@ impl Connection {
     /// Tells this client something now, and all others when they come to it.
     pub(super) async fn announce(&self, notification: ServerNotification) {
         // One that is gone is not needed for the others.
-        self.notify(&notification).await.ok();
+        discard!(self.notify(&notification).await, "the client is gone");
         let news = self.0.app.news();
         news.say(notification, Some(self.0.number));
     }
@@ -141,7 +143,7 @@ impl Connection {
         let all = u32::try_from(REQUESTS_MAX).unwrap_or(u32::MAX);
         let done = self.0.places.acquire_many(all);
         let time = Duration::from_millis(FINISH_MS_MAX);
-        timeout(time, done).await.ok();
+        discard!(timeout(time, done).await, "a wait ran into its timeout");
     }
 
     /// Returns the threads that the client follows.
@@ -202,15 +204,22 @@ impl Connection {
             reply: Reply::new(self.0.outbox.clone(), id),
         };
         let over = self.0.over.clone();
-        // Ends with the client.
-        tokio::spawn(over.run_until_cancelled_owned(async move {
+        let handled = async move {
             let _place = place;
             let _turn = match turn {
                 Some(turn) => Some(turn.come().await),
                 None => None,
             };
             (method.handle)(call).await;
-        }));
+            tracing::debug!("the request is handled");
+        };
+        let span = tracing::info_span!(
+            "client_request",
+            method = method.name,
+            client = self.0.number
+        );
+        // Ends with the client.
+        tokio::spawn(over.run_until_cancelled_owned(handled).instrument(span));
     }
 
     /// Finds the method, if this client may call it in this way.
@@ -274,12 +283,15 @@ impl Connection {
         // Ends with the client.
         tokio::spawn(over.run_until_cancelled_owned(news.pass_on(self.clone())));
         // A client that is gone needs no answer.
-        self.0.outbox.answer(Some(&id), Ok(&response)).await.ok();
+        discard!(
+            self.0.outbox.answer(Some(&id), Ok(&response)).await,
+            "the client is gone"
+        );
     }
 
     async fn refuse(&self, id: Option<&RequestId>, error: &RpcError) {
         // A client that is gone needs no answer.
-        self.0.outbox.refuse(id, error).await.ok();
+        discard!(self.0.outbox.refuse(id, error).await, "the client is gone");
     }
 }
 

@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use troupe_protocol::event::{AbortReason, ReviewOutput};
+use troupe_protocol::event::ReviewOutput;
 use troupe_protocol::project::joined_text;
 use troupe_protocol::rollout::{EventRecord, RolloutRecord, SessionMeta};
 use troupe_protocol::session::{SessionSource, TurnContext};
 use troupe_protocol::usage::TokenUsageInfo;
-use troupe_protocol::{CallId, EventMsg, SessionId, SubmissionId, TurnItem};
+use troupe_protocol::{
+    CallId, EventMsg, PendingQuestion, SessionId, SubmissionId, TaskOutcome, TurnItem,
+};
 use troupe_store::{Error, LiveHistory, SessionSummary, Store};
 
-use super::questions::Question;
 use super::translate::collab::{self, Collaboration};
 use super::translate::{error_info, items, review};
 use super::wire::item::ThreadItem;
@@ -27,7 +28,7 @@ pub(super) struct Stored {
     pub context: Option<TurnContext>,
     pub usage: Option<TokenUsageInfo>,
     /// What was asked and not answered, by the id of the question.
-    pub questions: BTreeMap<CallId, Question>,
+    pub questions: BTreeMap<CallId, PendingQuestion>,
     /// The number of the newest event.
     pub last_seq: u64,
     name: Option<String>,
@@ -139,8 +140,11 @@ impl Stored {
     fn event(&mut self, event: EventRecord, at_ms: i64) {
         let EventRecord { id, seq, msg } = event;
         self.last_seq = self.last_seq.max(seq);
-        if let Some(question) = Question::of(&msg) {
+        if let Some(question) = PendingQuestion::of(&msg) {
             self.questions.insert(question.id().clone(), question);
+        }
+        if let Some(call_id) = PendingQuestion::settled_by(&msg) {
+            self.questions.remove(call_id);
         }
         match msg {
             EventMsg::TurnStarted(started) => {
@@ -160,10 +164,7 @@ impl Stored {
                 self.end(&complete.turn_id, TurnStatus::Completed, at_ms);
             }
             EventMsg::TurnAborted(aborted) => {
-                let status = match aborted.reason {
-                    AbortReason::Error | AbortReason::BudgetLimited => TurnStatus::Failed,
-                    _ => TurnStatus::Interrupted,
-                };
+                let status = TurnStatus::from(TaskOutcome::from(aborted.reason));
                 self.end(&aborted.turn_id, status, at_ms);
             }
             EventMsg::EnteredReviewMode {
@@ -187,18 +188,76 @@ impl Stored {
             } => self.usage = Some(info),
             EventMsg::ThreadNameUpdated { thread_name } => self.name = thread_name,
             EventMsg::ThreadNoteUpdated { thread_note } => self.note = thread_note,
-            EventMsg::ApprovalResolved { call_id, .. }
-            | EventMsg::UserInputResolved { call_id, .. }
-            | EventMsg::ElicitationResolved { id: call_id, .. } => {
-                self.questions.remove(&call_id);
-            }
-            other => {
+            other @ (EventMsg::CollabAgentSpawnBegin(_)
+            | EventMsg::CollabAgentSpawnEnd(_)
+            | EventMsg::CollabAgentInteractionBegin(_)
+            | EventMsg::CollabAgentInteractionEnd(_)
+            | EventMsg::CollabWaitingBegin(_)
+            | EventMsg::CollabWaitingEnd(_)
+            | EventMsg::CollabCloseBegin(_)
+            | EventMsg::CollabCloseEnd(_)
+            | EventMsg::CollabResumeBegin(_)
+            | EventMsg::CollabResumeEnd(_)) => {
                 if let Some(Collaboration::Ended(_, item)) = Collaboration::of(&other)
                     && let Some(turn) = self.turn(&id)
                 {
                     turn.items.push(item);
                 }
             }
+            // Pieces and older names of items, answers to single requests, and what concerns
+            // only those who follow the session now.
+            EventMsg::SessionConfigured(_)
+            | EventMsg::TurnContextUpdated(_)
+            | EventMsg::ShutdownComplete
+            | EventMsg::ResponseCompleted { .. }
+            | EventMsg::SteerReceipt(_)
+            | EventMsg::ContextCompacted
+            | EventMsg::ThreadRolledBack { .. }
+            | EventMsg::ItemsInjected { .. }
+            | EventMsg::UndoStarted { .. }
+            | EventMsg::UndoCompleted(_)
+            | EventMsg::StreamError(_)
+            | EventMsg::Warning { .. }
+            | EventMsg::DeprecationNotice { .. }
+            | EventMsg::BackgroundEvent(_)
+            | EventMsg::ItemStarted { .. }
+            | EventMsg::AgentMessageContentDelta(_)
+            | EventMsg::PlanDelta(_)
+            | EventMsg::ReasoningContentDelta(_)
+            | EventMsg::ReasoningRawContentDelta(_)
+            | EventMsg::AgentReasoningSectionBreak { .. }
+            | EventMsg::UserMessage { .. }
+            | EventMsg::AgentMessage { .. }
+            | EventMsg::AgentReasoning { .. }
+            | EventMsg::AgentReasoningRawContent { .. }
+            | EventMsg::ExecCommandBegin(_)
+            | EventMsg::ExecCommandOutputDelta(_)
+            | EventMsg::TerminalInteraction { .. }
+            | EventMsg::ExecCommandEnd(_)
+            | EventMsg::PatchApplyBegin { .. }
+            | EventMsg::PatchApplyEnd { .. }
+            | EventMsg::PlanUpdate { .. }
+            | EventMsg::TurnDiff { .. }
+            | EventMsg::ViewImageToolCall { .. }
+            | EventMsg::McpStartupUpdate { .. }
+            | EventMsg::McpStartupComplete { .. }
+            | EventMsg::McpToolCallBegin { .. }
+            | EventMsg::McpToolCallEnd { .. }
+            | EventMsg::McpToolCallProgress { .. }
+            | EventMsg::ExecApprovalRequest(_)
+            | EventMsg::ApplyPatchApprovalRequest(_)
+            | EventMsg::RequestUserInput(_)
+            | EventMsg::ApprovalResolved { .. }
+            | EventMsg::UserInputResolved { .. }
+            | EventMsg::ElicitationRequest(_)
+            | EventMsg::ElicitationResolved { .. }
+            | EventMsg::ListSkillsResponse { .. }
+            | EventMsg::ListModelsResponse(_)
+            | EventMsg::McpListToolsResponse(_)
+            | EventMsg::SubagentLifecycle(_)
+            | EventMsg::AgentInbox(_)
+            | EventMsg::Error(_)
+            | EventMsg::TokenCount { info: None, .. } => {}
         }
     }
 

@@ -22,6 +22,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+use troupe_protocol::discard;
 use troupe_transport::{Address, Protocol};
 
 use super::App;
@@ -129,9 +130,10 @@ impl AppListener {
         ending.cancelled().await;
         let all = async { while accepting.join_next().await.is_some() {} };
         // Who does not read the last word in time does not get it.
-        timeout(Duration::from_millis(ENDING_MS_MAX), all)
-            .await
-            .ok();
+        discard!(
+            timeout(Duration::from_millis(ENDING_MS_MAX), all).await,
+            "a client did not read its last messages in time"
+        );
     }
 }
 
@@ -197,6 +199,9 @@ async fn upgrade(
         .max_frame_size(MESSAGE_BYTES_MAX + MESSAGE_SLACK_BYTES)
         .on_upgrade(async move |socket| {
             // A connection that was given up has nobody to serve it.
-            desk.upgraded.send(socket).await.ok();
+            discard!(
+                desk.upgraded.send(socket).await,
+                "an upgraded connection was dropped: it was given up meanwhile"
+            );
         })
 }

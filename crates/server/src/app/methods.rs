@@ -10,7 +10,7 @@ use super::{
 };
 
 pub(super) struct Method {
-    name: &'static str,
+    pub name: &'static str,
     pub stability: Stability,
     /// Parameters that may still change.
     experimental_fields: &'static [&'static str],

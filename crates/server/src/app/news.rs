@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
+use troupe_protocol::discard;
 
 use super::connection::Connection;
 use super::wire::notification::{ServerNotification, WarningNotification};
@@ -37,12 +38,13 @@ impl News {
     pub(super) fn say(&self, notification: ServerNotification, known_to: Option<u64>) {
         let notification = Arc::new(notification);
         // Without clients nobody needs to know.
-        self.0
-            .send(Piece {
+        discard!(
+            self.0.send(Piece {
                 notification,
                 known_to,
-            })
-            .ok();
+            }),
+            "nobody waits for the answer"
+        );
     }
 }
 

@@ -4,12 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use troupe_protocol::approval::{
-    AgentLabel, Answer, ExecApprovalRequest, PatchApprovalRequest, ReviewDecision,
-    UserInputRequest, UserInputResponse,
+    Answer, ExecApprovalRequest, ReviewDecision, UserInputRequest, UserInputResponse,
 };
-use troupe_protocol::mcp::ElicitationRequest;
 use troupe_protocol::op::{ElicitationDecision, Op};
-use troupe_protocol::{CallId, EventMsg, SessionId};
+use troupe_protocol::{PendingQuestion, SessionId};
 
 use super::now_ms;
 use super::translate::AskedItem;
@@ -17,193 +15,127 @@ use super::translate::items::{self, actions, command_line};
 use super::wire::approval as wire;
 use crate::rpc::{Gone, Outbox, PeerRequest, RpcError};
 
-/// What a session asks, its own or in the name of an agent below it.
-#[derive(Debug, Clone)]
-pub(super) enum Question {
-    Command(ExecApprovalRequest),
-    Patch(PatchApprovalRequest),
-    Input(UserInputRequest),
-    Elicitation(ElicitationRequest),
+/// Returns the item that it is about, and its turn.
+pub(super) fn item(question: &PendingQuestion) -> Option<AskedItem> {
+    let id = item_id(question);
+    let (turn, item) = match question {
+        PendingQuestion::Command(request) => (&request.turn_id, items::asked_command(id, request)),
+        PendingQuestion::Patch(request) => (&request.turn_id, items::asked_patch(id, request)),
+        PendingQuestion::UserInput(_) | PendingQuestion::Elicitation(_) => return None,
+    };
+    Some(AskedItem {
+        turn: turn.clone(),
+        item,
+    })
 }
 
-impl Question {
-    pub(super) fn of(msg: &EventMsg) -> Option<Self> {
-        Some(match msg {
-            EventMsg::ExecApprovalRequest(request) => Self::Command(request.clone()),
-            EventMsg::ApplyPatchApprovalRequest(request) => Self::Patch(request.clone()),
-            EventMsg::RequestUserInput(request) => Self::Input(request.clone()),
-            EventMsg::ElicitationRequest(request) => Self::Elicitation(request.clone()),
-            _ => return None,
-        })
-    }
+/// Tells whether this agent asks.
+pub(super) fn is_of(question: &PendingQuestion, agent: SessionId) -> bool {
+    question
+        .agent()
+        .is_some_and(|label| label.session_id == agent)
+}
 
-    /// Returns the id under which it is answered.
-    pub(super) fn id(&self) -> &CallId {
-        match self {
-            Self::Command(request) => &request.call_id,
-            Self::Patch(request) => &request.call_id,
-            Self::Input(request) => &request.call_id,
-            Self::Elicitation(request) => &request.id,
+/// Puts it to a client that follows the thread `root`.
+pub(super) async fn put(
+    asked: &PendingQuestion,
+    outbox: &Outbox,
+    root: &str,
+) -> Result<PeerRequest, Gone> {
+    let agent = asked.agent();
+    let thread_id = agent.map_or_else(|| root.to_owned(), |agent| agent.session_id.to_string());
+    let agent_path = agent.map(|agent| agent.path.clone());
+    let item_id = item_id(asked);
+    match asked {
+        PendingQuestion::Command(request) => {
+            let params = wire::CommandApprovalParams {
+                thread_id,
+                turn_id: request.turn_id.0.clone(),
+                item_id,
+                started_at_ms: now_ms(),
+                reason: request.reason.clone(),
+                command: Some(command_line(&request.command)),
+                cwd: Some(request.cwd.clone()),
+                command_actions: Some(actions(&request.parsed_cmd)),
+                available_decisions: offered(request),
+                agent_path,
+            };
+            let method = "item/commandExecution/requestApproval";
+            outbox.ask(method, &params).await
         }
-    }
-
-    /// Returns who asks, if it is not the root.
-    pub(super) fn agent(&self) -> Option<&AgentLabel> {
-        match self {
-            Self::Command(request) => request.agent.as_ref(),
-            Self::Patch(request) => request.agent.as_ref(),
-            Self::Input(request) => request.agent.as_ref(),
-            Self::Elicitation(request) => request.agent.as_ref(),
+        PendingQuestion::Patch(request) => {
+            let params = wire::FileChangeApprovalParams {
+                thread_id,
+                turn_id: request.turn_id.0.clone(),
+                item_id,
+                started_at_ms: now_ms(),
+                reason: request.reason.clone(),
+                grant_root: request.grant_root.clone(),
+                agent_path,
+            };
+            outbox.ask("item/fileChange/requestApproval", &params).await
         }
-    }
-
-    /// Returns the item that it is about, and its turn.
-    pub(super) fn item(&self) -> Option<AskedItem> {
-        let id = self.item_id();
-        let (turn, item) = match self {
-            Self::Command(request) => (&request.turn_id, items::asked_command(id, request)),
-            Self::Patch(request) => (&request.turn_id, items::asked_patch(id, request)),
-            Self::Input(_) | Self::Elicitation(_) => return None,
-        };
-        Some(AskedItem {
-            turn: turn.clone(),
-            item,
-        })
-    }
-
-    /// Tells whether this agent asks.
-    pub(super) fn is_of(&self, agent: SessionId) -> bool {
-        self.agent().is_some_and(|label| label.session_id == agent)
-    }
-
-    /// Puts it to a client that follows the thread `root`.
-    pub(super) async fn put(&self, outbox: &Outbox, root: &str) -> Result<PeerRequest, Gone> {
-        let agent = self.agent();
-        let thread_id = agent.map_or_else(|| root.to_owned(), |agent| agent.session_id.to_string());
-        let agent_path = agent.map(|agent| agent.path.clone());
-        let item_id = self.item_id();
-        match self {
-            Self::Command(request) => {
-                let params = wire::CommandApprovalParams {
-                    thread_id,
-                    turn_id: request.turn_id.0.clone(),
-                    item_id,
-                    started_at_ms: now_ms(),
-                    reason: request.reason.clone(),
-                    command: Some(command_line(&request.command)),
-                    cwd: Some(request.cwd.clone()),
-                    command_actions: Some(actions(&request.parsed_cmd)),
-                    available_decisions: offered(request),
-                    agent_path,
-                };
-                let method = "item/commandExecution/requestApproval";
-                outbox.ask(method, &params).await
-            }
-            Self::Patch(request) => {
-                let params = wire::FileChangeApprovalParams {
-                    thread_id,
-                    turn_id: request.turn_id.0.clone(),
-                    item_id,
-                    started_at_ms: now_ms(),
-                    reason: request.reason.clone(),
-                    grant_root: request.grant_root.clone(),
-                    agent_path,
-                };
-                outbox.ask("item/fileChange/requestApproval", &params).await
-            }
-            Self::Input(request) => {
-                let params = wire::UserInputParams {
-                    thread_id,
-                    turn_id: request.turn_id.0.clone(),
-                    item_id,
-                    questions: request.questions.iter().map(question).collect(),
-                    is_blocking: true,
-                    agent_path,
-                };
-                outbox.ask("item/tool/requestUserInput", &params).await
-            }
-            Self::Elicitation(request) => {
-                let params = wire::ElicitationParams {
-                    thread_id,
-                    turn_id: request.turn_id.as_ref().map(|turn| turn.0.clone()),
-                    server_name: request.server_name.clone(),
-                    request: match &request.request {
-                        Value::Object(fields) => fields.clone().into_iter().collect(),
-                        other => BTreeMap::from([("message".to_owned(), other.clone())]),
-                    },
-                    agent_path,
-                };
-                outbox.ask("mcpServer/elicitation/request", &params).await
-            }
+        PendingQuestion::UserInput(request) => {
+            let params = wire::UserInputParams {
+                thread_id,
+                turn_id: request.turn_id.0.clone(),
+                item_id,
+                questions: request.questions.iter().map(question).collect(),
+                is_blocking: true,
+                agent_path,
+            };
+            outbox.ask("item/tool/requestUserInput", &params).await
         }
-    }
-
-    /// The call that asks, as its item is named: at the root, questions of others carry the
-    /// path of who asks before it.
-    fn item_id(&self) -> String {
-        let id = &self.id().0;
-        let bare = self.agent().and_then(|agent| {
-            let rest = id.strip_prefix(agent.path.as_str())?;
-            rest.strip_prefix('#')
-        });
-        bare.unwrap_or(id).to_owned()
-    }
-
-    /// Returns what a client's answer means to the session. A client that answers with an error
-    /// cannot answer, which refuses.
-    ///
-    /// # Errors
-    ///
-    /// Says what is wrong with an answer that is none.
-    pub(super) fn op(&self, answer: Result<Value, RpcError>) -> Result<Op, String> {
-        let Ok(answer) = answer else {
-            return Ok(self.refusal());
-        };
-        let id = self.id().0.clone();
-        Ok(match self {
-            Self::Command(_) => Op::ExecApproval {
-                id,
-                decision: decision(read::<wire::ApprovalResponse>(answer)?.decision),
-            },
-            Self::Patch(_) => Op::PatchApproval {
-                id,
-                decision: decision(read::<wire::ApprovalResponse>(answer)?.decision),
-            },
-            Self::Input(request) => Op::UserInputAnswer {
-                id,
-                response: response(request, read(answer)?),
-            },
-            Self::Elicitation(request) => {
-                let answer: wire::ElicitationResponse = read(answer)?;
-                Op::ResolveElicitation {
-                    server_name: request.server_name.clone(),
-                    request_id: id,
-                    decision: elicitation(answer.action),
-                    content: answer.content,
-                }
-            }
-        })
-    }
-
-    /// Returns what is said for a client that cannot answer.
-    fn refusal(&self) -> Op {
-        let id = self.id().0.clone();
-        let decision = ReviewDecision::Denied;
-        match self {
-            Self::Command(_) => Op::ExecApproval { id, decision },
-            Self::Patch(_) => Op::PatchApproval { id, decision },
-            Self::Input(_) => Op::UserInputAnswer {
-                id,
-                response: UserInputResponse::default(),
-            },
-            Self::Elicitation(request) => Op::ResolveElicitation {
+        PendingQuestion::Elicitation(request) => {
+            let params = wire::ElicitationParams {
+                thread_id,
+                turn_id: request.turn_id.as_ref().map(|turn| turn.0.clone()),
                 server_name: request.server_name.clone(),
-                request_id: id,
-                decision: ElicitationDecision::Decline,
-                content: None,
-            },
+                request: match &request.request {
+                    Value::Object(fields) => fields.clone().into_iter().collect(),
+                    other => BTreeMap::from([("message".to_owned(), other.clone())]),
+                },
+                agent_path,
+            };
+            outbox.ask("mcpServer/elicitation/request", &params).await
         }
     }
+}
+
+/// The call that asks, as its item is named: at the root, questions of others carry the
+/// path of who asks before it.
+fn item_id(question: &PendingQuestion) -> String {
+    let id = &question.id().0;
+    let bare = question.agent().and_then(|agent| {
+        let rest = id.strip_prefix(agent.path.as_str())?;
+        rest.strip_prefix('#')
+    });
+    bare.unwrap_or(id).to_owned()
+}
+
+/// Returns what a client's answer means to the session. A client that answers with an error
+/// cannot answer, which refuses.
+///
+/// # Errors
+///
+/// Says what is wrong with an answer that is none.
+pub(super) fn op(
+    question: &PendingQuestion,
+    answer: Result<Value, RpcError>,
+) -> Result<Op, String> {
+    let Ok(answer) = answer else {
+        return Ok(question.deny());
+    };
+    Ok(match question {
+        PendingQuestion::Command(_) | PendingQuestion::Patch(_) => {
+            question.decide(decision(read::<wire::ApprovalResponse>(answer)?.decision))
+        }
+        PendingQuestion::UserInput(request) => request.answer(response(request, read(answer)?)),
+        PendingQuestion::Elicitation(request) => {
+            let answer: wire::ElicitationResponse = read(answer)?;
+            request.resolve(elicitation(answer.action), answer.content)
+        }
+    })
 }
 
 fn read<T: serde::de::DeserializeOwned>(answer: Value) -> Result<T, String> {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 use troupe_protocol::Op;
+use troupe_protocol::discard;
 
 use super::call::{Call, Handling};
 use super::connection::Connection;
@@ -58,7 +59,10 @@ pub(super) fn reload(call: Call) -> Handling {
         client.app().office().refresh_servers();
         for thread in client.app().house().loaded().await {
             // One that ends meanwhile needs no servers.
-            thread.submit(Op::RefreshMcpServers).await.ok();
+            discard!(
+                thread.submit(Op::RefreshMcpServers).await,
+                "the session has ended"
+            );
         }
         Ok(Empty {})
     })

@@ -9,6 +9,7 @@ use futures_util::{SinkExt, StreamExt};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use tokio_util::sync::CancellationToken;
+use troupe_protocol::discard;
 
 use super::App;
 use super::connection::Connection;
@@ -40,9 +41,10 @@ pub(super) async fn converse(
     drop(presence);
     drop(connection);
     // Who does not read its last messages in time does not get them.
-    timeout(Duration::from_millis(LINGER_MS_MAX), written)
-        .await
-        .ok();
+    discard!(
+        timeout(Duration::from_millis(LINGER_MS_MAX), written).await,
+        "a client did not read its last messages in time"
+    );
 }
 
 /// Takes what the client says, until it is gone or was silent for too long: it answers pings.
@@ -93,7 +95,10 @@ async fn write(
         reason: "the server is done with this connection".into(),
     };
     // Who is gone needs no end.
-    sink.send(Message::Close(Some(goodbye))).await.ok();
+    discard!(
+        sink.send(Message::Close(Some(goodbye))).await,
+        "a connection was closed without a last message: the client is gone"
+    );
 }
 
 /// Sends a message, and what else waits with it.

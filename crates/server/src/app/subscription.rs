@@ -19,17 +19,19 @@ use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
+use tracing::Instrument as _;
 use troupe_engine::EventStream;
 use troupe_protocol::agent::SubagentLifecycle;
+use troupe_protocol::discard;
 use troupe_protocol::event::{ErrorEvent, SteerReceipt};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::op::ReviewRequest;
 use troupe_protocol::session::TurnOverrides;
-use troupe_protocol::{CallId, Event, EventMsg, Op, SessionId, SubmissionId};
+use troupe_protocol::{CallId, Event, EventMsg, Op, PendingQuestion, SessionId, SubmissionId};
 
 use super::call::Reply;
 use super::connection::Connection;
-use super::questions::Question;
+use super::questions;
 use super::translate::Translator;
 use super::trees;
 use super::wire::Empty;
@@ -92,7 +94,7 @@ pub(super) struct Beginning {
     /// Events up to this one are known to the client.
     pub seen: u64,
     /// What was asked before, and has no answer yet.
-    pub questions: Vec<Question>,
+    pub questions: Vec<PendingQuestion>,
     pub scope: Scope,
 }
 
@@ -140,7 +142,7 @@ impl Subscription {
             interrupts: Vec::new(),
         };
         // Ends when nobody has a way to it.
-        tokio::spawn(teller.run(events, asked, seen, questions));
+        tokio::spawn(teller.run(events, asked, seen, questions).in_current_span());
         Self { controls, root }
     }
 
@@ -194,7 +196,7 @@ async fn next(children: &mut Children, events: &mut EventStream) -> News {
 }
 
 struct Asked {
-    question: Question,
+    question: PendingQuestion,
     request: i64,
 }
 
@@ -226,7 +228,7 @@ impl Teller {
         mut events: EventStream,
         mut controls: mpsc::Receiver<(SessionId, Control)>,
         seen: u64,
-        questions: Vec<Question>,
+        questions: Vec<PendingQuestion>,
     ) {
         let begun = async {
             self.children.listen().await;
@@ -257,7 +259,7 @@ impl Teller {
                     News::Event(event) => self.event(&event).await,
                     News::End => {
                         // A client that is gone does not need to know.
-                        self.closed().await.ok();
+                        discard!(self.closed().await, "the client is gone");
                         return;
                     }
                 },
@@ -307,7 +309,10 @@ impl Teller {
                 Ok(turn) => {
                     self.interrupts.push((turn, reply));
                     // One that has ended has told so, and that answers.
-                    self.thread.submit(Op::Interrupt).await.ok();
+                    discard!(
+                        self.thread.submit(Op::Interrupt).await,
+                        "the session has ended"
+                    );
                 }
             },
         }
@@ -332,7 +337,7 @@ impl Teller {
         }
     }
 
-    async fn put(&mut self, question: Question) -> Result<(), Gone> {
+    async fn put(&mut self, question: PendingQuestion) -> Result<(), Gone> {
         if self.asked.contains_key(question.id()) {
             return Ok(());
         }
@@ -340,7 +345,7 @@ impl Teller {
         let Entry::Vacant(place) = self.asked.entry(question.id().clone()) else {
             return Ok(());
         };
-        let request = question.put(self.connection.outbox(), &self.id).await?;
+        let request = questions::put(&question, self.connection.outbox(), &self.id).await?;
         let call = question.id().clone();
         place.insert(Asked {
             question,
@@ -364,8 +369,8 @@ impl Teller {
 
     /// Tells of the item that is asked about, if that was not told yet: the question names it,
     /// and what a patch would change stands only there.
-    async fn show(&mut self, question: &Question) -> Result<(), Gone> {
-        let Some(asked) = question.item() else {
+    async fn show(&mut self, question: &PendingQuestion) -> Result<(), Gone> {
+        let Some(asked) = questions::item(question) else {
             return Ok(());
         };
         let translator = match question.agent() {
@@ -387,7 +392,7 @@ impl Teller {
         let Some(asked) = self.asked.get(&call) else {
             return Ok(());
         };
-        match asked.question.op(answer) {
+        match questions::op(&asked.question, answer) {
             Ok(op) => {
                 self.submit(op, Submitted::Answer { call, request }).await;
                 Ok(())
@@ -422,20 +427,18 @@ impl Teller {
         self.tool_calls.answered();
         while let Some(Some(answered)) = self.answers.next().now_or_never() {
             // It does not hear what is wrong with its answer.
-            self.answer(answered).await.ok();
+            discard!(self.answer(answered).await, "the client is gone");
         }
     }
 
     async fn event(&mut self, event: &Event) -> Result<(), Gone> {
         self.before(event).await;
+        if let Some(call_id) = PendingQuestion::settled_by(&event.msg) {
+            self.resolved(call_id).await?;
+        }
         match &event.msg {
             EventMsg::SubagentLifecycle(SubagentLifecycle::Created { subagent }) => {
                 self.children.created(subagent).await?;
-            }
-            EventMsg::ApprovalResolved { call_id, .. }
-            | EventMsg::UserInputResolved { call_id, .. }
-            | EventMsg::ElicitationResolved { id: call_id, .. } => {
-                self.resolved(call_id).await?;
             }
             // Told to who asked.
             EventMsg::Error(error) if !error.fatal && self.refused(event, error).await => {
@@ -450,8 +453,12 @@ impl Teller {
             }
         }
         self.tool_call_news(&event.msg).await?;
-        match Question::of(&event.msg) {
-            Some(question) if self.only.is_none_or(|only| question.is_of(only)) => {
+        match PendingQuestion::of(&event.msg) {
+            Some(question)
+                if self
+                    .only
+                    .is_none_or(|only| questions::is_of(&question, only)) =>
+            {
                 self.put(question).await
             }
             Some(_) | None => Ok(()),
@@ -514,7 +521,10 @@ impl Teller {
             }
             Some(Submitted::Answer { call, request }) if self.asked.contains_key(&call) => {
                 // One that is gone does not need to know.
-                self.ask_on(call, request, message).await.ok();
+                discard!(
+                    self.ask_on(call, request, message).await,
+                    "the client is gone"
+                );
             }
             // Somebody else was faster.
             Some(Submitted::Answer { .. }) => {}

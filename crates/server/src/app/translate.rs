@@ -13,10 +13,12 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use troupe_protocol::command::StepStatus;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{
-    AbortReason, ErrorEvent, McpStartupStatus, TextDelta, TurnAborted, TurnComplete, TurnStarted,
+    ErrorEvent, McpStartupStatus, TextDelta, TurnAborted, TurnComplete, TurnStarted,
 };
 use troupe_protocol::usage::{self as core, RateLimitSnapshot, TokenUsage, TokenUsageInfo};
-use troupe_protocol::{CallId, Event, EventMsg, ItemId, SubmissionId, TurnItem};
+use troupe_protocol::{
+    CallId, Event, EventMsg, ItemId, PendingQuestion, SubmissionId, TaskOutcome, TurnItem,
+};
 
 use super::now_ms;
 use super::wire::account::{AccountRateLimitsUpdatedNotification, RateLimitWindow, RateLimits};
@@ -231,26 +233,73 @@ impl Translator {
             EventMsg::ExitedReviewMode { review_output } => {
                 self.review_exited(event, review_output.as_ref())
             }
-            EventMsg::ExecApprovalRequest(it) if it.agent.is_none() => {
-                self.question(&it.call_id, ActiveFlag::WaitingOnApproval)
+            EventMsg::ExecApprovalRequest(_)
+            | EventMsg::ApplyPatchApprovalRequest(_)
+            | EventMsg::RequestUserInput(_)
+            | EventMsg::ElicitationRequest(_) => self.question_asked(&event.msg),
+            EventMsg::ApprovalResolved { .. }
+            | EventMsg::UserInputResolved { .. }
+            | EventMsg::ElicitationResolved { .. } => {
+                let settled = PendingQuestion::settled_by(&event.msg);
+                settled.map_or_else(Vec::new, |call_id| self.resolved(call_id))
             }
-            EventMsg::ApplyPatchApprovalRequest(it) if it.agent.is_none() => {
-                self.question(&it.call_id, ActiveFlag::WaitingOnApproval)
-            }
-            EventMsg::RequestUserInput(it) if it.agent.is_none() => {
-                self.question(&it.call_id, ActiveFlag::WaitingOnUserInput)
-            }
-            EventMsg::ElicitationRequest(it) if it.agent.is_none() => {
-                self.question(&it.id, ActiveFlag::WaitingOnUserInput)
-            }
-            EventMsg::ApprovalResolved { call_id, .. }
-            | EventMsg::UserInputResolved { call_id, .. }
-            | EventMsg::ElicitationResolved { id: call_id, .. } => self.resolved(call_id),
-            other => match Collaboration::of(other) {
+            EventMsg::CollabAgentSpawnBegin(_)
+            | EventMsg::CollabAgentSpawnEnd(_)
+            | EventMsg::CollabAgentInteractionBegin(_)
+            | EventMsg::CollabAgentInteractionEnd(_)
+            | EventMsg::CollabWaitingBegin(_)
+            | EventMsg::CollabWaitingEnd(_)
+            | EventMsg::CollabCloseBegin(_)
+            | EventMsg::CollabCloseEnd(_)
+            | EventMsg::CollabResumeBegin(_)
+            | EventMsg::CollabResumeEnd(_) => match Collaboration::of(&event.msg) {
                 Some(collaboration) => self.collaboration(event, collaboration),
-                // The rest is told by items, is an answer, or concerns other ways in.
                 None => Vec::new(),
             },
+            // Told by items, answers to single requests, and what concerns other ways in.
+            EventMsg::SessionConfigured(_)
+            | EventMsg::TurnContextUpdated(_)
+            | EventMsg::ShutdownComplete
+            | EventMsg::ResponseCompleted { .. }
+            | EventMsg::SteerReceipt(_)
+            | EventMsg::ContextCompacted
+            | EventMsg::ThreadRolledBack { .. }
+            | EventMsg::ItemsInjected { .. }
+            | EventMsg::UndoStarted { .. }
+            | EventMsg::UndoCompleted(_)
+            | EventMsg::BackgroundEvent(_)
+            | EventMsg::UserMessage { .. }
+            | EventMsg::AgentMessage { .. }
+            | EventMsg::AgentReasoning { .. }
+            | EventMsg::AgentReasoningRawContent { .. }
+            | EventMsg::ExecCommandBegin(_)
+            | EventMsg::ExecCommandEnd(_)
+            | EventMsg::PatchApplyBegin { .. }
+            | EventMsg::PatchApplyEnd { .. }
+            | EventMsg::ViewImageToolCall { .. }
+            | EventMsg::McpStartupComplete { .. }
+            | EventMsg::McpToolCallBegin { .. }
+            | EventMsg::McpToolCallEnd { .. }
+            | EventMsg::ListSkillsResponse { .. }
+            | EventMsg::ListModelsResponse(_)
+            | EventMsg::McpListToolsResponse(_)
+            | EventMsg::SubagentLifecycle(_)
+            | EventMsg::AgentInbox(_) => Vec::new(),
+        }
+    }
+
+    /// The session itself asks a person; questions of agents below it are told at their threads.
+    fn question_asked(&mut self, msg: &EventMsg) -> Vec<ServerNotification> {
+        match PendingQuestion::of(msg) {
+            Some(question) if question.agent().is_none() => {
+                let flag = if question.is_approval() {
+                    ActiveFlag::WaitingOnApproval
+                } else {
+                    ActiveFlag::WaitingOnUserInput
+                };
+                self.question(question.id(), flag)
+            }
+            Some(_) | None => Vec::new(),
         }
     }
 
@@ -273,12 +322,7 @@ impl Translator {
     }
 
     fn turn_aborted(&mut self, aborted: &TurnAborted) -> Vec<ServerNotification> {
-        let status = match aborted.reason {
-            AbortReason::Error | AbortReason::BudgetLimited | AbortReason::Crash => {
-                TurnStatus::Failed
-            }
-            _ => TurnStatus::Interrupted,
-        };
+        let status = TurnStatus::from(TaskOutcome::from(aborted.reason));
         self.turn_over(&aborted.turn_id, status, None)
     }
 

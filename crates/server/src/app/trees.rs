@@ -200,7 +200,7 @@ pub(super) fn stop(call: Call) -> Handling {
     call.answer(|client: Connection, params: AgentStopParams| async move {
         let thread = open_thread(&client, &params.root_thread_id).await?;
         let request = StopRequest {
-            verb: show::verb(params.verb),
+            verb: params.verb,
             targets: params.agents,
             mode: if params.dry_run {
                 StopMode::DryRun

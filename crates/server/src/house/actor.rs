@@ -10,6 +10,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
+use troupe_protocol::discard;
 use troupe_protocol::{Op, SessionId};
 
 use super::open::open;
@@ -145,8 +146,9 @@ impl Actor {
                 },
                 Some(done) = self.jobs.join_next() => {
                     // A job that panicked is a defect; the thread it was for stays as it is.
-                    if let Ok(outcome) = done {
-                        self.done(outcome);
+                    match done {
+                        Ok(outcome) => self.done(outcome),
+                        Err(error) => tracing::error!(%error, "a job of the thread pool panicked"),
                     }
                 }
                 _ = looks.tick() => self.look(),
@@ -154,7 +156,7 @@ impl Actor {
         }
         for done in self.ending.into_iter().flatten() {
             // Whoever asked may have stopped waiting.
-            done.send(()).ok();
+            discard!(done.send(()), "nobody waits for the answer");
         }
     }
 
@@ -168,11 +170,17 @@ impl Actor {
             Ask::Resume { id, opening, reply } => self.resume(id, opening, reply),
             Ask::Get { id, reply } => {
                 // Who stopped waiting does not need it.
-                reply.send(self.open_thread(id)).ok();
+                discard!(
+                    reply.send(self.open_thread(id)),
+                    "nobody waits for the answer"
+                );
             }
             Ask::Loaded { reply } => {
                 let open = self.threads.values().filter_map(Place::thread);
-                reply.send(open.cloned().collect()).ok();
+                discard!(
+                    reply.send(open.cloned().collect()),
+                    "nobody waits for the answer"
+                );
             }
             Ask::Unload { id, done } => self.unload(id, done),
             Ask::End { done } => self.end(Some(done)),
@@ -181,7 +189,7 @@ impl Actor {
 
     fn begin(&mut self, opening: Opening, reply: Reply) {
         if let Err(full) = self.make_room() {
-            reply.send(Err(full)).ok();
+            discard!(reply.send(Err(full)), "nobody waits for the answer");
             return;
         }
         self.beginning += 1;
@@ -194,7 +202,7 @@ impl Actor {
 
     fn resume(&mut self, id: SessionId, opening: Box<Opening>, reply: Reply) {
         if let Some(thread) = self.open_thread(id) {
-            reply.send(Ok(thread)).ok();
+            discard!(reply.send(Ok(thread)), "nobody waits for the answer");
             return;
         }
         match self.threads.get_mut(&id) {
@@ -203,13 +211,14 @@ impl Actor {
             Some(Place::Open { .. }) | None => match self.make_room() {
                 Ok(()) => self.bring_back(id, *opening, vec![reply]),
                 Err(full) => {
-                    reply.send(Err(full)).ok();
+                    discard!(reply.send(Err(full)), "nobody waits for the answer");
                 }
             },
         }
     }
 
     fn bring_back(&mut self, id: SessionId, opening: Opening, waiting: Vec<Reply>) {
+        tracing::info!(thread = %id, "a thread is brought back");
         self.threads.insert(id, Place::Opening(waiting));
         let ground = Arc::clone(&self.ground);
         self.jobs.spawn(async move {
@@ -224,6 +233,7 @@ impl Actor {
             return None;
         };
         if thread.is_over() {
+            tracing::info!(thread = %id, "a thread has ended by itself");
             self.threads.remove(&id);
             return None;
         }
@@ -235,7 +245,7 @@ impl Actor {
     fn unload(&mut self, id: SessionId, done: oneshot::Sender<()>) {
         match self.threads.get_mut(&id) {
             None => {
-                done.send(()).ok();
+                discard!(done.send(()), "nobody waits for the answer");
             }
             Some(Place::Leaving { done: told, .. }) => told.push(done),
             // What is not open yet has nothing to end; whoever opens it decides.
@@ -251,10 +261,11 @@ impl Actor {
     fn leave(&mut self, thread: Thread, done: Vec<oneshot::Sender<()>>) {
         let id = thread.id();
         let waiting = Vec::new();
+        tracing::info!(thread = %id, "a thread leaves");
         self.threads.insert(id, Place::Leaving { done, waiting });
         self.jobs.spawn(async move {
             // One that takes nothing more has ended already.
-            thread.submit(Op::Shutdown).await.ok();
+            discard!(thread.submit(Op::Shutdown).await, "the session has ended");
             thread.ended().await;
             Outcome::Left { id }
         });
@@ -272,22 +283,26 @@ impl Actor {
         match outcome {
             Outcome::Begun { opened, reply } => {
                 self.beginning -= 1;
-                if let Ok(thread) = &opened {
-                    self.keep(thread.clone());
+                match &opened {
+                    Ok(thread) => self.keep(thread.clone()),
+                    Err(error) => tracing::warn!(%error, "a thread could not be begun"),
                 }
                 // A thread that nobody waits for any more is unused, and goes as such.
-                reply.send(opened).ok();
+                discard!(reply.send(opened), "nobody waits for the answer");
             }
             Outcome::Resumed { id, opened } => {
                 let waiting = match self.threads.remove(&id) {
                     Some(Place::Opening(waiting)) => waiting,
                     _ => Vec::new(),
                 };
-                if let Ok(thread) = &opened {
-                    self.keep(thread.clone());
+                match &opened {
+                    Ok(thread) => self.keep(thread.clone()),
+                    Err(error) => {
+                        tracing::warn!(thread = %id, %error, "a thread could not be resumed")
+                    }
                 }
                 for reply in waiting {
-                    reply.send(opened.clone()).ok();
+                    discard!(reply.send(opened.clone()), "nobody waits for the answer");
                 }
             }
             Outcome::Looked { id, quiet } => self.looked(id, quiet),
@@ -305,6 +320,7 @@ impl Actor {
             used: self.uses,
             thread: thread.clone(),
         };
+        tracing::info!(thread = %thread.id(), "a thread is open");
         self.threads.insert(thread.id(), place);
     }
 
@@ -312,8 +328,9 @@ impl Actor {
         let Some(Place::Leaving { done, waiting }) = self.threads.remove(&id) else {
             return;
         };
+        tracing::info!(thread = %id, "a thread has left");
         for done in done {
-            done.send(()).ok();
+            discard!(done.send(()), "nobody waits for the answer");
         }
         let mut waiting = waiting.into_iter();
         if let Some((opening, first)) = waiting.next() {
@@ -376,6 +393,7 @@ impl Actor {
         if open < THREADS_MAX {
             Ok(())
         } else {
+            tracing::warn!(open, "the thread pool is full");
             Err(OpenError::Full { open })
         }
     }
@@ -385,6 +403,7 @@ impl Actor {
         let Some(Place::Open { thread, rest, .. }) = self.threads.get_mut(&id) else {
             return;
         };
+        tracing::debug!(thread = %id, "an unused thread is asked whether its tree is quiet");
         *rest = Rest::Asked;
         let agents = thread.agents().clone();
         self.jobs.spawn(async move {

@@ -6,10 +6,9 @@ use troupe_protocol::approval::{
     AgentLabel, Answer, ExecApprovalRequest, PatchApprovalRequest, Question, ReviewDecision,
     UserInputRequest, UserInputResponse,
 };
-use troupe_protocol::mcp::ElicitationRequest;
 use troupe_protocol::op::ElicitationDecision;
 use troupe_protocol::rollout::RolloutRecord;
-use troupe_protocol::{CallId, EventMsg, Op, SessionId};
+use troupe_protocol::{Op, PendingQuestion, SessionId};
 use troupe_store::{Line, Position, Store};
 
 use super::trouble::Trouble;
@@ -20,141 +19,66 @@ const DECISION: &str = "decision";
 /// Added to the name of a question for the answer in one's own words.
 const OTHER: &str = "_other";
 
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Ask {
-    Exec(Box<ExecApprovalRequest>),
-    Patch(Box<PatchApprovalRequest>),
-    Questions(Box<UserInputRequest>),
-    Server(Box<ElicitationRequest>),
-}
-
-impl Ask {
-    pub(super) fn of(msg: &EventMsg) -> Option<Self> {
-        Some(match msg {
-            EventMsg::ExecApprovalRequest(request) => Self::Exec(Box::new(request.clone())),
-            EventMsg::ApplyPatchApprovalRequest(request) => Self::Patch(Box::new(request.clone())),
-            EventMsg::RequestUserInput(request) => Self::Questions(Box::new(request.clone())),
-            EventMsg::ElicitationRequest(request) => Self::Server(Box::new(request.clone())),
-            _ => return None,
-        })
-    }
-
-    pub(super) fn id(&self) -> &CallId {
-        match self {
-            Self::Exec(request) => &request.call_id,
-            Self::Patch(request) => &request.call_id,
-            Self::Questions(request) => &request.call_id,
-            Self::Server(request) => &request.id,
-        }
-    }
-
-    /// Returns the form to show; none for what is no form, such as a page to visit.
-    pub(super) fn form(&self) -> Option<Form> {
-        match self {
-            Self::Exec(request) => Some(Form {
-                message: exec_message(request),
-                schema: decision_schema(&request.available_decisions),
-            }),
-            Self::Patch(request) => Some(Form {
-                message: patch_message(request),
-                schema: decision_schema(&[
-                    ReviewDecision::Approved,
-                    ReviewDecision::ApprovedForSession,
-                    ReviewDecision::Denied,
-                    ReviewDecision::Abort,
-                ]),
-            }),
-            Self::Questions(request) => Some(Form {
-                message: questions_message(request),
-                schema: questions_schema(&request.questions),
-            }),
-            Self::Server(request) => {
-                let asked = &request.request;
-                if asked["mode"] != "form" {
-                    return None;
-                }
-                Some(Form {
-                    message: format!(
-                        "{}The server {} asks: {}",
-                        who(request.agent.as_ref()),
-                        request.server_name,
-                        asked["message"].as_str().unwrap_or_default()
-                    ),
-                    schema: asked["requestedSchema"].clone(),
-                })
+/// Returns the form to show; none for what is no form, such as a page to visit.
+pub(super) fn form(question: &PendingQuestion) -> Option<Form> {
+    match question {
+        PendingQuestion::Command(request) => Some(Form {
+            message: exec_message(request),
+            schema: decision_schema(&request.available_decisions),
+        }),
+        PendingQuestion::Patch(request) => Some(Form {
+            message: patch_message(request),
+            schema: decision_schema(&[
+                ReviewDecision::Approved,
+                ReviewDecision::ApprovedForSession,
+                ReviewDecision::Denied,
+                ReviewDecision::Abort,
+            ]),
+        }),
+        PendingQuestion::UserInput(request) => Some(Form {
+            message: questions_message(request),
+            schema: questions_schema(&request.questions),
+        }),
+        PendingQuestion::Elicitation(request) => {
+            let asked = &request.request;
+            if asked["mode"] != "form" {
+                return None;
             }
-        }
-    }
-
-    /// Turns a reply into the answer. Who closes a form without a choice grants nothing.
-    pub(super) fn answer(&self, reply: Reply) -> Op {
-        match reply {
-            Reply::Filled(fields) => self.filled(fields),
-            Reply::Declined | Reply::Dismissed => self.declined(),
-        }
-    }
-
-    pub(super) fn declined(&self) -> Op {
-        match self {
-            Self::Exec(_) | Self::Patch(_) => self.decided(ReviewDecision::Denied),
-            Self::Questions(_) => self.answered(UserInputResponse::default()),
-            Self::Server(_) => self.resolved(ElicitationDecision::Decline, None),
-        }
-    }
-
-    fn filled(&self, fields: Map<String, Value>) -> Op {
-        match self {
-            Self::Exec(_) | Self::Patch(_) => {
-                let decision = fields.get(DECISION).cloned().unwrap_or_default();
-                // What is no decision grants nothing.
-                let decision = serde_json::from_value(decision).unwrap_or(ReviewDecision::Denied);
-                self.decided(decision)
-            }
-            Self::Questions(request) => self.answered(response(&request.questions, &fields)),
-            Self::Server(_) => {
-                self.resolved(ElicitationDecision::Accept, Some(Value::Object(fields)))
-            }
-        }
-    }
-
-    fn decided(&self, decision: ReviewDecision) -> Op {
-        let id = self.id().0.clone();
-        match self {
-            Self::Patch(_) => Op::PatchApproval { id, decision },
-            Self::Exec(_) | Self::Questions(_) | Self::Server(_) => {
-                Op::ExecApproval { id, decision }
-            }
-        }
-    }
-
-    fn answered(&self, response: UserInputResponse) -> Op {
-        Op::UserInputAnswer {
-            id: self.id().0.clone(),
-            response,
-        }
-    }
-
-    fn resolved(&self, decision: ElicitationDecision, content: Option<Value>) -> Op {
-        let server_name = match self {
-            Self::Server(request) => request.server_name.clone(),
-            Self::Exec(_) | Self::Patch(_) | Self::Questions(_) => String::new(),
-        };
-        Op::ResolveElicitation {
-            server_name,
-            request_id: self.id().0.clone(),
-            decision,
-            content,
+            Some(Form {
+                message: format!(
+                    "{}The server {} asks: {}",
+                    who(request.agent.as_ref()),
+                    request.server_name,
+                    asked["message"].as_str().unwrap_or_default()
+                ),
+                schema: asked["requestedSchema"].clone(),
+            })
         }
     }
 }
 
-/// Returns the id of a question that is over.
-pub(super) fn resolved(msg: &EventMsg) -> Option<&CallId> {
-    match msg {
-        EventMsg::ApprovalResolved { call_id, .. }
-        | EventMsg::UserInputResolved { call_id, .. } => Some(call_id),
-        EventMsg::ElicitationResolved { id, .. } => Some(id),
-        _ => None,
+/// Turns a reply into the answer. Who closes a form without a choice grants nothing.
+pub(super) fn answer(question: &PendingQuestion, reply: Reply) -> Op {
+    match reply {
+        Reply::Filled(fields) => filled(question, fields),
+        Reply::Declined | Reply::Dismissed => question.deny(),
+    }
+}
+
+fn filled(question: &PendingQuestion, fields: Map<String, Value>) -> Op {
+    match question {
+        PendingQuestion::Command(_) | PendingQuestion::Patch(_) => {
+            let decision = fields.get(DECISION).cloned().unwrap_or_default();
+            // What is no decision grants nothing.
+            let decision = serde_json::from_value(decision).unwrap_or(ReviewDecision::Denied);
+            question.decide(decision)
+        }
+        PendingQuestion::UserInput(request) => {
+            request.answer(response(&request.questions, &fields))
+        }
+        PendingQuestion::Elicitation(request) => {
+            request.resolve(ElicitationDecision::Accept, Some(Value::Object(fields)))
+        }
     }
 }
 
@@ -164,8 +88,8 @@ pub(super) async fn open(
     store: &dyn Store,
     root: SessionId,
     upto: u64,
-) -> Result<Vec<Ask>, Trouble> {
-    let mut open: Vec<Ask> = Vec::new();
+) -> Result<Vec<PendingQuestion>, Trouble> {
+    let mut open: Vec<PendingQuestion> = Vec::new();
     let mut from = Position::default();
     loop {
         let batch = store.read_all(root, from).await?;
@@ -173,11 +97,11 @@ pub(super) async fn open(
             // A line that cannot be read is reported by whoever resumes the session.
             let Ok(stamped) = line.record() else { continue };
             if let RolloutRecord::EventMsg(event) = stamped.record {
-                if let Some(id) = resolved(&event.msg) {
-                    open.retain(|ask| ask.id() != id);
+                if let Some(id) = PendingQuestion::settled_by(&event.msg) {
+                    open.retain(|question| question.id() != id);
                 }
                 if event.seq <= upto {
-                    open.extend(Ask::of(&event.msg));
+                    open.extend(PendingQuestion::of(&event.msg));
                 }
             }
         }

@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use troupe_mcp::serve::{HttpServer, Offer};
+use troupe_protocol::discard;
 use troupe_transport::{Address, Protocol};
 
 use crate::connection::accept_net;
@@ -85,9 +86,10 @@ impl McpListener {
         ending.cancel();
         let all = pin!(async { while accepting.join_next().await.is_some() {} });
         // Who does not read the last word in time does not get it.
-        timeout(Duration::from_millis(ENDING_MS_MAX), all)
-            .await
-            .ok();
+        discard!(
+            timeout(Duration::from_millis(ENDING_MS_MAX), all).await,
+            "a client did not read its last messages in time"
+        );
     }
 }
 

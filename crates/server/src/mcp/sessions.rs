@@ -4,13 +4,13 @@ use std::collections::HashMap;
 
 use troupe_agents::desk::{AgentView, Scope, StopRequest};
 use troupe_agents::tree::Status;
-use troupe_agents::tree::command::{StopMode, Verb};
+use troupe_agents::tree::command::StopMode;
 use troupe_agents::tree::effect::SkipWhy;
 use troupe_agents::tree::status::WaitingOn;
 use troupe_engine::Doing;
 use troupe_protocol::approval::in_full;
 use troupe_protocol::tree::End;
-use troupe_protocol::{AgentId, SessionId};
+use troupe_protocol::{AgentId, SessionId, StopVerb};
 use troupe_store::{AgentRow, ArchivedFilter, ListQuery, SourceKind, Standing, Store, UnixMillis};
 
 use super::answers::{
@@ -218,7 +218,7 @@ impl Orchestra {
         let thread = self.loaded(found).await;
         let thread = thread.ok_or(Trouble::NotRunning(found.session))?;
         let request = StopRequest {
-            verb: Verb::Cancel,
+            verb: StopVerb::Cancel,
             targets: vec![found.address()],
             mode: if arguments.dry_run {
                 StopMode::DryRun

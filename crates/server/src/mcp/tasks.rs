@@ -1,13 +1,12 @@
 //! `troupe_tasks_get` and `troupe_tasks_list`: what the log of a session tells of its tasks.
 
 use troupe_agents::desk::Scope;
-use troupe_protocol::event::AbortReason;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::item::TurnItem;
 use troupe_protocol::result::{Evidence, StopReason, StructuredOutput, TaskResult};
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::tree::{Fact, MessageMetadata};
-use troupe_protocol::{EventMsg, SessionId};
+use troupe_protocol::{EventMsg, SessionId, TaskOutcome};
 use troupe_store::{Error, Line, Position, Store, UnixMillis};
 
 use super::answers::{
@@ -150,7 +149,12 @@ fn take(tasks: &mut Vec<TaskAnswer>, session: SessionId, at: UnixMillis, record:
             }
             EventMsg::TurnAborted(aborted) => {
                 if let Some(task) = named(tasks, &aborted.turn_id.0) {
-                    end(task, abort(aborted.reason), at, aborted.last_agent_message);
+                    end(
+                        task,
+                        TaskOutcome::from(aborted.reason).row().mcp,
+                        at,
+                        aborted.last_agent_message,
+                    );
                 }
             }
             EventMsg::ItemCompleted {
@@ -227,31 +231,13 @@ fn add(task: &mut TaskAnswer, result: TaskResult) {
     task.evidence = Some(evidence(result.evidence));
 }
 
-fn abort(reason: AbortReason) -> &'static str {
-    match reason {
-        AbortReason::Error => "errored",
-        AbortReason::Replaced => "replaced",
-        AbortReason::Crash => "crash",
-        AbortReason::BudgetLimited => "budget_exceeded",
-        // An end that this version does not know is one that somebody asked for.
-        _ => "interrupted",
-    }
-}
-
 /// Returns the status that a result means, and the error behind it.
 pub(super) fn stop(stop: &StopReason) -> (&'static str, Option<String>) {
-    match stop {
-        StopReason::Completed => ("completed", None),
-        StopReason::Errored { message, .. }
-        | StopReason::OutputInvalid { message }
-        | StopReason::FailedToStart { message } => ("errored", Some(message.clone())),
-        StopReason::Crash => ("crash", None),
-        StopReason::Cancelled { note } => ("cancelled", note.clone()),
-        StopReason::BudgetExceeded => ("budget_exceeded", None),
-        StopReason::Replaced => ("replaced", None),
-        // As above.
-        _ => ("interrupted", None),
-    }
+    let error = match stop {
+        StopReason::Cancelled { note } => note.clone(),
+        other => other.error().map(str::to_owned),
+    };
+    (TaskOutcome::from(stop).row().mcp, error)
 }
 
 fn output(output: StructuredOutput) -> Output {

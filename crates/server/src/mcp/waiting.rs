@@ -8,9 +8,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use troupe_agents::Desk;
 use troupe_agents::desk::{StopRequest, Targets};
-use troupe_agents::tree::command::{StopMode, Urgency, Verb};
+use troupe_agents::tree::command::{StopMode, Urgency};
 use troupe_agents::tree::effect::{Receipt, WaitEnd};
 use troupe_mcp::serve::Caller;
+use troupe_protocol::StopVerb;
 use troupe_protocol::op::{ConfigureSession, ForkPoint};
 use troupe_protocol::tree::AgentMessage;
 
@@ -223,7 +224,7 @@ async fn patient(desk: &Desk, found: Found, until: Instant) -> Result<Over, Trou
 
 async fn interrupt(desk: &Desk, found: Found) -> Result<(), Trouble> {
     let request = StopRequest {
-        verb: Verb::Interrupt,
+        verb: StopVerb::Interrupt,
         targets: vec![found.address()],
         mode: StopMode::Act,
         note: Some("the call that waited for it was cancelled".to_owned()),

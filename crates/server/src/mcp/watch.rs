@@ -14,11 +14,12 @@ use futures_util::stream::FuturesUnordered;
 use tokio_util::sync::CancellationToken;
 use troupe_engine::EventStream;
 use troupe_mcp::serve::Caller;
+use troupe_protocol::discard;
 use troupe_protocol::item::TurnItem;
-use troupe_protocol::{CallId, EventMsg, Op, SubmissionId};
+use troupe_protocol::{CallId, EventMsg, Op, PendingQuestion, SubmissionId};
 use troupe_store::Store;
 
-use super::asks::{self, Ask};
+use super::asks;
 use super::trouble::Trouble;
 use crate::house::Thread;
 use crate::limits::MCP_PROGRESS_CHARS_MAX;
@@ -29,7 +30,7 @@ pub(super) struct Watch<'a> {
     caller: &'a Caller,
     events: EventStream,
     /// Asked before, and not answered yet.
-    earlier: Vec<Ask>,
+    earlier: Vec<PendingQuestion>,
     /// Answers that were submitted, each with what is said instead if it is not taken.
     submitted: HashMap<SubmissionId, Op>,
 }
@@ -82,13 +83,13 @@ impl<'a> Watch<'a> {
                         && let Some(declined) = self.submitted.remove(&event.id)
                     {
                         // The session must not wait for ever; why is among the news.
-                        self.thread.submit(declined).await.ok();
+                        discard!(self.thread.submit(declined).await, "the session has ended");
                     }
-                    if let Some(id) = asks::resolved(&event.msg) {
+                    if let Some(id) = PendingQuestion::settled_by(&event.msg) {
                         asking.withdraw(id);
                     }
-                    if self.caller.can_be_asked() && let Some(ask) = Ask::of(&event.msg) {
-                        asking.put(self.caller, ask);
+                    if self.caller.can_be_asked() && let Some(question) = PendingQuestion::of(&event.msg) {
+                        asking.put(self.caller, question);
                     }
                     if self.caller.wants_progress() {
                         news.add(in_words(&event.msg));
@@ -123,20 +124,20 @@ struct Asking<'a> {
 }
 
 impl<'a> Asking<'a> {
-    fn put(&mut self, caller: &'a Caller, ask: Ask) {
-        let id = ask.id().clone();
+    fn put(&mut self, caller: &'a Caller, question: PendingQuestion) {
+        let id = question.id().clone();
         if self.open.contains_key(&id) {
             return;
         }
         let withdrawn = CancellationToken::new();
         self.open.insert(id.clone(), withdrawn.clone());
         let put = async move {
-            let declined = ask.declined();
-            let op = match ask.form() {
+            let declined = question.deny();
+            let op = match asks::form(&question) {
                 None => Some(declined.clone()),
                 Some(form) => {
                     let reply = withdrawn.run_until_cancelled(caller.ask(form)).await;
-                    reply.map(|reply| ask.answer(reply))
+                    reply.map(|reply| asks::answer(&question, reply))
                 }
             };
             (id, op.map(|op| AskAnswer { op, declined }))

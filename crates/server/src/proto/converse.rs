@@ -8,6 +8,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use troupe_engine::Told;
 use troupe_protocol::ClientId;
+use troupe_protocol::discard;
 use troupe_protocol::link::{ClientRequest, ClientRole, Goodbye, Hello, ServerNotice};
 use troupe_transport::FromClient;
 
@@ -121,9 +122,10 @@ pub(super) async fn converse(
         }
     };
     // Who does not read its last message in time does not get it.
-    timeout(Duration::from_millis(LINGER_MS_MAX), farewell)
-        .await
-        .ok();
+    discard!(
+        timeout(Duration::from_millis(LINGER_MS_MAX), farewell).await,
+        "a client did not read its last messages in time"
+    );
 }
 
 enum Greeting {

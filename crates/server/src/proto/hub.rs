@@ -10,6 +10,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use troupe_engine::{ClientSeat, Closed, EventSource, EventStream, SessionHandle};
+use troupe_protocol::discard;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::ErrorEvent;
 use troupe_protocol::link::{
@@ -57,10 +58,13 @@ impl Member {
 impl Drop for Member {
     fn drop(&mut self) {
         // A hub that is gone has forgotten everybody.
-        let _ = self.hub.asks.send(Ask::Leave {
-            client: self.welcome.client.clone(),
-            connection: self.connection,
-        });
+        discard!(
+            self.hub.asks.send(Ask::Leave {
+                client: self.welcome.client.clone(),
+                connection: self.connection,
+            }),
+            "the actor has ended"
+        );
     }
 }
 
@@ -170,7 +174,7 @@ impl Hub {
 
     /// What a hub that is gone was asked stays unanswered, which says it.
     fn ask(&self, ask: Ask) {
-        let _ = self.asks.send(ask);
+        discard!(self.asks.send(ask), "the actor has ended");
     }
 }
 
@@ -206,7 +210,7 @@ impl Actor {
             match ask {
                 Ask::Join { hello, reply } => {
                     // A client that went away meanwhile drops its place with the answer.
-                    let _ = reply.send(self.join(hello));
+                    discard!(reply.send(self.join(hello)), "nobody waits for the answer");
                 }
                 Ask::Leave { client, connection } => self.leave(&client, connection),
                 Ask::Say {
@@ -216,11 +220,14 @@ impl Actor {
                 } => {
                     let notice = self.say(from, message).await;
                     // A client that went away meanwhile needs no answer.
-                    let _ = reply.send(notice);
+                    discard!(reply.send(notice), "nobody waits for the answer");
                 }
                 Ask::Shutdown => {
                     // One that has ended needs not be told.
-                    self.handle.operate(Op::Shutdown).await.ok();
+                    discard!(
+                        self.handle.operate(Op::Shutdown).await,
+                        "the session has ended"
+                    );
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! Lines of JSON over a byte stream.
 
 use tokio::io::{AsyncRead, AsyncWrite};
+use troupe_protocol::discard;
 use troupe_transport::{ClientReader, FromClient, LineWriter};
 
 use super::converse::{Door, Gone, Inlet, Outgoing, Outlet, converse};
@@ -47,6 +48,9 @@ impl<W: AsyncWrite + Unpin + Send> Outlet for Written<W> {
 
     async fn close(&mut self) {
         // Who is gone needs no end.
-        self.0.shutdown().await.ok();
+        discard!(
+            self.0.shutdown().await,
+            "a connection was closed without a last message: the client is gone"
+        );
     }
 }

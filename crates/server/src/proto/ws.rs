@@ -13,6 +13,7 @@ use futures_util::{SinkExt, StreamExt};
 use http::{HeaderMap, StatusCode};
 use tokio::time::timeout;
 use troupe_protocol::Json;
+use troupe_protocol::discard;
 use troupe_transport::limits::{BATCH_BYTES_MAX, LINE_BYTES_MAX};
 use troupe_transport::{FromClient, event_json};
 
@@ -122,6 +123,9 @@ impl Outlet for Sent {
             reason: "see the last message".into(),
         };
         // Who is gone needs no end.
-        self.sink.send(Message::Close(Some(frame))).await.ok();
+        discard!(
+            self.sink.send(Message::Close(Some(frame))).await,
+            "a connection was closed without a last message: the client is gone"
+        );
     }
 }

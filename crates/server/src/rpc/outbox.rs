@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot};
+use troupe_protocol::discard;
 
 use super::message::{Answer, Asked, Dialect, RequestId, Response, RpcError};
 use crate::limits::{OUTBOX_QUEUED_MAX, WRITE_BATCH_BYTES_MAX};
@@ -114,7 +115,7 @@ impl Outbox {
     pub fn answered(&self, response: Response) -> Result<(), NeverAsked> {
         let mut asking = lock(&self.asked);
         if let Some(asker) = asking.open.remove(&response.id) {
-            asker.send(response.outcome).ok();
+            discard!(asker.send(response.outcome), "nobody waits for the answer");
         } else if !(1..=asking.last).contains(&response.id) {
             return Err(NeverAsked { id: response.id });
         }

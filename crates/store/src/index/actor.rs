@@ -3,6 +3,7 @@
 mod trees;
 
 use tokio::sync::{mpsc, oneshot};
+use troupe_protocol::discard;
 use troupe_protocol::{ResponseId, SessionId};
 
 use crate::clock::Clock;
@@ -108,19 +109,25 @@ impl Actor {
     fn handle(&mut self, request: Request) {
         match request {
             Request::Bookmark(id, reply) => {
-                let _ = reply.send(self.find_bookmark(&id));
+                discard!(
+                    reply.send(self.find_bookmark(&id)),
+                    "nobody waits for the answer"
+                );
             }
             Request::Named(name, reply) => {
-                let _ = reply.send(self.caught_up(|index| index.session_named(&name)));
+                discard!(
+                    reply.send(self.caught_up(|index| index.session_named(&name))),
+                    "nobody waits for the answer"
+                );
             }
             Request::List(query, reply) => {
-                let _ = reply.send(self.list(&query));
+                discard!(reply.send(self.list(&query)), "nobody waits for the answer");
             }
             Request::Trees(question) => self.answer(question),
             Request::Reindex(tell, reply) => {
                 let answer = self.reindex(&tell);
                 drop(tell);
-                let _ = reply.send(answer);
+                discard!(reply.send(answer), "nobody waits for the answer");
             }
         }
     }
@@ -148,7 +155,10 @@ impl Actor {
         self.with(|index, layout| {
             index.rebuild(layout, &mut |progress| {
                 // The listener may have gone; the rebuild goes on.
-                let _ = tell.blocking_send(progress);
+                discard!(
+                    tell.blocking_send(progress),
+                    "news was dropped: nobody listens"
+                );
             })
         })
     }

@@ -94,6 +94,7 @@ fn carried() -> CarriedState {
         thread_note: None,
         last_response_id: None,
         has_agents: false,
+        output_schema: None,
     }
 }
 

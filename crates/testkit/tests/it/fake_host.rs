@@ -5,14 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use tokio::sync::Semaphore;
-use troupe_engine::{
-    Fate, Host, Inquiry, Lines, NotNow, NotTaken, Opened, Order, Receipt, Vitals, Word,
-};
+use troupe_engine::{Fate, Host, Lines, NotNow, NotTaken, Opened, Order, Receipt, Vitals, Word};
 use troupe_protocol::op::ReviewRequest;
 use troupe_protocol::result::TaskResult;
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::tree::{AgentLine, Callback, End, Fact, MessageId, Record, TimeMs};
-use troupe_protocol::{AgentId, CallId, SessionId, SubmissionId};
+use troupe_protocol::{AgentId, CallId, PendingQuestion, SessionId, SubmissionId};
 use troupe_tools::Claim;
 
 #[derive(Debug)]
@@ -188,7 +186,7 @@ impl Host for FakeHost {
         self.lines("end", fact, Some(result))
     }
 
-    fn asking(&self, call_id: &CallId, _: &Inquiry) {
+    fn asking(&self, call_id: &CallId, _: &PendingQuestion) {
         self.tell(format!("asking {call_id}"));
     }
 

@@ -7,14 +7,14 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use troupe_agents::Family;
 use troupe_agents::desk::{AgentView, StopRequest};
-use troupe_agents::tree::command::{StopMode, Verb};
+use troupe_agents::tree::command::StopMode;
 use troupe_agents::tree::status::{Status, WaitingOn};
 use troupe_process::{Launcher, LauncherOptions};
-use troupe_protocol::EventMsg;
 use troupe_protocol::approval::{ReviewDecision, UserInputRequest, UserInputResponse};
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{AbortReason, ErrorEvent};
 use troupe_protocol::op::Op;
+use troupe_protocol::{EventMsg, StopVerb};
 use troupe_testkit::{Actor, Stage};
 use troupe_tools::rules::RuleSource;
 use troupe_tools::{EnvironmentPolicy, ToolDeps, Toolbox};
@@ -438,7 +438,7 @@ async fn a_child_that_is_stopped_withdraws_its_question_at_the_root() {
     let id = asked(&mut actor).await.call_id.to_string();
     let desk = actor.agents().user();
     let request = StopRequest {
-        verb: Verb::Interrupt,
+        verb: StopVerb::Interrupt,
         targets: vec!["/root/outer/inner".to_owned()],
         mode: StopMode::Act,
         note: None,

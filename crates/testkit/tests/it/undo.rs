@@ -430,8 +430,15 @@ async fn several_turns_are_taken_back_at_once_after_a_look() {
         dry_run: true,
         ..last()
     };
+    let session = actor.session_id();
+    let lines = log(&stage, session).await.1.len();
     let completed = undo(&mut actor, request.clone()).await;
     assert!(completed.dry_run);
+    assert_eq!(
+        log(&stage, session).await.1.len(),
+        lines,
+        "a look writes nothing"
+    );
     check(
         &stage,
         &completed,

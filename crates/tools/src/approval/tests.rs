@@ -42,6 +42,7 @@ fn a_yes_inside_the_sandbox_is_none_to_leave_it() {
         [Agreed::Edit {
             path: "/srv/file".into(),
             sandbox,
+            shown: None,
         }]
     };
     consent.remember(&edit(Sandbox::Confined), SandboxMode::WorkspaceWrite);

@@ -6,10 +6,14 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use troupe_protocol::approval::{ExecApprovalRequest, ReviewDecision};
+use troupe_protocol::policy::SandboxPolicy;
 use troupe_protocol::tool::ToolSpec;
 
+use crate::approval::{Agreed, Agreements, Answer};
 use crate::arguments;
-use crate::call::{Call, ToolEvent};
+use crate::call::{Ask, Call, ToolEvent};
+use crate::command::scripts::Scripts;
 use crate::command::{
     Capture, CommandItem, Ending, Look, Standing, Terminal, TerminalId, TerminalKind, Terminals,
 };
@@ -18,11 +22,15 @@ use crate::limits::{
     ANSWER_TOKENS_MAX, INPUT_BYTES_MAX, POLL_MAX_MS, POLL_MIN_MS, WRITE_YIELD_DEFAULT_MS,
     YIELD_MAX_MS, YIELD_MIN_MS,
 };
-use crate::policy::{Sandbox, Watched};
+use crate::policy::{self, Sandbox, Verdict, Watched};
+use crate::safety;
 use crate::tool::{Concurrency, Tool, ToolOutput};
 use crate::undo::Keeper;
 
 const NAME: &str = "write_stdin";
+/// What a model reads whose input a person refused.
+const DENIED_TEXT: &str = "not approved (the user said no, or nobody was there to ask): nothing \
+    was typed, and the command goes on; do not try it again by other means";
 const CTRL_C: &str = "\u{3}";
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -51,12 +59,75 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
 #[derive(Debug)]
 pub(crate) struct WriteStdin {
     terminals: Arc<Terminals>,
+    agreements: Arc<Agreements>,
     keeper: Option<Arc<Keeper>>,
 }
 
 impl WriteStdin {
-    pub(crate) fn new(terminals: Arc<Terminals>, keeper: Option<Arc<Keeper>>) -> Self {
-        Self { terminals, keeper }
+    pub(crate) fn new(
+        terminals: Arc<Terminals>,
+        agreements: Arc<Agreements>,
+        keeper: Option<Arc<Keeper>>,
+    ) -> Self {
+        Self {
+            terminals,
+            agreements,
+            keeper,
+        }
+    }
+
+    /// Asks for what is to be typed into a command that runs outside of the sandbox: whoever let
+    /// it out has not seen that. Returns why it is not typed.
+    async fn let_type(
+        &self,
+        call: &Call,
+        id: TerminalId,
+        terminal: &Terminal,
+        chars: &str,
+    ) -> Result<(), String> {
+        if chars.is_empty() || chars == CTRL_C || !terminal.is_outside() {
+            return Ok(());
+        }
+        let context = &call.context;
+        if context.sandbox_policy == SandboxPolicy::DangerFullAccess {
+            return Ok(());
+        }
+        let verdict = policy::typing(context.approval_policy, &terminal.argv);
+        let verdict = policy::held(verdict, context.sandbox_held.as_deref());
+        let (reason, then) = match verdict {
+            Verdict::Allow(_) => return Ok(()),
+            Verdict::Refuse(text) => return Err(text),
+            Verdict::Ask { reason, then } => (reason, then),
+        };
+        let command = vec![NAME.to_owned(), id.to_string(), chars.to_owned()];
+        let matter = Agreed::Command {
+            argv: command.clone(),
+            cwd: terminal.cwd.clone(),
+            sandbox: then,
+            // What it does depends on what was typed before.
+            scripts: Scripts::Unknown,
+        };
+        let ask = Ask::Exec(ExecApprovalRequest {
+            call_id: call.id.clone(),
+            turn_id: context.turn_id.clone(),
+            parsed_cmd: safety::describe(&command),
+            command,
+            cwd: terminal.cwd.clone(),
+            reason: Some(reason),
+            available_decisions: vec![
+                ReviewDecision::Approved,
+                ReviewDecision::Denied,
+                ReviewDecision::Abort,
+            ],
+            outside_sandbox: true,
+            proposed_rules: Vec::new(),
+            agent: None,
+        });
+        match self.agreements.obtain(call, vec![matter], ask).await {
+            Answer::Yes => Ok(()),
+            Answer::No => Err(DENIED_TEXT.to_owned()),
+            Answer::Cancelled => Err("aborted before it was typed".to_owned()),
+        }
     }
 
     async fn look(&self, call: &Call, terminal: &Terminal, arguments: Arguments) -> ToolOutput {
@@ -132,6 +203,13 @@ impl Tool for WriteStdin {
         }
         if let Err(problem) = acceptable(&terminal, arguments.chars.as_deref().unwrap_or("")) {
             return item::failed(&call, NAME, problem).await;
+        }
+        let chars = arguments.chars.as_deref().unwrap_or_default();
+        let id = arguments.session_id;
+        if let Err(text) = self.let_type(&call, id, &terminal, chars).await {
+            return CommandItem::interaction(&call, id, &terminal)
+                .declined(&call, text)
+                .await;
         }
         self.look(&call, &terminal, arguments).await
     }

@@ -6,11 +6,12 @@
 //! many, and never one too few. A program counts by its name, found where no command can put
 //! another one of that name.
 
+mod git;
+
 use std::path::{Path, PathBuf};
 
-use troupe_process::git_directories;
-
 use crate::environment::Variables;
+use crate::safety::script::program_name;
 
 /// Where a command would run.
 #[derive(Debug)]
@@ -19,6 +20,9 @@ pub(crate) struct Surroundings<'a> {
     /// Where commands in the sandbox can write.
     pub roots: &'a [PathBuf],
     pub variables: &'a Variables,
+    /// Whether the kernel keeps commands from a `.git` at the top of a root. Landlock alone
+    /// does not.
+    pub git_is_guarded: bool,
 }
 
 /// Programs that do what their arguments say with files as data, or talk to another machine or
@@ -136,31 +140,16 @@ const WITH_COMMANDS: [(&str, &[&str]); 3] = [
     ),
 ];
 
-/// Words by which git runs a program that they name.
-const PROGRAM_WORDS_OF_GIT: [&str; 5] = [
-    "--exec",
-    "--ext-diff",
-    "--receive-pack",
-    "--textconv",
-    "--upload-pack",
-];
-
-/// Settings of a repository by which git runs programs, or reads further settings.
-const PROGRAMS_OF_GIT: [&str; 13] = [
-    "hookspath",
-    "fsmonitor",
-    "sshcommand",
-    "askpass",
-    "[include",
-    "[filter",
-    "[alias",
-    "[credential",
-    "textconv",
-    "external",
-    "driver",
-    "program",
-    "editor",
-];
+/// What is known of a command that is to run outside of the sandbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Containment {
+    /// It runs nothing from where commands in the sandbox can write.
+    Contained,
+    /// Commands in the sandbox can choose what it runs.
+    Changeable,
+    /// Nothing is known of the program.
+    Unlisted,
+}
 
 impl Surroundings<'_> {
     /// Tells whether one command runs nothing from where commands in the sandbox can write.
@@ -172,26 +161,43 @@ impl Surroundings<'_> {
         if self.is_home_writable() || !self.is_found_outside(program) {
             return false;
         }
-        let name = Path::new(program)
-            .file_name()
-            .and_then(|name| name.to_str());
-        let Some(name) = name else {
-            return false;
-        };
+        let name = program_name(program);
         if PLAIN.contains(&name) {
             return true;
         }
         if let Some((_, refused)) = WITHOUT_WORDS.iter().find(|(it, _)| *it == name) {
-            return !arguments.iter().any(|word| is_refused(word, refused));
+            let is_asked = arguments.iter().any(|word| is_refused(word, refused));
+            // It asks git about the repository around it.
+            return !is_asked && (name != "gh" || self.git_is_harmless());
         }
         let counted = WITH_COMMANDS.iter().find(|(it, _)| *it == name);
         let first = arguments.first().map(String::as_str).unwrap_or_default();
         let is_counted = counted.is_some_and(|(_, commands)| commands.contains(&first));
-        let runs_none = || {
-            let mut words = arguments.iter();
-            !words.any(|word| is_refused(word, &PROGRAM_WORDS_OF_GIT)) && self.git_runs_nothing()
+        is_counted && (name != "git" || self.git_is_contained(arguments))
+    }
+
+    /// Says what is known of a command that a rule lets out of the sandbox. The rule stands for
+    /// its words; what they run may be another thing by now. Blocks on the file system.
+    pub(crate) fn judge(&self, words: &[String]) -> Containment {
+        let [program, arguments @ ..] = words else {
+            return Containment::Changeable;
         };
-        is_counted && (name != "git" || runs_none())
+        if self.contain(words) {
+            return Containment::Contained;
+        }
+        let name = program_name(program);
+        let first = arguments.first().map(String::as_str).unwrap_or_default();
+        let counted = WITH_COMMANDS.iter().find(|(it, _)| *it == name);
+        let is_listed = PLAIN.contains(&name)
+            || WITHOUT_WORDS.iter().any(|(it, _)| *it == name)
+            || counted.is_some_and(|(_, commands)| commands.contains(&first));
+        // What somebody names by its path, or of which nothing is known, is their own choice.
+        let is_in_the_way = !program.contains('/') && !self.is_found_outside(program);
+        if is_listed || is_in_the_way || (name == "git" && !self.git_is_harmless()) {
+            Containment::Changeable
+        } else {
+            Containment::Unlisted
+        }
     }
 
     /// Settings of shells, of git and of most programs are there.
@@ -226,30 +232,6 @@ impl Surroundings<'_> {
         // A shell has it built in, or there is none.
         true
     }
-
-    /// Tells whether the repository has neither hooks nor drivers: they may be in the working
-    /// tree, and if they are not, what they run is.
-    fn git_runs_nothing(&self) -> bool {
-        let is_root = |directory: &&Path| directory.join(".git").symlink_metadata().is_ok();
-        let Some(root) = self.cwd.ancestors().find(is_root) else {
-            return false;
-        };
-        let mut directories = git_directories(root);
-        directories.push(root.join(".git"));
-        let of_repository = directories.iter().all(|directory| {
-            let mut settings = ["config", "config.worktree"].into_iter();
-            has_no_hook(&directory.join("hooks"))
-                && settings.all(|name| names_none(&directory.join(name), &PROGRAMS_OF_GIT))
-        });
-        let home = self.variables.get("HOME").map_or("", String::as_str);
-        // What the user signs or asks for passwords with is no matter of the tree.
-        let mut of_user = [".gitconfig", ".config/git/config"].into_iter();
-        let of_user = of_user.all(|name| {
-            let path = Path::new(home).join(name);
-            names_none(&path, &["hookspath", "[include"])
-        });
-        of_repository && of_user
-    }
 }
 
 /// A value may be glued to its option, short options to each other, and long ones may be cut.
@@ -265,28 +247,6 @@ fn is_refused(word: &str, refused: &[&str]) -> bool {
             None => word == *option,
         }
     })
-}
-
-/// Tells whether a file of settings names none of these; one that is not there does not.
-fn names_none(path: &Path, names: &[&str]) -> bool {
-    match std::fs::read(path) {
-        Ok(text) => {
-            let text = String::from_utf8_lossy(&text).to_ascii_lowercase();
-            !names.iter().any(|name| text.contains(name))
-        }
-        Err(error) => matches!(
-            error.kind(),
-            std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
-        ),
-    }
-}
-
-fn has_no_hook(directory: &Path) -> bool {
-    let Ok(entries) = directory.read_dir() else {
-        return !directory.exists();
-    };
-    let mut names = entries.map(|entry| entry.map(|entry| entry.file_name()));
-    names.all(|name| name.is_ok_and(|name| name.to_string_lossy().ends_with(".sample")))
 }
 
 #[cfg(test)]

@@ -1,13 +1,14 @@
 //! Whether a command may run, and how: rules and policy, and a person where they say so.
 
+use std::ffi::OsString;
 use std::sync::Arc;
 
-use troupe_process::writable_roots;
+use troupe_process::{Backend, Launcher, writable_roots};
 use troupe_protocol::approval::{ExecApprovalRequest, ProposedRule, ReviewDecision};
 use troupe_protocol::policy::SandboxMode;
 
 use super::Request;
-use super::contained::Surroundings;
+use super::contained::{Containment, Surroundings};
 use super::scripts::Scripts;
 use crate::approval::{Agreed, Agreements, Answer, Lasting};
 use crate::blocking;
@@ -21,6 +22,8 @@ use crate::safety;
 pub(crate) struct Gate {
     agreements: Arc<Agreements>,
     rules: RuleBook,
+    /// Knows what the kernel keeps commands from.
+    launcher: Launcher,
 }
 
 /// Why a command was not let run.
@@ -40,8 +43,12 @@ pub(super) fn denied_text() -> String {
 }
 
 impl Gate {
-    pub(crate) fn new(agreements: Arc<Agreements>, rules: RuleBook) -> Self {
-        Self { agreements, rules }
+    pub(crate) fn new(agreements: Arc<Agreements>, rules: RuleBook, launcher: Launcher) -> Self {
+        Self {
+            agreements,
+            rules,
+            launcher,
+        }
     }
 
     /// Decides about a command before it runs.
@@ -50,7 +57,11 @@ impl Gate {
         for warning in self.rules.warnings() {
             call.channel.report(ToolEvent::Warning(warning)).await;
         }
-        match verdict(&rules, request, &request.escalation, &call.context) {
+        let mut verdict = verdict(&rules, request, &request.escalation, &call.context);
+        if verdict == Verdict::Allow(Sandbox::Unconfined) && !self.is_bound(call, request).await {
+            verdict = policy::unbound(call.context.approval_policy);
+        }
+        match verdict {
             Verdict::Allow(sandbox) => Ok(sandbox),
             Verdict::Refuse(text) => Err(Refusal::Policy(text)),
             Verdict::Ask { reason, then } => {
@@ -84,7 +95,7 @@ impl Gate {
         reason: String,
         then: Sandbox,
     ) -> Answer {
-        let scripts = scripts(call, request, then).await;
+        let scripts = self.scripts(call, request, then).await;
         let proposal = if scripts.has_files() {
             None
         } else {
@@ -166,6 +177,56 @@ impl Gate {
         (after == Verdict::Allow(then)).then_some(proposed)
     }
 
+    /// Returns what a yes to this command is bound to. Inside the sandbox it is bound to nothing:
+    /// whatever runs there is confined.
+    async fn scripts(&self, call: &Call, request: &Request, then: Sandbox) -> Scripts {
+        if !is_outside(call, then) {
+            return Scripts::none();
+        }
+        let scripts = self.look(call, request, Scripts::look).await;
+        scripts.unwrap_or(Scripts::Unknown)
+    }
+
+    /// Tells whether a rule that lets a command out of the sandbox still stands for what it runs:
+    /// a confined command may have put something else in its way since.
+    async fn is_bound(&self, call: &Call, request: &Request) -> bool {
+        if !is_outside(call, Sandbox::Unconfined) {
+            return true;
+        }
+        let judge = |argv: &[String], around: &Surroundings<'_>| {
+            let parts = safety::parts(argv).unwrap_or_default();
+            let is_changeable = |part: &Vec<String>| around.judge(part) == Containment::Changeable;
+            !parts.iter().any(is_changeable)
+        };
+        self.look(call, request, judge).await.unwrap_or(false)
+    }
+
+    /// Looks at what surrounds a command where the file system may block.
+    async fn look<T: Send + 'static>(
+        &self,
+        call: &Call,
+        request: &Request,
+        look: impl FnOnce(&[String], &Surroundings<'_>) -> T + Send + 'static,
+    ) -> Option<T> {
+        let utf8 = |(name, value): (OsString, OsString)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        };
+        let variables = std::env::vars_os().filter_map(utf8).collect();
+        let table = writable_roots(&call.context.sandbox_policy, &call.context.cwd, &variables);
+        let (argv, cwd) = (request.argv.clone(), request.cwd.clone());
+        let launcher = self.launcher.clone();
+        let looking = move || {
+            let around = Surroundings {
+                cwd: &cwd,
+                roots: &table.writable,
+                variables: &variables,
+                git_is_guarded: launcher.report().backend() == Ok(Backend::Namespaces),
+            };
+            look(&argv, &around)
+        };
+        blocking::finish(looking).await.ok()
+    }
+
     async fn write_down(&self, proposal: Option<Vec<Rule>>) -> Result<(), String> {
         let (Some(rules), Some(file)) = (proposal, self.rules.user_file()) else {
             return Err("no rule can stand for this command".to_owned());
@@ -194,26 +255,6 @@ fn verdict(
     policy::held(verdict, context.sandbox_held.as_deref())
 }
 
-/// Returns what a yes to this command is bound to. Inside the sandbox it is bound to nothing:
-/// whatever runs there is confined.
-async fn scripts(call: &Call, request: &Request, then: Sandbox) -> Scripts {
-    if !is_outside(call, then) {
-        return Scripts::none();
-    }
-    let variables = std::env::vars().collect();
-    let table = writable_roots(&call.context.sandbox_policy, &call.context.cwd, &variables);
-    let (argv, cwd) = (request.argv.clone(), request.cwd.clone());
-    let looking = move || {
-        let around = Surroundings {
-            cwd: &cwd,
-            roots: &table.writable,
-            variables: &variables,
-        };
-        Scripts::look(&argv, &around)
-    };
-    blocking::finish(looking).await.unwrap_or(Scripts::Unknown)
-}
-
 /// Tells whether a command would leave a sandbox: where there is none, nothing is left.
 fn is_outside(call: &Call, then: Sandbox) -> bool {
     let mode = call.context.sandbox_policy.mode();
@@ -222,7 +263,7 @@ fn is_outside(call: &Call, then: Sandbox) -> bool {
 
 fn proposed(rule: &Rule) -> ProposedRule {
     ProposedRule {
-        prefix: rule.prefix.clone(),
+        prefix: rule.prefix().to_vec(),
         outside_sandbox: rule.sandbox == SandboxUse::Off,
     }
 }

@@ -163,6 +163,7 @@ mod tests {
             cwd,
             roots,
             variables: &Variables::from(variables),
+            git_is_guarded: true,
         };
         Scripts::look(&argv(words), &around)
     }

@@ -14,12 +14,14 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use troupe_process::{Exit, KillOutcome, Killer, LeftBehind, Process, ProcessEvent};
 use troupe_protocol::command::OutputStream;
+use troupe_protocol::discard;
 use troupe_protocol::policy::SandboxPolicy;
 
 use super::capture::{Capture, Piece};
 use super::pending::Pending;
 use crate::call::Call;
 use crate::limits::{COMMAND_OUTPUT_BYTES_MAX, INPUT_QUEUE_MAX};
+use crate::policy::Sandbox;
 
 /// A running command. Dropping it kills the command and everything that it started.
 #[derive(Debug)]
@@ -29,6 +31,7 @@ pub(crate) struct Terminal {
     pub kind: TerminalKind,
     /// What the session's commands might do when it was begun.
     pub begun_under: SandboxPolicy,
+    pub sandbox: Sandbox,
     shared: Arc<Shared>,
     input: mpsc::Sender<Typed>,
     killer: Killer,
@@ -77,6 +80,7 @@ impl Terminal {
         cwd: PathBuf,
         kind: TerminalKind,
         begun_under: SandboxPolicy,
+        sandbox: Sandbox,
     ) -> Self {
         let shared = Arc::new(Shared {
             pending: Mutex::default(),
@@ -92,6 +96,7 @@ impl Terminal {
             cwd,
             kind,
             begun_under,
+            sandbox,
             shared,
             input,
             killer,
@@ -125,6 +130,11 @@ impl Terminal {
                 _ = news.changed() => {}
             }
         }
+    }
+
+    /// Tells whether the command left the sandbox that its session had.
+    pub(crate) fn is_outside(&self) -> bool {
+        self.sandbox == Sandbox::Unconfined && self.begun_under != SandboxPolicy::DangerFullAccess
     }
 
     /// Ends the command and everything it started, and takes the rest of its output.
@@ -263,7 +273,7 @@ async fn attend(
                     () = stop.cancelled() => Err(std::io::ErrorKind::Interrupted.into()),
                 };
                 // Nobody listens any more when the call that typed was cancelled.
-                let _ = written.send(result);
+                discard!(written.send(result), "nobody waits for the answer");
             }
             () = stop.cancelled(), if !stopping => {
                 stopping = true;

@@ -87,23 +87,104 @@ const SECRET_SETTINGS: [&str; 15] = [
 /// A shorter value is a word that begins like a token.
 const SECRET_LENGTH_MIN: usize = 16;
 
-/// Beginnings of values that are nothing but a secret, as their issuers mark them.
-const SECRET_PREFIXES: [&str; 14] = [
+/// Beginnings of words that are nothing but a secret, as their issuers mark them.
+const SECRET_PREFIXES: [&str; 75] = [
     "sk-",
+    "sk_live_",
+    "sk_test_",
+    "rk_live_",
+    "rk_test_",
+    "whsec_",
     "ghp_",
     "gho_",
     "ghs_",
     "ghu_",
+    "ghr_",
     "github_pat_",
     "glpat-",
+    "gldt-",
+    "glrt-",
+    "glptt-",
+    "glft-",
+    "glcbt-",
+    "glsoat-",
+    "glagent-",
+    "xoxa-",
     "xoxb-",
+    "xoxe.",
+    "xoxe-",
+    "xoxo-",
     "xoxp-",
+    "xoxr-",
+    "xoxs-",
+    "xapp-",
     "AKIA",
     "ASIA",
-    "Bearer ",
-    "Basic ",
-    "-----BEGIN ",
+    "AIza",
+    "ya29.",
+    "GOCSPX-",
+    "npm_",
+    "pypi-",
+    "rubygems_",
+    "hf_",
+    "gsk_",
+    "xai-",
+    "pplx-",
+    "r8_",
+    "dop_v1_",
+    "doo_v1_",
+    "dor_v1_",
+    "SG.",
+    "shpat_",
+    "shpca_",
+    "shppa_",
+    "shpss_",
+    "sq0atp-",
+    "sq0csp-",
+    "hvs.",
+    "hvb.",
+    "hvr.",
+    "dckr_pat_",
+    "dckr_oat_",
+    "lin_api_",
+    "figd_",
+    "ntn_",
+    "ATATT3",
+    "ATCTT3",
+    "ATBB",
+    "NRAK-",
+    "dapi",
+    "sntrys_",
+    "sntryu_",
+    "sbp_",
+    "nfp_",
+    "tskey-",
+    "ops_eyJ",
+    "lsv2_",
+    "PMAK-",
+    "pul-",
+    "AGE-SECRET-KEY-",
 ];
+
+/// Headers of requests that carry a secret, with `_` for `-`.
+const SECRET_HEADERS: [&str; 13] = [
+    "AUTHORIZATION",
+    "*_AUTHORIZATION",
+    "*_AUTH",
+    "*APIKEY",
+    "*_KEY",
+    "*TOKEN",
+    "*SECRET",
+    "*PASSWORD",
+    "*PASSPHRASE",
+    "*CREDENTIAL*",
+    "*SIGNATURE",
+    "COOKIE",
+    "SET_COOKIE",
+];
+
+/// Words that announce one in such a header, and in settings that hold the value of it alone.
+const SECRET_SCHEMES: [&str; 4] = ["BEARER", "BASIC", "TOKEN", "APIKEY"];
 
 /// Addresses whose path is the secret.
 const SECRET_PATHS: [&str; 3] = ["://hooks.", "/webhooks/", "/webhook/"];
@@ -120,11 +201,72 @@ pub fn has_secret_name(name: &str) -> bool {
 }
 
 /// Says whether a text carries a secret: an address with a password, a signed query or a secret
-/// path, a connection string with a password in it, or a token that is marked as one.
+/// path, a connection string with a password in it, a header that carries one, or a token that is
+/// marked as one.
 pub fn holds_credentials(value: &str) -> bool {
-    let is_long = value.len() >= SECRET_LENGTH_MIN;
-    let is_marked = is_long && SECRET_PREFIXES.iter().any(|it| value.starts_with(it));
-    is_marked || has_secret_setting(value) || is_secret_address(value)
+    value.contains("-----BEGIN ")
+        || has_marked_token(value)
+        || has_secret_header(value)
+        || has_secret_setting(value)
+        || is_secret_address(value)
+}
+
+/// Looks for tokens that say what they are, wherever they stand.
+fn has_marked_token(value: &str) -> bool {
+    // A directory may be called like a token begins; an address is no directory.
+    let is_address = value.contains("://");
+    let separators = |it: char| {
+        it.is_whitespace() || "\"',;=:(){}[]<>&?".contains(it) || (is_address && it == '/')
+    };
+    let is_long = |word: &str| word.len() >= SECRET_LENGTH_MIN && word.contains(is_digit);
+    let is_marked = |word: &str| {
+        let is_prefixed = SECRET_PREFIXES.iter().any(|it| word.starts_with(it));
+        is_long(word) && (is_prefixed || is_signed_token(word))
+    };
+    let pairs = value
+        .split_whitespace()
+        .zip(value.split_whitespace().skip(1));
+    let mut announced = pairs.filter(|(scheme, _)| {
+        // Behind the name that the setting or header has.
+        let scheme = scheme
+            .rsplit(['=', ':', '"', '\''])
+            .next()
+            .unwrap_or(scheme);
+        let mut schemes = SECRET_SCHEMES.iter();
+        schemes.any(|it| it.eq_ignore_ascii_case(scheme))
+    });
+    // Words of a sentence are letters and no more.
+    let is_said = |word: &str| {
+        word.len() >= SECRET_LENGTH_MIN && (value.starts_with("Bearer ") || is_long(word))
+    };
+    value.split(separators).any(is_marked) || announced.any(|(_, word)| is_said(word))
+}
+
+fn is_digit(it: char) -> bool {
+    it.is_ascii_digit()
+}
+
+/// Tells whether a word is a JSON Web Token: three parts, of which the first begins an object.
+fn is_signed_token(word: &str) -> bool {
+    word.starts_with("eyJ") && word.split('.').count() >= 3
+}
+
+/// Looks for `Name: value`, as the command line of a client or a setting for one has it.
+fn has_secret_header(value: &str) -> bool {
+    let ends = ['\n', '\r', '"', '\'', ';', ',', '|'];
+    value.split(ends).any(|piece| {
+        let Some((name, secret)) = piece.split_once(':') else {
+            return false;
+        };
+        let name = name.split([' ', '\t', '=']).next_back();
+        let name = name.unwrap_or_default().replace('-', "_");
+        // An address has a scheme there.
+        let is_value = !secret.trim().is_empty() && !secret.starts_with("//");
+        let is_name = name
+            .bytes()
+            .all(|it| it.is_ascii_alphanumeric() || it == b'_');
+        is_value && is_name && SECRET_HEADERS.iter().any(|it| matches(it, &name))
+    })
 }
 
 fn is_secret_address(value: &str) -> bool {

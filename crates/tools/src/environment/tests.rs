@@ -175,3 +175,66 @@ fn a_pattern_of_stars_is_not_slow() {
     assert!(!matches("", "x"));
     assert!(matches("***", "x"));
 }
+
+#[test]
+fn headers_with_credentials_are_dropped_whatever_their_name() {
+    let secret = [
+        ("A", "Authorization: Bearer abc"),
+        ("B", "X-Api-Key: abc"),
+        ("C", "-H 'PRIVATE-TOKEN: abc'"),
+        ("D", "Accept: text/plain\nCookie: session=1"),
+        ("E", "x-signature=1,proxy-authorization: x"),
+        ("F", "api-key: abc"),
+        ("G", "bearer 0123456789abcdef"),
+        (
+            "OTEL_EXPORTER_OTLP_HEADERS",
+            "authorization=Basic 0123456789abcdef",
+        ),
+    ];
+    assert_eq!(kept(&secret), [""; 0]);
+    let harmless = [
+        ("A", "Accept: text/plain"),
+        ("B", "monkey:banana"),
+        ("C", "tokens are words"),
+        ("D", "key://x"),
+        ("LS_COLORS", "rs=0:di=01;34:*.key=00"),
+        ("LESS", "-R basic colours"),
+    ];
+    assert_eq!(kept(&harmless), ["A", "B", "C", "D", "LESS", "LS_COLORS"]);
+}
+
+#[test]
+fn tokens_that_say_what_they_are_are_dropped_wherever_they_stand() {
+    let rest = "0123456789abcdefghij";
+    for prefix in [
+        "ghp_",
+        "ghr_",
+        "glpat-",
+        "gldt-",
+        "npm_",
+        "pypi-",
+        "hf_",
+        "xapp-",
+        "sk_live_",
+        "AIza",
+        "hvs.",
+        "dckr_pat_",
+        "eyJhbGciOi.eyJzdWIi.",
+    ] {
+        let token = format!("{prefix}{rest}");
+        for value in [
+            token.clone(),
+            format!("--header x={token}"),
+            format!("{{\"a\": \"{token}\"}}"),
+        ] {
+            assert_eq!(kept(&[("A", value.as_str())]), [""; 0], "{value}");
+        }
+    }
+    let harmless = [
+        ("A", "npm_config"),
+        ("B", "sk-learn"),
+        ("C", "/usr/share/dapi"),
+        ("D", "/opt/secret:/opt/token/npm_modules_of_2026"),
+    ];
+    assert_eq!(kept(&harmless), ["A", "B", "C", "D"]);
+}

@@ -8,7 +8,7 @@ use crate::limits::{HOOK_TIMEOUT_SEC_DEFAULT, HOOK_TIMEOUT_SEC_MAX};
 /// Commands that run around what agents do, by moment. Each is given JSON on its standard
 /// input, and may refuse.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub struct HookSettings {
     /// Before a tool runs; a refusal is its answer.
     pub before_tool: Vec<Hook>,
@@ -29,7 +29,6 @@ impl HookSettings {
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Hook {
     pub command: HookCommand,
     /// Which tools it is for: a name in which `*` stands for any text and `?` for one

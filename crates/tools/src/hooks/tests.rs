@@ -55,12 +55,6 @@ fn the_section_says_what_is_wrong_with_it() {
         "[[before_tool]]\ncommand = 'x'\non_failure = 'ask'",
         expect!["unknown variant `ask`, expected `allow` or `refuse`"],
     );
-    check(
-        "[[before_lunch]]\ncommand = 'x'",
-        expect![
-            "unknown field `before_lunch`, expected one of `before_tool`, `after_tool`, `on_spawn`, `on_stop`, `on_approval`"
-        ],
-    );
 }
 
 /// Whoever writes hooks can check against it.

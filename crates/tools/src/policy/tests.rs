@@ -3,7 +3,7 @@ use std::fmt::Write as _;
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::rules::{Decision, FileError, PlacedRule, Rule};
+use crate::rules::{Decision, FileError, PlacedRule, Rule, RuleMatter};
 
 const POLICIES: [ApprovalPolicy; 4] = [
     ApprovalPolicy::Untrusted,
@@ -109,7 +109,7 @@ fn commands() {
 fn placed(decision: Decision) -> PlacedRule {
     PlacedRule {
         rule: Rule {
-            prefix: vec!["git".to_owned(), "push".to_owned()],
+            matter: RuleMatter::Command(vec!["git".to_owned(), "push".to_owned()]),
             decision,
             sandbox: SandboxUse::On,
             reason: Some("others see it".to_owned()),

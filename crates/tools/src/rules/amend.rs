@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, value};
 
 use super::parse::{FileError, parse, read_text};
-use super::{Decision, Rule, SandboxUse};
+use super::{Decision, Rule, RuleMatter, SandboxUse};
 
 /// Why a rules file was not changed.
 #[derive(Debug, thiserror::Error)]
@@ -58,16 +58,16 @@ pub fn append(file: &Path, rules: &[Rule]) -> Result<usize, AmendError> {
 pub enum RuleChoice {
     /// By its place in the file; the first is 0.
     Index(usize),
-    /// By all of its words, and its decision if that is given.
-    Words {
+    /// By all that it is about, and its decision if that is given.
+    Matter {
         decision: Option<Decision>,
-        prefix: Vec<String>,
+        matter: RuleMatter,
     },
 }
 
 impl RuleChoice {
     fn index(&self, file: &Path, rules: &[Rule]) -> Result<usize, AmendError> {
-        let (decision, prefix) = match self {
+        let (decision, matter) = match self {
             Self::Index(index) if *index < rules.len() => return Ok(*index),
             Self::Index(index) => {
                 return Err(AmendError::NoSuchRule {
@@ -76,10 +76,10 @@ impl RuleChoice {
                     count: rules.len(),
                 });
             }
-            Self::Words { decision, prefix } => (decision, prefix),
+            Self::Matter { decision, matter } => (decision, matter),
         };
         let is_meant = |(_, rule): &(usize, &Rule)| {
-            rule.prefix == *prefix && decision.is_none_or(|decision| rule.decision == decision)
+            rule.matter == *matter && decision.is_none_or(|decision| rule.decision == decision)
         };
         let meant = rules.iter().enumerate().filter(is_meant);
         let meant: Vec<usize> = meant.map(|(index, _)| index).collect();
@@ -87,12 +87,12 @@ impl RuleChoice {
             [index] => Ok(index),
             [] => Err(AmendError::NoSuchWords {
                 file: file.to_owned(),
-                words: prefix.join(" "),
+                words: matter.words(),
             }),
             _ => {
                 let numbers = meant.iter().map(|index| (index + 1).to_string());
                 Err(AmendError::SameWords {
-                    words: prefix.join(" "),
+                    words: matter.words(),
                     numbers: numbers.collect::<Vec<_>>().join(" and "),
                 })
             }
@@ -185,8 +185,14 @@ fn replace(target: &Path, directory: &File, text: &str) -> io::Result<()> {
 
 fn table(rule: &Rule) -> Table {
     let mut table = Table::new();
-    let words: Array = rule.prefix.iter().map(String::as_str).collect();
-    table.insert("prefix", value(words));
+    match &rule.matter {
+        RuleMatter::Command(prefix) => {
+            let words: Array = prefix.iter().map(String::as_str).collect();
+            table.insert("prefix", value(words));
+        }
+        RuleMatter::Edit(pattern) => drop(table.insert("edit", value(pattern))),
+        RuleMatter::Mcp(pattern) => drop(table.insert("mcp", value(pattern))),
+    }
     table.insert("decision", value(rule.decision.as_str()));
     if rule.sandbox == SandboxUse::Off {
         table.insert("sandbox", value("off"));

@@ -1,12 +1,13 @@
 //! Which rule decides about a command.
 
+use std::path::Path;
 use std::slice::from_ref;
 
 use troupe_protocol::policy::{ApprovalPolicy, SandboxPolicy};
 
 use super::book::Rules;
 use super::prefix::can_leave_the_sandbox;
-use super::{Decision, FileError, PlacedRule, Rule, SandboxUse};
+use super::{Decision, FileError, PlacedRule, Rule, RuleMatter, SandboxUse, pattern};
 use crate::limits::{PROPOSED_RULES_MAX, PROPOSED_WORDS_BYTES_MAX};
 use crate::policy::{self, Escalation, Verdict};
 use crate::safety::script::{is_of_the_system, program_name};
@@ -30,6 +31,20 @@ pub enum Ruling {
     Forbid(PlacedRule),
 }
 
+impl Ruling {
+    /// The stricter one is the greater one. What no rule is about is less allowed than what one
+    /// allows.
+    fn strictness(&self) -> u8 {
+        match self {
+            Self::Allow { .. } => 0,
+            Self::Silent => 1,
+            Self::Ask(_) => 2,
+            Self::Unreadable(_) => 3,
+            Self::Forbid(_) => 4,
+        }
+    }
+}
+
 /// How much of a command its rules spell out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wording {
@@ -49,6 +64,55 @@ impl Rules {
             (_, Some(broken)) => Ruling::Unreadable(broken.clone()),
             (Some(found), None) => Ruling::Ask(found.clone()),
             (None, None) => self.allowing(argv).unwrap_or(Ruling::Silent),
+        }
+    }
+
+    /// Decides about a change to these files. Each name of a file counts, so that a link is no way
+    /// around a rule.
+    pub fn edit_ruling<'p>(&self, files: impl IntoIterator<Item = &'p [&'p Path]>) -> Ruling {
+        let rulings = files.into_iter().map(|names| {
+            self.pattern_ruling(|rule| match &rule.matter {
+                RuleMatter::Edit(glob) => {
+                    let mut names = names.iter();
+                    if rule.decision == Decision::Allow {
+                        names.all(|name| pattern::matches_path(glob, name))
+                    } else {
+                        names.any(|name| pattern::matches_path(glob, name))
+                    }
+                }
+                RuleMatter::Command(_) | RuleMatter::Mcp(_) => false,
+            })
+        });
+        let strictest = rulings.max_by_key(Ruling::strictness);
+        strictest.unwrap_or(Ruling::Silent)
+    }
+
+    /// Decides about a call of a server's tool.
+    pub fn tool_ruling(&self, server: &str, tool: &str) -> Ruling {
+        self.pattern_ruling(|rule| match &rule.matter {
+            RuleMatter::Mcp(glob) => pattern::matches_tool(glob, server, tool),
+            RuleMatter::Command(_) | RuleMatter::Edit(_) => false,
+        })
+    }
+
+    /// The strictest rule counts; a file that cannot be read might forbid.
+    fn pattern_ruling(&self, is_meant: impl Fn(&Rule) -> bool) -> Ruling {
+        let meant = self.placed.iter().filter(|placed| is_meant(&placed.rule));
+        let strictest = meant.reduce(stricter);
+        match (strictest, self.broken.first()) {
+            (Some(found), _) if found.rule.decision == Decision::Forbid => {
+                Ruling::Forbid(found.clone())
+            }
+            (_, Some(broken)) => Ruling::Unreadable(broken.clone()),
+            (None, None) => Ruling::Silent,
+            (Some(found), None) if found.rule.decision == Decision::Ask => {
+                Ruling::Ask(found.clone())
+            }
+            (Some(found), None) => Ruling::Allow {
+                rule: found.clone(),
+                sandbox: SandboxUse::On,
+                wording: Wording::Whole,
+            },
         }
     }
 
@@ -78,7 +142,7 @@ impl Rules {
         let proposed: Vec<Rule> = uncovered
             .into_iter()
             .map(|prefix| Rule {
-                prefix,
+                matter: RuleMatter::Command(prefix),
                 decision: Decision::Allow,
                 sandbox,
                 reason: None,
@@ -137,7 +201,7 @@ impl Rules {
         let whole = parts
             .iter()
             .zip(&found)
-            .all(|(part, rule)| rule.is_none_or(|placed| placed.rule.prefix.len() == part.len()));
+            .all(|(part, rule)| rule.is_none_or(|placed| placed.rule.prefix().len() == part.len()));
         Some(Ruling::Allow {
             rule: (*first).clone(),
             sandbox: if all_off {
@@ -161,7 +225,7 @@ impl Rules {
             .filter(|placed| is_exactly(&placed.rule, part))
             .max_by_key(|placed| {
                 let confined = placed.rule.sandbox == SandboxUse::On;
-                (placed.rule.prefix.len(), confined)
+                (placed.rule.prefix().len(), confined)
             })
     }
 }
@@ -178,7 +242,7 @@ fn stricter<'r>(one: &'r PlacedRule, other: &'r PlacedRule) -> &'r PlacedRule {
 /// Whether visible words begin with the rule's. A program counts wherever it lies, and options
 /// between it and the next word of the rule are passed over: `git -C . push` is a `git push`.
 fn is_seen(rule: &Rule, words: &[Word]) -> bool {
-    let Some((wanted, rest)) = rule.prefix.split_first() else {
+    let Some((wanted, rest)) = rule.prefix().split_first() else {
         return false;
     };
     let Some((Some(program), words)) = words.split_first() else {
@@ -223,22 +287,22 @@ fn after_options(words: &[Word]) -> impl Iterator<Item = &[Word]> {
 /// Whether a command begins with the rule's words. A bare name is a program of the system:
 /// not one of that name in the work tree.
 fn is_exactly(rule: &Rule, part: &[String]) -> bool {
-    let mut pairs = rule.prefix.iter().zip(part);
+    let mut pairs = rule.prefix().iter().zip(part);
     let program = |(wanted, word): (&String, &String)| {
         word == wanted || (is_of_the_system(word) && program_name(word) == wanted)
     };
-    part.len() >= rule.prefix.len()
+    part.len() >= rule.prefix().len()
         && pairs.next().is_some_and(program)
         && pairs.all(|(wanted, word)| wanted == word)
 }
 
 fn is_sound_proposal(rule: &Rule) -> bool {
-    let program = rule.prefix.first().map_or("", String::as_str);
+    let program = rule.prefix().first().map_or("", String::as_str);
     let is_relative = program.contains('/') && !program.starts_with('/');
-    let bytes: usize = rule.prefix.iter().map(String::len).sum();
+    let bytes: usize = rule.prefix().iter().map(String::len).sum();
     // The rule would hold in every project, where the path leads elsewhere.
     !is_relative
         && bytes <= PROPOSED_WORDS_BYTES_MAX
         && rule.check().is_ok()
-        && (rule.sandbox == SandboxUse::On || can_leave_the_sandbox(&rule.prefix))
+        && (rule.sandbox == SandboxUse::On || can_leave_the_sandbox(rule.prefix()))
 }

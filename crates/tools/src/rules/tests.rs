@@ -217,7 +217,7 @@ fn a_command_without_a_shell_is_one_command() {
 fn check_allow(prefixes: &[&str], expect: Expect) {
     let lines = prefixes.iter().map(|words| {
         let rule = Rule {
-            prefix: words.split(' ').map(str::to_owned).collect(),
+            matter: RuleMatter::Command(words.split(' ').map(str::to_owned).collect()),
             decision: Decision::Allow,
             sandbox: SandboxUse::On,
             reason: None,

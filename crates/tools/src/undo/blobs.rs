@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use sha2::{Digest as _, Sha256};
+use troupe_protocol::discard;
 
 use super::look::sha256;
 use super::manifest::hex;
@@ -97,7 +98,11 @@ impl Blobs {
             && let Ok(file) = fs::File::options().append(true).open(&path)
         {
             // If it cannot be marked, it goes earlier than it might.
-            let _ = file.set_modified(SystemTime::now());
+            discard!(
+                file.set_modified(SystemTime::now()),
+                error,
+                "a kept content was not marked as used"
+            );
         }
         true
     }
@@ -155,7 +160,11 @@ fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
         .and_then(|()| fs::rename(&draft, path));
     if written.is_err() {
         // What is left of it is pruned with the others.
-        let _ = fs::remove_file(&draft);
+        discard!(
+            fs::remove_file(&draft),
+            error,
+            "a file that is not needed any more was not removed"
+        );
     }
     written
 }

@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use troupe_protocol::discard;
+
 use super::index::{Hash, Index, IndexFile};
 use super::manifest::{FileStamp, Manifest, now_ns};
 use crate::limits::{UNDO_INDEX_BYTES_MAX, UNDO_TREES_BYTES_MAX};
@@ -145,7 +147,11 @@ impl Store {
         let entries = fs::read_dir(&self.directory);
         for entry in entries.into_iter().flatten().flatten() {
             if entry.file_name().as_bytes().starts_with(b"sharedindex.") {
-                let _ = fs::remove_file(entry.path());
+                discard!(
+                    fs::remove_file(entry.path()),
+                    error,
+                    "a file that is not needed any more was not removed"
+                );
             }
         }
     }

@@ -105,12 +105,18 @@ async fn an_edit_outside_is_asked_for() {
             .starts_with("Exit code: 0")
     );
     assert!(!bench.channel.file_change().auto_approved);
-    // The same file is not asked for again, another one is.
+    // What was shown is not asked for again, another text or another file is.
+    std::fs::remove_file(&file).unwrap();
     assert!(
         patch(&bench, &add(file.display()))
             .await
             .starts_with("Exit code: 0")
     );
+    assert_eq!(bench.channel.asks().len(), 1);
+    bench.channel.will_answer(ReviewDecision::Denied);
+    let other = add(file.display()).replace("+", "+not shown: ");
+    let text = patch(&bench, &other).await;
+    assert!(text.starts_with("not approved"), "{text}");
     assert_eq!(bench.channel.asks().len(), 1);
     bench.channel.will_answer(ReviewDecision::Denied);
     patch(

@@ -261,3 +261,61 @@ async fn commands_that_go_on_are_held_to_the_rules_too() {
         .await;
     assert!(text.starts_with("refused: the rule `sleep`"), "{text}");
 }
+
+fn git(bench: &Bench, arguments: &[&str], directory: &str) {
+    let done = std::process::Command::new("git")
+        .args(arguments)
+        .current_dir(bench.cwd.join(directory))
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "{done:?}");
+}
+
+/// A rule stands for its words. What git runs for them is up to the repository that it finds.
+#[tokio::test]
+async fn a_rule_lets_git_out_only_where_no_command_can_have_written_what_it_runs() {
+    let bench = Bench::new();
+    let out = "sandbox = 'off'\n";
+    user_rules(
+        &bench,
+        &(rule("allow", &["git", "status"]).trim_end().to_owned() + "\n" + out),
+    );
+    let touched = bench.outside.join("touched");
+    git(&bench, &["init", "-q"], ".");
+    std::fs::create_dir(bench.cwd.join("sub")).unwrap();
+    assert!(bench.shell("git status").await.starts_with("Exit code: 0"));
+    assert!(bench.channel.asks().is_empty());
+    let plant = format!(
+        "mkdir own && cd own && git init -q && git config core.fsmonitor 'touch {}'",
+        touched.display()
+    );
+    let planted = bench.shell(&plant).await;
+    assert!(planted.starts_with("Exit code: 0"), "{planted}");
+    bench.channel.will_answer(ReviewDecision::Denied);
+    let status = json!({"command": "git status", "workdir": "own"});
+    let text = bench.text("shell_command", status.clone()).await;
+    assert!(text.starts_with("not approved"), "{text}");
+    let (reason, decisions) = only_ask(&bench);
+    assert!(reason.contains("commands in the sandbox can"), "{reason}");
+    assert!(!decisions.contains(&ApprovedAlways));
+    assert!(!decisions.contains(&ReviewDecision::ApprovedForSession));
+    let bench = bench.approval(ApprovalPolicy::Never);
+    let text = bench.text("shell_command", status).await;
+    assert!(text.starts_with("refused: "), "{text}");
+    assert!(!touched.exists());
+}
+
+/// With Landlock alone a command can put a hook there.
+#[tokio::test]
+async fn with_landlock_alone_a_rule_for_git_is_asked_for_again() {
+    let bench = Bench::with_backend(BackendChoice::Landlock);
+    git(&bench, &["init", "-q"], ".");
+    let out = "sandbox = 'off'\n";
+    user_rules(
+        &bench,
+        &(rule("allow", &["git", "commit"]).trim_end().to_owned() + "\n" + out),
+    );
+    bench.channel.will_answer(ReviewDecision::Denied);
+    let text = bench.shell("git commit --allow-empty -m x").await;
+    assert!(text.starts_with("not approved"), "{text}");
+}

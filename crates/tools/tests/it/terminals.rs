@@ -1,7 +1,9 @@
 use futures_util::future::join_all;
 use serde_json::json;
+use troupe_protocol::approval::ReviewDecision;
 use troupe_protocol::command::{CommandSource, WorkStatus};
-use troupe_tools::ToolEvent;
+use troupe_protocol::policy::ApprovalPolicy;
+use troupe_tools::{Ask, ToolEvent};
 
 use crate::support::{Bench, Leash};
 
@@ -189,4 +191,53 @@ async fn there_is_an_end_to_background_commands() {
     });
     assert!(warned);
     bench.registry.shutdown().await;
+}
+
+/// Who let the command out has not seen what is typed into it.
+#[tokio::test]
+async fn what_is_typed_into_a_command_outside_of_the_sandbox_is_asked_for() {
+    let bench = Bench::new();
+    bench.channel.will_answer(ReviewDecision::Approved);
+    let begin = json!({
+        "cmd": "bash --norc",
+        "tty": true,
+        "yield_time_ms": 250,
+        "sandbox_permissions": "require_escalated",
+        "justification": "May I open a shell?",
+    });
+    bench.text("exec_command", begin).await;
+    assert_eq!(bench.channel.asks().len(), 1);
+    let file = bench.outside.join("file");
+    let chars = format!("touch {}; exit\n", file.display());
+    let typing = json!({"session_id": 1, "chars": chars, "yield_time_ms": 30000});
+    bench.channel.will_answer(ReviewDecision::Denied);
+    let refused = bench.text("write_stdin", typing.clone()).await;
+    assert!(refused.starts_with("not approved"), "{refused}");
+    let asks = bench.channel.asks();
+    let [Ask::Exec(request)] = asks.as_slice() else {
+        panic!("{asks:?}");
+    };
+    assert_eq!(request.command, ["write_stdin", "1", &chars]);
+    assert!(request.outside_sandbox);
+    let lasting = [
+        ReviewDecision::ApprovedForSession,
+        ReviewDecision::ApprovedAlways,
+    ];
+    assert!(
+        !lasting
+            .iter()
+            .any(|it| request.available_decisions.contains(it))
+    );
+    assert!(!file.exists());
+    // Looking is not typing.
+    bench.text("write_stdin", json!({"session_id": 1})).await;
+    assert!(bench.channel.asks().is_empty());
+    let bench = bench.approval(ApprovalPolicy::Never);
+    let refused = bench.text("write_stdin", typing.clone()).await;
+    assert!(refused.starts_with("refused: "), "{refused}");
+    let bench = bench.approval(ApprovalPolicy::OnRequest);
+    bench.channel.will_answer(ReviewDecision::Approved);
+    let ended = bench.text("write_stdin", typing).await;
+    assert!(ended.contains("Process exited with code 0"), "{ended}");
+    assert!(file.exists());
 }

@@ -6,13 +6,14 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use troupe_protocol::StopVerb;
 use troupe_protocol::tool::ToolSpec;
 use troupe_tools::{Call, Concurrency, Tool, ToolOutput, arguments};
 
 use crate::desk::{Desk, StopRequest, Trouble};
 use crate::families::address::Address;
 use crate::families::{face, shape};
-use crate::tree::command::{StopMode, Verb};
+use crate::tree::command::StopMode;
 
 const NAME: &str = "cancel_agent";
 
@@ -58,7 +59,7 @@ impl CancelAgent {
             StopMode::Act
         };
         let request = StopRequest {
-            verb: Verb::Cancel,
+            verb: StopVerb::Cancel,
             targets: vec![id],
             mode,
             note: arguments.reason,

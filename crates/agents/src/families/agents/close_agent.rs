@@ -6,13 +6,14 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use troupe_protocol::StopVerb;
 use troupe_protocol::tool::ToolSpec;
 use troupe_tools::{Call, Concurrency, Tool, ToolOutput, arguments};
 
 use crate::desk::{Desk, StopRequest, Stopped, Trouble};
 use crate::families::address::Address;
 use crate::families::{face, shape};
-use crate::tree::command::{StopMode, Verb};
+use crate::tree::command::StopMode;
 
 use super::collab::{Begun, Deed};
 
@@ -73,7 +74,7 @@ impl CloseAgent {
 
     async fn stop(&self, id: &str, mode: StopMode) -> Result<Stopped, Trouble> {
         let request = StopRequest {
-            verb: Verb::Close,
+            verb: StopVerb::Close,
             targets: vec![id.to_owned()],
             mode,
             note: None,

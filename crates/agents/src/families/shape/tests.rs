@@ -1,5 +1,6 @@
 use expect_test::{Expect, expect};
 use troupe_engine::Doing;
+use troupe_protocol::StopVerb;
 use troupe_protocol::tree::Interruption;
 
 use super::*;
@@ -162,7 +163,7 @@ fn a_stop_names_everyone_it_touches() {
     let plan = Stopped {
         touched: vec![Planned {
             view: view(3, Status::Running),
-            what: Action::Close,
+            what: StopVerb::Close,
         }],
         skipped: vec![Planned {
             view: view(4, Status::Shutdown),

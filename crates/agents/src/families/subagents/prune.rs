@@ -7,14 +7,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
-use troupe_protocol::AgentId;
 use troupe_protocol::tool::ToolSpec;
+use troupe_protocol::{AgentId, StopVerb};
 use troupe_tools::{Call, Concurrency, Tool, ToolOutput, arguments};
 
 use crate::desk::{Desk, Scope, StopRequest, Stopped, Trouble};
 use crate::families::{child, face, shape};
 use crate::tree::AddressError;
-use crate::tree::command::{StopMode, Verb};
+use crate::tree::command::StopMode;
 use crate::tree::effect::SkipWhy;
 
 use super::limits::PRUNE_IDS_MAX;
@@ -101,7 +101,7 @@ impl Prune {
 
     async fn stop(&self, target: &str) -> Result<Stopped, Trouble> {
         let request = StopRequest {
-            verb: Verb::Prune,
+            verb: StopVerb::Prune,
             targets: vec![target.to_owned()],
             mode: StopMode::Act,
             note: None,

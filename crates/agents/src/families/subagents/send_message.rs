@@ -6,16 +6,16 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use troupe_protocol::AgentId;
 use troupe_protocol::input::{UserInput, is_blank};
 use troupe_protocol::tool::ToolSpec;
 use troupe_protocol::tree::AgentMessage;
+use troupe_protocol::{AgentId, StopVerb};
 use troupe_tools::{Call, Concurrency, Tool, ToolOutput, arguments};
 
 use crate::desk::{AgentView, Desk, Sent, StopRequest, Trouble};
 use crate::families::{face, shape};
 use crate::rights::one_line;
-use crate::tree::command::{StopMode, Urgency, Verb};
+use crate::tree::command::{StopMode, Urgency};
 use crate::tree::effect::Receipt;
 
 use super::limits::SUMMARY_CHARS_MAX;
@@ -98,7 +98,7 @@ impl SendMessage {
     async fn interrupt(&self, to: &str) -> Result<Map<String, Value>, Trouble> {
         let before = self.desk.view(to).await?;
         let request = StopRequest {
-            verb: Verb::Interrupt,
+            verb: StopVerb::Interrupt,
             targets: vec![before.session.to_string()],
             mode: StopMode::Act,
             note: None,

@@ -10,7 +10,7 @@ use troupe_protocol::tree::OnParentInterrupt;
 
 use crate::desk::{CallbackChoice, Catalogue, ModelChoice, SpawnRequest, Turn};
 use crate::rights::{Parent, Settled, settle};
-use crate::roles::{Choice, Name, Origin, Persona, Role, ToolPolicy};
+use crate::roles::{Choice, Name, Origin, Persona, Role, RoleDialect, ToolPolicy};
 
 /// What there is: nothing, unless a test says otherwise.
 #[derive(Debug, Default)]
@@ -75,6 +75,8 @@ pub(super) fn role() -> Role {
         backend: None,
         prompt: "Work.".into(),
         personas: Vec::new(),
+        dialect: RoleDialect::Own,
+        notes: Vec::new(),
     }
 }
 

@@ -2,10 +2,9 @@
 //! `model` tells it what was done; it says how every agent must stand and what must be in
 //! each inbox. It shares no code with the tree.
 
-use troupe_protocol::{AgentId, SubmissionId};
+use troupe_protocol::{AgentId, StopVerb, SubmissionId, TaskOutcome};
 
 use crate::tree::agent::{Bond, CallbackMode, OnParentInterrupt};
-use crate::tree::command::{Outcome, Verb};
 use crate::tree::id::{Caller, MessageId};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -176,18 +175,18 @@ impl Reference {
         above == AgentId::ROOT || self.subtree(above).contains(&agent)
     }
 
-    pub fn end(&mut self, agent: AgentId, outcome: Outcome) {
+    pub fn end(&mut self, agent: AgentId, outcome: TaskOutcome) {
         let member = self.at(agent);
         let order = member.order.take();
         let message = member.flight.take().and_then(|flight| flight.message);
         let stand = match (order, outcome) {
             (Some(Order::Cancel { .. } | Order::Close { .. }), _) => Stand::Cancelled,
-            (_, Outcome::Completed) => Stand::Completed,
-            (None, Outcome::Errored) if message.is_some() => Stand::FailedToStart,
-            (_, Outcome::Errored) => Stand::Errored,
-            (_, Outcome::BudgetExceeded) => Stand::Budget,
-            (_, Outcome::Interrupted) | (Some(_), Outcome::Replaced) => Stand::Interrupted,
-            (None, Outcome::Replaced) => {
+            (_, TaskOutcome::Completed) => Stand::Completed,
+            (None, TaskOutcome::Errored) if message.is_some() => Stand::FailedToStart,
+            (_, TaskOutcome::Errored) => Stand::Errored,
+            (_, TaskOutcome::BudgetExceeded) => Stand::Budget,
+            (_, TaskOutcome::Interrupted) | (Some(_), TaskOutcome::Replaced) => Stand::Interrupted,
+            (None, TaskOutcome::Replaced) => {
                 let input = !member.interrupts.is_empty() || !member.regular.is_empty();
                 if input || agent == AgentId::ROOT {
                     Stand::Replaced
@@ -195,9 +194,17 @@ impl Reference {
                     Stand::Interrupted
                 }
             }
+            (
+                _,
+                TaskOutcome::OutputInvalid
+                | TaskOutcome::FailedToStart
+                | TaskOutcome::Crash
+                | TaskOutcome::Shutdown
+                | TaskOutcome::Cancelled,
+            ) => unreachable!("the model reports {outcome:?} of no task"),
         };
         self.conclude(agent, message, stand, order);
-        if order.is_none() && outcome == Outcome::Interrupted {
+        if order.is_none() && outcome == TaskOutcome::Interrupted {
             self.cancel_bound(agent, Caller::Agent(agent));
         }
     }
@@ -278,19 +285,19 @@ impl Reference {
         }
     }
 
-    pub fn stop(&mut self, by: Caller, verb: Verb, target: AgentId) {
+    pub fn stop(&mut self, by: Caller, verb: StopVerb, target: AgentId) {
         match verb {
-            Verb::Interrupt => {
+            StopVerb::Interrupt => {
                 let member = self.at(target);
                 if member.flight.is_some() && member.order.is_none() {
                     member.order = Some(Order::Interrupt);
                     self.cancel_bound(target, by);
                 }
             }
-            Verb::Cancel => self.cancel(target, Order::Cancel { by, scope: target }),
-            Verb::Close => self.cancel(target, Order::Close { by, scope: target }),
-            Verb::Release => self.at(target).parent = None,
-            Verb::Prune => {
+            StopVerb::Cancel => self.cancel(target, Order::Cancel { by, scope: target }),
+            StopVerb::Close => self.cancel(target, Order::Close { by, scope: target }),
+            StopVerb::Release => self.at(target).parent = None,
+            StopVerb::Prune => {
                 let subtree = self.subtree(target);
                 let finished = |agent: &AgentId| self.get(*agent).is_final();
                 if target != AgentId::ROOT && subtree.iter().all(finished) {

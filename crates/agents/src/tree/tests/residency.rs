@@ -2,12 +2,12 @@ use std::fmt::Write;
 
 use expect_test::expect;
 use troupe_protocol::agent::AgentOrigin;
-use troupe_protocol::{AgentId, SessionId};
+use troupe_protocol::{AgentId, SessionId, StopVerb};
 use uuid::Uuid;
 
 use super::scene::{check, play};
 use crate::tree::agent::{Bond, Genealogy};
-use crate::tree::command::{Spawn, Stop, StopMode, Verb};
+use crate::tree::command::{Spawn, Stop, StopMode};
 use crate::tree::id::{Caller, TimeMs};
 use crate::tree::limits::RESIDENT_AGENTS_MAX;
 use crate::tree::{Command, Limits, Tree, What};
@@ -107,7 +107,7 @@ fn a_released_child_remembers_its_maker() {
     apply(&mut tree, What::Spawn(spawn)).unwrap();
     let release = Stop {
         by: Caller::User,
-        verb: Verb::Release,
+        verb: StopVerb::Release,
         targets: vec![AgentId(1)],
         mode: StopMode::Act,
     };

@@ -9,13 +9,12 @@ use std::fmt::Write;
 
 use expect_test::Expect;
 use troupe_protocol::agent::AgentOrigin;
-use troupe_protocol::{AgentId, SessionId, SubmissionId};
+use troupe_protocol::{AgentId, SessionId, StopVerb, SubmissionId, TaskOutcome};
 use uuid::Uuid;
 
 use crate::tree::agent::{Bond, CallbackMode, Genealogy, OnParentInterrupt, Reach};
 use crate::tree::command::{
-    Command, Form, Letter, Outcome, Report, Spawn, Stop, StopMode, Until, Urgency, Verb, WaitFor,
-    What,
+    Command, Form, Letter, Report, Spawn, Stop, StopMode, Until, Urgency, WaitFor, What,
 };
 use crate::tree::effect::{Answer, Effect, Notice, Plan, Receipt, WaitAnswer};
 use crate::tree::id::{Caller, MessageId, TimeMs, WaitId};
@@ -253,11 +252,11 @@ impl Scene {
             _ => panic!("end AGENT OUTCOME [TASK]"),
         };
         let outcome = match outcome {
-            "completed" => Outcome::Completed,
-            "errored" => Outcome::Errored,
-            "interrupted" => Outcome::Interrupted,
-            "replaced" => Outcome::Replaced,
-            "budget" => Outcome::BudgetExceeded,
+            "completed" => TaskOutcome::Completed,
+            "errored" => TaskOutcome::Errored,
+            "interrupted" => TaskOutcome::Interrupted,
+            "replaced" => TaskOutcome::Replaced,
+            "budget" => TaskOutcome::BudgetExceeded,
             other => panic!("not an outcome: {other}"),
         };
         report(agent, Report::Ended { task, outcome })
@@ -265,11 +264,11 @@ impl Scene {
 
     fn stop(&mut self, verb: &str, by: &str, targets: &[&str]) -> What {
         let verb = match verb {
-            "interrupt" => Verb::Interrupt,
-            "cancel" => Verb::Cancel,
-            "close" => Verb::Close,
-            "release" => Verb::Release,
-            "prune" => Verb::Prune,
+            "interrupt" => StopVerb::Interrupt,
+            "cancel" => StopVerb::Cancel,
+            "close" => StopVerb::Close,
+            "release" => StopVerb::Release,
+            "prune" => StopVerb::Prune,
             other => panic!("not a command: {other}"),
         };
         let (targets, mode) = match targets {

@@ -32,7 +32,31 @@ pub async fn resume(site: Site, address: Option<&str>) -> Outcome {
     perform(site, target, request, Shown::People).await
 }
 
+/// Settings that a tree takes which is run here, and that bind nobody in another process.
+const BINDING_KEYS: [&str; 8] = [
+    "approval_policy",
+    "collaboration_mode",
+    "model",
+    "model_reasoning_effort",
+    "model_reasoning_summary",
+    "personality",
+    "sandbox_mode",
+    "sandbox_workspace_write",
+];
+
 async fn perform(site: Site, target: Target, request: Request, shown: Shown) -> Outcome {
+    let binds = |said: &&String| {
+        let key = said.split(['=', '.']).next().unwrap_or_default();
+        BINDING_KEYS.contains(&key.trim())
+    };
+    if let Some(said) = site.overrides.config.iter().find(binds)
+        && client::is_run(site.home.path(), target.tree.root).await
+    {
+        return Err(Failure::usage(format!(
+            "-c {said}: another process runs this tree, and goes on with its own settings; say it \
+             there, or end that process first"
+        )));
+    }
     let asked = client::ask(site.home.path(), target.tree.root, &request).await;
     if let Some(answer) = asked.map_err(Failure::failed)? {
         return told::print(answer, &request, shown);
@@ -55,7 +79,7 @@ async fn perform(site: Site, target: Target, request: Request, shown: Shown) -> 
         Request::Stop { .. } | Request::Look | Request::Answer { .. } => false,
     };
     if stays {
-        tell("no other process runs this tree; it runs here until it is quiet (Ctrl-C ends that)");
+        tell("Running these agents in this terminal until they finish. Ctrl-C stops them.");
         let stayed = open.stay().await;
         open.close().await?;
         stayed?;

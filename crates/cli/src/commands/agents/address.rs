@@ -68,6 +68,33 @@ pub fn nothing_yet(site: &Site) -> String {
     )
 }
 
+/// Finds the session that is meant if it has no agents: the one that is named, or else the one of
+/// this directory that changed last.
+pub async fn lone_session(site: &Site, text: Option<&str>) -> Result<Option<SessionId>, Failure> {
+    let session = match Address::parse(text) {
+        Address::Newest => newest_session(site).await?,
+        Address::Either(text) => resolve(site, text).await.ok(),
+        Address::Here(_) | Address::There { .. } => None,
+    };
+    let Some(session) = session else {
+        return Ok(None);
+    };
+    let place = site.store.tree_of(session).await;
+    let is_lone = place.map_err(Failure::not_started)?.is_none();
+    Ok(is_lone.then_some(session))
+}
+
+async fn newest_session(site: &Site) -> Result<Option<SessionId>, Failure> {
+    let query = ListQuery {
+        cwds: vec![site.cwd.clone()],
+        limit: Some(1),
+        ..ListQuery::default()
+    };
+    let page = site.store.list(&query).await;
+    let sessions = page.map_err(Failure::not_started)?.sessions;
+    Ok(sessions.first().map(|session| session.id))
+}
+
 /// Returns `None` if nothing was named and this directory has no tree.
 pub async fn find_or_none(site: &Site, text: Option<&str>) -> Result<Option<Target>, Failure> {
     match Address::parse(text) {

@@ -302,7 +302,6 @@ pub fn word(status: &AgentStatus) -> String {
         AgentStatus::Lost(None) => "lost".to_owned(),
         AgentStatus::Lost(Some(last)) => format!("lost (last {})", word(last)),
         AgentStatus::NotFound => "not found".to_owned(),
-        other => format!("{other:?}"),
     }
 }
 

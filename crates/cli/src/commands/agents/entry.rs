@@ -18,7 +18,7 @@ pub fn of(msg: &EventMsg, style: Style) -> Option<String> {
         EventMsg::TurnStarted(started) => style.dim(&format!("── task {}", started.turn_id)),
         EventMsg::TurnComplete(_) => style.green("── completed"),
         EventMsg::TurnAborted(aborted) => {
-            style.yellow(&format!("── stopped: {}", reason(aborted.reason)))
+            style.yellow(&format!("── stopped: {}", aborted.reason.as_str()))
         }
         EventMsg::Error(error) => format!("{} {}", style.red("error:"), line(&error.message)),
         EventMsg::StreamError(error) => {
@@ -46,8 +46,7 @@ pub fn of(msg: &EventMsg, style: Style) -> Option<String> {
             asks(&who.unwrap_or_default(), &line(&files), style)
         }
         EventMsg::ApprovalResolved { decision, .. } => {
-            let decision = format!("{decision:?}").to_lowercase();
-            format!("{} {decision}", style.yellow("answer:"))
+            format!("{} {}", style.yellow("answer:"), decision.as_str())
         }
         EventMsg::SubagentLifecycle(change) => return lifecycle(change, style),
         _ => return None,
@@ -147,10 +146,6 @@ fn asks(who: &str, what: &str, style: Style) -> String {
 
 fn call(tool: &str, style: Style) -> String {
     format!("{} {tool}", style.cyan("calls"))
-}
-
-fn reason(reason: troupe_protocol::event::AbortReason) -> String {
-    format!("{reason:?}").to_lowercase()
 }
 
 fn line(text: &str) -> String {

@@ -5,6 +5,7 @@ use std::io;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
+use tokio::time::interval;
 use troupe_protocol::SessionId;
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_store::{Error, Line, Position, Store};
@@ -26,8 +27,13 @@ pub struct Query {
 }
 
 pub async fn run(site: &Site, address: Option<&str>, query: Query) -> Outcome {
-    let mut target = address::find(site, address).await?;
-    let session = target.tree.agent(target.agent)?.session;
+    let (session, tree) = match address::lone_session(site, address).await? {
+        Some(session) => (session, None),
+        None => {
+            let target = address::find(site, address).await?;
+            (target.tree.agent(target.agent)?.session, Some(target.tree))
+        }
+    };
     let mut log = Log {
         session,
         next: Position::default(),
@@ -37,8 +43,10 @@ pub async fn run(site: &Site, address: Option<&str>, query: Query) -> Outcome {
         },
     };
     log.print_first(&site.store, query.limit).await?;
-    if query.follow {
-        log.follow(site, &mut target.tree).await?;
+    match tree {
+        Some(mut tree) if query.follow => log.follow(site, &mut tree).await?,
+        None if query.follow => log.follow_alone(site).await?,
+        Some(_) | None => {}
     }
     Ok(Exit::Success)
 }
@@ -85,6 +93,21 @@ impl Log {
                         return Ok(());
                     }
                 }
+            }
+        }
+    }
+
+    /// Prints what comes of a session without agents, until no process has it open.
+    async fn follow_alone(&mut self, site: &Site) -> Result<(), Failure> {
+        let mut ticks = interval(Duration::from_millis(FOLLOW_INTERVAL_MS));
+        loop {
+            ticks.tick().await;
+            // Asked first: what was written before the end is printed.
+            let is_open = site.store.is_held(self.session).await;
+            let is_open = is_open.map_err(Failure::failed)?;
+            self.print_new(&site.store).await?;
+            if !is_open {
+                return Ok(());
             }
         }
     }

@@ -5,16 +5,16 @@ use troupe_agents::tree::command::{Command, Stop, StopMode, What};
 use troupe_agents::tree::effect::{Answer as Told, Effect};
 use troupe_agents::tree::id::TimeMs;
 use troupe_agents::tree::{Limits, Tree};
-use troupe_protocol::AgentId;
 use troupe_protocol::tree::Caller;
+use troupe_protocol::{AgentId, StopVerb};
 
 use super::address::Target;
+use crate::control::Answer;
 use crate::control::act::skip;
 use crate::control::request::{Skipped, Touched};
-use crate::control::{Answer, Verb};
 use crate::failure::Failure;
 
-pub fn stop(target: &Target, verb: Verb) -> Result<Answer, Failure> {
+pub fn stop(target: &Target, verb: StopVerb) -> Result<Answer, Failure> {
     let (mut tree, _) = Tree::restore(Limits::default(), target.tree.records());
     let at = TimeMs(jiff::Timestamp::now().as_millisecond());
     // What ran when its process ended does not run any more.
@@ -22,7 +22,7 @@ pub fn stop(target: &Target, verb: Verb) -> Result<Answer, Failure> {
     tree.apply(Command { at, what }).map_err(Failure::failed)?;
     let what = What::Stop(Stop {
         by: Caller::User,
-        verb: verb.in_tree(),
+        verb,
         targets: vec![target.agent],
         mode: StopMode::DryRun,
     });
@@ -49,7 +49,7 @@ pub fn stop(target: &Target, verb: Verb) -> Result<Answer, Failure> {
             .map(|touch| Touched {
                 agent_id: touch.agent,
                 path: path(touch.agent),
-                action: Verb::of(touch.action),
+                action: touch.action,
             })
             .collect(),
         skipped: skipped

@@ -8,6 +8,7 @@ use serde_json::json;
 use troupe_agents::tree::Agent;
 use troupe_agents::tree::lifecycle::Lifecycle;
 use troupe_engine::salvage;
+use troupe_protocol::TaskOutcome;
 use troupe_protocol::agent::AgentStatus;
 use troupe_protocol::result::{Evidence, FileEvidence, StopReason, StructuredOutput, TaskResult};
 use troupe_store::Store;
@@ -172,24 +173,24 @@ fn page(path: &str, result: &TaskResult, style: Style) -> String {
 }
 
 fn stop(stop: &StopReason) -> String {
-    match stop {
-        StopReason::Completed => "completed".to_owned(),
-        StopReason::Errored { .. } => "errored".to_owned(),
-        StopReason::OutputInvalid { .. } => "answered in the wrong shape".to_owned(),
-        StopReason::FailedToStart { .. } => "could not be started".to_owned(),
-        StopReason::Interrupted => "interrupted".to_owned(),
-        StopReason::Crash => "interrupted (the engine died)".to_owned(),
-        StopReason::Shutdown => "interrupted (the engine was shut down)".to_owned(),
-        StopReason::Cancelled { note: None } => "cancelled".to_owned(),
-        StopReason::Cancelled { note: Some(note) } => format!("cancelled ({note})"),
-        StopReason::BudgetExceeded => "over budget".to_owned(),
-        StopReason::Replaced => "replaced by newer input".to_owned(),
-        other => format!("{other:?}"),
-    }
+    let text = match stop {
+        StopReason::Cancelled { note: Some(note) } => return format!("cancelled ({note})"),
+        StopReason::OutputInvalid { .. } => "answered in the wrong shape",
+        StopReason::FailedToStart { .. } => "could not be started",
+        StopReason::Crash => "cut off: Troupe was killed",
+        StopReason::Shutdown => "cut off: Troupe was shut down",
+        StopReason::BudgetExceeded => "over budget",
+        StopReason::Replaced => "replaced by newer input",
+        StopReason::Completed
+        | StopReason::Errored { .. }
+        | StopReason::Interrupted
+        | StopReason::Cancelled { note: None } => TaskOutcome::from(stop).as_str(),
+    };
+    text.to_owned()
 }
 
 fn evidence(evidence: &Evidence, style: Style) -> Vec<String> {
-    let mut lines = vec![String::new(), style.bold("What the engine saw")];
+    let mut lines = vec![String::new(), style.bold("Recorded by Troupe")];
     let mut row = |name: &str, value: String| lines.push(format!("  {name:<9} {value}"));
     row(
         "tokens",

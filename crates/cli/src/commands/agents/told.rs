@@ -7,7 +7,7 @@ use anyhow::anyhow;
 use super::{Shown, draw};
 use crate::commands;
 use crate::control::request::{Skipped, Touched};
-use crate::control::{Answer, Mode, Receipt, Request, Verb};
+use crate::control::{Answer, Mode, Receipt, Request, Urgency};
 use crate::failure::{Exit, Failure, Outcome};
 
 /// Prints an answer. What was refused, or not taken, is a failure.
@@ -26,13 +26,23 @@ pub fn print(answer: Answer, request: &Request, shown: Shown) -> Outcome {
 fn people(answer: &Answer, request: &Request) -> Result<String, Failure> {
     match answer {
         Answer::Sent { to, receipt } => match receipt {
-            Receipt::Delivered => Ok(format!("{} begins with it\n", to.path)),
-            Receipt::Queued { position: 1 } => Ok(format!("{} takes it next\n", to.path)),
+            _ if is_interrupt(request) && is_taken(receipt) => Ok(format!(
+                "sent: {} stops its task and begins with your message\n",
+                to.path
+            )),
+            Receipt::Delivered => Ok(format!("sent: {} begins with it\n", to.path)),
+            Receipt::Queued { position: 1 } => Ok(format!(
+                "sent: {} reads it after its current step\n",
+                to.path
+            )),
             Receipt::Queued { position } => {
                 let before = position.saturating_sub(1);
-                Ok(format!("{} takes it after {before} others\n", to.path))
+                Ok(format!(
+                    "sent: {} reads it after {before} others\n",
+                    to.path
+                ))
             }
-            Receipt::Held { until } => Ok(format!("{} takes it once {until}\n", to.path)),
+            Receipt::Held { until } => Ok(format!("sent: {} reads it once {until}\n", to.path)),
             Receipt::Dead { why } => Err(Failure::failed(anyhow!(
                 "{} did not take it: {why}",
                 to.path
@@ -40,8 +50,8 @@ fn people(answer: &Answer, request: &Request) -> Result<String, Failure> {
         },
         Answer::Stopped { touched, skipped } => Ok(stopped(touched, skipped, request)),
         Answer::Resumed { agents } if agents.is_empty() => Ok(
-            "nobody was cut off; `troupe agents tree` shows who was stopped or closed, and \
-                `troupe agents resume NAME` has one of them go on\n"
+            "No agent was cut off by a crash. To restart one that was stopped: troupe agents \
+                resume NAME (`troupe agents tree` names them)\n"
                 .to_owned(),
         ),
         Answer::Resumed { agents } => {
@@ -55,7 +65,7 @@ fn people(answer: &Answer, request: &Request) -> Result<String, Failure> {
             let lines = agents.iter().map(|row| format!("{}\n", row.path));
             Ok(lines.collect())
         }
-        Answer::Answered { agent } => Ok(format!("{} is told\n", agent.path)),
+        Answer::Answered { agent } => Ok(format!("answered: {} goes on\n", agent.path)),
         Answer::Refused { message } => Err(Failure::failed(anyhow!(message.clone()))),
     }
 }
@@ -71,9 +81,9 @@ fn stopped(touched: &[Touched], skipped: &[Skipped], request: &Request) -> Strin
     let mut text = String::new();
     for touched in touched {
         let word = if is_rehearsal {
-            format!("would {}", verb(touched.action))
+            format!("would {}", touched.action.as_str())
         } else {
-            done(touched.action).to_owned()
+            touched.action.done().to_owned()
         };
         writeln!(text, "{word} {} {}", touched.agent_id, touched.path)
             .expect("a string takes any text");
@@ -89,22 +99,16 @@ fn stopped(touched: &[Touched], skipped: &[Skipped], request: &Request) -> Strin
     text
 }
 
-fn verb(verb: Verb) -> &'static str {
-    match verb {
-        Verb::Interrupt => "interrupt",
-        Verb::Cancel => "cancel",
-        Verb::Close => "close",
-        Verb::Release => "release",
-        Verb::Prune => "prune",
-    }
+fn is_interrupt(request: &Request) -> bool {
+    matches!(
+        request,
+        Request::Send {
+            urgency: Urgency::Interrupt,
+            ..
+        }
+    )
 }
 
-fn done(verb: Verb) -> &'static str {
-    match verb {
-        Verb::Interrupt => "interrupted",
-        Verb::Cancel => "cancelled",
-        Verb::Close => "closed",
-        Verb::Release => "released",
-        Verb::Prune => "pruned",
-    }
+fn is_taken(receipt: &Receipt) -> bool {
+    matches!(receipt, Receipt::Delivered | Receipt::Queued { .. })
 }

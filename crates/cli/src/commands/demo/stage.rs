@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use troupe_model::scripted::MockServer;
+use troupe_protocol::discard;
 
 use crate::arguments::{Layers, Overrides};
 use crate::home::Home;
@@ -91,7 +92,11 @@ impl Drop for Stage {
     fn drop(&mut self) {
         if !self.keep {
             // It is in the temporary directory; the system removes what we cannot.
-            let _ = fs::remove_dir_all(&self.directory);
+            discard!(
+                fs::remove_dir_all(&self.directory),
+                error,
+                "a file that is not needed any more was not removed"
+            );
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::io::{self, Read as _, Stdin, Write as _};
 
 use nix::sys::termios::{LocalFlags, SetArg, Termios, tcgetattr, tcsetattr};
+use troupe_protocol::discard;
 
 use crate::failure::Failure;
 
@@ -66,7 +67,11 @@ impl Quiet {
 impl Drop for Quiet {
     fn drop(&mut self) {
         // A terminal that is gone needs no restoring.
-        let _ = tcsetattr(&self.terminal, SetArg::TCSAFLUSH, &self.before);
+        discard!(
+            tcsetattr(&self.terminal, SetArg::TCSAFLUSH, &self.before),
+            error,
+            "the terminal did not take an order"
+        );
     }
 }
 

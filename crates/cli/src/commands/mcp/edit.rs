@@ -1,7 +1,10 @@
-//! Changes to `[mcp_servers]` of a configuration file that keep everything else as it is.
+//! Changes to the servers of a configuration file that keep everything else as it is.
 
+use std::fmt::Display;
 use std::path::Path;
+use std::{fs, io};
 
+use serde_json::{Value as Json, json};
 use toml_edit::{Array, DocumentMut, Item, Table, value};
 use troupe_mcp::Door;
 
@@ -10,13 +13,21 @@ use crate::failure::Failure;
 
 const SERVERS: &str = "mcp_servers";
 
-/// Adds a server, unless there is one of that name.
-pub(super) fn add(file: &Path, name: &str, door: &Door) -> Result<(), Failure> {
+/// The same in a `.mcp.json`.
+const PROJECT_SERVERS: &str = "mcpServers";
+
+fn check(name: &str) -> Result<(), Failure> {
     if name.is_empty() || name.chars().any(char::is_control) {
         return Err(Failure::usage(
             "the name of a server is one or more characters",
         ));
     }
+    Ok(())
+}
+
+/// Adds a server, unless there is one of that name.
+pub(super) fn add(file: &Path, name: &str, door: &Door) -> Result<(), Failure> {
+    check(name)?;
     change(file, |document| {
         let servers = document.entry(SERVERS).or_insert_with(|| {
             let mut servers = Table::new();
@@ -35,6 +46,63 @@ pub(super) fn add(file: &Path, name: &str, door: &Door) -> Result<(), Failure> {
         servers.insert(name, Item::Table(table(door)));
         Ok(())
     })
+}
+
+/// Adds a server to the `.mcp.json` of a project, unless there is one of that name. What else the
+/// file says stays, in its order.
+pub(super) fn add_to_project(file: &Path, name: &str, door: &Door) -> Result<(), Failure> {
+    check(name)?;
+    let shown = file.display();
+    let mended = |why: &dyn Display| Failure::usage(format!("{shown}: {why}; mend it first"));
+    let text = match fs::read_to_string(file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => "{}".to_owned(),
+        Err(error) => return Err(mended(&error)),
+    };
+    let mut document: Json = serde_json::from_str(&text).map_err(|error| mended(&error))?;
+    let servers = document
+        .as_object_mut()
+        .map(|object| object.entry(PROJECT_SERVERS).or_insert_with(|| json!({})));
+    let servers = servers
+        .and_then(Json::as_object_mut)
+        .ok_or_else(|| mended(&format!("{PROJECT_SERVERS} is not a table of servers")))?;
+    if servers.contains_key(name) {
+        return Err(Failure::usage(format!(
+            "{shown} has a server {name} already; remove it first"
+        )));
+    }
+    servers.insert(name.to_owned(), shared(door));
+    let mut text = serde_json::to_string_pretty(&document).map_err(Failure::failed)?;
+    text.push('\n');
+    fs::write(file, text).map_err(|error| {
+        Failure::failed(anyhow::Error::new(error).context(format!("cannot write {shown}")))
+    })
+}
+
+/// Returns a server as `.mcp.json` has it. A token stays where it is: the file goes into git.
+fn shared(door: &Door) -> Json {
+    match door {
+        Door::Stdio {
+            command, args, env, ..
+        } => {
+            let mut server = json!({ "command": command, "args": args });
+            if !env.is_empty() {
+                server["env"] = json!(env);
+            }
+            server
+        }
+        Door::Http {
+            url,
+            bearer_token_env_var,
+            ..
+        } => {
+            let mut server = json!({ "type": "http", "url": url });
+            if let Some(variable) = bearer_token_env_var {
+                server["headers"] = json!({ "Authorization": format!("Bearer ${{{variable}}}") });
+            }
+            server
+        }
+    }
 }
 
 /// Removes a server.

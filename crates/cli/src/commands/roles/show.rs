@@ -54,6 +54,7 @@ pub fn json_line(role: &Role) -> String {
         "mcp_servers": role.mcp_servers,
         "messages": role.messages,
         "backend": role.backend,
+        "notes": role.notes,
     });
     format!("{object}\n")
 }
@@ -63,13 +64,16 @@ pub fn broken_json(broken: &Broken) -> String {
     format!("{object}\n")
 }
 
-/// Every value of a role with where it comes from, then the prompt.
-pub fn details(role: &Role, persona: Option<&Persona>) -> String {
+/// Every value of a role with where it comes from, then the prompt. `configured` is what the
+/// configuration says over its file.
+pub fn details(role: &Role, persona: Option<&Persona>, configured: &Choice) -> String {
     let own = role.origin.to_string();
     let of_persona = persona.map(|persona| format!("persona {} in {own}", persona.name));
     let of_persona = of_persona.as_deref().unwrap_or(&own);
-    let place = |source: Source| match source {
+    let of_configuration = format!("[agents.types.{}] of the configuration", role.name);
+    let place = |source: Source, is_configured: bool| match source {
         Source::Call | Source::Persona => of_persona,
+        Source::Role if is_configured => of_configuration.as_str(),
         Source::Role => own.as_str(),
         Source::Inherited => PARENT,
     };
@@ -85,8 +89,10 @@ pub fn details(role: &Role, persona: Option<&Persona>) -> String {
         Some(description) => rows.add("description", description, of_persona),
         None => rows.add("description", &role.description, &own),
     }
-    rows.add("model", &model.value, place(model.source));
-    rows.add("reasoning_effort", effort, place(source));
+    let has_model = configured.model.is_some();
+    rows.add("model", &model.value, place(model.source, has_model));
+    let has_effort = configured.reasoning_effort.is_some();
+    rows.add("reasoning_effort", effort, place(source, has_effort));
     let or_parents = |value: Option<String>| match value {
         Some(value) => (value, own.as_str()),
         None => ("inherited".to_owned(), PARENT),
@@ -109,6 +115,9 @@ pub fn details(role: &Role, persona: Option<&Persona>) -> String {
     }
     if let Some(schema) = &role.output_schema {
         rows.add("output_schema", &schema.to_string(), &own);
+    }
+    for note in &role.notes {
+        rows.add("note", note, &own);
     }
     for known in &role.personas {
         let description = known.description.as_deref().unwrap_or_default();

@@ -158,7 +158,6 @@ fn item_text(item: &ResponseItem) -> String {
             section(&mut text, "answer", &output_text(output));
         }
         ResponseItem::Other(value) => section(&mut text, "other", &value.to_string()),
-        unknown => section(&mut text, "unknown", &format!("{unknown:?}")),
     }
     text
 }

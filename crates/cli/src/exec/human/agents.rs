@@ -110,7 +110,8 @@ impl Human {
             AgentStatus::Interrupted => style.yellow(&format!("interrupted after {time}")),
             AgentStatus::Cancelled => style.yellow(&format!("cancelled after {time}")),
             AgentStatus::Shutdown => style.dim("closed"),
-            other => format!("{other:?}"),
+            AgentStatus::Lost(_) => style.red("lost: its log is gone"),
+            AgentStatus::NotFound => style.red("not found"),
         };
         format!("{head}{text}\n")
     }

@@ -17,7 +17,6 @@ pub fn stopped(reason: AbortReason, kept: Option<SessionId>) -> String {
             "Troupe was killed during this task; what was done until then is kept."
         }
         AbortReason::Shutdown => "Stopped because the program ends.",
-        _ => "Stopped, for a reason that this version does not know.",
     };
     match kept {
         Some(session) => {

@@ -179,19 +179,10 @@ fn state(status: &AgentStatus) -> AgentState {
         AgentStatus::Shutdown => ("shutdown", None, None),
         AgentStatus::Lost(_) => ("lost", status.text().map(str::to_owned), None),
         AgentStatus::NotFound => ("not_found", None, None),
-        other => return unknown(other),
     };
     AgentState {
         status,
         message,
         position,
-    }
-}
-
-fn unknown(status: &AgentStatus) -> AgentState {
-    AgentState {
-        status: "unknown",
-        message: Some(format!("{status:?}")),
-        position: None,
     }
 }

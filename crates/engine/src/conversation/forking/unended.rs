@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use troupe_protocol::event::EventMsg;
 use troupe_protocol::rollout::RolloutRecord;
-use troupe_protocol::{CallId, ItemId};
+use troupe_protocol::{CallId, ItemId, PendingQuestion};
 
 /// What an event begins or ends.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -19,15 +19,24 @@ enum Span<'a> {
     Resume(&'a CallId),
 }
 
+/// Which end of a span an event is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SpanEdge {
+    Begin,
+    End,
+}
+
 /// Leaves out beginnings without an end.
 pub(super) fn leave_out(records: &mut Vec<RolloutRecord>) {
-    let ended: HashSet<Span<'_>> = records.iter().filter_map(event).filter_map(end).collect();
+    let edges = records.iter().filter_map(event).filter_map(edge);
+    let ended: HashSet<Span<'_>> = edges
+        .filter_map(|(edge, span)| (edge == SpanEdge::End).then_some(span))
+        .collect();
     let keep: Vec<bool> = records
         .iter()
-        .map(|record| {
-            event(record)
-                .and_then(begin)
-                .is_none_or(|span| ended.contains(&span))
+        .map(|record| match event(record).and_then(edge) {
+            Some((SpanEdge::Begin, span)) => ended.contains(&span),
+            Some((SpanEdge::End, _)) | None => true,
         })
         .collect();
     let mut keep = keep.into_iter();
@@ -41,33 +50,82 @@ fn event(record: &RolloutRecord) -> Option<&EventMsg> {
     }
 }
 
-fn begin(msg: &EventMsg) -> Option<Span<'_>> {
+/// Returns what an event begins or ends.
+fn edge(msg: &EventMsg) -> Option<(SpanEdge, Span<'_>)> {
+    use SpanEdge::{Begin, End};
     Some(match msg {
-        EventMsg::ItemStarted { item, .. } => Span::Item(item.id()),
-        EventMsg::ExecApprovalRequest(request) => Span::Question(&request.call_id),
-        EventMsg::ApplyPatchApprovalRequest(request) => Span::Question(&request.call_id),
-        EventMsg::RequestUserInput(request) => Span::Question(&request.call_id),
-        EventMsg::ElicitationRequest(request) => Span::Question(&request.id),
-        EventMsg::CollabAgentSpawnBegin(begin) => Span::Spawn(&begin.call_id),
-        EventMsg::CollabAgentInteractionBegin(begin) => Span::Interaction(&begin.call_id),
-        EventMsg::CollabWaitingBegin(begin) => Span::Waiting(&begin.call_id),
-        EventMsg::CollabCloseBegin(begin) => Span::Close(&begin.call_id),
-        EventMsg::CollabResumeBegin(begin) => Span::Resume(&begin.call_id),
-        _ => return None,
-    })
-}
-
-fn end(msg: &EventMsg) -> Option<Span<'_>> {
-    Some(match msg {
-        EventMsg::ItemCompleted { item, .. } => Span::Item(item.id()),
-        EventMsg::ApprovalResolved { call_id, .. }
-        | EventMsg::UserInputResolved { call_id, .. } => Span::Question(call_id),
-        EventMsg::ElicitationResolved { id, .. } => Span::Question(id),
-        EventMsg::CollabAgentSpawnEnd(end) => Span::Spawn(&end.call_id),
-        EventMsg::CollabAgentInteractionEnd(end) => Span::Interaction(&end.call_id),
-        EventMsg::CollabWaitingEnd(end) => Span::Waiting(&end.call_id),
-        EventMsg::CollabCloseEnd(end) => Span::Close(&end.call_id),
-        EventMsg::CollabResumeEnd(end) => Span::Resume(&end.call_id),
-        _ => return None,
+        EventMsg::ItemStarted { item, .. } => (Begin, Span::Item(item.id())),
+        EventMsg::ItemCompleted { item, .. } => (End, Span::Item(item.id())),
+        EventMsg::ExecApprovalRequest(_)
+        | EventMsg::ApplyPatchApprovalRequest(_)
+        | EventMsg::RequestUserInput(_)
+        | EventMsg::ElicitationRequest(_) => (Begin, Span::Question(PendingQuestion::id_of(msg)?)),
+        EventMsg::ApprovalResolved { .. }
+        | EventMsg::UserInputResolved { .. }
+        | EventMsg::ElicitationResolved { .. } => {
+            (End, Span::Question(PendingQuestion::settled_by(msg)?))
+        }
+        EventMsg::CollabAgentSpawnBegin(begin) => (Begin, Span::Spawn(&begin.call_id)),
+        EventMsg::CollabAgentSpawnEnd(end) => (End, Span::Spawn(&end.call_id)),
+        EventMsg::CollabAgentInteractionBegin(it) => (Begin, Span::Interaction(&it.call_id)),
+        EventMsg::CollabAgentInteractionEnd(it) => (End, Span::Interaction(&it.call_id)),
+        EventMsg::CollabWaitingBegin(begin) => (Begin, Span::Waiting(&begin.call_id)),
+        EventMsg::CollabWaitingEnd(end) => (End, Span::Waiting(&end.call_id)),
+        EventMsg::CollabCloseBegin(begin) => (Begin, Span::Close(&begin.call_id)),
+        EventMsg::CollabCloseEnd(end) => (End, Span::Close(&end.call_id)),
+        EventMsg::CollabResumeBegin(begin) => (Begin, Span::Resume(&begin.call_id)),
+        EventMsg::CollabResumeEnd(end) => (End, Span::Resume(&end.call_id)),
+        // Tasks are cut off elsewhere, and the older names are projected from items.
+        EventMsg::SessionConfigured(_)
+        | EventMsg::ThreadNameUpdated { .. }
+        | EventMsg::ThreadNoteUpdated { .. }
+        | EventMsg::TurnContextUpdated(_)
+        | EventMsg::ShutdownComplete
+        | EventMsg::TurnStarted(_)
+        | EventMsg::TurnComplete(_)
+        | EventMsg::TurnAborted(_)
+        | EventMsg::ResponseCompleted { .. }
+        | EventMsg::SteerReceipt(_)
+        | EventMsg::TokenCount { .. }
+        | EventMsg::ContextCompacted
+        | EventMsg::ThreadRolledBack { .. }
+        | EventMsg::ItemsInjected { .. }
+        | EventMsg::UndoStarted { .. }
+        | EventMsg::UndoCompleted(_)
+        | EventMsg::Error(_)
+        | EventMsg::StreamError(_)
+        | EventMsg::Warning { .. }
+        | EventMsg::DeprecationNotice { .. }
+        | EventMsg::BackgroundEvent(_)
+        | EventMsg::AgentMessageContentDelta(_)
+        | EventMsg::PlanDelta(_)
+        | EventMsg::ReasoningContentDelta(_)
+        | EventMsg::ReasoningRawContentDelta(_)
+        | EventMsg::AgentReasoningSectionBreak { .. }
+        | EventMsg::UserMessage { .. }
+        | EventMsg::AgentMessage { .. }
+        | EventMsg::AgentReasoning { .. }
+        | EventMsg::AgentReasoningRawContent { .. }
+        | EventMsg::ExecCommandBegin(_)
+        | EventMsg::ExecCommandOutputDelta(_)
+        | EventMsg::TerminalInteraction { .. }
+        | EventMsg::ExecCommandEnd(_)
+        | EventMsg::PatchApplyBegin { .. }
+        | EventMsg::PatchApplyEnd { .. }
+        | EventMsg::PlanUpdate { .. }
+        | EventMsg::TurnDiff { .. }
+        | EventMsg::ViewImageToolCall { .. }
+        | EventMsg::McpStartupUpdate { .. }
+        | EventMsg::McpStartupComplete { .. }
+        | EventMsg::McpToolCallBegin { .. }
+        | EventMsg::McpToolCallEnd { .. }
+        | EventMsg::McpToolCallProgress { .. }
+        | EventMsg::EnteredReviewMode { .. }
+        | EventMsg::ExitedReviewMode { .. }
+        | EventMsg::ListSkillsResponse { .. }
+        | EventMsg::ListModelsResponse(_)
+        | EventMsg::McpListToolsResponse(_)
+        | EventMsg::SubagentLifecycle(_)
+        | EventMsg::AgentInbox(_) => return None,
     })
 }

@@ -33,11 +33,17 @@ impl Drop for HeldNames {
 }
 
 /// Settings of a project are no danger where they come from: they count only if the user has
-/// trusted them as they are. Temporary directories are shared with others.
+/// trusted them as they are. Temporary directories are shared with others, but not the ones in
+/// them that a workspace lies in.
 fn is_wanted(path: &Path, cage: &Cage) -> bool {
     let is_settings = path.file_name() == Some(OsStr::new(".troupe"));
-    let is_below = |root: &PathBuf| path.starts_with(root);
-    !is_settings && cage.workspaces.iter().any(is_below)
+    let directory = path.parent().map(Path::to_path_buf);
+    let around = directory.filter(|it| !cage.writable.contains(it));
+    let is_near = |workspace: &PathBuf| {
+        let is_around = around.as_ref().is_some_and(|it| workspace.starts_with(it));
+        path.starts_with(workspace) || is_around
+    };
+    !is_settings && cage.workspaces.iter().any(is_near)
 }
 
 fn hold(path: &Path) -> Option<Placeholder> {

@@ -3,6 +3,7 @@
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use troupe_protocol::command::OutputStream;
+use troupe_protocol::discard;
 
 use crate::app::connection::Connection;
 use crate::app::wire::command::{CommandExecOutputDeltaNotification, CommandExecOutputStream};
@@ -75,7 +76,7 @@ impl Outputs {
                 };
                 let delta = ServerNotification::CommandExecOutputDelta(delta);
                 // With a client that is gone this command ends.
-                client.notify(&delta).await.ok();
+                discard!(client.notify(&delta).await, "the client is gone");
             }
         }
     }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use troupe_process::TerminalSize;
+use troupe_protocol::discard;
 
 use crate::limits::COMMAND_ORDERS_QUEUED_MAX;
 use crate::rpc::RpcError;
@@ -94,7 +95,7 @@ impl Roll {
         };
         let (reply, done) = oneshot::channel();
         // A command that ends meanwhile drops the order, and so the reply.
-        orders.send(order(reply)).await.ok();
+        discard!(orders.send(order(reply)).await, "the actor has ended");
         match done.await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => {

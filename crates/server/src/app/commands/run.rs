@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 use troupe_process::{Exit, Process, ProcessEvent};
+use troupe_protocol::discard;
 
 use super::outputs::Outputs;
 use super::roll::{Order, Place};
@@ -119,10 +120,13 @@ impl Run {
                     self.process.close_stdin();
                 }
                 // Who asked may be gone, and the command with it.
-                reply.send(written).ok();
+                discard!(reply.send(written), "nobody waits for the answer");
             }
             Order::Resize { size, reply } => {
-                reply.send(self.process.resize(size)).ok();
+                discard!(
+                    reply.send(self.process.resize(size)),
+                    "nobody waits for the answer"
+                );
             }
         }
     }

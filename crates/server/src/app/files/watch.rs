@@ -16,6 +16,7 @@ use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, InotifyEvent};
 use tokio::io::unix::AsyncFd;
 use tokio::time::sleep;
 use tokio_util::task::AbortOnDropHandle;
+use troupe_protocol::discard;
 
 use super::{absolute, failure};
 use crate::app::call::{Call, Handling};
@@ -60,7 +61,7 @@ pub(in crate::app) fn watch(call: Call) -> Handling {
         let (teller, id) = (client.clone(), params.watch_id.clone());
         let task = tokio::spawn(async move {
             // A client that is gone watches nothing.
-            watched.follow(&teller, &id).await.ok();
+            discard!(watched.follow(&teller, &id).await, "the client is gone");
         });
         watches.insert(params.watch_id, AbortOnDropHandle::new(task));
         Ok(FsWatchResponse { path })

@@ -8,6 +8,7 @@ use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
+use troupe_protocol::discard;
 
 use super::paths::{self, Found};
 use super::ranking::Ranking;
@@ -32,7 +33,7 @@ impl Session {
         let searcher = Searcher { client, id, roots };
         let task = tokio::spawn(async move {
             // A client that is gone has nobody to tell.
-            searcher.run(asked).await.ok();
+            discard!(searcher.run(asked).await, "the client is gone");
         });
         Self {
             queries,

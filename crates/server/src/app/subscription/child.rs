@@ -5,12 +5,12 @@
 
 use troupe_agents::Desk;
 use troupe_agents::desk::{Sent, StopRequest};
-use troupe_agents::tree::command::{StopMode, Urgency, Verb};
+use troupe_agents::tree::command::{StopMode, Urgency};
 use troupe_agents::tree::effect::Receipt;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::session::TurnOverrides;
 use troupe_protocol::tree::AgentMessage;
-use troupe_protocol::{Event, EventMsg, SessionId, SubmissionId};
+use troupe_protocol::{Event, EventMsg, SessionId, StopVerb, SubmissionId};
 
 use super::{Control, NewTurn, check_turn, running};
 use crate::app::call::Reply;
@@ -128,7 +128,7 @@ impl Child {
     async fn interrupt(&self, desk: &Desk, expected: &str) -> Result<SubmissionId, RpcError> {
         let turn = check_turn(&self.translator, expected)?;
         let request = StopRequest {
-            verb: Verb::Interrupt,
+            verb: StopVerb::Interrupt,
             targets: vec![self.id.to_string()],
             mode: StopMode::Act,
             note: None,

@@ -9,6 +9,7 @@ use super::open::{Resumed, joined, open_thread, subscribe, usage};
 use super::storage;
 use crate::app::connection::Connection;
 use crate::app::history::Stored;
+use crate::app::questions;
 use crate::app::subscription::{Beginning, ChildScope, Scope, Subscription};
 use crate::app::translate::Translator;
 use crate::app::trees;
@@ -134,7 +135,9 @@ async fn alone(
     stored: Option<&Stored>,
 ) -> Result<Beginning, RpcError> {
     let (_, mut beginning) = joined(client, thread, true).await?;
-    beginning.questions.retain(|question| question.is_of(id));
+    beginning
+        .questions
+        .retain(|question| questions::is_of(question, id));
     let translator = Translator::new(id.to_string());
     let translator = match stored.and_then(Stored::open_turn) {
         Some((turn, started_ms)) => translator.in_turn(turn, started_ms),

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use troupe_protocol::discard;
 use troupe_protocol::op::{ConfigureSession, ForkPoint, ForkTurn};
 use troupe_protocol::policy::{EffortChoice, ReasoningEffort, ReasoningSummary};
 use troupe_protocol::session::{SessionSource, TurnOverrides};
@@ -152,12 +153,12 @@ pub(in crate::app) fn resume(call: Call) -> Handling {
                 reply.send(Ok(resumed.response)).await;
                 if let Some(usage) = resumed.usage {
                     // A client that is gone does not need it.
-                    client.notify(&usage).await.ok();
+                    discard!(client.notify(&usage).await, "the client is gone");
                 }
                 warn(&client, id, resumed.warnings).await;
                 for agent in resumed.tree {
                     // A client that is gone does not need it.
-                    client.notify(&agent).await.ok();
+                    discard!(client.notify(&agent).await, "the client is gone");
                 }
                 if let Some(beginning) = resumed.beginning {
                     subscribe(&client, beginning);
@@ -430,10 +431,10 @@ async fn warn(client: &Connection, thread: SessionId, warnings: Vec<String>) {
         let thread_id = Some(thread.to_string());
         let warning = WarningNotification { thread_id, message };
         // A client that is gone does not need it.
-        client
-            .notify(&ServerNotification::Warning(warning))
-            .await
-            .ok();
+        discard!(
+            client.notify(&ServerNotification::Warning(warning)).await,
+            "the client is gone"
+        );
     }
 }
 

@@ -145,7 +145,6 @@ fn state(status: &Status) -> AgentState {
         Status::Shutdown => (AgentStatus::Shutdown, None),
         Status::Lost(last) => (AgentStatus::NotFound, Some(lost(last.as_deref()))),
         Status::NotFound => (AgentStatus::NotFound, None),
-        other => (AgentStatus::Running, Some(format!("{other:?}"))),
     };
     AgentState { status, message }
 }

@@ -49,15 +49,6 @@ pub(in crate::app) fn item(item: &TurnItem) -> Option<ThreadItem> {
         TurnItem::ContextCompaction(_) => ThreadItem::ContextCompaction { id },
         // The message that chose it is an item.
         TurnItem::Skill(_) => return None,
-        other => ThreadItem::DynamicToolCall {
-            id,
-            namespace: None,
-            tool: "unknown".to_owned(),
-            arguments: serde_json::to_value(other).unwrap_or_default(),
-            status: ToolStatus::Completed,
-            content_items: None,
-            success: None,
-        },
     })
 }
 

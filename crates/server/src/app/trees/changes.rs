@@ -22,7 +22,7 @@ pub(in crate::app) fn told(root: &str, msg: &EventMsg) -> Option<ServerNotificat
 fn changed(root: &str, life: &SubagentLifecycle) -> Option<ServerNotification> {
     let (agent, session, change) = match life {
         SubagentLifecycle::Created { subagent } => {
-            let (status, _) = standing(&subagent.status)?;
+            let (status, _) = standing(&subagent.status);
             let change = TreeChange::Created {
                 parent_thread_id: subagent.parent_session_id.map(|id| id.to_string()),
                 path: subagent.path.clone(),
@@ -36,7 +36,7 @@ fn changed(root: &str, life: &SubagentLifecycle) -> Option<ServerNotification> {
             status,
             ..
         } => {
-            let (status, preview) = standing(status)?;
+            let (status, preview) = standing(status);
             let change = TreeChange::Status { status, preview };
             (*agent_id, *session_id, change)
         }
@@ -55,7 +55,7 @@ fn changed(root: &str, life: &SubagentLifecycle) -> Option<ServerNotification> {
             ..
         } => (*agent_id, *session_id, TreeChange::Pruned),
         SubagentLifecycle::Restored { subagent } => {
-            let (status, preview) = standing(&subagent.status)?;
+            let (status, preview) = standing(&subagent.status);
             let change = TreeChange::Restored {
                 parent_thread_id: subagent.parent_session_id.map(|id| id.to_string()),
                 path: subagent.path.clone(),
@@ -104,29 +104,10 @@ fn mail(root: &str, inbox: &AgentInbox) -> ServerNotification {
     })
 }
 
-/// Returns how an agent stands, and the beginning of what it said last. A status of a later
-/// version is not told.
-fn standing(status: &AgentStatus) -> Option<(AgentStanding, Option<String>)> {
-    let (standing, preview) = match status {
-        AgentStatus::PendingInit => (AgentStanding::PendingInit, None),
-        AgentStatus::Ready => (AgentStanding::Ready, None),
-        AgentStatus::Queued { position } => {
-            let position = *position;
-            (AgentStanding::Queued { position }, None)
-        }
-        AgentStatus::Running => (AgentStanding::Running, None),
-        AgentStatus::Completed(message) => (AgentStanding::Completed, message.as_ref()),
-        AgentStatus::Errored(message) => (AgentStanding::Errored, Some(message)),
-        AgentStatus::Interrupted => (AgentStanding::Interrupted, None),
-        AgentStatus::Cancelled => (AgentStanding::Cancelled, None),
-        AgentStatus::BudgetExceeded => (AgentStanding::BudgetExceeded, None),
-        AgentStatus::Shutdown => (AgentStanding::Shutdown, None),
-        AgentStatus::Lost(_) => {
-            let text = status.text().map(str::to_owned);
-            return Some((AgentStanding::Lost, text));
-        }
-        AgentStatus::NotFound => (AgentStanding::NotFound, None),
-        _ => return None,
-    };
-    Some((standing, preview.cloned()))
+/// Returns how an agent stands, and the beginning of what it said last.
+fn standing(status: &AgentStatus) -> (AgentStanding, Option<String>) {
+    (
+        AgentStanding::from(status),
+        status.text().map(str::to_owned),
+    )
 }

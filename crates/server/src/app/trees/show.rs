@@ -1,14 +1,13 @@
 //! What a tree answers, as clients read it.
 
 use troupe_agents::desk::{AgentView, Finished, Planned};
-use troupe_agents::tree::Status;
-use troupe_agents::tree::command::Verb;
-use troupe_agents::tree::effect::{self, Action, SkipWhy};
+use troupe_agents::tree::effect::{self, SkipWhy};
+use troupe_protocol::StopVerb;
 use troupe_protocol::result::{self as core, StopReason, StructuredOutput, TaskResult};
 
 use crate::app::wire::tree::{
     Agent, AgentResult, AgentStanding, CommandEvidence, Evidence, FileEvidence, FinishedAgent,
-    InboxDepth, Receipt, SkipReason, SkippedAgent, StopVerb, TouchedAgent,
+    InboxDepth, Receipt, SkipReason, SkippedAgent, TouchedAgent,
 };
 
 pub(super) fn agent(view: &AgentView) -> Agent {
@@ -23,7 +22,7 @@ pub(super) fn agent(view: &AgentView) -> Agent {
         role: spec.map(|spec| spec.agent_type.clone()),
         model: spec.map(|spec| spec.model.clone()),
         note: view.note.clone(),
-        status: standing(view.status),
+        status: AgentStanding::from(&view.wire_status()),
         preview: view.preview.clone(),
         current_tools: view.current_tools().to_vec(),
         inbox: InboxDepth {
@@ -36,25 +35,6 @@ pub(super) fn agent(view: &AgentView) -> Agent {
         total_tokens: view.usage.total_tokens,
         subtree_tokens: view.subtree_usage.total_tokens,
         pruned: view.pruned,
-    }
-}
-
-fn standing(status: Status) -> AgentStanding {
-    match status {
-        Status::PendingInit => AgentStanding::PendingInit,
-        Status::Ready => AgentStanding::Ready,
-        Status::Queued { position } => AgentStanding::Queued {
-            position: u32::try_from(position).unwrap_or(u32::MAX),
-        },
-        Status::Running | Status::Waiting { .. } => AgentStanding::Running,
-        Status::Completed => AgentStanding::Completed,
-        Status::Errored => AgentStanding::Errored,
-        Status::Interrupted { .. } => AgentStanding::Interrupted,
-        Status::Cancelled => AgentStanding::Cancelled,
-        Status::BudgetExceeded => AgentStanding::BudgetExceeded,
-        Status::Shutdown => AgentStanding::Shutdown,
-        Status::Lost => AgentStanding::Lost,
-        Status::NotFound => AgentStanding::NotFound,
     }
 }
 
@@ -112,26 +92,10 @@ fn evidence(seen: &core::Evidence) -> Evidence {
     }
 }
 
-pub(super) fn verb(verb: StopVerb) -> Verb {
-    match verb {
-        StopVerb::Interrupt => Verb::Interrupt,
-        StopVerb::Cancel => Verb::Cancel,
-        StopVerb::Close => Verb::Close,
-        StopVerb::Release => Verb::Release,
-        StopVerb::Prune => Verb::Prune,
-    }
-}
-
-pub(super) fn touched(planned: &Planned<Action>) -> TouchedAgent {
+pub(super) fn touched(planned: &Planned<StopVerb>) -> TouchedAgent {
     TouchedAgent {
         agent: agent(&planned.view),
-        action: match planned.what {
-            Action::Interrupt => StopVerb::Interrupt,
-            Action::Cancel => StopVerb::Cancel,
-            Action::Close => StopVerb::Close,
-            Action::Release => StopVerb::Release,
-            Action::Prune => StopVerb::Prune,
-        },
+        action: planned.what,
     }
 }
 

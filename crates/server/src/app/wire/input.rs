@@ -104,11 +104,6 @@ impl From<&core::UserInput> for UserInput {
             },
             core::UserInput::Skill { name, path } => Self::Skill { name, path },
             core::UserInput::Mention { name, path } => Self::Mention { name, path },
-            // A kind that this version has no name for is shown, not swallowed.
-            other => Self::Text {
-                text: format!("{other:?}"),
-                text_elements: Vec::new(),
-            },
         }
     }
 }

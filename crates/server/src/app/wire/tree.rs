@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use troupe_protocol::StopVerb;
+use troupe_protocol::agent::AgentStatus;
 
 use super::input::UserInput;
 use super::policy::{ReasoningEffort, SandboxMode};
@@ -96,6 +98,27 @@ pub enum AgentStanding {
     /// Its log is gone: it ran once, and cannot run again.
     Lost,
     NotFound,
+}
+
+impl From<&AgentStatus> for AgentStanding {
+    fn from(status: &AgentStatus) -> Self {
+        match status {
+            AgentStatus::PendingInit => Self::PendingInit,
+            AgentStatus::Ready => Self::Ready,
+            AgentStatus::Queued { position } => Self::Queued {
+                position: *position,
+            },
+            AgentStatus::Running => Self::Running,
+            AgentStatus::Completed(_) => Self::Completed,
+            AgentStatus::Errored(_) => Self::Errored,
+            AgentStatus::Interrupted => Self::Interrupted,
+            AgentStatus::Cancelled => Self::Cancelled,
+            AgentStatus::BudgetExceeded => Self::BudgetExceeded,
+            AgentStatus::Shutdown => Self::Shutdown,
+            AgentStatus::Lost(_) => Self::Lost,
+            AgentStatus::NotFound => Self::NotFound,
+        }
+    }
 }
 
 /// What waits to be read.
@@ -354,6 +377,11 @@ pub struct AgentNoteSetParams {
 pub struct AgentStopParams {
     pub root_thread_id: String,
     pub agents: Vec<String>,
+    #[cfg_attr(
+        test,
+        schemars(with = "described::StopVerb"),
+        ts(as = "described::StopVerb")
+    )]
     pub verb: StopVerb,
     /// Only tell what would be touched.
     #[serde(default)]
@@ -361,22 +389,6 @@ pub struct AgentStopParams {
     /// Why, for the record.
     #[serde(default)]
     pub note: Option<String>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
-pub enum StopVerb {
-    /// This task of this agent.
-    Interrupt,
-    /// The tasks of the subtree.
-    Cancel,
-    /// Cancel, then shut down.
-    Close,
-    /// The child goes on without a parent.
-    Release,
-    /// Takes finished agents out of the tree; results stay.
-    Prune,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -393,6 +405,11 @@ pub struct AgentStopResponse {
 pub struct TouchedAgent {
     /// As it was before.
     pub agent: Agent,
+    #[cfg_attr(
+        test,
+        schemars(with = "described::StopVerb"),
+        ts(as = "described::StopVerb")
+    )]
     pub action: StopVerb,
 }
 
@@ -413,4 +430,25 @@ pub enum SkipReason {
     Active,
     AlreadyDone,
     Unknown,
+}
+
+/// What the generated files say about types of `protocol`, which describes them for its own tests
+/// alone.
+#[cfg(test)]
+mod described {
+    #[derive(serde::Serialize, schemars::JsonSchema, ts_rs::TS)]
+    #[serde(rename_all = "camelCase")]
+    #[expect(dead_code, reason = "only its description is used")]
+    pub enum StopVerb {
+        /// This task of this agent.
+        Interrupt,
+        /// The tasks of the subtree.
+        Cancel,
+        /// Cancel, then shut down.
+        Close,
+        /// The child goes on without a parent.
+        Release,
+        /// Takes finished agents out of the tree; results stay.
+        Prune,
+    }
 }

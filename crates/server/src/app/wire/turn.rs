@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use troupe_protocol::TaskOutcome;
+use troupe_protocol::outcome::OutcomeClass;
 
 use super::input::UserInput;
 use super::item::ThreadItem;
@@ -46,6 +48,17 @@ pub enum TurnStatus {
     Completed,
     Interrupted,
     Failed,
+}
+
+impl From<TaskOutcome> for TurnStatus {
+    fn from(outcome: TaskOutcome) -> Self {
+        match outcome.class() {
+            OutcomeClass::Completed => Self::Completed,
+            OutcomeClass::Failed => Self::Failed,
+            // Clients know no cancelled turn.
+            OutcomeClass::Interrupted | OutcomeClass::Cancelled => Self::Interrupted,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -147,4 +160,30 @@ pub struct TurnSteerResponse {
 pub struct TurnInterruptParams {
     pub thread_id: String,
     pub turn_id: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use troupe_protocol::TaskOutcome;
+    use troupe_protocol::event::AbortReason;
+
+    use super::TurnStatus;
+
+    /// The live translation and the stored history both ask this table.
+    #[test]
+    fn a_turn_that_the_engine_did_not_survive_is_interrupted_and_not_failed() {
+        let status = |reason| TurnStatus::from(TaskOutcome::from(reason));
+        for reason in [
+            AbortReason::Crash,
+            AbortReason::Shutdown,
+            AbortReason::Interrupted,
+            AbortReason::Replaced,
+            AbortReason::ReviewEnded,
+        ] {
+            assert_eq!(status(reason), TurnStatus::Interrupted, "{reason:?}");
+        }
+        for reason in [AbortReason::Error, AbortReason::BudgetLimited] {
+            assert_eq!(status(reason), TurnStatus::Failed, "{reason:?}");
+        }
+    }
 }

@@ -2,8 +2,9 @@ use expect_test::{Expect, expect};
 use serde_json::{Map, Value, json};
 use troupe_mcp::serve::Reply;
 use troupe_protocol::EventMsg;
+use troupe_protocol::PendingQuestion;
 
-use super::Ask;
+use super::{answer, form};
 
 fn exec() -> EventMsg {
     event(json!({
@@ -30,12 +31,12 @@ fn event(value: Value) -> EventMsg {
 }
 
 fn check_form(msg: &EventMsg, expected: Expect) {
-    let form = Ask::of(msg).expect("it asks").form().expect("it is a form");
+    let form = form(&PendingQuestion::of(msg).expect("it asks")).expect("it is a form");
     expected.assert_eq(&format!("{}\n{}", form.message, form.schema));
 }
 
 fn check_answer(msg: &EventMsg, reply: Reply, expected: Expect) {
-    let op = Ask::of(msg).expect("it asks").answer(reply);
+    let op = answer(&PendingQuestion::of(msg).expect("it asks"), reply);
     expected.assert_eq(&serde_json::to_string(&op).expect("an op is JSON"));
 }
 
@@ -147,8 +148,8 @@ fn a_page_to_visit_is_declined() {
         "type": "elicitation_request", "server_name": "shop", "id": "call-3",
         "request": {"mode": "url", "message": "pay", "url": "https://example.org"},
     }));
-    let ask = Ask::of(&msg).expect("it asks");
-    assert!(ask.form().is_none());
-    let op = serde_json::to_string(&ask.declined()).expect("an op is JSON");
+    let ask = PendingQuestion::of(&msg).expect("it asks");
+    assert!(form(&ask).is_none());
+    let op = serde_json::to_string(&ask.deny()).expect("an op is JSON");
     expect![[r#"{"type":"resolve_elicitation","server_name":"shop","request_id":"call-3","decision":"decline"}"#]].assert_eq(&op);
 }

@@ -1,6 +1,7 @@
 //! What the thread is asked about agent trees.
 
 use troupe_protocol::SessionId;
+use troupe_protocol::discard;
 
 use crate::error::Error;
 use crate::tree::{AgentRow, ApprovalRow, MailRow, TaskRow, TreeAt, TreeRow};
@@ -61,22 +62,40 @@ impl Actor {
     pub(super) fn answer(&mut self, question: TreeQuestion) {
         match question {
             TreeQuestion::TreeOf(session, reply) => {
-                let _ = reply.send(self.caught_up(|index| index.tree_of(session)));
+                discard!(
+                    reply.send(self.caught_up(|index| index.tree_of(session))),
+                    "nobody waits for the answer"
+                );
             }
             TreeQuestion::Trees(limit, reply) => {
-                let _ = reply.send(self.caught_up(|index| index.trees(limit)));
+                discard!(
+                    reply.send(self.caught_up(|index| index.trees(limit))),
+                    "nobody waits for the answer"
+                );
             }
             TreeQuestion::Tree(root, reply) => {
-                let _ = reply.send(self.caught_up(|index| index.tree(root)));
+                discard!(
+                    reply.send(self.caught_up(|index| index.tree(root))),
+                    "nobody waits for the answer"
+                );
             }
             TreeQuestion::Inbox(at, reply) => {
-                let _ = reply.send(self.caught_up(|index| index.inbox(at)));
+                discard!(
+                    reply.send(self.caught_up(|index| index.inbox(at))),
+                    "nobody waits for the answer"
+                );
             }
             TreeQuestion::Tasks(session, reply) => {
-                let _ = reply.send(self.caught_up(|index| index.tasks_of(session)));
+                discard!(
+                    reply.send(self.caught_up(|index| index.tasks_of(session))),
+                    "nobody waits for the answer"
+                );
             }
             TreeQuestion::Approvals(root, reply) => {
-                let _ = reply.send(self.caught_up(|index| index.open_approvals(root)));
+                discard!(
+                    reply.send(self.caught_up(|index| index.open_approvals(root))),
+                    "nobody waits for the answer"
+                );
             }
         }
     }

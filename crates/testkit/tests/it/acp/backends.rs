@@ -7,13 +7,13 @@ use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 use troupe_agents::Family;
 use troupe_agents::desk::StopRequest;
-use troupe_agents::tree::command::{StopMode, Verb};
-use troupe_protocol::EventMsg;
+use troupe_agents::tree::command::StopMode;
 use troupe_protocol::agent::AgentStatus;
 use troupe_protocol::approval::{ExecApprovalRequest, ReviewDecision};
 use troupe_protocol::op::Op;
 use troupe_protocol::policy::{ApprovalPolicy, SandboxPolicy};
 use troupe_protocol::result::{StopReason, TaskResult};
+use troupe_protocol::{EventMsg, StopVerb};
 use troupe_testkit::{Actor, Stage};
 
 use super::program;
@@ -98,7 +98,7 @@ async fn worker(stage: &Stage) -> String {
     stage.read("worker")
 }
 
-async fn stop(actor: &Actor, verb: Verb) {
+async fn stop(actor: &Actor, verb: StopVerb) {
     let request = StopRequest {
         verb,
         targets: vec![CHILD.to_owned()],
@@ -110,7 +110,7 @@ async fn stop(actor: &Actor, verb: Verb) {
 }
 
 async fn cancel(actor: &mut Actor) {
-    stop(actor, Verb::Cancel).await;
+    stop(actor, StopVerb::Cancel).await;
     actor
         .until(is_now(1, |status| *status == AgentStatus::Cancelled))
         .await;
@@ -359,7 +359,7 @@ async fn a_cancelled_one_stops_and_is_there_for_more() {
     assert_eq!(said(&actor).await, "you said: hello");
     let processes = processes(&stage);
     assert_eq!(processes.len(), 1);
-    stop(&actor, Verb::Close).await;
+    stop(&actor, StopVerb::Close).await;
     until_gone(&processes[0]).await;
     until_gone(&worker).await;
     end(actor).await;

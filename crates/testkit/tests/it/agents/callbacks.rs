@@ -6,12 +6,12 @@ use expect_test::expect;
 use serde_json::json;
 use troupe_agents::Family;
 use troupe_agents::desk::{CallbackChoice, StopRequest};
-use troupe_agents::tree::command::{StopMode, Urgency, Verb};
+use troupe_agents::tree::command::{StopMode, Urgency};
 use troupe_protocol::input::UserInput;
 use troupe_protocol::item::TurnItem;
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::tree::{AgentLine, CallbackMode, Fact, MessageId, MessageMetadata};
-use troupe_protocol::{AgentId, EventMsg, Fragment, Op, ResponseItem, SessionId};
+use troupe_protocol::{AgentId, EventMsg, Fragment, Op, ResponseItem, SessionId, StopVerb};
 use troupe_store::Position;
 use troupe_testkit::Stage;
 
@@ -273,7 +273,7 @@ async fn a_child_of_a_fork_calls_the_fork_and_not_whom_it_was_forked_from() {
     end(actor).await;
 }
 
-fn stop(verb: Verb, target: &str) -> StopRequest {
+fn stop(verb: StopVerb, target: &str) -> StopRequest {
     StopRequest {
         verb,
         targets: vec![target.to_owned()],
@@ -300,8 +300,10 @@ async fn a_parent_hears_of_stops_that_were_not_its_own() {
             .await;
     }
     let desk = actor.agents().user();
-    desk.stop(stop(Verb::Interrupt, "/root/a")).await.unwrap();
-    desk.stop(stop(Verb::Cancel, "/root/b")).await.unwrap();
+    desk.stop(stop(StopVerb::Interrupt, "/root/a"))
+        .await
+        .unwrap();
+    desk.stop(stop(StopVerb::Cancel, "/root/b")).await.unwrap();
     let urgent = desk.send("/root/d", message("instead"), Urgency::Interrupt);
     urgent.await.unwrap();
     actor.until(has_mail(0, 3, 0)).await;

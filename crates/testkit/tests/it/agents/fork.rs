@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use troupe_agents::desk::{LogsQuery, StopRequest};
-use troupe_agents::tree::command::{StopMode, Urgency, Verb};
+use troupe_agents::tree::command::{StopMode, Urgency};
 use troupe_agents::{Family, Options};
 use troupe_protocol::op::{ConfigureSession, ForkPoint};
 use troupe_protocol::tree::AgentMessage;
-use troupe_protocol::{EventMsg, ItemId, Op, SessionId, TurnItem};
+use troupe_protocol::{EventMsg, ItemId, Op, SessionId, StopVerb, TurnItem};
 use troupe_testkit::{Actor, Stage};
 
 use super::cast;
@@ -403,7 +403,7 @@ async fn a_released_fork_goes_on_under_the_instructions_it_began_with() {
     actor.agents().quiet().await;
     let fork = agent(&actor, "2").await.session;
     let release = StopRequest {
-        verb: Verb::Release,
+        verb: StopVerb::Release,
         targets: vec!["2".to_owned()],
         mode: StopMode::Act,
         note: None,

@@ -5,12 +5,12 @@ use std::path::Path;
 use serde_json::{Value, json};
 use troupe_agents::Family;
 use troupe_agents::desk::StopRequest;
-use troupe_agents::tree::command::{StopMode, Urgency, Verb};
+use troupe_agents::tree::command::{StopMode, Urgency};
 use troupe_agents::tree::effect::{DeadWhy, HeldWhy, Receipt};
 use troupe_agents::tree::status::{Status, WaitingOn};
 use troupe_protocol::op::{ConfigureSession, Op};
 use troupe_protocol::tree::Fact;
-use troupe_protocol::{AgentId, EventMsg};
+use troupe_protocol::{AgentId, EventMsg, StopVerb};
 use troupe_testkit::{Actor, Stage};
 
 use super::cast::{
@@ -165,7 +165,7 @@ async fn a_cancel_behind_an_interrupt_ends_a_task_that_has_not_begun() {
     let (_, _, stopped) = tokio::join!(
         sent(&actor, "1", "this", Urgency::Regular),
         sent(&actor, "1", "no, that", Urgency::Interrupt),
-        desk.stop(stop(Verb::Cancel))
+        desk.stop(stop(StopVerb::Cancel))
     );
     stopped.unwrap();
     actor.agents().quiet().await;
@@ -253,7 +253,7 @@ async fn a_message_to_a_waiting_agent_is_held_until_it_goes_on() {
     end(actor).await;
 }
 
-fn stop(verb: Verb) -> StopRequest {
+fn stop(verb: StopVerb) -> StopRequest {
     StopRequest {
         verb,
         targets: vec!["1".to_owned()],
@@ -271,13 +271,13 @@ async fn a_message_to_one_who_is_being_stopped_waits_or_is_dead() {
     let children = scene("stay", &[&stubborn, "{ say = 'on with it' }"]);
     for (verb, receipt) in [
         (
-            Verb::Interrupt,
+            StopVerb::Interrupt,
             Receipt::Held {
                 why: HeldWhy::Stopping,
             },
         ),
         (
-            Verb::Cancel,
+            StopVerb::Cancel,
             Receipt::Dead {
                 why: DeadWhy::Stopping,
             },
@@ -298,7 +298,7 @@ async fn a_message_to_one_who_is_being_stopped_waits_or_is_dead() {
         let session = agent(&actor, "1").await.session;
         let heard = heard(&stage, session);
         let is_heard = heard.contains(&"go on".to_owned());
-        assert_eq!(is_heard, verb == Verb::Interrupt, "{heard:?}");
+        assert_eq!(is_heard, verb == StopVerb::Interrupt, "{heard:?}");
         end(actor).await;
     }
 }
@@ -310,7 +310,7 @@ async fn a_message_to_a_closed_agent_is_dead_until_it_is_resumed() {
     let stage = stage("", &root, &[Family::Subagents]).await;
     let mut actor = open(&stage).await;
     let desk = actor.agents().user();
-    desk.stop(stop(Verb::Close)).await.unwrap();
+    desk.stop(stop(StopVerb::Close)).await.unwrap();
     actor
         .until(is_now(1, |status| {
             *status == troupe_protocol::agent::AgentStatus::Shutdown

@@ -4,9 +4,9 @@
 use expect_test::expect;
 use serde_json::{Value, json};
 use troupe_agents::desk::{StopRequest, Trouble};
-use troupe_agents::tree::command::{StopMode, Verb};
-use troupe_protocol::EventMsg;
+use troupe_agents::tree::command::StopMode;
 use troupe_protocol::agent::SubagentLifecycle;
+use troupe_protocol::{EventMsg, StopVerb};
 
 use super::cast::is_running;
 use super::hands::Hands;
@@ -359,7 +359,7 @@ async fn a_result_outlives_prune_and_restart() {
     let mut actor = play(&stage).await;
     let kid = agent(&actor, "/root/kid").await;
     let prune = StopRequest {
-        verb: Verb::Prune,
+        verb: StopVerb::Prune,
         targets: vec!["/root/kid".to_owned()],
         mode: StopMode::Act,
         note: None,

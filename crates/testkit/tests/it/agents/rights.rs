@@ -3,12 +3,13 @@
 use troupe_agents::Family;
 use troupe_agents::desk::StopRequest;
 use troupe_agents::tree::Status;
-use troupe_agents::tree::command::{StopMode, Urgency, Verb};
+use troupe_agents::tree::command::{StopMode, Urgency};
 use troupe_protocol::input::UserInput;
-use troupe_protocol::op::{ConfigureSession, Op};
+use troupe_protocol::op::{ConfigureSession, ForkPoint, Op};
 use troupe_protocol::policy::{CollaborationMode, SandboxPolicy};
 use troupe_protocol::session::TurnOverrides;
 use troupe_protocol::tree::AgentMessage;
+use troupe_protocol::{SessionId, StopVerb};
 use troupe_testkit::{Actor, Stage};
 
 use super::logs;
@@ -288,7 +289,7 @@ async fn a_tree_that_is_resumed_with_less_binds_grandchildren_and_the_released()
     let mut actor = stage.start().await;
     actor.turn("begin").await;
     let release = StopRequest {
-        verb: Verb::Release,
+        verb: StopVerb::Release,
         targets: vec!["1".to_owned()],
         mode: StopMode::Act,
         note: None,
@@ -313,6 +314,101 @@ async fn a_tree_that_is_resumed_with_less_binds_grandchildren_and_the_released()
     }
     assert!(!stage.cwd().join("of-middle").exists());
     assert!(!stage.cwd().join("of-leaf").exists());
+    actor.shut_down().await;
+}
+
+fn fork_of(session_id: SessionId) -> ConfigureSession {
+    ConfigureSession {
+        fork: Some(ForkPoint {
+            session_id,
+            last_response_id: None,
+            turns: None,
+            turn: None,
+        }),
+        ..ConfigureSession::default()
+    }
+}
+
+/// A fork is below nobody, so it must not begin with what was given before those above were
+/// narrowed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_fork_of_a_child_has_what_those_above_it_have_when_it_is_made() {
+    let scenes = [
+        scene("branch off", &[write("of-fork"), say("tried")]),
+        scene("leaf", &[say("ready")]),
+        scene(
+            "middle",
+            &[
+                call("spawn_agent", r#"message = "leaf", task_name = "leaf""#),
+                call("wait", r#"ids = ["leaf"]"#),
+                say("ready"),
+            ],
+        ),
+        root(&[
+            call("spawn_agent", r#"message = "middle", task_name = "middle""#),
+            call("wait", "ids = [1]"),
+            say("done"),
+            say("done"),
+        ]),
+    ];
+    let stage = stage(&scenes)
+        .await
+        .sandbox(SandboxPolicy::DangerFullAccess);
+    let mut actor = stage.start().await;
+    actor.turn("begin").await;
+    let desk = actor.agents().user();
+    let children = [desk.view("1").await, desk.view("2").await];
+    let children = children.map(|view| view.expect("it is one of the tree").session);
+    turn_under(&mut actor, under(SandboxPolicy::read_only())).await;
+    // While the tree runs, and when it is only stored.
+    for child in children {
+        let mut fork = stage.start_with(fork_of(child)).await;
+        fork.turn("branch off").await;
+        assert!(!stage.cwd().join("of-fork").exists());
+        fork.shut_down().await;
+    }
+    actor.shut_down().await;
+    for child in children {
+        let mut fork = stage.start_with(fork_of(child)).await;
+        fork.turn("branch off").await;
+        assert!(!stage.cwd().join("of-fork").exists());
+        fork.shut_down().await;
+    }
+    // It is the user's own conversation, who may widen it.
+    let wide = ConfigureSession {
+        overrides: under(SandboxPolicy::DangerFullAccess),
+        ..fork_of(children[0])
+    };
+    let mut fork = stage.start_with(wide).await;
+    fork.turn("branch off").await;
+    assert_eq!(stage.read("of-fork"), "mine\n");
+    fork.shut_down().await;
+}
+
+/// A parent may have its own directory among its roots; only what a person gave a child beside
+/// its parent's rights is a grant.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_directory_that_a_child_inherited_is_no_grant() {
+    let stage = stage(&tries(&["moved"])).await;
+    let cwd = stage.cwd().to_path_buf();
+    let naming = |roots| SandboxPolicy::WorkspaceWrite {
+        writable_roots: roots,
+        network_access: false,
+        exclude_tmpdir_env_var: true,
+        exclude_slash_tmp: true,
+    };
+    let stage = stage.sandbox(naming(vec![cwd]));
+    let mut actor = stage.start().await;
+    actor.turn("begin").await;
+    let elsewhere = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("it can be made");
+    let moved = TurnOverrides {
+        cwd: Some(elsewhere.path().to_path_buf()),
+        ..under(naming(Vec::new()))
+    };
+    turn_under(&mut actor, moved).await;
+    let of_child = told(&stage, &actor, "1").await;
+    assert!(of_child[0].contains("Read-only"), "{of_child:?}");
+    assert!(!stage.cwd().join("moved").exists());
     actor.shut_down().await;
 }
 

@@ -7,13 +7,13 @@ use expect_test::expect;
 use serde_json::json;
 use troupe_agents::Family;
 use troupe_agents::desk::{AgentView, StopRequest};
-use troupe_agents::tree::command::{StopMode, Verb};
+use troupe_agents::tree::command::StopMode;
 use troupe_protocol::agent::AgentStatus;
 use troupe_protocol::op::Op;
 use troupe_protocol::policy::{ApprovalPolicy, SandboxPolicy};
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::session::SessionSource;
-use troupe_protocol::{EventMsg, SessionId, TurnItem};
+use troupe_protocol::{EventMsg, SessionId, StopVerb, TurnItem};
 use troupe_testkit::{Actor, Stage};
 
 use super::play::{
@@ -585,7 +585,7 @@ async fn a_session_that_was_interrupted_is_not_told_as_cancelled() {
     let actor = play(&stage).await;
     let desk = actor.agents().user();
     desk.stop(StopRequest {
-        verb: Verb::Interrupt,
+        verb: StopVerb::Interrupt,
         targets: vec!["1".to_owned()],
         mode: StopMode::Act,
         note: None,

@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 use troupe_agents::Family;
 use troupe_agents::desk::StopRequest;
 use troupe_agents::tree::Status;
-use troupe_agents::tree::command::{StopMode, Verb};
-use troupe_protocol::AgentId;
+use troupe_agents::tree::command::StopMode;
 use troupe_protocol::agent::AgentStatus;
 use troupe_protocol::op::{ConfigureSession, Op};
 use troupe_protocol::policy::SandboxPolicy;
 use troupe_protocol::result::StopReason;
 use troupe_protocol::tree::Interruption;
+use troupe_protocol::{AgentId, StopVerb};
 use troupe_testkit::{Actor, Stage};
 
 use super::cast::{self, heard, is_completed, is_now, lines, open, sleeper, stage};
@@ -44,7 +44,7 @@ fn is_alive(stage: &Stage, file: &str) -> bool {
     Path::new("/proc").join(pid.trim()).exists()
 }
 
-fn request(verb: Verb, target: &str, mode: StopMode) -> StopRequest {
+fn request(verb: StopVerb, target: &str, mode: StopMode) -> StopRequest {
     StopRequest {
         verb,
         targets: vec![target.to_owned()],
@@ -92,11 +92,11 @@ async fn a_dry_run_tells_what_it_would_touch_and_touches_nothing() {
     assert_eq!(touched, [(&middle, &cancel), (&leaf, &cancel)]);
     assert!(is_alive(&stage, "leaf.pid") && is_alive(&stage, "middle.pid"));
     for verb in [
-        Verb::Interrupt,
-        Verb::Cancel,
-        Verb::Close,
-        Verb::Release,
-        Verb::Prune,
+        StopVerb::Interrupt,
+        StopVerb::Cancel,
+        StopVerb::Close,
+        StopVerb::Release,
+        StopVerb::Prune,
     ] {
         let desk = actor.agents().user();
         let plan = desk
@@ -105,9 +105,9 @@ async fn a_dry_run_tells_what_it_would_touch_and_touches_nothing() {
             .unwrap();
         let touched = plan.touched.len();
         let expected = match verb {
-            Verb::Interrupt | Verb::Release => 1,
-            Verb::Cancel | Verb::Close => 2,
-            Verb::Prune => 0,
+            StopVerb::Interrupt | StopVerb::Release => 1,
+            StopVerb::Cancel | StopVerb::Close => 2,
+            StopVerb::Prune => 0,
         };
         assert_eq!(touched, expected, "{verb:?}");
     }
@@ -128,7 +128,7 @@ async fn an_interrupt_stops_one_task_and_nothing_below_it() {
     let mut actor = open_until(&stage, &["leaf.pid", "middle.pid"]).await;
     let desk = actor.agents().user();
     let stopped = desk
-        .stop(request(Verb::Interrupt, "1", StopMode::Act))
+        .stop(request(StopVerb::Interrupt, "1", StopMode::Act))
         .await;
     assert_eq!(stopped.unwrap().touched.len(), 1);
     actor
@@ -235,7 +235,7 @@ async fn a_released_child_goes_on_and_calls_nobody() {
     let stage = stage(&children, &root, &[Family::Agents]).await;
     let mut actor = open(&stage).await;
     let desk = actor.agents().user();
-    desk.stop(request(Verb::Release, "1", StopMode::Act))
+    desk.stop(request(StopVerb::Release, "1", StopMode::Act))
         .await
         .unwrap();
     let view = agent(&actor, "1").await;

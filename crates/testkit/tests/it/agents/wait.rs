@@ -4,10 +4,10 @@ use expect_test::expect;
 use serde_json::{Value, json};
 use troupe_agents::Family;
 use troupe_agents::desk::StopRequest;
-use troupe_agents::tree::command::{StopMode, Verb};
+use troupe_agents::tree::command::StopMode;
 use troupe_protocol::agent::AgentStatus;
 use troupe_protocol::op::Op;
-use troupe_protocol::{AgentId, EventMsg};
+use troupe_protocol::{AgentId, EventMsg, StopVerb};
 use troupe_testkit::{Actor, Stage};
 
 use super::play::{
@@ -155,7 +155,7 @@ async fn an_interrupted_child_has_ended() {
         .await;
     let desk = actor.agents().user();
     let interrupt = StopRequest {
-        verb: Verb::Interrupt,
+        verb: StopVerb::Interrupt,
         targets: vec!["/root/kid".to_owned()],
         mode: StopMode::Act,
         note: None,

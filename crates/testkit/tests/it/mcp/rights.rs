@@ -60,7 +60,10 @@ async fn a_person_is_asked_and_may_say_no() {
     assert_eq!(command, ["mcp__ore__echo", r#"{"text":"gold"}"#]);
     let msgs = actor.until_task_ends().await;
     assert_eq!(status(&msgs), WorkStatus::Declined);
-    assert_eq!(told(&works.stage)["echo"], "the user declined this call");
+    assert_eq!(
+        told(&works.stage)["echo"],
+        "not approved (the user said no, or nobody was there to ask)"
+    );
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use super::*;
 
 fn rule(words: &str, decision: Decision) -> Rule {
     Rule {
-        prefix: words.split(' ').map(str::to_owned).collect(),
+        matter: RuleMatter::Command(words.split(' ').map(str::to_owned).collect()),
         decision,
         sandbox: SandboxUse::On,
         reason: None,

@@ -3,9 +3,9 @@ use expect_test::{Expect, expect};
 use super::*;
 use crate::desk::Planned;
 use crate::families::example;
-use crate::tree::effect::Action;
 use crate::tree::status::Status;
 use crate::tree::{AddressError, Refusal};
+use troupe_protocol::StopVerb;
 
 fn check(arguments: Value, expected: Expect) {
     let found = serde_json::from_value::<Arguments>(arguments)
@@ -46,10 +46,10 @@ fn either_some_or_all_are_meant() {
     );
 }
 
-fn touched(number: u32) -> Planned<Action> {
+fn touched(number: u32) -> Planned<StopVerb> {
     Planned {
         view: example::view(number, Status::Completed),
-        what: Action::Prune,
+        what: StopVerb::Prune,
     }
 }
 

@@ -1,17 +1,16 @@
 //! What may happen: each number is one step, read in the light of the moment.
 
 use troupe_protocol::agent::AgentOrigin;
-use troupe_protocol::{AgentId, SessionId, SubmissionId};
+use troupe_protocol::{AgentId, SessionId, StopVerb, SubmissionId, TaskOutcome};
 use uuid::Uuid;
 
 use super::super::reference::Flight;
 use super::world::{Waiting, World, demand, limits};
 use crate::tree::agent::{Bond, CallbackMode, Genealogy, OnParentInterrupt, Reach};
 use crate::tree::command::{
-    Form, Letter, Outcome, Report, Spawn, Spawner, Stop, StopMode, Until, Urgency, Verb, WaitFor,
-    What,
+    Form, Letter, Report, Spawn, Spawner, Stop, StopMode, Until, Urgency, WaitFor, What,
 };
-use crate::tree::effect::{AbortWhy, Answer, Effect, Receipt};
+use crate::tree::effect::{Answer, Effect, Receipt};
 use crate::tree::id::{Caller, MessageId, WaitId};
 use crate::tree::inbox::Sender;
 use crate::tree::status::WaitingOn;
@@ -153,7 +152,7 @@ impl World {
         if let Some((agent, message)) = draw.one(&self.given_up) {
             let ended = Report::Ended {
                 task: message.task(),
-                outcome: Outcome::Errored,
+                outcome: TaskOutcome::Errored,
             };
             let heard = self.report_start(agent, message)? || self.report(agent, ended)?;
             demand(!heard, "nothing is heard of a task that gave way")?;
@@ -188,33 +187,31 @@ impl World {
             return Ok(());
         };
         let told = match self.aborted.get(&agent) {
-            Some(AbortWhy::Replaced) => Outcome::Replaced,
-            Some(AbortWhy::Interrupted | AbortWhy::Cancelled | AbortWhy::Shutdown) => {
-                Outcome::Interrupted
-            }
-            None => Outcome::Completed,
+            Some(TaskOutcome::Replaced) => TaskOutcome::Replaced,
+            Some(_) => TaskOutcome::Interrupted,
+            None => TaskOutcome::Completed,
         };
         let outcome = [
             told,
             told,
             told,
-            Outcome::Completed,
-            Outcome::Errored,
-            Outcome::Interrupted,
-            Outcome::BudgetExceeded,
-            Outcome::Replaced,
+            TaskOutcome::Completed,
+            TaskOutcome::Errored,
+            TaskOutcome::Interrupted,
+            TaskOutcome::BudgetExceeded,
+            TaskOutcome::Replaced,
         ][draw.below(8)];
         self.end_with(agent, outcome)
     }
 
-    fn end_with(&mut self, agent: AgentId, outcome: Outcome) -> Result<(), String> {
+    fn end_with(&mut self, agent: AgentId, outcome: TaskOutcome) -> Result<(), String> {
         let flight = self.reference.get(agent).flight.clone();
         let Some(Flight { task, message }) = flight else {
             return Ok(());
         };
         let begun = message.is_none();
         let ended = self.report(agent, Report::Ended { task, outcome })?;
-        let may = begun || !matches!(outcome, Outcome::Completed | Outcome::Replaced);
+        let may = begun || !matches!(outcome, TaskOutcome::Completed | TaskOutcome::Replaced);
         demand(ended == may, "only what has begun completes")
     }
 
@@ -290,11 +287,11 @@ impl World {
 
     fn stop(&mut self, draw: &mut Draw) -> Result<(), String> {
         let verbs = [
-            Verb::Interrupt,
-            Verb::Cancel,
-            Verb::Close,
-            Verb::Release,
-            Verb::Prune,
+            StopVerb::Interrupt,
+            StopVerb::Cancel,
+            StopVerb::Close,
+            StopVerb::Release,
+            StopVerb::Prune,
         ];
         let verb = verbs[draw.below(5)];
         let by = self.someone(draw);
@@ -305,10 +302,10 @@ impl World {
         };
         let reached = match by {
             Caller::User => true,
-            Caller::Agent(_) if target == AgentId::ROOT && verb != Verb::Prune => false,
+            Caller::Agent(_) if target == AgentId::ROOT && verb != StopVerb::Prune => false,
             Caller::Agent(agent) => self.reference.owns(agent, target),
         };
-        let fits = verb != Verb::Release || self.reference.get(target).parent.is_some();
+        let fits = verb != StopVerb::Release || self.reference.get(target).parent.is_some();
         let stopped = self.apply(What::Stop(Stop {
             by,
             verb,
@@ -340,7 +337,7 @@ impl World {
     fn suspend(&mut self) -> Result<(), String> {
         self.apply(What::Suspend)?;
         for agent in self.flights(|_| true) {
-            self.end_with(agent, Outcome::Interrupted)?;
+            self.end_with(agent, TaskOutcome::Interrupted)?;
         }
         self.crash()
     }
@@ -366,7 +363,7 @@ impl World {
             let Some(agent) = self.flights(|_| true).first().copied() else {
                 break;
             };
-            self.end_with(agent, Outcome::Completed)?;
+            self.end_with(agent, TaskOutcome::Completed)?;
         }
         for member in &self.reference.members {
             demand(!member.is_active(), "everything that was begun can end")?;

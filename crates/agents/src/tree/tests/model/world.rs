@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use troupe_protocol::{AgentId, SessionId, SubmissionId};
+use troupe_protocol::{AgentId, SessionId, SubmissionId, TaskOutcome};
 use uuid::Uuid;
 
 use super::super::reference::{Flight, Member, Reference, Stand};
 use crate::tree::agent::{Bond, CallbackMode};
 use crate::tree::command::{Command, Report, StopMode, Urgency, WaitFor, What};
-use crate::tree::effect::{AbortWhy, Answer, Effect, WaitAnswer, WaitEnd};
+use crate::tree::effect::{Answer, Effect, WaitAnswer, WaitEnd};
 use crate::tree::id::{Caller, MessageId, TimeMs, WaitId};
 use crate::tree::persist::{Fact, Record};
 use crate::tree::{Limits, Refusal, Tree};
@@ -37,7 +37,7 @@ pub(super) struct World {
     pub waits: BTreeMap<WaitId, Waiting>,
     /// Everything that ever was news, in its order.
     pub news: Vec<Told>,
-    pub aborted: BTreeMap<AgentId, AbortWhy>,
+    pub aborted: BTreeMap<AgentId, TaskOutcome>,
     /// Tasks that were asked for and gave way before they began, with their messages.
     pub given_up: Vec<(AgentId, MessageId)>,
     pub asking: BTreeSet<AgentId>,

@@ -66,7 +66,7 @@ fn words_and_evidence() {
 
         All tests pass.
 
-        What the engine saw
+        Recorded by Troupe
           tokens    12,000 in (8,000 cached), 300 out
           messages  2
           calls     shell_command ×2
@@ -100,7 +100,7 @@ fn a_failure_tells_why_instead() {
         does not fit its schema:
           /count: not a number
 
-        What the engine saw
+        Recorded by Troupe
           tokens    12,000 in (8,000 cached), 300 out
           messages  2
           calls     none
