@@ -21,6 +21,7 @@ pub mod configurator;
 pub mod desk;
 pub mod families;
 mod grove;
+mod limits;
 mod rights;
 pub mod roles;
 pub mod supervisor;

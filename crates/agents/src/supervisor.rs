@@ -80,12 +80,10 @@ use member::Member;
 use steps::Steps;
 use waits::Waits;
 
+use crate::limits::SWEEP_INTERVAL;
 use crate::tree::Tree;
 use crate::tree::command::{Command, Report, What};
 use crate::watchdog::Watchdogs;
-
-/// How often what a lost hint may have left lying is driven again.
-const SWEEP_INTERVAL: Duration = Duration::from_mins(1);
 
 #[derive(Debug)]
 pub(crate) struct Supervisor {

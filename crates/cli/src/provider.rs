@@ -168,7 +168,8 @@ impl Models {
             Cassette::None => self.connect(settings, id)?,
             Cassette::Record(path) => {
                 if let Some(first) = connected.first() {
-                    let what = format!("it records {:?}, and a tape holds one provider", first.id);
+                    let id = &first.id;
+                    let what = format!("it records {id:?}, and a tape holds one provider");
                     return Err(tape(path, io::Error::other(what)));
                 }
                 let model = self.connect(settings, id)?;

@@ -224,3 +224,7 @@ pub const DYNAMIC_TOOL_SCHEMA_BYTES_MAX: usize = 64 * 1024;
 
 /// All of them together: they go with every request to the model.
 pub const DYNAMIC_TOOLS_BYTES_MAX: usize = 256 * 1024;
+/// How much longer than it may be a message is read, so that it is answered.
+pub(crate) const MESSAGE_SLACK_BYTES: usize = 1024 * 1024;
+/// Messages that are sent at once at most.
+pub(crate) const GRPC_BATCH_MESSAGES_MAX: usize = OUTGOING_QUEUED_MAX;

@@ -9,8 +9,8 @@ const ROOMS_FOR_PEOPLE: [&str; 6] = ["acp", "app-server", "bench", "cli", "serve
 /// Variables that hold a text, which `{:?}` puts between quotes. What else is shown in this way is
 /// printed as Rust declares it.
 const TEXTS: &[&str] = &[
-    "advice", "argument", "beside", "cursor", "host", "id", "key", "model", "name", "new", "old",
-    "origin", "path", "piped", "provider", "task", "text", "tool", "url", "wanted",
+    "advice", "argument", "beside", "cursor", "filter", "host", "id", "key", "model", "name",
+    "new", "old", "origin", "path", "piped", "provider", "task", "text", "tool", "url", "wanted",
 ];
 
 #[test]

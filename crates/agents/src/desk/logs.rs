@@ -14,6 +14,7 @@ use troupe_protocol::{EventMsg, SessionId};
 use troupe_store::{Position, Store};
 
 use super::Trouble;
+use crate::limits::MOMENT_EVENTS_MAX;
 
 /// Which of the recorded events are wanted.
 #[derive(Debug, Clone, Default)]
@@ -41,10 +42,6 @@ pub struct LoggedEvent {
     pub timestamp_ms: i64,
     pub event: Value,
 }
-
-/// The events of one millisecond that a page shows. One moment with more is cut, because a
-/// page must end somewhere.
-const MOMENT_EVENTS_MAX: usize = 1000;
 
 pub(super) async fn read(
     store: &dyn Store,

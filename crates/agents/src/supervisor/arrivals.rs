@@ -8,10 +8,7 @@ use troupe_protocol::discard;
 use super::Supervisor;
 use super::member::Presence;
 use crate::desk::AgentView;
-
-/// Arrivals that one listener may leave untouched. Then it is dropped: it sees its end, and
-/// asks again for those who are there.
-const ARRIVALS_QUEUED_MAX: usize = 256;
+use crate::limits::ARRIVALS_QUEUED_MAX;
 
 /// A child whose session is in memory.
 #[derive(Debug, Clone)]

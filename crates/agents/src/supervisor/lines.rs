@@ -16,11 +16,8 @@ use super::input::Input;
 use super::steps::Ticket;
 use super::{State, Supervisor};
 use crate::callback;
+use crate::limits::WRITE_ATTEMPTS_MAX;
 use crate::tree::status::Status;
-
-/// How often lines are given to be written before the tree gives up: to the session they
-/// belong to, to the same one loaded anew, and to the root.
-const ATTEMPTS_MAX: u32 = 3;
 
 /// What the facts of one command only name.
 #[derive(Debug, Default)]
@@ -272,7 +269,7 @@ impl Supervisor {
             records: lines.clone(),
             receipt: Some(self.receipt(ticket)),
         });
-        let attempt = if tells_results { ATTEMPTS_MAX } else { 1 };
+        let attempt = if tells_results { WRITE_ATTEMPTS_MAX } else { 1 };
         let unwritten = Unwritten {
             log,
             lines,
@@ -289,11 +286,11 @@ impl Supervisor {
         };
         match fate {
             Fate::Written => self.steps.written(ticket),
-            Fate::Lost if unwritten.attempt < ATTEMPTS_MAX => {
+            Fate::Lost if unwritten.attempt < WRITE_ATTEMPTS_MAX => {
                 let (log, attempt) = (unwritten.log, unwritten.attempt);
                 tracing::warn!(%log, attempt, "lines of the tree were not written");
                 let attempt = unwritten.attempt + 1;
-                let log = if attempt == ATTEMPTS_MAX {
+                let log = if attempt == WRITE_ATTEMPTS_MAX {
                     AgentId::ROOT
                 } else {
                     unwritten.log

@@ -10,13 +10,11 @@ use super::input::Request;
 use super::lines::Contents;
 use super::{State, Supervisor};
 use crate::desk::{AgentView, NoteSet, Planned, Scope, Sent, StopRequest, Stopped, Trouble};
+use crate::limits::NOTE_CHARS_MAX;
 use crate::tree::agent::{Place, Reach};
 use crate::tree::command::{Command, Form, Letter, Stop, Urgency, What};
 use crate::tree::effect::{Answer, Plan};
 use crate::tree::{AddressError, Agent, Effect, Refusal};
-
-/// Characters of a note.
-const NOTE_CHARS_MAX: usize = 500;
 
 impl Supervisor {
     pub(super) fn request(&mut self, request: Request) {

@@ -12,12 +12,10 @@ use super::Supervisor;
 use super::member::Member;
 use crate::callback;
 use crate::desk::AgentView;
+use crate::limits::PREVIEW_CHARS_MAX;
 use crate::tree::Agent;
 use crate::tree::agent::Place;
 use crate::tree::lifecycle::Lifecycle;
-
-/// Characters of a message that stand for the whole of it in lists.
-const PREVIEW_CHARS_MAX: usize = 160;
 
 impl Supervisor {
     /// Returns how an agent stands. It must be one of the tree.

@@ -130,7 +130,7 @@ pub const HIDDEN: &str = "…";
 
 fn value(key: &KeyPath, entry: &Entry) -> String {
     if is_secret(key, entry) {
-        return format!("{HIDDEN:?}");
+        return format!("\"{HIDDEN}\"");
     }
     entry.value.to_string()
 }

@@ -29,14 +29,12 @@ use super::App;
 use super::socket::converse;
 use crate::connection::{accept_net, accept_unix};
 use crate::guard::Guard;
+use crate::limits::MESSAGE_SLACK_BYTES;
 use crate::limits::{CONNECTIONS_MAX, ENDING_MS_MAX, MESSAGE_BYTES_MAX};
 use crate::listen::{Bound, Error, Listener, Options, offers};
 use crate::lobby::{Entry, Places};
 use crate::token::Token;
 use crate::web::{admit_user, check, serve_http, show_token};
-
-/// How much longer than it may be a message is read, so that it is answered.
-const MESSAGE_SLACK_BYTES: usize = 1024 * 1024;
 
 /// Addresses that are bound, and who may come in.
 #[derive(Debug)]

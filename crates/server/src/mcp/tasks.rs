@@ -46,7 +46,7 @@ impl Orchestra {
                 session: *session,
                 task: task.clone(),
             },
-            _ => Trouble::UnknownTask(task.clone()),
+            _ => Trouble::UnknownTask { task: task.clone() },
         })
     }
 

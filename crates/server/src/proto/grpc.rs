@@ -17,10 +17,8 @@ use troupe_transport::limits::LINE_BYTES_MAX;
 
 use super::converse::{Gone, Inlet, Outgoing, Outlet, converse};
 use super::web::{Host, Shown};
+use crate::limits::GRPC_BATCH_MESSAGES_MAX;
 use crate::limits::OUTGOING_QUEUED_MAX;
-
-/// Messages that are sent at once at most.
-const BATCH_MESSAGES_MAX: usize = OUTGOING_QUEUED_MAX;
 
 pub(super) fn router(host: &Host) -> Router<Host> {
     let service = TroupeServer::new(Service(host.clone()))
@@ -109,7 +107,7 @@ impl Outlet for Sent {
     }
 
     fn is_full(&self) -> bool {
-        self.queue.len() >= BATCH_MESSAGES_MAX
+        self.queue.len() >= GRPC_BATCH_MESSAGES_MAX
     }
 
     async fn flush(&mut self) -> Result<(), Gone> {

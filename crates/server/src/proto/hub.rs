@@ -348,7 +348,7 @@ impl Actor {
             (ClientRequest::Hello(_), Some(_)) => complaint("hello was said before"),
             (_, None) => complaint("the request belongs to no connection; name its client"),
             // A newer client's request that this server does not know.
-            (other, Some(_)) => complaint(&format!("unknown request {other:?}")),
+            (_, Some(_)) => complaint("this server does not know the request; the client is newer"),
         }
     }
 

@@ -2,9 +2,8 @@
 
 use troupe_protocol::Json;
 
+use crate::limits::SHOWN_TYPE_BYTES_MAX;
 use crate::refusal::shortened;
-
-const SHOWN_TYPE_BYTES_MAX: usize = 64;
 
 /// Returns what to say about `kind` if no variant of `B` is called so.
 pub(super) fn unknown_type<B: Json>(kind: String) -> Option<String> {

@@ -12,7 +12,8 @@ use troupe_tools::{Call, Concurrency, Tool, ToolOutput, arguments};
 
 use crate::desk::{Desk, Trouble, WatchdogAction, WatchdogRequest, Watched};
 use crate::families::{child, face, shape};
-use crate::watchdog::{INTERVAL_DEFAULT_S, MESSAGE_DEFAULT};
+use crate::limits::WATCHDOG_INTERVAL_S_DEFAULT;
+use crate::watchdog::MESSAGE_DEFAULT;
 
 use crate::families::address::Address;
 
@@ -84,7 +85,7 @@ fn request(arguments: Arguments) -> WatchdogRequest {
     }
     let message = arguments.message.filter(|text| !is_blank(text));
     WatchdogRequest::Start {
-        interval_s: arguments.interval_s.unwrap_or(INTERVAL_DEFAULT_S),
+        interval_s: arguments.interval_s.unwrap_or(WATCHDOG_INTERVAL_S_DEFAULT),
         message: message.unwrap_or_else(|| MESSAGE_DEFAULT.to_owned()),
     }
 }

@@ -19,7 +19,7 @@ use crate::limits::{SCHEMA_DEPTH_MAX, SCHEMA_STEPS_MAX};
 use sink::Sink;
 
 /// What is looked at in one step, where looking takes time by length.
-const STEP_BYTES: usize = 16;
+const BYTES_PER_STEP: usize = 16;
 
 pub(super) fn problems(nodes: &[Node], value: &Value, limit: usize) -> Vec<Problem> {
     let mut check = Check {
@@ -152,7 +152,7 @@ impl Check<'_> {
     }
 
     fn spend_bytes(&mut self, bytes: usize) -> bool {
-        self.spend(bytes / STEP_BYTES)
+        self.spend(bytes / BYTES_PER_STEP)
     }
 
     fn types(&self, types: &[Type], value: &Value, sink: &mut Sink) {

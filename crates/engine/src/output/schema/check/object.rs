@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::{Check, STEP_BYTES, Sink, listed};
+use super::{BYTES_PER_STEP, Check, Sink, listed};
 use crate::output::schema::problem::quoted;
 use crate::output::schema::{NodeId, ObjectRule, Pattern, Rest};
 
@@ -56,7 +56,7 @@ impl Check<'_> {
                 self.below(key, *node, value, sink);
             }
             for (pattern, node) in matching {
-                if self.spend_bytes(STEP_BYTES + key.len()) && pattern.fits(key) {
+                if self.spend_bytes(BYTES_PER_STEP + key.len()) && pattern.fits(key) {
                     is_known = true;
                     self.below(key, *node, value, sink);
                 }
