@@ -250,7 +250,7 @@ impl Supervisor {
         match self.tree.apply(Command { at, what }) {
             Ok(effects) => self.perform(effects, lines::Contents::default()),
             Err(refusal) => {
-                tracing::debug!(%refusal, "the tree refuses a command that nobody waits for")
+                tracing::debug!(%refusal, "the tree refuses a command that nobody waits for");
             }
         }
     }

@@ -223,7 +223,7 @@ fn weigh(item: &ResponseItem) -> Weight {
             ToolOutputBody::Parts(parts) => weigh_content(parts),
         },
         // Also the kinds that a later protocol may add: their JSON is what the model gets.
-        other => Weight {
+        other @ ResponseItem::Other(_) => Weight {
             text_bytes: serde_json::to_string(other).map_or(0, |json| json.len()),
             images: 0,
         },

@@ -225,24 +225,24 @@ impl AgentStatus {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write;
+
     use expect_test::expect;
 
     use super::*;
 
     #[test]
     fn every_outcome_has_one_row_of_names() {
-        let rows: String = TaskOutcome::ALL
-            .into_iter()
-            .map(|outcome| {
-                let OutcomeRow {
-                    name,
-                    callback,
-                    mcp,
-                    class,
-                } = outcome.row();
-                format!("{name}: {callback}, {mcp}, {class:?}\n")
-            })
-            .collect();
+        let mut rows = String::new();
+        for outcome in TaskOutcome::ALL {
+            let OutcomeRow {
+                name,
+                callback,
+                mcp,
+                class,
+            } = outcome.row();
+            writeln!(rows, "{name}: {callback}, {mcp}, {class:?}").unwrap();
+        }
         expect![[r#"
             completed: completed, completed, Completed
             errored: failed, errored, Failed

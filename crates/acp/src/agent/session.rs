@@ -324,12 +324,11 @@ impl Session {
                 End::Stopped(StopReason::MaxTurnRequests)
             }
             OutcomeClass::Failed | OutcomeClass::Completed => {
-                End::Failed(match self.last_error.take() {
-                    Some(error) => failure::of(&error),
-                    None => {
-                        let reason = reason.as_str();
-                        RpcError::internal(format!("the task was aborted: {reason}"))
-                    }
+                End::Failed(if let Some(error) = self.last_error.take() {
+                    failure::of(&error)
+                } else {
+                    let reason = reason.as_str();
+                    RpcError::internal(format!("the task was aborted: {reason}"))
                 })
             }
         }

@@ -82,19 +82,18 @@ fn borrowed(
     let is_family = |known: &&ModelChoice| known.name.split('-').any(|part| part == named);
     let exact = models.iter().find(|known| known.name == named);
     let found = exact.or_else(|| models.iter().find(is_family));
-    Ok(match found {
-        Some(model) => Resolved {
+    Ok(if let Some(model) = found {
+        Resolved {
             value: model.name.clone(),
             source: Source::Role,
-        },
-        None => {
-            why.push(format!(
-                "model {own}: inherited, because this provider has no {named}, which the role names"
-            ));
-            Resolved {
-                value: own.to_owned(),
-                source: Source::Inherited,
-            }
+        }
+    } else {
+        why.push(format!(
+            "model {own}: inherited, because this provider has no {named}, which the role names"
+        ));
+        Resolved {
+            value: own.to_owned(),
+            source: Source::Inherited,
         }
     })
 }

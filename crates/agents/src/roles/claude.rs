@@ -306,14 +306,13 @@ impl Entry {
             return Ok(Some(Meaning::Pattern(exact(name))));
         }
         let theirs = COUNTERPARTS.iter().map(|(theirs, _)| *theirs);
-        match nearest(name, own_tools().chain(theirs)) {
-            Some(near) => Err(fault(Problem::Expected(format!(
+        if let Some(near) = nearest(name, own_tools().chain(theirs)) {
+            Err(fault(Problem::Expected(format!(
                 "the name of a tool, found `{name}` (did you mean `{near}`?)"
-            )))),
-            None => {
-                notes.push(format!("{name} is not there"));
-                Ok(None)
-            }
+            ))))
+        } else {
+            notes.push(format!("{name} is not there"));
+            Ok(None)
         }
     }
 }

@@ -46,8 +46,8 @@ impl TypeChoices {
             reasoning_effort: choice.reasoning_effort.or(own.reasoning_effort),
         };
         Arc::new(Role {
-            choice,
             dialect,
+            choice,
             ..Role::clone(&role)
         })
     }

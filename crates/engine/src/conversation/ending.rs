@@ -1,12 +1,12 @@
 //! The end of a task: its answer is judged, its result made, and both are written in one
 //! piece with the event that tells of it.
 
-use troupe_protocol::ResponseItem;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{AbortReason, ErrorEvent, EventMsg};
 use troupe_protocol::result::{Evidence, StopReason, StructuredOutput, TaskResult};
 use troupe_protocol::rollout::RolloutRecord;
 use troupe_protocol::undo::FileFact;
+use troupe_protocol::{ResponseItem, TaskOutcome};
 use troupe_store::Error;
 use troupe_tools::undo::EndedTurn;
 
@@ -92,7 +92,7 @@ impl Conversation {
             let (cycles, compactions) = (task.cycles, task.compactions);
             let ran_ms = task.started.elapsed().as_millis();
             tracing::info!(
-                stop = stop_name(&stop),
+                stop = TaskOutcome::from(&stop).as_str(),
                 cycles,
                 compactions,
                 ran_ms,
@@ -120,23 +120,6 @@ impl Conversation {
             evidence,
         };
         host.ending(result).await
-    }
-}
-
-/// Returns what the diagnostic log calls an end. The messages of ends stay in the rollout.
-fn stop_name(stop: &StopReason) -> &'static str {
-    match stop {
-        StopReason::Completed => "completed",
-        StopReason::Errored { .. } => "errored",
-        StopReason::OutputInvalid { .. } => "output_invalid",
-        StopReason::FailedToStart { .. } => "failed_to_start",
-        StopReason::Interrupted => "interrupted",
-        StopReason::Crash => "crash",
-        StopReason::Shutdown => "shutdown",
-        StopReason::Cancelled { .. } => "cancelled",
-        StopReason::BudgetExceeded => "budget_exceeded",
-        StopReason::Replaced => "replaced",
-        _ => "other",
     }
 }
 

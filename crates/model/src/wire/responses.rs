@@ -247,7 +247,7 @@ pub(crate) fn encode_item(item: &ResponseItem, freeform: Freeform) -> Bytes {
             })
         }
         // An item that only its provider knows goes back as it came.
-        other => fragment(other),
+        other @ ResponseItem::Other(_) => fragment(other),
     }
 }
 

@@ -28,6 +28,8 @@ examples! { RolloutRecord:
         r#"{"type":"seq_reserved","payload":{"until":2048}}"#,
     RolloutRecord::Submitted(_) =>
         r#"{"type":"submitted","payload":{"id":"1","client":"desk","secret_digest":"5f36b2ea290645ee34d943220a14b54e"}}"#,
+    RolloutRecord::AnswerShape { .. } =>
+        r#"{"type":"answer_shape","payload":{"output_schema":{"type":"object"}}}"#,
 }
 
 #[test]

@@ -298,7 +298,7 @@ impl Actor {
                 match &opened {
                     Ok(thread) => self.keep(thread.clone()),
                     Err(error) => {
-                        tracing::warn!(thread = %id, %error, "a thread could not be resumed")
+                        tracing::warn!(thread = %id, %error, "a thread could not be resumed");
                     }
                 }
                 for reply in waiting {

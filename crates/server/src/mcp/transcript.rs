@@ -174,7 +174,7 @@ fn item_section(text: &mut String, item: &ResponseItem) {
             };
             add(text, "answer", &shortened(&whole));
         }
-        _ => {}
+        ResponseItem::Other(_) => {}
     }
 }
 

@@ -114,7 +114,7 @@ async fn an_edit_outside_is_asked_for() {
     );
     assert_eq!(bench.channel.asks().len(), 1);
     bench.channel.will_answer(ReviewDecision::Denied);
-    let other = add(file.display()).replace("+", "+not shown: ");
+    let other = add(file.display()).replace('+', "+not shown: ");
     let text = patch(&bench, &other).await;
     assert!(text.starts_with("not approved"), "{text}");
     assert_eq!(bench.channel.asks().len(), 1);

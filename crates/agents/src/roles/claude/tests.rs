@@ -10,7 +10,10 @@ fn check(front_matter: &str, expected: Expect) {
         Err(fault) => fault.to_string(),
         Ok(role) => {
             let list = |patterns: &[crate::roles::Pattern]| {
-                let names: Vec<&str> = patterns.iter().map(|it| it.as_str()).collect();
+                let names: Vec<&str> = patterns
+                    .iter()
+                    .map(super::super::tool_policy::Pattern::as_str)
+                    .collect();
                 names.join(" ")
             };
             let allow = role.tools.allow.as_deref().map(list);

@@ -27,12 +27,11 @@ pub struct Query {
 }
 
 pub async fn run(site: &Site, address: Option<&str>, query: Query) -> Outcome {
-    let (session, tree) = match address::lone_session(site, address).await? {
-        Some(session) => (session, None),
-        None => {
-            let target = address::find(site, address).await?;
-            (target.tree.agent(target.agent)?.session, Some(target.tree))
-        }
+    let (session, tree) = if let Some(session) = address::lone_session(site, address).await? {
+        (session, None)
+    } else {
+        let target = address::find(site, address).await?;
+        (target.tree.agent(target.agent)?.session, Some(target.tree))
     };
     let mut log = Log {
         session,

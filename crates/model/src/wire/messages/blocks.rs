@@ -96,7 +96,7 @@ pub(crate) fn encode_item(item: &ResponseItem) -> Bytes {
                 },
             }])
         }
-        _ => Bytes::new(),
+        ResponseItem::Other(_) => Bytes::new(),
     }
 }
 

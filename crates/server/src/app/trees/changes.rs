@@ -13,13 +13,13 @@ use crate::house::Thread;
 /// Returns what an event of the root says of its tree.
 pub(in crate::app) fn told(root: &str, msg: &EventMsg) -> Option<ServerNotification> {
     match msg {
-        EventMsg::SubagentLifecycle(life) => changed(root, life),
+        EventMsg::SubagentLifecycle(life) => Some(changed(root, life)),
         EventMsg::AgentInbox(inbox) => Some(mail(root, inbox)),
         _ => None,
     }
 }
 
-fn changed(root: &str, life: &SubagentLifecycle) -> Option<ServerNotification> {
+fn changed(root: &str, life: &SubagentLifecycle) -> ServerNotification {
     let (agent, session, change) = match life {
         SubagentLifecycle::Created { subagent } => {
             let (status, _) = standing(&subagent.status);
@@ -65,12 +65,12 @@ fn changed(root: &str, life: &SubagentLifecycle) -> Option<ServerNotification> {
             (subagent.agent_id, subagent.session_id, change)
         }
     };
-    Some(ServerNotification::TreeChanged(TreeChangedNotification {
+    ServerNotification::TreeChanged(TreeChangedNotification {
         root_thread_id: root.to_owned(),
         agent_id: agent.to_string(),
         thread_id: session.to_string(),
         change,
-    }))
+    })
 }
 
 /// Tells who is in the tree of a thread that was in memory before this client came.
@@ -85,7 +85,7 @@ pub(in crate::app) async fn present(thread: &Thread) -> Vec<ServerNotification> 
     let views = views.into_iter().flatten();
     let below = views.filter(|view| view.agent != AgentId::ROOT);
     below
-        .filter_map(|view| {
+        .map(|view| {
             let subagent = view.summary();
             changed(&root, &SubagentLifecycle::Restored { subagent })
         })

@@ -390,7 +390,7 @@ async fn a_fork_of_a_child_has_what_those_above_it_have_when_it_is_made() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_directory_that_a_child_inherited_is_no_grant() {
     let stage = stage(&tries(&["moved"])).await;
-    let cwd = stage.cwd().to_path_buf();
+    let cwd = stage.cwd().clone();
     let naming = |roots| SandboxPolicy::WorkspaceWrite {
         writable_roots: roots,
         network_access: false,
