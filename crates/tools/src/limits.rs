@@ -189,3 +189,5 @@ pub(crate) const GIT_QUESTIONS_BYTES_MAX: usize = 64 * 1024;
 pub(crate) const THREAD_DIRECTORIES_MIN: usize = 200;
 /// Files that one thread asks for, at least.
 pub(crate) const THREAD_FILES_MIN: usize = 4_000;
+/// How old a content is before it is marked as used again.
+pub(crate) const BLOB_USED_INTERVAL: Duration = Duration::from_hours(1);
