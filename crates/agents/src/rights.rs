@@ -1,4 +1,4 @@
-//! What a child gets: its parent's rights, narrowed by its role and by the request.
+//! A child's rights: its parent's, narrowed by its role and by the request.
 //!
 //! Rights only shrink on the way down. The one thing that is added is what a person granted:
 //! the working directory of a child that may write. Model and effort are nobody's right;

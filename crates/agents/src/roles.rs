@@ -62,7 +62,7 @@ pub struct Roles {
     servers: Option<Arc<dyn ServerNames>>,
 }
 
-/// What there is, and what is there but cannot be used.
+/// The roles that can be used, and the files that cannot.
 #[derive(Debug, Default)]
 pub struct Catalogue {
     /// By name; each is what [`Roles::resolve`] returns.

@@ -94,7 +94,7 @@ pub(crate) struct Supervisor {
     root: Root,
     /// Boxed: the map grows at its end, which leaves its nodes half empty.
     members: BTreeMap<AgentId, Box<Member>>,
-    /// Sessions that are in memory only to write something down.
+    /// Sessions that were loaded only to have a line written.
     visitors: BTreeSet<AgentId>,
     births: Births,
     /// How those stood who are lost, when the root's log told of them last.
@@ -114,7 +114,7 @@ pub(crate) struct Supervisor {
     foreign: Option<String>,
     /// Ends that parents were told of without their results.
     ends_told: BTreeSet<MessageId>,
-    /// Who wants to see children as they work.
+    /// Subscribers to children as they work.
     listeners: Listeners,
     quiet_waiters: Vec<oneshot::Sender<()>>,
     state: State,

@@ -125,7 +125,7 @@ fn needs_no_configuration(command: &Command) -> bool {
     }
 }
 
-/// Whoever asks for a strict look gets one, whatever the command.
+/// `--strict-config` holds for every command.
 fn check_configuration(overrides: &Overrides, layers: &Layers) -> Result<(), Failure> {
     let source = ConfigSource {
         home: Home::find()?,

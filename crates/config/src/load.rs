@@ -65,7 +65,7 @@ pub struct Config {
     notices: Vec<Notice>,
 }
 
-/// Something that a person should know about what was read.
+/// A notice about what was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
     /// The project has settings, and nobody said that it may.

@@ -136,7 +136,7 @@ pub(crate) struct NewTask {
     pub asker: Asker,
 }
 
-/// Who wants a task.
+/// The requester of a task.
 #[derive(Debug, Clone)]
 pub(crate) enum Asker {
     Client,

@@ -132,7 +132,7 @@ impl SessionHandle {
         self.mailbox.post(Input::Refused { id, error }).await
     }
 
-    /// Says that nobody will submit anything more. The session does what it was asked,
+    /// Ends the input: no submission follows. The session does what it was asked,
     /// refuses what it would have to ask, and ends.
     pub async fn finish(&self) -> Result<(), Closed> {
         self.mailbox.post(Input::LastWord).await
@@ -147,7 +147,7 @@ pub(crate) enum Input {
         by: Submitter,
         submission: Box<Submission>,
     },
-    /// Something that was meant to be a submission.
+    /// A submission that could not be read.
     Refused {
         id: SubmissionId,
         error: Box<ErrorEvent>,
@@ -173,7 +173,7 @@ pub(crate) enum Input {
         id: SubmissionId,
         answer: Box<Result<Vec<ModelEntry>, ModelError>>,
     },
-    /// Somebody asked which skills there are.
+    /// A client asked for the list of skills.
     SkillsListed {
         id: SubmissionId,
         entries: Vec<SkillsEntry>,
@@ -186,7 +186,7 @@ pub(crate) enum Input {
     TreeClosed,
     /// Tools have had their time to clean up.
     StopDeadline,
-    /// Nobody holds the handle any more.
+    /// Every clone of the handle was dropped.
     Abandoned,
 }
 

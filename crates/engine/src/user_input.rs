@@ -82,7 +82,7 @@ pub(crate) struct Place {
     pub pictures: Arc<DecodedPictures>,
 }
 
-/// Who wrote a message.
+/// The author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Author {
     /// A person, who chooses skills by `$name` too.

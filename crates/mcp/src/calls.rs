@@ -22,7 +22,7 @@ struct Table {
     asking: BTreeMap<u64, Asker>,
 }
 
-/// Who can be asked on behalf of a call.
+/// The route of elicitations for a call.
 #[derive(Debug, Clone)]
 pub(crate) struct Asker {
     request: Option<RequestId>,

@@ -55,7 +55,7 @@ pub trait Offer: Debug + Send + Sync + 'static {
     async fn read(&self, uri: &str) -> Result<ResourceText, ReadError>;
 }
 
-/// Who answers, and what a client should know before it asks.
+/// The server's introduction: name, version, instructions.
 #[derive(Debug, Clone)]
 pub struct Introduction {
     pub name: String,

@@ -1,4 +1,4 @@
-//! Where a scenario is played.
+//! The stage of a scenario: home, working directory, scripted model.
 
 use std::collections::BTreeMap;
 use std::fmt;

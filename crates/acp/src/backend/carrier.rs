@@ -47,7 +47,7 @@ enum End {
     Deaf,
 }
 
-/// Who heard what the program said.
+/// Receiver of the program's updates.
 enum Listener {
     Companion,
     Nobody,

@@ -1,4 +1,4 @@
-//! What an agent recorded, newest last.
+//! Pages of an agent's log, newest last.
 //!
 //! A fork's log begins with lines of the session that it was forked from. They tell what the
 //! model of the fork knows, not what the agent did, so they are left out.

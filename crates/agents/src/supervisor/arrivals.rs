@@ -1,4 +1,4 @@
-//! Tells of children whose sessions come into memory, for whoever shows them as they work.
+//! Notifies subscribers of children whose sessions come into memory.
 
 use tokio::sync::mpsc;
 use troupe_engine::EventTap;

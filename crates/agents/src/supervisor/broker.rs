@@ -36,7 +36,7 @@ struct RelayedQuestion {
     word: Option<Word>,
 }
 
-/// Who waits for the answer.
+/// Recipient of the answer.
 #[derive(Debug)]
 enum Asker {
     /// A call of the agent's own session.

@@ -132,7 +132,7 @@ pub(crate) enum SessionReport {
         agent: AgentId,
         header: String,
     },
-    /// Nobody watches the root any more.
+    /// No client watches the root any more.
     Unattended,
 }
 
@@ -147,7 +147,7 @@ pub(crate) struct Wait {
 
 type Reply<T> = oneshot::Sender<Result<T, Trouble>>;
 
-/// What a desk asks.
+/// A request of a tree access handle.
 #[derive(Debug)]
 pub(crate) enum Request {
     Spawn {

@@ -19,7 +19,7 @@ use crate::callback;
 use crate::limits::WRITE_ATTEMPTS_MAX;
 use crate::tree::status::Status;
 
-/// What the facts of one command only name.
+/// The contents that the facts of one command refer to.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
     pub spec: Option<Arc<SpawnSpec>>,
@@ -43,7 +43,7 @@ impl Contents {
     }
 }
 
-/// Lines on their way to a disk.
+/// Lines that were handed over and are not acknowledged.
 #[derive(Debug, Clone)]
 pub(super) struct Unwritten {
     pub log: AgentId,

@@ -1,4 +1,4 @@
-//! What desks ask.
+//! Requests of tree access handles: spawn, send, wait, stop, list.
 
 use troupe_engine::Order;
 use troupe_protocol::discard;
@@ -372,7 +372,7 @@ impl Supervisor {
     }
 }
 
-/// Who is meant by addresses.
+/// Addresses resolved to agents.
 #[derive(Debug, Default)]
 pub(super) struct Resolved {
     /// By the words they were called with.
@@ -421,7 +421,7 @@ pub(super) fn normalised(note: &str) -> Option<String> {
     (!note.is_empty()).then_some(note)
 }
 
-/// Answers a desk. One that stopped waiting has been answered otherwise.
+/// Answers a caller. One that stopped waiting has been answered otherwise.
 pub(super) fn answer<T>(
     reply: tokio::sync::oneshot::Sender<Result<T, Trouble>>,
     outcome: Result<T, Trouble>,

@@ -1,4 +1,4 @@
-//! How agents stand, for whoever asks.
+//! Views of agents: status, activity, usage, queue position.
 
 use std::sync::Arc;
 

@@ -76,7 +76,7 @@ pub struct Spawn {
     pub message: Option<MessageId>,
 }
 
-/// Who asks for a child, and below whom.
+/// The caller that asks for a child, and the parent that the child gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spawner {
     /// An agent that is in a task, below itself.

@@ -1,4 +1,4 @@
-//! What the scripted model plays while it is measured against.
+//! The screenplay of the benchmark's model.
 
 use std::fmt::Write as _;
 

@@ -12,7 +12,7 @@ use super::play::FEW_CHILDREN;
 use super::subject::Subject;
 use super::workload::{APP_THREADS, ROLLOUT_MEGABYTES, Stage, Workload};
 
-/// Who stands in the rows that measure the machine itself.
+/// Name of the rows that measure the machine itself.
 const FLOOR: &str = "floor";
 
 pub struct Report {

@@ -169,7 +169,7 @@ struct Run {
     printer: Printer,
     clock: Clock,
     standin: Standin,
-    /// Who can be asked, instead of the stand-in.
+    /// The person at the terminal, who is asked instead of the headless approver.
     person: Option<Person>,
     children: Children,
     roster: Roster,
@@ -198,7 +198,7 @@ enum Followed {
     Killed,
 }
 
-/// What is left of a run.
+/// The remains of a run that has ended.
 struct Ended {
     end: Option<TaskEnd>,
     review: Option<ReviewForm>,

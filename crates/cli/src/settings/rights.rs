@@ -1,4 +1,4 @@
-//! What commands may do, and who is asked.
+//! Settings of sandbox and approvals.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -16,7 +16,7 @@ use troupe_store::{Error, Position, Store};
 
 use crate::limits::SUBMISSIONS_KNOWN_MAX;
 
-/// Who hands a submission over.
+/// The source of a submission.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Submitter {
     /// The one client that there is.

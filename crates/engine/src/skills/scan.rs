@@ -58,7 +58,7 @@ struct Scan {
     files: HashSet<PathBuf>,
 }
 
-/// What is left to look at in one place.
+/// What remains to be scanned below one skill root.
 #[derive(Debug)]
 struct Walk {
     open: VecDeque<(PathBuf, usize)>,

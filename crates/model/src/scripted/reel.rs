@@ -99,7 +99,7 @@ impl Reel {
     }
 }
 
-/// One playing of a reel to one client.
+/// One playback of timed bytes to one client.
 pub(super) struct Playback {
     segments: std::vec::IntoIter<Segment>,
     /// What is left of the segment being sent in small pieces.

@@ -129,7 +129,7 @@ fn names(index: &[u8], id_bytes: usize) -> Option<IndexNames> {
     })
 }
 
-/// What is left of an index.
+/// The unread rest of an index.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {

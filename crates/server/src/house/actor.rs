@@ -1,4 +1,4 @@
-//! Who is in memory: one loop that owns the list of threads.
+//! The actor of the session pool: one loop that owns the list of root sessions, and unloads idle ones.
 //!
 //! What takes time (a session that opens, a tree that may be quiet, a session that ends) is a
 //! job beside the loop, whose outcome is the next thing that happens.
@@ -22,7 +22,7 @@ use crate::limits::{
 
 type Reply = oneshot::Sender<Result<Thread, OpenError>>;
 
-/// What is asked of the house.
+/// A request to the session pool.
 #[derive(Debug)]
 pub(super) enum Ask {
     Begin {

@@ -26,7 +26,7 @@ use super::receipts::Receipts;
 use super::seats::Seats;
 use crate::limits::CLIENT_ID_BYTES_MAX;
 
-/// The way to the hub.
+/// Handle of the hub.
 #[derive(Debug, Clone)]
 pub(super) struct Hub {
     /// Not bounded by itself: every connection has one question open at most, and connections

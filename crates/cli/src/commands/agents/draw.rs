@@ -71,7 +71,7 @@ pub fn tree(rows: &[Row], top: AgentId, now_ms: i64, style: Style, room: Room) -
     text
 }
 
-/// What is left out of a tree.
+/// Parts that are left out of a drawn tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fold {
     Nothing,

@@ -13,7 +13,7 @@ use crate::exec::request::Output;
 use crate::exec::terminal_lines::TerminalLines;
 use crate::failure::Failure;
 
-/// Who can be asked, and how what they type is read.
+/// The person at the terminal, and how what they type is read.
 pub(super) struct Person {
     pub(super) asker: Asker,
     lines: TerminalLines,

@@ -1,4 +1,4 @@
-//! What schemas say about objects.
+//! Validation of objects.
 
 use std::collections::BTreeMap;
 
