@@ -209,7 +209,7 @@ fn instructions(
 }
 
 fn callback(parent: &Parent, request: &SpawnRequest) -> CallbackConfig {
-    // Whether this caller is called is its own wish, kept in the bond between the two; those
+    // Whether this caller is called is its own wish, kept in the link between the two; those
     // that the child makes inherit what holds for the session.
     let config = request.callback.config.as_ref();
     config.unwrap_or(&parent.callback).clone()

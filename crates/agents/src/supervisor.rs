@@ -1,7 +1,7 @@
 //! The actor that performs what the tree decides.
 //!
 //! ```text
-//!  desks (tools, UIs) ──Request──►┌────────────┐──Command──► tree (pure)
+//!  callers (tools, UIs) ─Request─►┌────────────┐──Command──► tree (pure)
 //!  hosts (sessions)  ──Report───► │ supervisor │◄──effects──
 //!  receipts, loads, timers ─────► └─────┬──────┘
 //!                                       ▼ in order
@@ -14,7 +14,7 @@
 //! lines written ahead of it are on disk.
 //!
 //! Reading order: `input` → `steps` → `effects` → `reports` (what sessions tell) →
-//! `requests`, `spawning`, `waits`, `broker` (what desks ask) → `loading` → `restore`.
+//! `requests`, `spawning`, `waits`, `broker` (requests of callers) → `loading` → `restore`.
 //!
 //! Deliberately absent: decisions about the tree (they are in [`crate::tree`]), how a turn
 //! runs, provider names, rendering.

@@ -21,7 +21,7 @@ use crate::roster::{Edition, Roster};
 use crate::server::Server;
 use crate::tool::{Agreements, ServerTool};
 
-/// Servers of a roster. What a person agrees to for the session is remembered here.
+/// The servers of a set. What a person agrees to for the session is remembered here.
 #[derive(Debug, Clone)]
 pub struct Servers {
     roster: Arc<Roster>,

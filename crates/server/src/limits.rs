@@ -80,7 +80,7 @@ pub const SOCKET_PATH_BYTES_MAX: usize = 107;
 /// Messages to one gRPC client, and pieces of one stream of events, that wait to be sent.
 pub const OUTGOING_QUEUED_MAX: usize = 64;
 
-/// Requests that wait for the house, whose answers take no time. Over it the next one waits.
+/// Requests that wait for the session pool, whose answers take no time. Over it the next one waits.
 pub const HOUSE_REQUESTS_QUEUED_MAX: usize = 128;
 
 /// Threads in memory at the same time. Over it no more are opened.

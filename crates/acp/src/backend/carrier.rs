@@ -1,4 +1,4 @@
-//! Carries lines between the program and its companion, and owns the process. When either end
+//! Carries lines between the program and its connection, and owns the process. When either end
 //! is gone, so is the process, and everything that it had started.
 
 use agent_client_protocol_schema::v1::{

@@ -1,4 +1,4 @@
-//! One backend as a session has it: a model and a tool that share one companion.
+//! One backend as a session has it: a model and a tool that share one connection.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -61,7 +61,7 @@ struct State {
     prompt: Option<Vec<ContentBlock>>,
 }
 
-/// Where the companion is. Whoever works with it has it, and puts it back.
+/// Where the connection is. Whoever works with it has it, and puts it back.
 #[derive(Debug, Default)]
 enum Seat {
     #[default]
@@ -81,7 +81,7 @@ impl Link {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the companion, if it is there.
+    /// Takes the connection, if it is there.
     pub(super) fn take(&self) -> Option<Box<Companion>> {
         let mut state = self.state();
         match std::mem::take(&mut state.seat) {
@@ -97,7 +97,7 @@ impl Link {
         self.state().seat = Seat::There(companion);
     }
 
-    /// Lets go of a companion that rests and whose program has ended. The next one begins with
+    /// Lets go of a connection that rests and whose program has ended. The next one begins with
     /// what was said.
     pub(super) fn bury(&self) {
         let mut state = self.state();
@@ -107,13 +107,13 @@ impl Link {
         }
     }
 
-    /// Whoever had the companion lost it before it was told anything: the next one is told
+    /// Whoever had the connection lost it before it was told anything: the next one is told
     /// everything.
     pub(super) fn forget(&self) {
         *self.state() = State::default();
     }
 
-    /// The companion is gone; the next one begins with what was said.
+    /// The connection is gone; the next one begins with what was said.
     pub(super) fn fail(&self, why: &str) {
         let mut state = self.state();
         state.seat = Seat::Failed(format!("backend {}: {why}", self.backend.name));

@@ -59,7 +59,7 @@ pub(super) struct Actor {
     /// How often a thread was given away.
     uses: u64,
     jobs: JoinSet<Outcome>,
-    /// Told when nothing is left; there are some once the house is to end.
+    /// Told when nothing is left; there are some once the pool is to end.
     ending: Option<Vec<oneshot::Sender<()>>>,
 }
 
