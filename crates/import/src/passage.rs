@@ -55,7 +55,7 @@ pub struct TimedPassage {
 
 /// The heading of a conversation: what is known before its first message.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Heading {
+pub struct ConversationHeading {
     /// As the other agent names the conversation.
     pub id: Option<String>,
     pub started: Option<UnixMillis>,
