@@ -68,7 +68,7 @@ pub use handle::{RecoveryPolicy, TreeHandle, TreeOptions};
 pub(crate) use host::TreeMembership;
 pub(crate) use new_trees::NewTreeSender;
 pub use new_trees::NewTrees;
-pub(crate) use settings::{KeptIn, KeptSettings};
+pub(crate) use settings::{KeptSettings, SettingsLog};
 pub use settings::{SettingsReader, TreeSettings};
 
 use arrivals::ArrivalListeners;

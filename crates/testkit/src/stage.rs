@@ -238,7 +238,7 @@ impl Stage {
 
     /// Opens a queue pair and nothing else.
     pub fn enter(&self) -> Actor {
-        let Opened {
+        let OpenedPair {
             handle,
             events,
             tree,
@@ -248,11 +248,11 @@ impl Stage {
 
     /// Opens a queue pair to be served to others.
     pub fn queue_pair(&self) -> (SessionHandle, EventStream) {
-        let Opened { handle, events, .. } = self.open();
+        let OpenedPair { handle, events, .. } = self.open();
         (handle, events)
     }
 
-    fn open(&self) -> Opened {
+    fn open(&self) -> OpenedPair {
         let deps = self.deps(self.store());
         let (deps, tree) = match self.tree.clone() {
             Some(options) => {
@@ -262,7 +262,7 @@ impl Stage {
             None => (deps, None),
         };
         let (handle, events) = troupe_engine::spawn(deps);
-        Opened {
+        OpenedPair {
             handle,
             events,
             tree,
@@ -322,7 +322,7 @@ impl Stage {
 }
 
 /// A queue pair, and the tree that its session is to be the root of.
-struct Opened {
+struct OpenedPair {
     handle: SessionHandle,
     events: EventStream,
     tree: Option<Arc<AgentsConfigurator>>,

@@ -22,7 +22,7 @@ pub enum TreeAction {
     /// An agent, or the user, waits for one of these agents to end.
     Wait {
         by: Caller,
-        on: WaitFor,
+        on: AwaitedAgents,
         until: WaitCondition,
     },
     /// A wait's time is up.
@@ -139,7 +139,7 @@ pub enum SendUrgency {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WaitFor {
+pub enum AwaitedAgents {
     Agents(Vec<AgentId>),
     /// Whichever child of the caller has, or will have, something to tell first.
     AnyChild,
