@@ -16,6 +16,7 @@ mod fuzz;
 #[cfg(feature = "grpc")]
 mod grpc;
 mod ordinary_user;
+mod picture;
 mod sdk;
 #[cfg(any(test, feature = "grpc"))]
 mod stamp;
@@ -31,6 +32,7 @@ commands:
   dist       make what is installed without a toolchain, in target/dist-packages: an archive, an npm package
              and a wheel, with their checksums: [--program FILE | --profile NAME] [--out FOLDER]
   fuzz       feed readers with hostile bytes: [--seconds N] [TARGET…]
+  picture    make docs/screen.svg from the real screen, in tmux; needs `cargo build -p troupe`
   test       install what the tests need, then run all of them
 ";
 
@@ -43,6 +45,7 @@ fn main() -> Result<()> {
         ["codegen", "grpc"] => grpc::generate(),
         ["dist", ref arguments @ ..] => dist::run(arguments),
         ["fuzz", ref arguments @ ..] => fuzz::run(arguments),
+        ["picture"] => picture::run(),
         ["test"] => test::run(),
         [] => bail!("a command is missing\n\n{USAGE}"),
         _ => bail!("unknown command: {}\n\n{USAGE}", arguments.join(" ")),

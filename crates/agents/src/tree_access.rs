@@ -6,6 +6,7 @@ mod fork;
 mod logs;
 mod request;
 mod view;
+mod words;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -34,11 +35,17 @@ pub use view::{
     AgentView, FinishedTarget, NoteSet, ReceivedMessage, SendOutcome, SpawnedAgent, StopEntry,
     StopOutcome, WaitReport, WatchdogAction, WatchdogOutcome,
 };
+pub use words::{WAITS_FOR_CHILD, status_detail};
 
 use crate::supervisor::TreeHandle;
 use crate::supervisor::input::{TreeRequest, WaitRequest};
 use crate::tree::command::{SendUrgency, SpawnCaller, StopMode, WaitCondition};
 use crate::tree::status::CurrentStatus;
+
+/// What a stopped agent is told when a person has it go on.
+pub const GO_ON: &str = "You were stopped before your task was done. What you had done until \
+    then is kept, but a command that was running may have been cut off. Look at where things \
+    stand and go on with your task.";
 
 /// The role of a child for which none was named.
 const DEFAULT_ROLE: &str = "default";
@@ -243,6 +250,26 @@ impl TreeAccess {
             reply,
         })
         .await
+    }
+
+    /// Brings a closed agent back, and has a stopped one go on.
+    pub async fn go_on(&self, target: &str) -> Result<AgentView, TreeError> {
+        let before = self.view(target).await?;
+        let resumed = self.resume(target).await?;
+        match (before.status, resumed.status) {
+            // One that was closed was cancelled with that; it is only brought back.
+            (CurrentStatus::Cancelled, CurrentStatus::Cancelled)
+            | (_, CurrentStatus::Interrupted { .. }) => {
+                let message = AgentMessage {
+                    items: vec![UserInput::text(GO_ON)],
+                    metadata: None,
+                    client_id: None,
+                };
+                let sent = self.send(target, message, SendUrgency::Regular).await?;
+                Ok(sent.view)
+            }
+            _ => Ok(resumed),
+        }
     }
 
     /// Returns how one agent stands.

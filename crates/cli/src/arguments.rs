@@ -5,9 +5,9 @@ use troupe_config::{KeyPath, check_key};
 
 use crate::bench;
 use crate::commands::{
-    acp, agents, app_server, apply_patch, compact, completion, config, demo, doctor, exec, import,
-    init, login, mcp, mcp_server, mock_model, models, proto, review, roles, rollback, rules,
-    sessions, skills, trust, undo,
+    acp, agents, app_server, apply_patch, attach, compact, completion, config, demo, doctor, exec,
+    import, init, login, mcp, mcp_server, mock_model, models, proto, review, roles, rollback,
+    rules, sessions, skills, trust, undo,
 };
 use crate::failure::CommandFailure;
 use crate::settings;
@@ -17,7 +17,11 @@ use crate::settings;
 #[command(
     name = "troupe",
     version,
-    after_help = "Examples:
+    after_help = "At a terminal, `troupe [OPTIONS] [PROMPT]` opens the screen; it takes the options of `exec` that
+say how agents work (-m, -s, -C, --add-dir, --plan), and --no-alt-screen.
+
+Examples:
+  troupe                                 work with agents on a screen
   troupe demo                            see it work, without a key
   troupe exec \"fix the failing test\"     one task in this directory
   git diff | troupe exec \"review this\"   with more input from a pipe
@@ -38,10 +42,16 @@ pub enum CliCommand {
     /// Run one task without a screen and print what happens.
     #[command(visible_alias = "e")]
     Exec(Box<exec::ExecArguments>),
-    /// Continue a session with a new prompt (short for `exec resume`).
+    /// Continue a session: at a terminal on the screen, else as `exec resume`.
     Resume(Box<exec::ResumeCommand>),
-    /// Begin a new session with the history of another (short for `exec fork`).
+    /// Begin a new session with the history of another: at a terminal on the screen, else as
+    /// `exec fork`.
     Fork(Box<exec::ForkCommand>),
+    /// See a session that another process runs, and drive it.
+    Attach(attach::AttachArguments),
+    /// Run the engine of a screen; the screen starts it.
+    #[command(hide = true)]
+    Engine,
     /// Have changes reviewed: uncommitted ones, a branch, or a commit.
     Review(Box<review::ReviewCommand>),
     /// JSON protocol on stdin and stdout: submissions in, events out, one object per line.
@@ -98,6 +108,22 @@ pub enum CliCommand {
     Bench(bench::BenchArguments),
     /// Print a completion script for a shell.
     Completion(completion::CompletionArguments),
+}
+
+/// The command line of the screen: no command, but perhaps options of a session and a prompt.
+#[derive(Debug, Default, Parser)]
+#[command(name = "troupe", disable_help_subcommand = true)]
+pub struct ScreenCli {
+    #[command(flatten)]
+    pub layers: LayerSelection,
+    #[command(flatten)]
+    pub repeated: exec::RepeatedOptions,
+    #[command(flatten)]
+    pub options: exec::ExecOptions,
+    /// Draw nothing on the alternate screen.
+    #[arg(long)]
+    pub no_alt_screen: bool,
+    pub prompt: Option<String>,
 }
 
 /// `-c`, which may stand before and after each command name.

@@ -4,15 +4,17 @@ pub mod acp;
 pub mod agents;
 pub mod app_server;
 pub mod apply_patch;
+pub mod attach;
 pub mod compact;
 pub mod completion;
 pub mod config;
 pub mod demo;
 pub mod doctor;
+pub mod engine;
 pub mod exec;
 pub mod import;
 pub mod init;
-mod listen_arguments;
+pub mod listen_arguments;
 pub mod login;
 pub mod mcp;
 pub mod mcp_server;
@@ -33,10 +35,11 @@ use std::io::{self, IsTerminal, Write};
 
 use clap::CommandFactory;
 
-use crate::arguments::{Cli, CliCommand, ConfigOverrides, LayerSelection};
+use crate::arguments::{Cli, CliCommand, ConfigOverrides, LayerSelection, ScreenCli};
 use crate::failure::{CommandExit, CommandFailure, Outcome};
 use crate::home::{TroupeHome, here};
 use crate::layers::ConfigSource;
+use crate::screen::is_at_terminal;
 use crate::terminal;
 
 /// Runs what the command line asks for.
@@ -53,10 +56,13 @@ pub fn run(cli: Cli) -> Outcome {
         }
     }
     match command {
+        None if is_at_terminal() => exec::open_new(ScreenCli::default(), overrides, layers),
         None => short_help(),
         Some(CliCommand::Exec(arguments)) => exec::run(*arguments, overrides, layers),
-        Some(CliCommand::Resume(command)) => exec::run(command.into_exec(), overrides, layers),
-        Some(CliCommand::Fork(command)) => exec::run(command.into_exec(), overrides, layers),
+        Some(CliCommand::Resume(command)) => exec::open(command.into_exec(), overrides, layers),
+        Some(CliCommand::Fork(command)) => exec::open(command.into_exec(), overrides, layers),
+        Some(CliCommand::Attach(arguments)) => attach::run(arguments, overrides, layers),
+        Some(CliCommand::Engine) => engine::run(),
         Some(CliCommand::Review(command)) => exec::run(command.into_exec(), overrides, layers),
         Some(CliCommand::Proto(arguments)) => proto::run(arguments, overrides, layers),
         Some(CliCommand::AppServer(arguments)) => app_server::run(arguments, overrides, layers),
@@ -92,6 +98,7 @@ pub fn run(cli: Cli) -> Outcome {
 fn needs_no_configuration(command: &CliCommand) -> bool {
     match command {
         CliCommand::Exec(_)
+        | CliCommand::Attach(_)
         | CliCommand::Resume(_)
         | CliCommand::Fork(_)
         | CliCommand::Review(_)
@@ -115,6 +122,7 @@ fn needs_no_configuration(command: &CliCommand) -> bool {
         CliCommand::Sessions(_)
         | CliCommand::Roles(_)
         | CliCommand::Reindex
+        | CliCommand::Engine
         | CliCommand::Logout(_)
         | CliCommand::Trust(_)
         | CliCommand::Demo(_)

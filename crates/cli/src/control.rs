@@ -25,7 +25,7 @@ mod line;
 pub mod request;
 pub mod row;
 mod server;
-mod socket;
+pub mod socket;
 
 pub use request::{ControlAnswer, ControlMode, ControlReceipt, ControlRequest, MessageUrgency};
 pub use row::AgentListRow;

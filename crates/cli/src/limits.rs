@@ -95,6 +95,25 @@ pub const MODELS_NAMED_MAX: usize = 20;
 /// How long a spawn waits for a provider's list of its models.
 pub const MODELS_WAITED_FOR_SEC_MAX: u64 = 30;
 
+/// How long a run has to last before it can be attached to: a short one pays nothing for it.
+pub const ATTACHABLE_AFTER_MS: u64 = 1_000;
+
+/// How long an engine that nobody is attached to, and that has nothing to do, waits for somebody
+/// before it ends: long enough for a screen that is opened again at once. Resuming is cheap.
+pub const ENGINE_ALONE_MS_MAX: u64 = 1_000;
+
+/// How often an engine that nobody is attached to looks whether it has something to do.
+pub const ENGINE_LOOK_MS: u64 = 200;
+
+/// How long a screen waits for an engine that is gone to come back.
+pub const ENGINE_LOST_MS_MAX: u64 = 10 * 60 * 1_000;
+
+/// How long a screen that is left waits for its engine to end.
+pub const ENGINE_ENDING_MS_MAX: u64 = 10_000;
+
+/// Sessions that are shown to whoever has to choose one to resume.
+pub const RESUME_CHOICES_MAX: usize = 20;
+
 /// A file of the diagnostic log that would grow larger is put aside; the one put aside before it goes.
 pub const LOG_FILE_BYTES_MAX: u64 = 8 * 1024 * 1024;
 

@@ -9,6 +9,7 @@
 //! new session, no schema without a configuration file.
 
 mod arguments;
+mod attach;
 mod bench;
 mod commands;
 mod completing;
@@ -23,6 +24,7 @@ mod keys;
 mod layers;
 mod limits;
 mod provider;
+mod screen;
 mod settings;
 mod style;
 mod terminal;
@@ -45,8 +47,10 @@ fn main() -> ExitCode {
     let outcome = if asks_for_version_alone() {
         version()
     } else {
-        let cli = Cli::try_parse().unwrap_or_else(|error| unknown_command::explain(&error));
-        diagnostics::begin_by_environment().and_then(|()| commands::run(cli))
+        match Cli::try_parse() {
+            Ok(cli) => diagnostics::begin_by_environment().and_then(|()| commands::run(cli)),
+            Err(error) => unknown_command::screen_or_explain(&error),
+        }
     };
     match outcome {
         Ok(exit) => exit.into(),

@@ -14,6 +14,7 @@ mod model;
 #[cfg(test)]
 mod reference;
 mod rights;
+mod screen;
 mod undo;
 
 use std::collections::BTreeMap;
@@ -32,6 +33,7 @@ pub use integrations::IntegrationSettings;
 pub use log::LogSettings;
 pub use model::ModelSettings;
 pub use rights::RightsSettings;
+pub use screen::ScreenSettings;
 pub use undo::UndoSettings;
 
 /// Returns the lowest layer: our defaults, and the providers that need no configuration.
@@ -56,6 +58,7 @@ pub struct Settings {
     pub integrations: IntegrationSettings,
     pub undo: UndoSettings,
     pub hooks: HooksSettings,
+    pub screen: ScreenSettings,
     pub log: LogSettings,
 }
 
@@ -88,6 +91,7 @@ impl Settings {
             integrations: config.get(&root)?,
             undo: config.get(&root)?,
             hooks: config.get(&root)?,
+            screen: config.get(&root)?,
             log: config.get(&root)?,
         };
         let backends = &settings.integrations.backends;
@@ -174,6 +178,8 @@ struct Topics {
     undo: UndoSettings,
     #[serde(flatten)]
     hooks: HooksSettings,
+    #[serde(flatten)]
+    screen: ScreenSettings,
     #[serde(flatten)]
     log: LogSettings,
 }

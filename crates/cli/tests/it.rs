@@ -15,6 +15,8 @@ mod app_client;
 mod app_server;
 #[path = "it/app_settings.rs"]
 mod app_settings;
+#[path = "it/attach.rs"]
+mod attach;
 #[path = "it/brought_along.rs"]
 mod brought_along;
 #[path = "it/children.rs"]
@@ -71,6 +73,8 @@ mod review;
 mod roles;
 #[path = "it/rules.rs"]
 mod rules;
+#[path = "it/screen.rs"]
+mod screen;
 #[path = "it/screenplay.rs"]
 mod screenplay;
 #[path = "it/session_care.rs"]

@@ -1,15 +1,15 @@
 //! Keeps one client connected: the task behind a [`Client`](crate::Client).
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::time::{Duration, Instant};
 
 use rand::Rng as _;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
-use troupe_protocol::SubmissionId;
 use troupe_protocol::discard;
 use troupe_protocol::link::{ClientRequest, ClientRole, Goodbye, Hello, ServerNotice, Welcome};
+use troupe_protocol::{AgentId, SubmissionId};
 use troupe_transport::{FromServer, ToServer};
 
 use crate::connect::ClientConnector;
@@ -35,6 +35,8 @@ pub(crate) struct ConnectionDriver {
     link: Option<ClientLink>,
     /// Submitted, and perhaps lost with a connection.
     unaccepted: VecDeque<ToServer>,
+    /// Agents that are followed, each with its last event that was told.
+    followed: BTreeMap<AgentId, u64>,
 }
 
 /// What became of an attempt to connect.
@@ -75,12 +77,14 @@ impl ConnectionDriver {
                 secret: options.secret,
                 role: options.role,
                 after: options.after,
+                history: options.history,
             },
             patience: options.patience,
             orders,
             tell,
             link: None,
             unaccepted: VecDeque::new(),
+            followed: BTreeMap::new(),
         };
         match driver.attempt().await {
             Ok(welcome) => Ok((driver, welcome)),
@@ -143,6 +147,12 @@ impl ConnectionDriver {
                 Ok(DriverFlow::On)
             }
             DriverInput::Read(Some(Ok(Some(message)))) => {
+                if let FromServer::Notice(notice) = &message
+                    && let ServerNotice::AgentEvent { agent, event } = notice.as_ref()
+                    && let Some(seen) = self.followed.get_mut(agent)
+                {
+                    *seen = event.seq;
+                }
                 let (told, flow) = apply_message(&mut self.hello, &mut self.unaccepted, message)?;
                 // There is room, and only this task fills it.
                 match self.tell.send(Ok(told)).await {
@@ -158,6 +168,12 @@ impl ConnectionDriver {
             ToServer::Submission(_) => self.unaccepted.push_back(message.clone()),
             ToServer::Request(ClientRequest::TakeSeat) => self.hello.role = ClientRole::Drive,
             ToServer::Request(ClientRequest::ReleaseSeat) => self.hello.role = ClientRole::Follow,
+            ToServer::Request(ClientRequest::FollowAgent { agent, after }) => {
+                self.followed.insert(*agent, *after);
+            }
+            ToServer::Request(ClientRequest::UnfollowAgent { agent }) => {
+                self.followed.remove(agent);
+            }
             ToServer::Request(_) => {}
         }
         if let Some(link) = &mut self.link
@@ -170,6 +186,13 @@ impl ConnectionDriver {
     /// Makes a lost connection again, and sends again what may have been lost with it.
     async fn reconnect(&mut self) -> Result<DriverFlow, ClientError> {
         let begun = Instant::now();
+        let lost = ClientUpdate::Lost(format!(
+            "the connection is lost, and is tried to be made again: {}",
+            self.connector.address()
+        ));
+        if self.tell.send(Ok(lost)).await.is_err() {
+            return Ok(DriverFlow::Over);
+        }
         let mut pause = Duration::from_millis(PAUSE_MS_MIN);
         let welcome = loop {
             match self.attempt().await {
@@ -195,7 +218,12 @@ impl ConnectionDriver {
         if self.tell.send(Ok(welcome)).await.is_err() {
             return Ok(DriverFlow::Over);
         }
-        for message in &self.unaccepted {
+        let followed = self.followed.iter().map(|(agent, after)| {
+            let (agent, after) = (*agent, *after);
+            ToServer::Request(ClientRequest::FollowAgent { agent, after })
+        });
+        let followed: Vec<ToServer> = followed.collect();
+        for message in self.unaccepted.iter().chain(&followed) {
             if let Some(link) = &mut self.link
                 && link.send(message).await.is_err()
             {

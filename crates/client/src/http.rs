@@ -9,7 +9,7 @@ use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use troupe_protocol::ClientId;
-use troupe_protocol::link::{ClientRole, Goodbye, Hello, Secret, ServerNotice};
+use troupe_protocol::link::{ClientRole, Goodbye, Hello, HistoryStart, Secret, ServerNotice};
 use troupe_transport::limits::LINE_BYTES_MAX;
 use troupe_transport::sse::SseReader;
 use troupe_transport::{FromServer, ToServer};
@@ -41,6 +41,9 @@ impl HttpLink {
             ClientRole::Follow => "follow",
         };
         let mut path = format!("/v1/events?role={role}&after={}", hello.after);
+        if hello.history == HistoryStart::Session {
+            path.push_str("&history=session");
+        }
         if let Some(client) = &hello.client {
             path.push_str("&client=");
             path.push_str(client.as_str());

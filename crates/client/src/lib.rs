@@ -46,8 +46,10 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
-use troupe_protocol::link::{ClientRequest, ClientRole, Secret, ServerNotice, Welcome};
-use troupe_protocol::{ClientId, Event, JsonCodec as _, Op, Submission, SubmissionId};
+use troupe_protocol::link::{
+    ClientRequest, ClientRole, HistoryStart, LinkQuery, Secret, ServerNotice, Welcome,
+};
+use troupe_protocol::{AgentId, ClientId, Event, JsonCodec as _, Op, Submission, SubmissionId};
 use troupe_transport::limits::LINE_BYTES_MAX;
 use troupe_transport::{SessionAddress, ToServer};
 
@@ -63,6 +65,8 @@ pub struct ClientOptions {
     pub role: ClientRole,
     /// The last event that was seen before; 0 for none.
     pub after: u64,
+    /// Where to begin if none was seen.
+    pub history: HistoryStart,
     /// Comes back as this client.
     pub client: Option<ClientId>,
     /// What that client's welcome gave it.
@@ -80,6 +84,7 @@ impl Default for ClientOptions {
         Self {
             role: ClientRole::Drive,
             after: 0,
+            history: HistoryStart::Run,
             client: None,
             secret: None,
             token: None,
@@ -102,6 +107,8 @@ pub enum ClientUpdate {
     /// Of this connection, not of the session. A `welcome` among them says that a lost
     /// connection was made again.
     Notice(Box<ServerNotice>),
+    /// The connection is lost, and is being made again; this is why.
+    Lost(String),
 }
 
 /// One client of a session. Dropping it closes the connection.
@@ -146,7 +153,7 @@ impl Client {
         loop {
             match self.next().await? {
                 Some(ClientUpdate::Event(event)) => return Ok(Some(*event)),
-                Some(ClientUpdate::Notice(_)) => {}
+                Some(ClientUpdate::Notice(_) | ClientUpdate::Lost(_)) => {}
                 None => return Ok(None),
             }
         }
@@ -191,6 +198,31 @@ impl ClientSubmitter {
     pub async fn release_seat(&self) -> Result<(), ClientError> {
         self.send(ToServer::Request(ClientRequest::ReleaseSeat))
             .await
+    }
+
+    /// Asks something. The answer is told as a notice of this id, unless the connection is lost
+    /// before: then it has to be asked again.
+    pub async fn ask(
+        &self,
+        id: impl Into<SubmissionId>,
+        query: LinkQuery,
+    ) -> Result<(), ClientError> {
+        let id = id.into();
+        self.send(ToServer::Request(ClientRequest::Query { id, query }))
+            .await
+    }
+
+    /// Wants to be told what an agent of the tree says, from the beginning of its log. A
+    /// connection that is made again goes on where the lost one was.
+    pub async fn follow(&self, agent: AgentId) -> Result<(), ClientError> {
+        let after = 0;
+        let request = ClientRequest::FollowAgent { agent, after };
+        self.send(ToServer::Request(request)).await
+    }
+
+    pub async fn unfollow(&self, agent: AgentId) -> Result<(), ClientError> {
+        let request = ClientRequest::UnfollowAgent { agent };
+        self.send(ToServer::Request(request)).await
     }
 
     async fn send(&self, message: ToServer) -> Result<(), ClientError> {

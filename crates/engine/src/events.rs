@@ -107,6 +107,11 @@ impl EventSource {
         EventStream::joined(Arc::clone(&self.shared), seq)
     }
 
+    /// Returns a reader that begins with the session: what earlier runs recorded comes first.
+    pub fn from_beginning(&self) -> EventStream {
+        EventStream::of_all_runs(Arc::clone(&self.shared))
+    }
+
     /// Returns the number of the newest event.
     pub fn last_seq(&self) -> u64 {
         self.shared.lock().last()
@@ -179,6 +184,13 @@ impl EventStream {
             ReaderArrival::Joined,
         );
         stream.came_with = (seq > 0).then_some(seq);
+        stream
+    }
+
+    /// Makes a reader that has seen nothing of any run.
+    fn of_all_runs(shared: Arc<SharedRing>) -> Self {
+        let mut stream = Self::new(shared, 0, ReaderArrival::Joined);
+        stream.came_with = Some(0);
         stream
     }
 

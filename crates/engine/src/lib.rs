@@ -52,7 +52,7 @@ pub use deps::{
     SessionConfigurator, SessionDeps, SessionOrigin, SessionSetup, SetupNotice, TaskTerms,
     WindowSettings,
 };
-pub use events::{EventDelivery, EventSource, EventStream, EventTap};
+pub use events::{EventDelivery, EventSource, EventStream, EventTap, expand};
 pub use host::{
     ActivityHandle, ActivityKind, Completion, ForkRights, MemberRights, OpenedSession,
     PendingWrite, PendingWriteRef, SessionActivity, SessionHost, SessionOrder, StaleRequest,

@@ -22,6 +22,8 @@
 //! environment.
 
 mod cage;
+mod detached;
+mod foreground;
 mod git;
 mod hardening;
 mod holder;
@@ -42,6 +44,8 @@ mod spec;
 mod sweep;
 mod worker;
 
+pub use detached::{DetachedEnd, DetachedProcess};
+pub use foreground::run_on_terminal;
 pub use git::{GitError, GitOutput, GitReader};
 pub use hardening::harden_engine;
 pub use intersection::intersect;

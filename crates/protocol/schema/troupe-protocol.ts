@@ -3,6 +3,39 @@
 export type AbortReason = "interrupted" | "replaced" | "error" | "crash" | "review_ended" | "budget_limited" | "shutdown";
 
 /**
+ * How an agent stands.
+ */
+export type AgentCard = { summary: SubagentSummary,
+/**
+ * How it was made; absent for the root.
+ */
+made?: AgentMaking | null, note?: string | null,
+/**
+ * Why it was interrupted, what it waits on, which tools run.
+ */
+detail?: string | null,
+/**
+ * When the status changed last.
+ */
+since_ms: number,
+/**
+ * When it last did something.
+ */
+progress_ms: number,
+/**
+ * How long its last task ran that has ended.
+ */
+ran_ms?: number | null, last_task?: SubmissionId | null, total_tokens: number,
+/**
+ * With everybody below.
+ */
+subtree_tokens: number,
+/**
+ * Only its results are left.
+ */
+pruned?: boolean, };
+
+/**
  * A number that is unique in one agent tree. The root is 0; numbers grow and are never
  * reused, also not after a resume.
  */
@@ -107,6 +140,11 @@ note?: string | null, }
    * Something kept for others, by which the tree decides nothing.
    */
   | { "fact": "kept" } & Keepsake);
+
+/**
+ * How a child was made.
+ */
+export type AgentMaking = { role: string, model: string, effort?: ReasoningEffort | null, cwd: string, };
 
 /**
  * What one agent, the user or the engine says to an agent.
@@ -269,7 +307,28 @@ export type ClientRequest =
   /**
    * Gives the seat back, or takes the wish for it back.
    */
-  | { "type": "release_seat" };
+  | { "type": "release_seat" }
+  /**
+   * Asks something, or has something done in the tree. Followers may only look.
+   */
+  | { "type": "query",
+/**
+ * Comes back with the answer, or with `refused`.
+ */
+id: SubmissionId, query: LinkQuery, }
+  /**
+   * Wants to be told what an agent of the tree says, as `agent_event`: first what its log has,
+   * then what happens, texts while they grow too. Said again, it begins anew.
+   */
+  | { "type": "follow_agent", agent: AgentId,
+/**
+ * The last event of the agent that the client has seen; 0 for none.
+ */
+after: number, }
+  /**
+   * Has seen enough of that agent.
+   */
+  | { "type": "unfollow_agent", agent: AgentId, };
 
 export type ClientRole = "drive" | "follow";
 
@@ -839,13 +898,22 @@ secret?: Secret | null, role: ClientRole,
 /**
  * The last event that the client has seen; 0 for none.
  */
-after: number, };
+after: number,
+/**
+ * Where a client begins that has seen nothing.
+ */
+history?: HistoryStart, };
 
 /**
  * How much of its parent's conversation a child begins with.
  */
 export type HistoryShare = "none" | "all"
   | { "last_turns": number };
+
+/**
+ * Where a client begins that has seen nothing.
+ */
+export type HistoryStart = "run" | "session";
 
 export type ImageDetail = "auto" | "low" | "high" | "original";
 
@@ -898,6 +966,89 @@ export type Keepsake =
   | { "keepsake": "enabled", enabled: boolean, };
 
 export type LineRange = { start: number, end: number, };
+
+export type LinkAnswer = { "type": "agents", agents: Array<AgentCard>, }
+  | { "type": "spawned", agent: AgentCard,
+/**
+ * One sentence for each wish that was not granted as it was.
+ */
+why?: Array<string>, }
+  | { "type": "sent", agent: AgentCard, receipt: MessageReceipt, }
+  | { "type": "stopped", touched: Array<StopStep>, skipped?: Array<StopExemption>,
+/**
+ * Addresses that mean nobody.
+ */
+unknown?: Array<string>, }
+  | { "type": "resumed", agent: AgentCard, }
+  | { "type": "result", result: TaskResult, }
+  | { "type": "note_set" }
+  | { "type": "sessions", sessions: Array<SessionCard>,
+/**
+ * Asks for the next page.
+ */
+next?: string | null, }
+  | { "type": "prompts", prompts: Array<string>, }
+  | { "type": "prompt_added" };
+
+/**
+ * An agent is named by its number, its path (`/root/tests`), its name or the id of its session.
+ */
+export type LinkQuery =
+  /**
+   * How the agents of the tree stand, the root first.
+   */
+  | { "type": "agents",
+/**
+ * Closed and pruned agents too.
+ */
+include_closed?: boolean, }
+  /**
+   * Makes a child.
+   */
+  | { "type": "spawn_agent", order: SpawnOrder, }
+  | { "type": "send_to_agent", agent: string, items: Array<UserInput>, urgency: MessageUrgency, }
+  | { "type": "stop_agents", agents: Array<string>, verb: StopVerb,
+/**
+ * Only tell what would be touched.
+ */
+dry_run?: boolean,
+/**
+ * Why, for the record.
+ */
+note?: string | null, }
+  /**
+   * Brings a closed agent back, and has a stopped one go on.
+   */
+  | { "type": "resume_agent", agent: string, }
+  /**
+   * What a task of an agent came to, with what the engine saw of it.
+   */
+  | { "type": "agent_result", agent: string,
+/**
+ * Its last task if absent.
+ */
+task_id?: SubmissionId | null, }
+  | { "type": "set_agent_note", agent: string,
+/**
+ * An empty one clears it.
+ */
+note: string, }
+  /**
+   * The sessions of the home that changed last, newest first.
+   */
+  | { "type": "sessions" } & SessionFilter
+  /**
+   * What people typed in this home, oldest first.
+   */
+  | { "type": "prompts",
+/**
+ * The newest ones, at most so many.
+ */
+limit?: number | null, }
+  /**
+   * Keeps what somebody typed for later sessions.
+   */
+  | { "type": "add_prompt", text: string, };
 
 export type McpAuthStatus = "unsupported" | "bearer_token";
 
@@ -952,6 +1103,29 @@ export type MessageMetadata = { is_callback: boolean,
  * Always `troupe`.
  */
 source: string, child_session_id: SessionId, child_task_id: SubmissionId, };
+
+/**
+ * What became of a message.
+ */
+export type MessageReceipt =
+  /**
+   * It starts a task now.
+   */
+  | { "receipt": "delivered" }
+  /**
+   * It will be taken; 1 is next.
+   */
+  | { "receipt": "queued", position: number, }
+  /**
+   * It waits until this is over.
+   */
+  | { "receipt": "held", until: string, }
+  /**
+   * It was not taken.
+   */
+  | { "receipt": "dead", why: string, };
+
+export type MessageUrgency = "regular" | "interrupt";
 
 /**
  * A mode as a client chooses it: by its name alone, or with settings that go with it.
@@ -1318,6 +1492,11 @@ timestamp: string, } & ({ "type": "session_meta", "payload": SessionMeta }
   | { "type": "answer_shape", "payload": { output_schema?: JsonValue | null, } });
 
 /**
+ * The names by which people choose a [`SandboxPolicy`].
+ */
+export type SandboxMode = "read-only" | "workspace-write" | "danger-full-access";
+
+/**
  * What the kernel lets a command do.
  */
 export type SandboxPolicy = { "type": "danger-full-access" }
@@ -1386,9 +1565,30 @@ id?: SubmissionId | null, error: ErrorEvent, }
    */
   | { "type": "lagged", after: number, upto: number, }
   /**
+   * What a query came to.
+   */
+  | { "type": "answer", id: SubmissionId, answer: LinkAnswer, }
+  /**
+   * What an agent said that the client follows. `seq` is that of the agent's own session.
+   */
+  | { "type": "agent_event", agent: AgentId, event: Event, }
+  /**
    * The last message of a connection.
    */
   | { "type": "goodbye", reason: Goodbye, message: string, };
+
+/**
+ * A session of the home, with what the index knows of its tree.
+ */
+export type SessionCard = { session_id: SessionId, name?: string | null, note?: string | null,
+/**
+ * The beginning of the first thing the user said.
+ */
+preview?: string | null,
+/**
+ * Where its last turn worked.
+ */
+cwd: string, model?: string | null, created_ms: number, updated_ms: number, tokens: number, forked_from?: SessionId | null, tree: TreeCount, };
 
 export type SessionConfigured = { session_id: SessionId, forked_from_id?: SessionId | null, thread_name?: string | null, thread_note?: string | null, model_provider_id: string,
 /**
@@ -1412,6 +1612,24 @@ plan_writes?: boolean, personality?: Personality | null,
  * What the model is told as a developer, in the place of what the session was opened with.
  */
 developer_instructions?: string | null, };
+
+export type SessionFilter = {
+/**
+ * Only sessions that worked in exactly this directory last.
+ */
+cwd?: string | null,
+/**
+ * Found in name or preview.
+ */
+search?: string | null,
+/**
+ * Those that were archived, in the place of the others.
+ */
+archived?: boolean,
+/**
+ * `next` of the page before.
+ */
+cursor?: string | null, limit?: number | null, };
 
 /**
  * Identifies one conversation. Version 4, so that its first eight characters are random
@@ -1481,6 +1699,27 @@ path: string, scope: SkillScope, };
 
 export type SkillsEntry = { cwd: string, skills: Array<SkillSummary>, errors: Array<SkillError>, };
 
+/**
+ * A child that a person makes below the root. What is absent is the role's, or the root's.
+ */
+export type SpawnOrder = { items: Array<UserInput>, role?: string | null,
+/**
+ * A wish for the last part of the path.
+ */
+name?: string | null, model?: string | null, effort?: ReasoningEffort | null,
+/**
+ * At most what the root may.
+ */
+sandbox?: SandboxMode | null,
+/**
+ * Absolute. The person who asks grants it.
+ */
+working_directory?: string | null, note?: string | null,
+/**
+ * Whether the root is told when the child has ended.
+ */
+call_back?: boolean, };
+
 export type SpawnPoint = { task: SubmissionId, message_index: number, };
 
 /**
@@ -1546,6 +1785,11 @@ export type SteerReceipt =
 export type StepStatus = "pending" | "in_progress" | "completed";
 
 /**
+ * An agent that a stop leaves as it is.
+ */
+export type StopExemption = { agent_id: AgentId, path: string, why: string, };
+
+/**
  * A stop on its way to a running task.
  */
 export type StopOrder = { "interrupt": { why: Interruption, } }
@@ -1571,6 +1815,16 @@ export type StopReason = { "reason": "completed" }
   | { "reason": "cancelled", note?: string | null, }
   | { "reason": "budget_exceeded" }
   | { "reason": "replaced" };
+
+/**
+ * An agent that a stop reaches.
+ */
+export type StopStep = { agent_id: AgentId, path: string, verb: StopVerb, };
+
+/**
+ * What is done to an agent that is stopped.
+ */
+export type StopVerb = "interrupt" | "cancel" | "close" | "release" | "prune";
 
 export type StreamErrorEvent = { message: string, attempt: number, attempts_max: number, retry_in_ms: number, error_info?: ErrorInfo | null, };
 
@@ -1697,6 +1951,27 @@ parameters: JsonValue, }
  * A grammar in Lark syntax.
  */
 grammar: string, };
+
+/**
+ * The agents below a root, counted.
+ */
+export type TreeCount = {
+/**
+ * Below the root.
+ */
+agents: number,
+/**
+ * Those whose last task was stopped before its end.
+ */
+stopped: number,
+/**
+ * What they and the root ask, and nobody has answered.
+ */
+questions: number,
+/**
+ * Some process works with the session.
+ */
+is_open: boolean, };
 
 export type TurnAborted = { turn_id: SubmissionId, reason: AbortReason,
 /**

@@ -12,13 +12,20 @@
 //! One client drives: it has the *seat*, and its submissions reach the session. The others
 //! follow. Messages of this module belong to one connection: they take no `seq`, and they are
 //! not in the rollout.
+//!
+//! A client also asks here what no event tells: how the agents of the tree stand, which sessions
+//! there are ([`query`]). It follows one agent beside the root with `follow_agent`.
+
+pub mod query;
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::ErrorEvent;
-use crate::id::{ClientId, SubmissionId};
+use crate::event::{ErrorEvent, Event};
+use crate::id::{AgentId, ClientId, SubmissionId};
+
+pub use query::{LinkAnswer, LinkQuery};
 
 /// The version of this exchange; it grows when an old client would misunderstand.
 pub const LINK_VERSION: u32 = 1;
@@ -35,6 +42,22 @@ pub enum ClientRequest {
     TakeSeat,
     /// Gives the seat back, or takes the wish for it back.
     ReleaseSeat,
+    /// Asks something, or has something done in the tree. Followers may only look.
+    Query {
+        /// Comes back with the answer, or with `refused`.
+        id: SubmissionId,
+        query: LinkQuery,
+    },
+    /// Wants to be told what an agent of the tree says, as `agent_event`: first what its log has,
+    /// then what happens, texts while they grow too. Said again, it begins anew.
+    FollowAgent {
+        agent: AgentId,
+        /// The last event of the agent that the client has seen; 0 for none.
+        #[serde(default)]
+        after: u64,
+    },
+    /// Has seen enough of that agent.
+    UnfollowAgent { agent: AgentId },
 }
 
 /// How a client introduces itself.
@@ -56,6 +79,27 @@ pub struct Hello {
     /// The last event that the client has seen; 0 for none.
     #[serde(default)]
     pub after: u64,
+    /// Where a client begins that has seen nothing.
+    #[serde(default, skip_serializing_if = "HistoryStart::is_default")]
+    pub history: HistoryStart,
+}
+
+/// Where a client begins that has seen nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+pub enum HistoryStart {
+    /// With what this run of the session has said.
+    #[default]
+    Run,
+    /// With the session: what earlier runs recorded is told first.
+    Session,
+}
+
+impl HistoryStart {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -110,6 +154,13 @@ pub enum ServerNotice {
     /// The client reads more slowly than the session speaks. What it missed up to `upto` comes
     /// from the rollout, without deltas; texts that are still open come whole, as snapshots.
     Lagged { after: u64, upto: u64 },
+    /// What a query came to.
+    Answer {
+        id: SubmissionId,
+        answer: LinkAnswer,
+    },
+    /// What an agent said that the client follows. `seq` is that of the agent's own session.
+    AgentEvent { agent: AgentId, event: Box<Event> },
     /// The last message of a connection.
     Goodbye { reason: Goodbye, message: String },
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 /// What is done to an agent that is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub enum StopVerb {
     /// Ends the running task of this one agent; it can go on later.
     Interrupt,

@@ -31,5 +31,7 @@ mod unix_socket;
 mod web;
 
 pub use listen::{ListenError, ListenOptions, ListenReach, StopSignal};
-pub use proto::{ProtoServer, ServerEnd};
-pub use session_pool::{OpenError, RootSession, SessionFactory, SessionPool, SessionRefusal};
+pub use proto::{PromptHistory, ProtoServer, ServerEnd, SessionOffice, TreeSource};
+pub use session_pool::{
+    AttachableRoot, OpenError, RootSession, SessionFactory, SessionPool, SessionRefusal,
+};

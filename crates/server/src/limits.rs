@@ -224,7 +224,30 @@ pub const DYNAMIC_TOOL_SCHEMA_BYTES_MAX: usize = 64 * 1024;
 
 /// All of them together: they go with every request to the model.
 pub const DYNAMIC_TOOLS_BYTES_MAX: usize = 256 * 1024;
+
 /// How much longer than it may be a message is read, so that it is answered.
 pub(crate) const MESSAGE_SLACK_BYTES: usize = 1024 * 1024;
 /// Messages that are sent at once at most.
 pub(crate) const GRPC_BATCH_MESSAGES_MAX: usize = OUTGOING_QUEUED_MAX;
+
+/// Answers and events of agents that wait for one client. Over it whoever tells them waits.
+pub const TREE_NOTICES_QUEUED_MAX: usize = 256;
+
+/// Queries of one client that are being answered. More are refused.
+pub const QUERIES_OPEN_MAX: usize = 32;
+
+/// Agents that one client follows. More are refused.
+pub const AGENTS_FOLLOWED_MAX: usize = 64;
+
+/// Sessions in the answer to a query that asks for no number, and at most.
+pub const SESSION_CARDS_DEFAULT: u32 = 50;
+pub const SESSION_CARDS_MAX: u32 = 200;
+
+/// What people typed that is kept for later sessions. Over it the older half is dropped.
+pub const PROMPTS_BYTES_MAX: u64 = 1024 * 1024;
+
+/// One prompt that is kept; a longer one is not.
+pub const PROMPT_BYTES_MAX: usize = 64 * 1024;
+
+/// Prompts in the answer to a query that asks for no number, and at most.
+pub const PROMPTS_TOLD_MAX: u32 = 1_000;

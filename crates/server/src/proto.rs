@@ -11,14 +11,18 @@
 //! frames into them and back. The rest is the same for all and lies in `converse`.
 
 mod client;
+mod errands;
 mod grpc;
 mod http;
 mod hub;
 mod identities;
 mod lines;
+mod office;
 mod pace;
+mod prompts;
 mod receipts;
 mod seats;
+mod source;
 mod web;
 mod ws;
 
@@ -26,10 +30,11 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-use troupe_engine::{EventStream, SessionHandle};
+use troupe_engine::{EventStream, EventTap, SessionHandle};
 use troupe_protocol::discard;
 use troupe_transport::SessionAddress;
 
@@ -41,10 +46,18 @@ use crate::listen::{
 use crate::lobby::ConnectionPlaces;
 use client::EntryRequirement;
 use hub::ClientHub;
+pub use office::{SessionOffice, TreeSource};
+pub use prompts::PromptHistory;
+use source::SessionEvents;
 
 /// A server that has its addresses and waits for its session.
 #[derive(Debug)]
-pub struct ProtoServer(BoundListeners);
+pub struct ProtoServer {
+    bound: BoundListeners,
+    office: Option<SessionOffice>,
+    /// How many clients are connected.
+    present: watch::Sender<usize>,
+}
 
 /// How a server ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,12 +70,29 @@ pub enum ServerEnd {
 
 impl ProtoServer {
     pub async fn bind(options: ListenOptions) -> Result<Self, ListenError> {
-        BoundListeners::bind(options).await.map(Self)
+        Ok(Self {
+            bound: BoundListeners::bind(options).await?,
+            office: None,
+            present: watch::Sender::new(0),
+        })
+    }
+
+    /// Answers what clients ask of the tree and the home, which a server without an office
+    /// refuses.
+    #[must_use]
+    pub fn with_office(self, office: SessionOffice) -> Self {
+        let office = Some(office);
+        Self { office, ..self }
+    }
+
+    /// Tells how many clients are connected, from now on.
+    pub fn present(&self) -> watch::Receiver<usize> {
+        self.present.subscribe()
     }
 
     /// Returns where clients find the server, ports that the system chose included.
     pub fn addresses(&self) -> impl Iterator<Item = SessionAddress> {
-        self.0.addresses()
+        self.bound.addresses()
     }
 
     /// Serves a session until it has ended. The first time that somebody wants it to stop, the
@@ -71,10 +101,36 @@ impl ProtoServer {
         self,
         handle: SessionHandle,
         events: EventStream,
+        stop: impl StopSignal,
+    ) -> ServerEnd {
+        let source = SessionEvents::Kept(events.into_source());
+        self.serve(handle, source, stop).await
+    }
+
+    /// As [`Self::run`], beside whoever reads the session's events: nothing is kept in memory
+    /// for clients that come later, they read the log.
+    pub async fn run_beside(
+        self,
+        handle: SessionHandle,
+        events: EventTap,
+        stop: impl StopSignal,
+    ) -> ServerEnd {
+        self.serve(handle, SessionEvents::Logged(events), stop)
+            .await
+    }
+
+    async fn serve(
+        self,
+        handle: SessionHandle,
+        source: SessionEvents,
         mut stop: impl StopSignal,
     ) -> ServerEnd {
-        let source = Arc::new(events.into_source());
-        let (hub, working) = ClientHub::new(handle, Arc::clone(&source), self.0.keepalive);
+        let source = Arc::new(source);
+        let keepalive = self.bound.keepalive;
+        let office = self.office.clone();
+        let present = self.present.clone();
+        let (hub, working) =
+            ClientHub::new(handle, Arc::clone(&source), office, present, keepalive);
         let ending = CancellationToken::new();
         let mut tasks = JoinSet::new();
         let hub_task = tasks.spawn(working);
@@ -106,7 +162,7 @@ impl ProtoServer {
     fn accept(self, hub: &ClientHub, ending: &CancellationToken) -> JoinSet<()> {
         let mut accepting = JoinSet::new();
         let places = ConnectionPlaces::new(CONNECTIONS_MAX);
-        let bound = self.0;
+        let bound = self.bound;
         let guard = Arc::new(bound.guard);
         for listener in bound.listeners {
             let (hub, ending, places) = (hub.clone(), ending.clone(), places.clone());

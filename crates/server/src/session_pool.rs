@@ -25,7 +25,8 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::AbortOnDropHandle;
-use troupe_agents::{AgentsConfigurator, RootDeps};
+use troupe_agents::{AgentsConfigurator, RootDeps, TreeHandle};
+use troupe_engine::{EventTap, SessionHandle};
 use troupe_protocol::SessionId;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::op::{ConfigureSession, ForkPoint};
@@ -48,8 +49,21 @@ pub trait SessionFactory: Send + Sync + fmt::Debug {
         None
     }
 
+    /// Is told of each root that was opened and is kept somewhere, so that others may attach to
+    /// it; by default nobody can.
+    fn opened(&self, _root: AttachableRoot) {}
+
     /// Returns where conversations are kept, or why they cannot be.
     fn store(&self) -> Result<Arc<dyn SessionStore>, String>;
+}
+
+/// A root that has been opened, as others attach to it.
+#[derive(Debug)]
+pub struct AttachableRoot {
+    pub id: SessionId,
+    pub handle: SessionHandle,
+    pub events: EventTap,
+    pub agents: TreeHandle,
 }
 
 /// The way to all threads of a process. Cheap to clone; dropping every clone ends them as

@@ -252,6 +252,18 @@ impl Stage {
         (handle, events)
     }
 
+    /// As [`Self::queue_pair`], with the way to the tree that the session is to be the root of.
+    pub fn queue_pair_and_tree(
+        &self,
+    ) -> (SessionHandle, EventStream, Option<Arc<AgentsConfigurator>>) {
+        let OpenedPair {
+            handle,
+            events,
+            tree,
+        } = self.open();
+        (handle, events, tree)
+    }
+
     fn open(&self) -> OpenedPair {
         let deps = self.deps(self.store());
         let (deps, tree) = match self.tree.clone() {

@@ -11,9 +11,9 @@ pub use generated::{ClientMessage, ServerMessage};
 
 use generated::client_message::Message as Sent;
 use generated::server_message::Message as Told;
-use generated::{Role, SeatRequest};
+use generated::{HistoryStart as WireStart, Role, SeatRequest};
 use serde_json::value::RawValue;
-use troupe_protocol::link::{ClientRequest, ClientRole, Hello, Secret, ServerNotice};
+use troupe_protocol::link::{ClientRequest, ClientRole, Hello, HistoryStart, Secret, ServerNotice};
 use troupe_protocol::{ClientId, Event, JsonCodec, Submission};
 
 use crate::limits::LINE_BYTES_MAX;
@@ -31,6 +31,10 @@ pub fn from_client(message: ClientMessage) -> FromClient {
                 Role::Drive => ClientRole::Drive,
                 Role::Follow => ClientRole::Follow,
             },
+            history: match hello.history() {
+                WireStart::Run => HistoryStart::Run,
+                WireStart::Session => HistoryStart::Session,
+            },
             token: non_empty(hello.token).map(Secret),
             client: non_empty(hello.client).map(ClientId),
             secret: non_empty(hello.secret).map(Secret),
@@ -42,6 +46,13 @@ pub fn from_client(message: ClientMessage) -> FromClient {
             Ok(SeatRequest::Unspecified) | Err(_) => {
                 refused("seat request is unknown; send SEAT_REQUEST_TAKE or SEAT_REQUEST_RELEASE")
             }
+        },
+        Some(Sent::Request(json)) if json.len() > LINE_BYTES_MAX => {
+            FromClient::too_long(&json.as_bytes()[..LINE_BYTES_MAX], LINE_BYTES_MAX)
+        }
+        Some(Sent::Request(json)) => match ClientRequest::from_json(json.as_bytes()) {
+            Ok(request) => FromClient::Request(request),
+            Err(error) => refused(&format!("request: {error}")),
         },
         Some(Sent::Submission(submission)) => {
             // Put together to what other transports carry, so that it is judged in the same way.
@@ -85,11 +96,15 @@ pub fn to_server(message: &ToServer) -> Result<ClientMessage, serde_json::Error>
             }
             .into(),
             after: hello.after,
+            history: match hello.history {
+                HistoryStart::Run => WireStart::Run,
+                HistoryStart::Session => WireStart::Session,
+            }
+            .into(),
         }),
         ToServer::Request(ClientRequest::TakeSeat) => Sent::Seat(SeatRequest::Take.into()),
         ToServer::Request(ClientRequest::ReleaseSeat) => Sent::Seat(SeatRequest::Release.into()),
-        // Shows as a refusal, and in the test of all requests.
-        ToServer::Request(_) => Sent::Seat(SeatRequest::Unspecified.into()),
+        ToServer::Request(request) => Sent::Request(request.to_json()?),
     };
     Ok(ClientMessage {
         message: Some(message),

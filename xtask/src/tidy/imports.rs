@@ -52,7 +52,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         ],
     ),
     ("cluster", &["protocol", "store"]),
-    ("tui", &["protocol", "transport"]),
+    ("tui", &["protocol", "transport", "client"]),
     (
         "cli",
         &[

@@ -231,7 +231,8 @@ impl TreeHandle {
         self.0.configurator.configure(&request).await
     }
 
-    pub(crate) fn store(&self) -> Result<Arc<dyn SessionStore>, TreeError> {
+    /// Returns where the conversations of the tree are kept.
+    pub fn store(&self) -> Result<Arc<dyn SessionStore>, TreeError> {
         self.0.store().ok_or(TreeError::Ended)
     }
 

@@ -3,6 +3,7 @@
 
 mod agents;
 mod stage;
+mod tui;
 
 use std::io::{self, IsTerminal};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -33,7 +34,8 @@ const FILES: [ProjectFile; 3] = [
     args_conflicts_with_subcommands = true,
     after_help = "Examples:
   troupe demo            one agent repairs a script
-  troupe demo agents     a parent and three children at the same time"
+  troupe demo agents     a parent and three children at the same time
+  troupe demo tui        a tour of the screen"
 )]
 pub struct DemoArguments {
     /// Keep the project, and the session that worked on it.
@@ -50,11 +52,15 @@ pub struct DemoArguments {
 enum DemoCommand {
     /// Show a parent that divides its work among three children.
     Agents(agents::AgentsDemoArguments),
+    /// Show the screen: answer, look at, steer and stop agents.
+    Tui(tui::TuiDemoArguments),
 }
 
 pub fn run(arguments: DemoArguments) -> Outcome {
-    if let Some(DemoCommand::Agents(arguments)) = arguments.play {
-        return agents::run(&arguments);
+    match arguments.play {
+        Some(DemoCommand::Agents(arguments)) => return agents::run(&arguments),
+        Some(DemoCommand::Tui(arguments)) => return tui::run(&arguments),
+        None => {}
     }
     let screenplay: Screenplay = SCREENPLAY.parse().map_err(CommandFailure::failed)?;
     let stage = DemoStage::build(&FILES).map_err(CommandFailure::not_started)?;

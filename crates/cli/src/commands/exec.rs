@@ -2,6 +2,7 @@
 //! [`crate::exec`].
 
 mod positionals;
+mod screen;
 
 use std::fs;
 use std::io::{self, IsTerminal};
@@ -30,6 +31,7 @@ use crate::home::{TroupeHome, here, repository_root};
 use crate::layers::ConfigSource;
 use crate::style::{ColorChoice, TextStyle};
 use positionals::{ExecPositionals, PromptSource, aim};
+pub use screen::{open, open_new};
 
 #[derive(Debug, Args)]
 #[command(
@@ -170,7 +172,7 @@ impl RepeatedOptions {
     }
 }
 
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub struct ExecOptions {
     /// Print events as JSON lines on stdout.
     #[arg(long, global = true, alias = "experimental-json")]

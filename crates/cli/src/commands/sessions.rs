@@ -2,7 +2,7 @@
 
 mod delete;
 mod label;
-mod listing;
+pub mod listing;
 mod markdown;
 mod search;
 mod show;

@@ -18,11 +18,6 @@ use super::request::{
 };
 use super::row::AgentListRow;
 
-/// What a stopped agent is told when a person has it go on.
-pub const GO_ON: &str = "You were stopped before your task was done. What you had done until \
-    then is kept, but a command that was running may have been cut off. Look at where things \
-    stand and go on with your task.";
-
 /// Does it. Trouble is an answer too.
 pub async fn act(desk: &TreeAccess, request: ControlRequest) -> ControlAnswer {
     let outcome = match request {
@@ -118,18 +113,7 @@ async fn resume(desk: &TreeAccess, target: Option<String>) -> Result<ControlAnsw
     };
     let mut agents = Vec::new();
     for target in targets {
-        let before = desk.view(&target).await?;
-        let resumed = desk.resume(&target).await?;
-        let view = match (before.status, resumed.status) {
-            // One that was closed was cancelled with that; it is only brought back.
-            (CurrentStatus::Cancelled, CurrentStatus::Cancelled)
-            | (_, CurrentStatus::Interrupted { .. }) => {
-                let urgency = command::SendUrgency::Regular;
-                desk.send(&target, message(GO_ON), urgency).await?.view
-            }
-            _ => resumed,
-        };
-        agents.push(AgentListRow::of(&view));
+        agents.push(AgentListRow::of(&desk.go_on(&target).await?));
     }
     Ok(ControlAnswer::Resumed { agents })
 }

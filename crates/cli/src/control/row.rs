@@ -1,12 +1,8 @@
 //! One agent of a tree, as lists show it: from a running tree or from its logs.
 
 use serde::{Deserialize, Serialize};
-use troupe_agents::tree::CurrentStatus;
 use troupe_agents::tree::inbox::InboxCounts;
-use troupe_agents::tree::lifecycle::Interruption;
-use troupe_agents::tree::status::WaitingOn;
-use troupe_agents::tree_access::AgentView;
-use troupe_engine::ActivityKind;
+use troupe_agents::tree_access::{AgentView, status_detail};
 use troupe_protocol::agent::{AgentOrigin, AgentStatus};
 use troupe_protocol::spawn::SpawnSpec;
 use troupe_protocol::{AgentId, SessionId, SubmissionId};
@@ -84,7 +80,7 @@ impl AgentListRow {
                 .map(|spec| ChildBirth::by(spec, view.origin.unwrap_or(AgentOrigin::Spawn))),
             note: view.note.clone(),
             status: view.wire_status(),
-            detail: detail(view.status, doing),
+            detail: status_detail(view.status, doing),
             since_ms: view.since_ms,
             born_ms: view.born_at_ms,
             ran_ms: view.ran_ms,
@@ -124,50 +120,5 @@ impl PendingMail {
             messages: count(depth.messages),
             interrupts: count(depth.interrupts),
         }
-    }
-}
-
-/// What is said of an agent whose call waits for agents below it.
-pub const WAITS_FOR_CHILD: &str = "waits for a child";
-
-/// Returns what the one word of a status leaves out.
-pub fn detail(status: CurrentStatus, doing: Option<&ActivityKind>) -> Option<String> {
-    let text = match status {
-        CurrentStatus::Waiting { on } => match on {
-            WaitingOn::Approval => "waits for an approval",
-            WaitingOn::User => "waits for the user",
-            WaitingOn::Child => WAITS_FOR_CHILD,
-            WaitingOn::Slot => "waits for a slot",
-            WaitingOn::RateLimit => "waits for the rate limit",
-            WaitingOn::Model => "waits for the model",
-            WaitingOn::Tool => return at_work(doing).or_else(|| Some("runs a tool".to_owned())),
-        },
-        CurrentStatus::Interrupted { why } => match why {
-            Interruption::User => "by the user",
-            Interruption::Parent => "by its parent",
-            Interruption::Crash => "Troupe was killed",
-            Interruption::Shutdown => "Troupe was shut down",
-            Interruption::Reconfigured => "the session was configured anew",
-        },
-        CurrentStatus::Running => return at_work(doing),
-        CurrentStatus::PendingInit
-        | CurrentStatus::Ready
-        | CurrentStatus::Queued { .. }
-        | CurrentStatus::Completed
-        | CurrentStatus::Errored
-        | CurrentStatus::Cancelled
-        | CurrentStatus::BudgetExceeded
-        | CurrentStatus::Shutdown
-        | CurrentStatus::Lost
-        | CurrentStatus::NotFound => return None,
-    };
-    Some(text.to_owned())
-}
-
-fn at_work(doing: Option<&ActivityKind>) -> Option<String> {
-    match doing? {
-        ActivityKind::Tools(names) => Some(format!("runs {}", names.join(", "))),
-        ActivityKind::Compacting => Some("compacts its history".to_owned()),
-        ActivityKind::Idle | ActivityKind::Model => None,
     }
 }

@@ -95,15 +95,21 @@ pub async fn connect(home: &Path, root: SessionId) -> io::Result<Option<UnixStre
 }
 
 /// A path to a socket that the kernel takes, however deep the home is.
-struct SocketPath {
-    path: PathBuf,
+#[derive(Debug)]
+pub struct SocketPath {
+    pub path: PathBuf,
     /// Open as long as the path leads through it.
     _directory: Option<File>,
 }
 
 impl SocketPath {
     fn to(directory: &Path, root: SessionId) -> io::Result<Self> {
-        let path = directory.join(name(root));
+        Self::to_name(directory, &name(root))
+    }
+
+    /// Returns a path to a file of this name, for as long as this is kept.
+    pub fn to_name(directory: &Path, name: &str) -> io::Result<Self> {
+        let path = directory.join(name);
         if path.as_os_str().len() <= SOCKET_PATH_BYTES_MAX {
             return Ok(Self {
                 path,
@@ -116,7 +122,7 @@ impl SocketPath {
             .open(directory)?;
         let through = format!("/proc/self/fd/{}", opened.as_raw_fd());
         Ok(Self {
-            path: Path::new(&through).join(name(root)),
+            path: Path::new(&through).join(name),
             _directory: Some(opened),
         })
     }

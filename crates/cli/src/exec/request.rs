@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
 use troupe_agents::RecoveryPolicy;
 use troupe_protocol::ResponseId;
 use troupe_protocol::input::UserInput;
@@ -95,7 +96,7 @@ pub enum ReviewForm {
 }
 
 /// Which conversation the prompt belongs to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SessionChoice {
     New,
     /// By id, by the first characters of it, by name, or by the file of another agent.

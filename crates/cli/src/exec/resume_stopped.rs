@@ -5,6 +5,7 @@ use serde_json::Value;
 use troupe_agents::TreeHandle;
 use troupe_agents::tree::CurrentStatus;
 use troupe_agents::tree::command::SendUrgency;
+use troupe_agents::tree_access::GO_ON;
 use troupe_agents::tree_access::{AgentScope, AgentView, TreeError};
 use troupe_protocol::event::AbortReason;
 use troupe_protocol::input::UserInput;
@@ -14,7 +15,6 @@ use troupe_protocol::tree::AgentMessage;
 use troupe_protocol::{EventMsg, SessionId};
 use troupe_store::SessionStore;
 
-use crate::control::act::GO_ON;
 use crate::exec::report::RunStop;
 use crate::failure::CommandFailure;
 

@@ -14,6 +14,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use serde_json::Value;
+use troupe_agents::tree_access::GO_ON;
 use troupe_agents::{AgentsConfigurator, TreeHandle};
 use troupe_engine::{
     AnswerCheck, Completion, EventStream, SessionClock, SessionHandle, TaskTerms, spawn,
@@ -25,11 +26,13 @@ use troupe_protocol::input::UserInput;
 use troupe_protocol::op::{ConfigureSession, ReviewRequest};
 use troupe_protocol::policy::{CollaborationMode, SandboxMode};
 use troupe_protocol::session::{SessionSource, TurnOverrides};
-use troupe_protocol::{Event, EventMsg, Op, Submission, SubmissionId};
+use troupe_protocol::{Event, EventMsg, Op, SessionId, Submission, SubmissionId};
+use troupe_server::TreeSource;
 use troupe_server::headless::{HeadlessApprover, HeadlessReaction};
 
+use crate::attach::{AttachPoint, offer_later};
 use crate::commands::tell;
-use crate::control::{self, act::GO_ON};
+use crate::control;
 use crate::exec::approval_required::approval_required_message;
 use crate::exec::changes::{self, ReviewableChanges};
 use crate::exec::missing_creation::missing_creation_event;
@@ -114,6 +117,7 @@ pub async fn run(request: ExecRequest) -> Outcome {
     };
     let clock = deps.clock.clone();
     let (handle, events) = spawn(deps);
+    let attached_events = events.tap();
     let _control = control::serve(&configurator, home.path(), Some(events.tap()));
     let mut run = ExecRun {
         handle,
@@ -139,7 +143,16 @@ pub async fn run(request: ExecRequest) -> Outcome {
         stopped_children: false,
         submissions: 0,
     };
-    run.open(configure, &mut stop).await?;
+    let session = run.open(configure, &mut stop).await?;
+    let attachable = (!ephemeral).then(|| {
+        let point = AttachPoint {
+            session,
+            handle: run.handle.clone(),
+            events: attached_events,
+            tree: TreeSource::Configurator(Arc::clone(&run.configurator)),
+        };
+        offer_later(home.path().to_owned(), point)
+    });
     run.begin(task).await?;
     if run.follow(&mut stop).await? == FollowEnd::Killed {
         return Ok(CommandExit::Killed);
@@ -151,6 +164,9 @@ pub async fn run(request: ExecRequest) -> Outcome {
         return Ok(CommandExit::Success);
     }
     let ended = run.close(&mut stop).await?;
+    if let Some(attachable) = attachable {
+        attachable.ended().await;
+    }
     let report = RunReport {
         cwd,
         review: ended.review,
@@ -215,7 +231,7 @@ impl ExecRun {
         &mut self,
         configure: ConfigureSession,
         stop: &mut ExitSignals,
-    ) -> Result<(), CommandFailure> {
+    ) -> Result<SessionId, CommandFailure> {
         self.submit(Op::ConfigureSession(configure)).await?;
         loop {
             let event = tokio::select! {
@@ -229,8 +245,8 @@ impl ExecRun {
                 return Err(CommandFailure::not_started(error));
             }
             self.printer.show(&event).await;
-            if let EventMsg::SessionConfigured(_) = &event.msg {
-                return Ok(());
+            if let EventMsg::SessionConfigured(configured) = &event.msg {
+                return Ok(configured.session_id);
             }
         }
     }
@@ -612,7 +628,7 @@ fn ended_early() -> CommandFailure {
 }
 
 /// One screen for somebody who has not configured anything yet.
-fn no_model(trouble: ModelSetupError) -> CommandFailure {
+pub fn no_model(trouble: ModelSetupError) -> CommandFailure {
     match trouble {
         ModelSetupError::Connect(ConnectError::KeyMissing { .. }) => CommandFailure::not_started(
             anyhow::Error::msg(format!("{trouble}\n\n{HOW_TO_CONFIGURE}")),

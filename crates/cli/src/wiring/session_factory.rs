@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use troupe_agents::{AgentsConfigurator, RootDeps, TreeOptions};
 use troupe_engine::SessionDeps;
-use troupe_server::SessionFactory;
+use troupe_server::{AttachableRoot, SessionFactory, TreeSource};
 use troupe_store::SessionStore;
 
 use super::Wiring;
+use crate::attach::{AttachPoint, offer_later};
 use crate::control;
 
 /// One wiring for all roots: they share store, launcher, servers, models, skills and roles.
@@ -36,6 +37,24 @@ impl SessionFactory for SharedSessionFactory {
     fn companion(&self, configurator: &AgentsConfigurator) -> Option<control::Guard> {
         let home = self.wiring.source.home.path();
         Some(control::serve(configurator, home, None))
+    }
+
+    fn opened(&self, root: AttachableRoot) {
+        let home = self.wiring.source.home.path().to_owned();
+        let AttachableRoot {
+            id,
+            handle,
+            events,
+            agents,
+        } = root;
+        let point = AttachPoint {
+            session: id,
+            handle,
+            events,
+            tree: TreeSource::Tree(agents),
+        };
+        // It ends with the session.
+        let _offer = offer_later(home, point);
     }
 
     fn store(&self) -> Result<Arc<dyn SessionStore>, String> {

@@ -32,8 +32,13 @@ impl Terminal {
     }
 
     pub fn sized(machine: &Machine, window: WindowSize, arguments: &[&str]) -> Self {
+        Self::named(machine, "tmux.sock", window, arguments)
+    }
+
+    /// A terminal beside others of the same machine.
+    pub fn named(machine: &Machine, name: &str, window: WindowSize, arguments: &[&str]) -> Self {
         let terminal = Self {
-            socket: machine.path("tmux.sock").display().to_string(),
+            socket: machine.path(name).display().to_string(),
         };
         let troupe = machine.troupe(arguments);
         let mut command = terminal.tmux(&["-f", "/dev/null", "new-session", "-d"]);
@@ -85,6 +90,25 @@ impl Terminal {
         let sent = self.tmux(&["send-keys"]).args(keys).status().unwrap();
         assert!(sent.success());
     }
+}
+
+impl Terminal {
+    /// Writes a text, and sends it once it is on the screen: keys that come all at once are a
+    /// paste.
+    pub fn submits(&self, text: &str) {
+        self.types(&[text]);
+        self.shows(&[text]);
+        self.types(&["Enter"]);
+    }
+
+    /// Lets the second pass for which a question hears no letters after one was typed: the rule
+    /// is one about time, and nothing on the screen changes with it.
+    pub fn waits_until_it_hears(&self) {
+        sleep(Duration::from_millis(1_500));
+    }
+
+    /// Closes it, as a person closes a window.
+    pub fn close(self) {}
 }
 
 impl Drop for Terminal {

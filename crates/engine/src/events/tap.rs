@@ -28,6 +28,13 @@ impl EventTap {
         EventStream::joined(Arc::clone(&self.shared), seq)
     }
 
+    /// Returns a reader that begins with the session, as [`EventSource::from_beginning`] does.
+    ///
+    /// [`EventSource::from_beginning`]: super::EventSource::from_beginning
+    pub fn from_beginning(&self) -> EventStream {
+        EventStream::of_all_runs(Arc::clone(&self.shared))
+    }
+
     /// Returns the number of the newest event.
     pub fn last_seq(&self) -> u64 {
         self.shared.lock().last()

@@ -9,6 +9,9 @@ pub mod requests {
         ClientRequest::Hello(_) => r#"{"type":"hello","token":"s3cret","client":"c1","role":"follow","after":41}"#,
         ClientRequest::TakeSeat => r#"{"type":"take_seat"}"#,
         ClientRequest::ReleaseSeat => r#"{"type":"release_seat"}"#,
+        ClientRequest::Query { .. } => r#"{"type":"query","id":"q1","query":{"type":"stop_agents","agents":["/root/tester"],"verb":"cancel","dry_run":true}}"#,
+        ClientRequest::FollowAgent { .. } => r#"{"type":"follow_agent","agent":2,"after":17}"#,
+        ClientRequest::UnfollowAgent { .. } => r#"{"type":"unfollow_agent","agent":2}"#,
     }
 }
 
@@ -21,6 +24,8 @@ pub mod notices {
         ServerNotice::Accepted { .. } => r#"{"type":"accepted","id":"8"}"#,
         ServerNotice::Refused { .. } => r#"{"type":"refused","id":"8","error":{"message":"c1 drives","fatal":false,"error_info":"not_driving"}}"#,
         ServerNotice::Lagged { .. } => r#"{"type":"lagged","after":41,"upto":9000}"#,
+        ServerNotice::Answer { .. } => r#"{"type":"answer","id":"q1","answer":{"type":"stopped","touched":[{"agent_id":1,"path":"/root/tester","verb":"cancel"}]}}"#,
+        ServerNotice::AgentEvent { .. } => r#"{"type":"agent_event","agent":2,"event":{"id":"t1","seq":3,"msg":{"type":"shutdown_complete"}}}"#,
         ServerNotice::Goodbye { .. } => r#"{"type":"goodbye","reason":"session_ended","message":"the session has ended"}"#,
     }
 }

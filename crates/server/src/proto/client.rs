@@ -241,6 +241,13 @@ async fn speak(
                 outlet.add(OutgoingMessage::Notice(&answer));
                 None
             }
+            Some(notice) = member.notices.recv() => {
+                outlet.add(OutgoingMessage::Notice(&notice));
+                while !outlet.is_full() && let Ok(notice) = member.notices.try_recv() {
+                    outlet.add(OutgoingMessage::Notice(&notice));
+                }
+                None
+            }
             Ok(()) = member.seats.changed() => {
                 let client = &member.welcome.client;
                 let seat = member.seats.borrow_and_update().seen_by(client);

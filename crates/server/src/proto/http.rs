@@ -24,7 +24,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use troupe_protocol::ClientId;
 use troupe_protocol::error::ErrorInfo;
-use troupe_protocol::link::{ClientRequest, ClientRole, Hello, Secret, ServerNotice};
+use troupe_protocol::link::{ClientRequest, ClientRole, Hello, HistoryStart, Secret, ServerNotice};
 use troupe_transport::limits::{BATCH_BYTES_MAX, LINE_BYTES_MAX};
 use troupe_transport::{FromClient, sse};
 
@@ -51,6 +51,8 @@ struct EventStreamQuery {
     role: ClientRole,
     #[serde(default)]
     after: u64,
+    #[serde(default)]
+    history: HistoryStart,
     client: Option<ClientId>,
 }
 
@@ -79,6 +81,7 @@ async fn events(
         secret: secret(&headers),
         role: wish.role,
         after,
+        history: wish.history,
     };
     let (sender, mut pieces) = mpsc::channel(OUTGOING_QUEUED_MAX);
     let gone = CancellationToken::new();

@@ -9,22 +9,26 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
-use troupe_engine::{ClientSeat, EventSource, EventStream, SessionClosed, SessionHandle};
+use troupe_engine::{ClientSeat, EventStream, SessionClosed, SessionHandle};
 use troupe_protocol::discard;
 use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::ErrorEvent;
 use troupe_protocol::link::{
-    ClientRequest, ClientRole, Goodbye, Hello, LINK_VERSION, Secret, ServerNotice, Welcome,
+    ClientRequest, ClientRole, Goodbye, Hello, HistoryStart, LINK_VERSION, LinkQuery, Secret,
+    ServerNotice, Welcome,
 };
 use troupe_protocol::{ClientId, Op, Submission, SubmissionId};
 use troupe_transport::FromClient;
 use uuid::Uuid;
 
+use super::errands::Errands;
 use super::identities::{ClientIdentities, NameTaken};
+use super::office::SessionOffice;
 use super::pace::FollowerPace;
 use super::receipts::SubmissionReceipts;
 use super::seats::DriverSeats;
-use crate::limits::CLIENT_ID_BYTES_MAX;
+use super::source::SessionEvents;
+use crate::limits::{CLIENT_ID_BYTES_MAX, TREE_NOTICES_QUEUED_MAX};
 
 /// Handle of the hub.
 #[derive(Debug, Clone)]
@@ -43,6 +47,8 @@ pub(super) struct HubMember {
     pub welcome: Welcome,
     pub events: EventStream,
     pub seats: watch::Receiver<DriverSeats>,
+    /// Answers to its queries, and what agents say that it follows.
+    pub notices: mpsc::Receiver<ServerNotice>,
     /// Cancelled when the client came back by another connection.
     pub replaced: CancellationToken,
     connection: u64,
@@ -120,7 +126,9 @@ impl ClientHub {
     /// Returns the hub of a session, and what has to run for it to work.
     pub(super) fn new(
         handle: SessionHandle,
-        source: Arc<EventSource>,
+        source: Arc<SessionEvents>,
+        office: Option<SessionOffice>,
+        present: watch::Sender<usize>,
         keepalive: Duration,
     ) -> (Self, impl Future<Output = ()> + Send) {
         let (sender, asks) = mpsc::unbounded_channel();
@@ -133,6 +141,8 @@ impl ClientHub {
         let actor = HubActor {
             handle,
             source,
+            office,
+            present,
             seats,
             members: BTreeMap::new(),
             identities: ClientIdentities::default(),
@@ -192,7 +202,11 @@ pub(super) fn session_ended() -> ServerNotice {
 #[derive(Debug)]
 struct HubActor {
     handle: SessionHandle,
-    source: Arc<EventSource>,
+    source: Arc<SessionEvents>,
+    /// Who answers queries.
+    office: Option<SessionOffice>,
+    /// How many clients are connected.
+    present: watch::Sender<usize>,
     seats: watch::Sender<DriverSeats>,
     members: BTreeMap<ClientId, MemberPresence>,
     identities: ClientIdentities,
@@ -206,6 +220,8 @@ struct HubActor {
 struct MemberPresence {
     connection: u64,
     replaced: CancellationToken,
+    /// What is done for it beside the session. Ends with the presence.
+    errands: Errands,
 }
 
 impl HubActor {
@@ -251,13 +267,16 @@ impl HubActor {
         })?;
         self.connections += 1;
         let replaced = CancellationToken::new();
+        let (tell, notices) = mpsc::channel(TREE_NOTICES_QUEUED_MAX);
         let presence = MemberPresence {
             connection: self.connections,
             replaced: replaced.clone(),
+            errands: Errands::new(tell),
         };
         if let Some(before) = self.members.insert(client.clone(), presence) {
             before.replaced.cancel();
         }
+        self.present.send_replace(self.members.len());
         self.change_seats(|seats| match hello.role {
             ClientRole::Drive => seats.ask(&client),
             ClientRole::Follow => seats.release(&client),
@@ -273,8 +292,12 @@ impl HubActor {
                 seat,
                 seq,
             },
-            events: self.source.after(hello.after),
+            events: match (hello.after, hello.history) {
+                (0, HistoryStart::Session) => self.source.from_beginning(),
+                (after, HistoryStart::Session | HistoryStart::Run) => self.source.after(after),
+            },
             seats,
+            notices,
             replaced,
             connection: self.connections,
             hub: self.hub.clone(),
@@ -285,6 +308,7 @@ impl HubActor {
         let current = self.members.get(client);
         if current.is_some_and(|presence| presence.connection == connection) {
             self.members.remove(client);
+            self.present.send_replace(self.members.len());
             self.change_seats(|seats| seats.release(client));
         }
     }
@@ -317,7 +341,7 @@ impl HubActor {
             return Some(refused(None, ErrorInfo::NotFound, message));
         }
         match message {
-            FromClient::Request(request) => self.request(from.as_ref(), &request),
+            FromClient::Request(request) => self.request(from.as_ref(), request),
             FromClient::Submission(submission) => self.submission(from.as_ref(), *submission).await,
             FromClient::Refused(refusal) if self.may_drive(from.as_ref()) => {
                 let id = refusal.id.clone().unwrap_or_default();
@@ -335,7 +359,7 @@ impl HubActor {
         }
     }
 
-    fn request(&self, from: Option<&ClientId>, request: &ClientRequest) -> Option<ServerNotice> {
+    fn request(&mut self, from: Option<&ClientId>, request: ClientRequest) -> Option<ServerNotice> {
         let complaint = |message: &str| {
             let message = message.to_owned();
             Some(refused(None, ErrorInfo::InvalidSubmission, message))
@@ -349,10 +373,57 @@ impl HubActor {
                 self.change_seats(|seats| seats.release(client));
                 None
             }
+            (ClientRequest::Query { id, query }, Some(client)) => self.query(client, id, query),
+            (ClientRequest::FollowAgent { agent, after }, Some(client)) => {
+                let Some(office) = &self.office else {
+                    return complaint("this server shows no agents");
+                };
+                let presence = self.members.get_mut(client)?;
+                presence.errands.follow(office, agent, after)
+            }
+            (ClientRequest::UnfollowAgent { agent }, Some(client)) => {
+                self.members.get_mut(client)?.errands.unfollow(agent);
+                None
+            }
             (ClientRequest::Hello(_), Some(_)) => complaint("hello was said before"),
             (_, None) => complaint("the request belongs to no connection; name its client"),
             // A newer client's request that this server does not know.
             (_, Some(_)) => complaint("this server does not know the request; the client is newer"),
+        }
+    }
+
+    /// Has a query answered, beside everything else that happens.
+    fn query(
+        &mut self,
+        client: &ClientId,
+        id: SubmissionId,
+        query: LinkQuery,
+    ) -> Option<ServerNotice> {
+        if !query.only_looks() && !self.may_drive(Some(client)) {
+            let message = self.not_driving();
+            return Some(refused(Some(id), ErrorInfo::NotDriving, message));
+        }
+        let Some(office) = self.office.clone() else {
+            let message = "this server answers no queries".to_owned();
+            return Some(refused(Some(id), ErrorInfo::InvalidSubmission, message));
+        };
+        let handle = self.handle.clone();
+        let source = Arc::clone(&self.source);
+        let presence = self.members.get_mut(client)?;
+        presence.errands.run(id.clone(), async move {
+            match office.answer(&handle, &source, query).await {
+                Ok(answer) => ServerNotice::Answer { id, answer },
+                Err(message) => refused(Some(id), ErrorInfo::InvalidSubmission, message),
+            }
+        })
+    }
+
+    fn not_driving(&self) -> String {
+        match self.seats.borrow().driver() {
+            Some(driver) => {
+                format!("client {driver} drives this session; ask for the seat with take_seat")
+            }
+            None => "nobody drives this session; ask for the seat with take_seat".to_owned(),
         }
     }
 
@@ -363,12 +434,7 @@ impl HubActor {
     ) -> Option<ServerNotice> {
         let id = submission.id.clone();
         if !self.may_drive(from) && !is_question(&submission.op) {
-            let message = match self.seats.borrow().driver() {
-                Some(driver) => {
-                    format!("client {driver} drives this session; ask for the seat with take_seat")
-                }
-                None => "nobody drives this session; ask for the seat with take_seat".to_owned(),
-            };
+            let message = self.not_driving();
             return Some(refused(Some(id), ErrorInfo::NotDriving, message));
         }
         if let Some(client) = from
@@ -439,7 +505,7 @@ fn is_question(op: &Op) -> bool {
     )
 }
 
-fn refused(id: Option<SubmissionId>, info: ErrorInfo, message: String) -> ServerNotice {
+pub(super) fn refused(id: Option<SubmissionId>, info: ErrorInfo, message: String) -> ServerNotice {
     ServerNotice::Refused {
         id,
         error: ErrorEvent {

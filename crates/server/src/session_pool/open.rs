@@ -12,7 +12,10 @@ use troupe_protocol::{EventMsg, Op};
 use troupe_store::{LiveHistory, SessionStore, StoreError};
 
 use super::root_session::RootSessionInner;
-use super::{OpenError, OpeningTools, ResumedTools, RootSession, SessionFactory, SessionOpening};
+use super::{
+    AttachableRoot, OpenError, OpeningTools, ResumedTools, RootSession, SessionFactory,
+    SessionOpening,
+};
 use troupe_protocol::error::ErrorInfo;
 
 /// Opens a session and waits until it is configured.
@@ -42,6 +45,14 @@ pub(super) async fn open(
         match &event.msg {
             EventMsg::SessionConfigured(configured) => {
                 let agents = configurator.agents().ok_or(OpenError::Ended)?;
+                if !agents.is_ephemeral() {
+                    ground.opened(AttachableRoot {
+                        id: configured.session_id,
+                        handle: handle.clone(),
+                        events: events.tap(),
+                        agents: agents.clone(),
+                    });
+                }
                 return Ok(RootSession::new(RootSessionInner {
                     handle,
                     agents,

@@ -11,3 +11,4 @@ mod reconnects;
 mod seats;
 mod slow;
 mod transports;
+mod trees;

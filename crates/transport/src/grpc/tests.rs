@@ -1,5 +1,5 @@
-use troupe_protocol::link::{ClientRequest, ClientRole, Hello, Secret, ServerNotice};
-use troupe_protocol::{Event, EventMsg, Op, Submission};
+use troupe_protocol::link::{ClientRequest, ClientRole, Hello, HistoryStart, Secret, ServerNotice};
+use troupe_protocol::{AgentId, Event, EventMsg, Op, Submission};
 
 use super::{event, from_client, from_server, notice, to_server};
 use crate::link::{FromClient, FromServer, ToServer};
@@ -12,12 +12,17 @@ fn what_a_client_sends_arrives() {
         secret: Some(Secret("s".to_owned())),
         role: ClientRole::Follow,
         after: 7,
+        history: HistoryStart::Session,
     };
     for request in [
         ClientRequest::Hello(hello),
         ClientRequest::Hello(Hello::default()),
         ClientRequest::TakeSeat,
         ClientRequest::ReleaseSeat,
+        ClientRequest::FollowAgent {
+            agent: AgentId(2),
+            after: 17,
+        },
     ] {
         let sent = to_server(&ToServer::Request(request.clone())).unwrap();
         assert_eq!(from_client(sent), FromClient::Request(request));

@@ -9,10 +9,10 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::screen::RedrawnScreen;
 use crate::control::AgentListRow;
-use crate::control::row::WAITS_FOR_CHILD;
 use crate::limits::SHOWN_PREVIEW_CHARS_MAX;
 use crate::style::TextStyle;
 use crate::terminal::{WindowSize, fitted};
+use troupe_agents::tree_access::WAITS_FOR_CHILD;
 
 /// How much room a drawing has.
 #[derive(Debug, Clone, Copy, Default)]

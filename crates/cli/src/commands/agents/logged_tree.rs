@@ -7,6 +7,7 @@ use troupe_agents::tree::id::TimeMs;
 use troupe_agents::tree::lifecycle::Interruption;
 use troupe_agents::tree::logged_lives::{LoggedLives, without_a_task};
 use troupe_agents::tree::{AgentAddressError, AgentRecord, CurrentStatus, TreeMemory, TreeRecord};
+use troupe_agents::tree_access::status_detail;
 use troupe_protocol::agent::AgentStatus;
 use troupe_protocol::result::TaskResult;
 use troupe_protocol::rollout::{RolloutRecord, SessionMeta};
@@ -16,7 +17,7 @@ use troupe_protocol::{AgentId, EventMsg, SessionId};
 use troupe_store::{LogLine, LogPosition, SessionStore, StoreError};
 
 use crate::control::AgentListRow;
-use crate::control::row::{ChildBirth, PendingMail, TokenSums, detail};
+use crate::control::row::{ChildBirth, PendingMail, TokenSums};
 use crate::failure::CommandFailure;
 
 #[derive(Debug)]
@@ -300,7 +301,7 @@ impl LoggedTree {
                 Some(last) => AgentStatus::Lost(Some(Box::new(last.clone()))),
                 None => status.to_wire(last.and_then(TaskResult::text)),
             },
-            detail: detail(status, None),
+            detail: status_detail(status, None),
             since_ms: agent.since.0,
             born_ms: agent.born_at.0,
             ran_ms: last.and_then(|result| result.evidence.ran_ms()),

@@ -9,12 +9,14 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use troupe_client::{Client, ClientError, ClientOptions, ClientUpdate};
 use troupe_protocol::input::UserInput;
-use troupe_protocol::link::{ClientRole, Secret, ServerNotice};
+use troupe_protocol::link::{ClientRole, LinkAnswer, LinkQuery, Secret, ServerNotice};
 use troupe_protocol::op::{ConfigureSession, Op};
 use troupe_protocol::{ClientId, Event, EventMsg};
 use troupe_server::limits::KEEPALIVE_MS;
 use troupe_server::token::AccessToken;
-use troupe_server::{ListenReach, ProtoServer, ServerEnd, StopSignal};
+use troupe_server::{
+    ListenReach, PromptHistory, ProtoServer, ServerEnd, SessionOffice, StopSignal, TreeSource,
+};
 use troupe_testkit::Stage;
 use troupe_transport::SessionAddress;
 
@@ -62,7 +64,15 @@ impl House {
         .unwrap();
         let kinds = ALL.map(str::to_owned).into_iter();
         let addresses = kinds.zip(server.addresses()).collect();
-        let (handle, events) = stage.queue_pair();
+        let (handle, events, tree) = stage.queue_pair_and_tree();
+        let server = match tree {
+            Some(tree) => {
+                let prompts = PromptHistory::new(directory.path().join("prompts.jsonl"));
+                let office = SessionOffice::new(TreeSource::Configurator(tree));
+                server.with_office(office.with_prompts(prompts))
+            }
+            None => server,
+        };
         let stop = Arc::new(Notify::new());
         let running = tokio::spawn(server.run(handle, events, Bell(Arc::clone(&stop))));
         Self {
@@ -219,6 +229,27 @@ impl Guest {
             rest.push(told);
         }
         rest
+    }
+
+    /// Asks, and returns what comes of it.
+    pub async fn ask(&mut self, id: &str, query: LinkQuery) -> ServerNotice {
+        self.client.submitter().ask(id, query).await.unwrap();
+        let is_ours = |notice: &ServerNotice| match notice {
+            ServerNotice::Answer { id: answered, .. } => answered.as_str() == id,
+            ServerNotice::Refused { id: refused, .. } => refused
+                .as_ref()
+                .is_some_and(|refused| refused.as_str() == id),
+            _ => false,
+        };
+        self.notice(is_ours).await
+    }
+
+    /// Asks what is answered.
+    pub async fn answer(&mut self, id: &str, query: LinkQuery) -> LinkAnswer {
+        match self.ask(id, query).await {
+            ServerNotice::Answer { answer, .. } => answer,
+            other => panic!("{other:?}"),
+        }
     }
 
     pub async fn shut_down(&mut self) -> Vec<Event> {

@@ -49,6 +49,7 @@ async fn a_web_socket_that_answers_no_ping_is_cut() {
                 assert!(!is_new, "the connection was made again");
             }
             ClientUpdate::Event(_) => {}
+            ClientUpdate::Lost(why) => panic!("{why}"),
         }
     }
 }

@@ -91,7 +91,7 @@ async fn killed_and_back_a_hundred_times() {
             }
             match guest.next().await {
                 Some(ClientUpdate::Event(event)) => screen.apply(*event),
-                Some(ClientUpdate::Notice(_)) => {}
+                Some(ClientUpdate::Notice(_) | ClientUpdate::Lost(_)) => {}
                 None => panic!("the session goes on"),
             }
         }

@@ -1,0 +1,31 @@
+//! What the state asks of the world.
+
+use troupe_protocol::Op;
+use troupe_protocol::link::ClientRole;
+
+use crate::run::SessionEnding;
+use crate::session::TreeRequest;
+use crate::settings::NoticeKind;
+
+/// One thing to do. Effects are done in their order.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    Submit(Box<Op>),
+    Ask(TreeRequest),
+    TakeRole(ClientRole),
+    /// Hand the draft to the user's editor; it comes back as `AppEvent::Edited`.
+    OpenEditor(String),
+    /// To the clipboard, by way of the terminal.
+    Copy(String),
+    /// Find files below the working directory: they come back as `AppEvent::Files`.
+    ListFiles(std::path::PathBuf),
+    Notify {
+        kind: NoticeKind,
+        text: String,
+    },
+    /// Draw everything anew, and print this many rows of history again.
+    Reprint,
+    /// Stop this process until it is continued, with the terminal as it was.
+    StopProcess,
+    Leave(SessionEnding),
+}

@@ -1,0 +1,201 @@
+//! The connection to a session: what the screen needs of it, whoever provides it.
+//!
+//! [`SessionLink`] is the whole window, so that a session of this process and one that runs
+//! elsewhere are driven in one way. What is asked of a tree beyond the operations of the protocol,
+//! [`TreeRequest`] names: a link that cannot do it answers [`TreeNews::Refused`], and the screen
+//! shows the sentence.
+
+pub mod wire;
+
+use async_trait::async_trait;
+use troupe_client::ClientError;
+use troupe_protocol::agent::AgentStatus;
+use troupe_protocol::link::{ClientRole, ServerNotice, Welcome};
+use troupe_protocol::policy::{ReasoningEffort, SandboxMode};
+use troupe_protocol::result::TaskResult;
+use troupe_protocol::{AgentId, Event, Op, SessionId, SubmissionId};
+
+/// What arrives over a link.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LinkMessage {
+    /// Of the session whose queue this is: the root's, and what it is told of its tree.
+    Event(Box<Event>),
+    /// Of the connection.
+    Notice(Box<ServerNotice>),
+    /// Of another agent of the tree, after [`TreeRequest::Follow`]: first what its log has,
+    /// then what happens.
+    AgentEvent { agent: AgentId, event: Box<Event> },
+    /// The answer to a [`TreeRequest`], or news of the tree.
+    Tree(Box<TreeNews>),
+    /// The connection is lost, in words, and is tried to be made again. The welcome that
+    /// follows says that it is back.
+    Lost(String),
+}
+
+/// A connection to a session.
+#[async_trait]
+pub trait SessionLink: Send {
+    /// Returns how the server answered hello; `None` for a session of this process, which is
+    /// driven by nobody else.
+    fn welcome(&self) -> Option<Welcome>;
+
+    /// Returns what happened next; `None` after the session has ended. Cancel-safe.
+    async fn next(&mut self) -> Result<Option<LinkMessage>, ClientError>;
+
+    /// Submits. May wait while too much is on the way.
+    async fn submit(&mut self, id: SubmissionId, op: Op) -> Result<(), ClientError>;
+
+    /// Asks for the seat (`Drive`), or gives it back (`Follow`).
+    async fn take_role(&mut self, role: ClientRole) -> Result<(), ClientError>;
+
+    /// Asks something of the tree. The answer comes as [`LinkMessage::Tree`].
+    async fn ask(&mut self, request: TreeRequest) -> Result<(), ClientError>;
+}
+
+/// What the screen asks of a tree, beyond the operations of the protocol.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TreeRequest {
+    /// How every agent stands: answered with [`TreeNews::Agents`]. Also sent once a second
+    /// while the agents view is shown and somebody works.
+    Look,
+    /// Tell the transcript of an agent from its beginning, and go on.
+    Follow(AgentId),
+    Unfollow(AgentId),
+    Send {
+        to: AgentId,
+        text: String,
+        urgency: MessageUrgency,
+    },
+    Spawn(Box<SpawnOrder>),
+    /// What a stop would touch: answered with [`TreeNews::StopScope`].
+    StopScope {
+        agent: AgentId,
+        verb: StopVerb,
+    },
+    Stop {
+        agent: AgentId,
+        verb: StopVerb,
+    },
+    /// Have a stopped agent go on.
+    Resume(AgentId),
+    /// The record of an agent's last task: answered with [`TreeNews::Result`].
+    Result(AgentId),
+    /// The agent's result was read, also by other screens.
+    MarkRead(AgentId),
+    /// What the agent changed in its directory: answered with [`TreeNews::Diff`].
+    Diff(AgentId),
+    /// What people typed here before, oldest first: answered with [`TreeNews::Prompts`].
+    Prompts,
+    /// Keep this prompt for later sessions.
+    Remember(String),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MessageUrgency {
+    /// With its next request.
+    Regular,
+    /// In the place of its running task.
+    Interrupt,
+}
+
+/// A child that the user makes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SpawnOrder {
+    pub task: String,
+    pub role: Option<String>,
+    pub name: Option<String>,
+    pub model: Option<String>,
+    pub effort: Option<ReasoningEffort>,
+    pub sandbox: Option<SandboxMode>,
+    pub directory: Option<std::path::PathBuf>,
+}
+
+/// The ways to stop. To stop waiting needs none: it is to leave the view.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StopVerb {
+    /// End the running task of this one agent.
+    Interrupt,
+    /// End the tasks of the agent and of everybody below it.
+    Cancel,
+    /// Cancel, and take no more messages until it is resumed.
+    Close,
+    /// Let the agent go on without its parent.
+    Release,
+}
+
+impl StopVerb {
+    pub const ALL: [Self; 4] = [Self::Interrupt, Self::Cancel, Self::Close, Self::Release];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Interrupt => "interrupt",
+            Self::Cancel => "cancel",
+            Self::Close => "close",
+            Self::Release => "release",
+        }
+    }
+
+    /// Says what it does, for the dialog.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Interrupt => "ends this task of this one agent",
+            Self::Cancel => "ends the tasks of the agent and of everybody below it",
+            Self::Close => "cancels, and takes no messages until it is resumed",
+            Self::Release => "lets it go on without its parent",
+        }
+    }
+}
+
+/// What a link tells of the tree.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TreeNews {
+    Agents(Vec<AgentReport>),
+    StopScope {
+        agent: AgentId,
+        verb: StopVerb,
+        /// Whom it ends, in the order in which they are shown.
+        touched: Vec<AgentId>,
+        /// Whom it leaves, and why.
+        skipped: Vec<(AgentId, String)>,
+    },
+    Result {
+        agent: AgentId,
+        result: Box<TaskResult>,
+    },
+    Diff {
+        agent: AgentId,
+        unified_diff: String,
+    },
+    Prompts(Vec<String>),
+    /// Done, in words: `tester: queued, 2 before it`.
+    Done(String),
+    /// Not done, and why.
+    Refused(String),
+}
+
+/// How one agent stands: more than `subagent_lifecycle` tells. What is absent is not known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentReport {
+    pub agent: AgentId,
+    pub session: SessionId,
+    pub parent: Option<AgentId>,
+    pub path: String,
+    pub status: AgentStatus,
+    /// What it waits on, which tools run, why it was interrupted.
+    pub detail: Option<String>,
+    pub since_ms: i64,
+    pub born_ms: i64,
+    pub role: Option<String>,
+    /// The model that was asked for, if it got another one.
+    pub model_asked: Option<String>,
+    pub model: Option<String>,
+    pub effort: Option<ReasoningEffort>,
+    pub directory: Option<String>,
+    pub task: Option<String>,
+    pub note: Option<String>,
+    pub tokens: u64,
+    pub tree_tokens: u64,
+    pub pending_messages: u32,
+    /// Its result was not read yet.
+    pub unread: bool,
+}

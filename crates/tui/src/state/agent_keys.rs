@@ -1,0 +1,165 @@
+//! Keys of the list of agents, and of the dialog before a stop.
+
+use termina::event::KeyCode;
+use troupe_protocol::AgentId;
+use troupe_protocol::approval::ReviewDecision;
+
+use super::overlay::StopScope;
+use super::{AgentsView, AppState, LinePurpose, PagerBody, PagerView, ScreenOverlay, StopDialog};
+use crate::keys::{KeyAction, KeyContext, KeyStroke};
+use crate::session::{StopVerb, TreeRequest};
+
+impl AppState {
+    pub(super) fn open_agents(&mut self) {
+        let chosen = self
+            .roster
+            .entries()
+            .first()
+            .map(|entry| entry.report.agent);
+        let view = AgentsView {
+            chosen,
+            ..AgentsView::default()
+        };
+        self.overlays.push(ScreenOverlay::Agents(view));
+        self.ask(TreeRequest::Look);
+    }
+
+    pub(super) fn agents_key(&mut self, stroke: KeyStroke) {
+        let Some(ScreenOverlay::Agents(view)) = self.overlays.last_mut() else {
+            return;
+        };
+        if view.is_filtering {
+            match stroke.code {
+                KeyCode::Enter | KeyCode::Escape => view.is_filtering = false,
+                KeyCode::Backspace => drop(view.filter.pop()),
+                _ => view.filter.extend(stroke.letter()),
+            }
+            return;
+        }
+        let chosen = view.chosen;
+        let Some(action) = self.keymap.action(KeyContext::Agents, stroke) else {
+            return;
+        };
+        match action {
+            KeyAction::Close => self.close_overlay(),
+            KeyAction::Up | KeyAction::Down => self.step_chosen(action == KeyAction::Down),
+            KeyAction::Grouping => view.as_tree = !view.as_tree,
+            KeyAction::Filter => view.is_filtering = true,
+            KeyAction::Help => self.open_pager(PagerView::at_top("KEYS", PagerBody::Help)),
+            KeyAction::Spawn => {
+                self.close_overlay();
+                self.purpose = LinePurpose::Spawn;
+            }
+            _ => {
+                if let Some(agent) = chosen {
+                    self.agent_action(agent, action);
+                }
+            }
+        }
+    }
+
+    fn agent_action(&mut self, agent: AgentId, action: KeyAction) {
+        match action {
+            KeyAction::Open => self.open_agent(agent),
+            KeyAction::Message | KeyAction::Peek => {
+                if action == KeyAction::Peek && self.roster.mark_read(agent) {
+                    self.ask(TreeRequest::MarkRead(agent));
+                }
+                self.close_overlay();
+                self.purpose = LinePurpose::Message(agent);
+            }
+            KeyAction::Stop => self.open_stop(agent),
+            KeyAction::ResumeAgent => self.ask(TreeRequest::Resume(agent)),
+            KeyAction::Diff => self.ask(TreeRequest::Diff(agent)),
+            KeyAction::FullText => {
+                self.ask(TreeRequest::Result(agent));
+                if let Some(entry) = self.roster.get(agent) {
+                    let task = entry.report.task.clone().unwrap_or_default();
+                    let title = format!("TASK of {}", entry.name());
+                    self.open_pager(PagerView::at_top(title, PagerBody::Markdown(task)));
+                }
+            }
+            KeyAction::Approve | KeyAction::Deny => {
+                let asks = |question: &&crate::questions::PendingQuestion| {
+                    question
+                        .asker()
+                        .is_some_and(|label| label.agent_id == agent)
+                };
+                let id = self
+                    .questions
+                    .pending()
+                    .iter()
+                    .find(asks)
+                    .map(|question| question.id.clone());
+                match id {
+                    Some(id) if action == KeyAction::Approve => {
+                        self.decide(&id, ReviewDecision::Approved);
+                    }
+                    Some(id) => self.decide(&id, ReviewDecision::Denied),
+                    None => self.say("that agent asks nothing"),
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn step_chosen(&mut self, down: bool) {
+        let order = crate::views::agents::shown_order(self);
+        let Some(ScreenOverlay::Agents(view)) = self.overlays.last_mut() else {
+            return;
+        };
+        let at = order.iter().position(|agent| Some(*agent) == view.chosen);
+        let last = order.len().saturating_sub(1);
+        let to = match (at, down) {
+            (None, _) => 0,
+            (Some(at), true) => (at + 1).min(last),
+            (Some(at), false) => at.saturating_sub(1),
+        };
+        view.chosen = order.get(to).copied();
+    }
+
+    pub(super) fn open_stop(&mut self, agent: AgentId) {
+        if agent == AgentId::ROOT {
+            self.say("Esc interrupts the root; choose an agent to stop it");
+            return;
+        }
+        let verb = StopVerb::Interrupt;
+        self.overlays.push(ScreenOverlay::Stop(StopDialog {
+            agent,
+            verb,
+            scope: None,
+        }));
+        self.ask(TreeRequest::StopScope { agent, verb });
+    }
+
+    pub(super) fn stop_key(&mut self, stroke: KeyStroke) {
+        let Some(ScreenOverlay::Stop(dialog)) = self.overlays.last_mut() else {
+            return;
+        };
+        let at = StopVerb::ALL
+            .iter()
+            .position(|verb| *verb == dialog.verb)
+            .unwrap_or(0);
+        let count = StopVerb::ALL.len();
+        match self.keymap.action(KeyContext::Stop, stroke) {
+            Some(action @ (KeyAction::Up | KeyAction::Down)) => {
+                let step = if action == KeyAction::Down {
+                    1
+                } else {
+                    count - 1
+                };
+                dialog.verb = StopVerb::ALL[(at + step) % count];
+                dialog.scope = None::<StopScope>;
+                let (agent, verb) = (dialog.agent, dialog.verb);
+                self.ask(TreeRequest::StopScope { agent, verb });
+            }
+            Some(KeyAction::Confirm) => {
+                let (agent, verb) = (dialog.agent, dialog.verb);
+                self.close_overlay();
+                self.ask(TreeRequest::Stop { agent, verb });
+            }
+            Some(KeyAction::Close) => self.close_overlay(),
+            _ => {}
+        }
+    }
+}

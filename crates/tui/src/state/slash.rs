@@ -1,0 +1,194 @@
+//! What the commands do that begin with `/`.
+
+use serde::de::DeserializeOwned;
+use troupe_protocol::Op;
+use troupe_protocol::link::ClientRole;
+use troupe_protocol::op::{ReviewRequest, ReviewTarget};
+use troupe_protocol::policy::EffortChoice;
+use troupe_protocol::session::TurnOverrides;
+use troupe_protocol::undo::UndoRequest;
+
+use super::{AppState, LinePurpose, PagerBody, PagerView, PickerKind, PickerView, ScreenOverlay};
+use crate::commands::{SlashAction, slash_command};
+use crate::effect::Effect;
+use crate::keys::KeyAction;
+use crate::session::{SpawnOrder, TreeRequest};
+
+/// What `/init` asks for.
+const INIT: &str = "Look at this repository and write an AGENTS.md for it: what it is, how it is \
+                    built and tested, and what somebody who changes it has to know. Keep it short.";
+
+impl AppState {
+    pub(super) fn slash(&mut self, line: &str) {
+        let (action, argument) = match slash_command(line) {
+            Ok(found) => found,
+            Err(why) => {
+                self.say(why);
+                return;
+            }
+        };
+        let argument = argument.to_owned();
+        match action {
+            SlashAction::Agents => self.act(KeyAction::Agents),
+            SlashAction::Copy => self.act(KeyAction::CopyAnswer),
+            SlashAction::Editor => self.act(KeyAction::OpenEditor),
+            SlashAction::Help => self.act(KeyAction::Help),
+            SlashAction::Plan => self.toggle_mode(),
+            SlashAction::Questions => self.list_questions(),
+            SlashAction::Quit => self.ask_to_leave(),
+            SlashAction::Raw => self.act(KeyAction::ToggleRaw),
+            SlashAction::Redraw => self.act(KeyAction::Reprint),
+            SlashAction::Transcript => self.act(KeyAction::Transcript),
+            SlashAction::Drive => self.effects.push(Effect::TakeRole(ClientRole::Drive)),
+            SlashAction::Follow => self.effects.push(Effect::TakeRole(ClientRole::Follow)),
+            SlashAction::Compact => self.submit_op(Op::Compact),
+            SlashAction::Mcp => self.submit_op(Op::ListMcpTools),
+            SlashAction::Init => self.send_prompt(INIT.to_owned()),
+            SlashAction::Note => self.submit_op(Op::SetThreadNote { note: argument }),
+            SlashAction::Rename if argument.is_empty() => self.say("/rename needs a name"),
+            SlashAction::Rename => self.submit_op(Op::SetThreadName { name: argument }),
+            SlashAction::Diff => match self.facts.diff.clone() {
+                Some(diff) => self.open_pager(PagerView::diff("CHANGES of this task", diff)),
+                None => self.say("this task has changed no file by a patch"),
+            },
+            SlashAction::Model => self.choose_model(&argument),
+            SlashAction::Permissions => self.set(&argument, |policy| TurnOverrides {
+                approval_policy: Some(policy),
+                ..TurnOverrides::default()
+            }),
+            SlashAction::Personality => self.set(&argument, |personality| TurnOverrides {
+                personality: Some(personality),
+                ..TurnOverrides::default()
+            }),
+            SlashAction::Undo => self.undo(&argument, false),
+            SlashAction::Redo => self.undo("", true),
+            SlashAction::Review => self.submit_op(Op::Review {
+                review_request: ReviewRequest {
+                    target: if argument.is_empty() {
+                        ReviewTarget::UncommittedChanges
+                    } else {
+                        ReviewTarget::Custom {
+                            instructions: argument,
+                        }
+                    },
+                    user_facing_hint: None,
+                },
+            }),
+            SlashAction::Rewind => match argument.parse::<u32>() {
+                Ok(num_turns) if num_turns > 0 => {
+                    self.submit_op(Op::ThreadRollback { num_turns });
+                }
+                Ok(_) => self.say("/rewind needs a number from 1"),
+                Err(_) if argument.is_empty() => self.open_rewind(),
+                Err(_) => self.say(format!("/rewind needs a number, not {argument}")),
+            },
+            SlashAction::Screen => match argument.as_str() {
+                "full" => self.is_full_screen = true,
+                "inline" => self.is_full_screen = false,
+                "" => self.is_full_screen = !self.is_full_screen,
+                other => self.say(format!("/screen is inline or full, not {other}")),
+            },
+            SlashAction::Skills => {
+                let skills = self.facts.skills.iter();
+                let rows = skills.map(|skill| format!("{}: {}", skill.name, skill.description));
+                let rows: Vec<String> = rows.collect();
+                if rows.is_empty() {
+                    self.say("no skill was found");
+                } else {
+                    self.pick(PickerKind::Skill, rows);
+                }
+            }
+            SlashAction::Spawn if argument.is_empty() => self.purpose = LinePurpose::Spawn,
+            SlashAction::Spawn => self.ask(TreeRequest::Spawn(Box::new(SpawnOrder {
+                task: argument,
+                ..SpawnOrder::default()
+            }))),
+            SlashAction::Status | SlashAction::Usage => {
+                self.open_pager(PagerView::at_top("STATUS", PagerBody::Status));
+            }
+            SlashAction::Stop => self.open_stop(self.shown_agent()),
+        }
+    }
+
+    fn choose_model(&mut self, argument: &str) {
+        let mut words = argument.split_whitespace();
+        let Some(model) = words.next() else {
+            self.list_models();
+            return;
+        };
+        let effort = match words.next().map(value_of) {
+            None => None,
+            Some(Ok(effort)) => Some(EffortChoice::Level(effort)),
+            Some(Err(why)) => {
+                self.say(why);
+                return;
+            }
+        };
+        self.override_context(TurnOverrides {
+            model: Some(model.to_owned()),
+            effort,
+            ..TurnOverrides::default()
+        });
+    }
+
+    fn set<T: DeserializeOwned>(&mut self, word: &str, into: impl FnOnce(T) -> TurnOverrides) {
+        match value_of(word) {
+            Ok(value) => self.override_context(into(value)),
+            Err(why) => self.say(why),
+        }
+    }
+
+    pub(super) fn override_context(&mut self, overrides: TurnOverrides) {
+        self.submit_op(Op::OverrideTurnContext { overrides });
+    }
+
+    fn undo(&mut self, argument: &str, redo: bool) {
+        let num_turns = match argument {
+            "" => None,
+            number => {
+                if let Ok(number) = number.parse() {
+                    Some(number)
+                } else {
+                    self.say(format!("/undo needs a number, not {number}"));
+                    return;
+                }
+            }
+        };
+        self.submit_op(Op::Undo(UndoRequest {
+            num_turns,
+            redo,
+            ..UndoRequest::default()
+        }));
+    }
+
+    pub(super) fn pick(&mut self, kind: PickerKind, rows: Vec<String>) {
+        self.overlays
+            .push(ScreenOverlay::Picker(PickerView::new(kind, rows)));
+    }
+
+    pub(super) fn open_models(&mut self) {
+        let models = self.facts.models.iter().flat_map(|list| &list.models);
+        let rows: Vec<String> = models.map(|entry| entry.model.clone()).collect();
+        if rows.is_empty() {
+            self.say("the provider names no models; /model NAME takes any");
+        } else {
+            self.pick(PickerKind::Model, rows);
+        }
+    }
+
+    /// Lists the user's messages, newest first.
+    pub(super) fn open_rewind(&mut self) {
+        let rows = self.facts.turns.iter().rev().cloned();
+        let rows: Vec<String> = rows.collect();
+        if rows.is_empty() {
+            self.say("there is nothing to go back to");
+        } else {
+            self.pick(PickerKind::Rewind, rows);
+        }
+    }
+}
+
+/// Reads a word as the wire writes it, and says which words there are.
+fn value_of<T: DeserializeOwned>(word: &str) -> Result<T, String> {
+    serde_json::from_value(serde_json::Value::from(word)).map_err(|error| error.to_string())
+}

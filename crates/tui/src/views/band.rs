@@ -1,0 +1,105 @@
+//! The first question, in the rows above the line. Never a dialog.
+
+use crate::keys::{KeyAction, KeyContext};
+use crate::questions::{PendingQuestion, QuestionBody};
+use crate::state::AppState;
+use crate::text::{Ink, TextRow, TextStyle};
+use troupe_protocol::approval::ReviewDecision;
+
+pub fn rows(state: &AppState, columns: usize) -> Vec<TextRow> {
+    let Some(question) = state.questions.first() else {
+        return plan_rows(state, columns);
+    };
+    let count = state.questions.pending().len();
+    let left = TextRow::styled("! ", TextStyle::ink(Ink::Yellow).bold())
+        .with(format!("{}: ", question.asker_name()), TextStyle::BOLD)
+        .with(question.line(), TextStyle::PLAIN);
+    let mut right = TextRow::new();
+    if count > 1 {
+        right = right.with(format!("1 of {count}   "), TextStyle::DIM);
+    }
+    right.append(keys(state, question));
+    let mut rows = Vec::new();
+    if right.width() + 24 <= columns {
+        rows.push(TextRow::justified(left, right, columns));
+    } else {
+        rows.push(left.ellipsis(columns));
+        rows.push(right.ellipsis(columns));
+    }
+    let options = question.options();
+    if !options.is_empty() {
+        let mut row = TextRow::plain(" ");
+        for (number, option) in options.iter().enumerate() {
+            row = row.with(format!(" {}", number + 1), TextStyle::BOLD);
+            row = row.with(format!(" {option}  "), TextStyle::PLAIN);
+        }
+        rows.push(row.ellipsis(columns));
+    }
+    rows
+}
+
+/// Returns the keys that answer the first question.
+pub fn answer_keys(state: &AppState) -> TextRow {
+    let question = state.questions.first();
+    question
+        .map(|question| keys(state, question))
+        .unwrap_or_default()
+}
+
+/// Returns the keys that answer, and no other.
+fn keys(state: &AppState, question: &PendingQuestion) -> TextRow {
+    use KeyAction as A;
+    use ReviewDecision as D;
+    let key = |action| state.keymap.key_text(KeyContext::Band, action);
+    let decisions = [
+        (A::Approve, D::Approved, "once"),
+        (A::ApproveSession, D::ApprovedForSession, "session"),
+        (A::ApprovePrefix, D::ApprovedAlways, "for good"),
+        (A::Deny, D::Denied, "no"),
+    ];
+    let mut row = TextRow::new();
+    for (action, decision, word) in decisions {
+        if question.offers(decision) {
+            row = row
+                .with(key(action), TextStyle::BOLD)
+                .with(format!(" {word}  "), TextStyle::DIM);
+        }
+    }
+    let text_word = match question.body {
+        QuestionBody::Command(_) | QuestionBody::Patch(_) => "no, why  ",
+        QuestionBody::Input(_) | QuestionBody::Elicitation(_) if question.takes_text() => "say  ",
+        QuestionBody::Input(_) | QuestionBody::Elicitation(_) => "",
+    };
+    if !text_word.is_empty() {
+        row = row
+            .with(key(A::DenySaying), TextStyle::BOLD)
+            .with(format!(" {text_word}"), TextStyle::DIM);
+    }
+    let same = state.questions.same_as_first();
+    if same > 0 {
+        row = row
+            .with(key(A::ApproveAll), TextStyle::BOLD)
+            .with(format!(" all {}  ", same + 1), TextStyle::DIM);
+    }
+    let whole = state.keymap.key_text(KeyContext::Main, A::ShowWhole);
+    row.with(whole, TextStyle::BOLD)
+        .with(" whole", TextStyle::DIM)
+}
+
+fn plan_rows(state: &AppState, columns: usize) -> Vec<TextRow> {
+    if !state.plan_offered {
+        return Vec::new();
+    }
+    let mut row = TextRow::styled("Implement this plan?", TextStyle::BOLD);
+    for (key, word) in state.keymap.footer(KeyContext::Plan) {
+        row = row
+            .with(format!("  {key}"), TextStyle::BOLD)
+            .with(format!(" {word}"), TextStyle::PLAIN);
+        if word.contains("fresh")
+            && let Some(percent) = state.facts.context_percent()
+        {
+            row = row.with(format!(" ({percent} % used)"), TextStyle::DIM);
+        }
+    }
+    vec![row.ellipsis(columns)]
+}
