@@ -14,7 +14,7 @@ const COLUMNS: usize = 100;
 const ROWS: usize = 26;
 /// What is on the screen when it is worth a picture.
 const MOMENT: &str = "needs you";
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// The size of a letter, in units of the picture.
 const WIDTH: f64 = 8.43;
 const HEIGHT: usize = 18;
@@ -135,31 +135,29 @@ impl Look {
 
 /// Reads a colour of 256, or one of three numbers.
 fn palette(numbers: &mut impl Iterator<Item = usize>) -> Option<String> {
-    match numbers.next()? {
-        5 => Some(match numbers.next()? {
-            number @ 0..16 => COLOURS[number].to_owned(),
-            number @ 16..232 => {
-                let level = |step: usize| if step == 0 { 0 } else { 55 + 40 * step };
-                let cube = number - 16;
-                let (red, green, blue) = (cube / 36, cube / 6 % 6, cube % 6);
-                format!("#{:02x}{:02x}{:02x}", level(red), level(green), level(blue))
-            }
-            number => {
-                let grey = 8 + 10 * (number - 232);
-                format!("#{grey:02x}{grey:02x}{grey:02x}")
-            }
-        }),
-        _ => {
-            let (red, green, blue) = (numbers.next()?, numbers.next()?, numbers.next()?);
-            Some(format!("#{red:02x}{green:02x}{blue:02x}"))
-        }
+    if numbers.next()? != 5 {
+        let (red, green, blue) = (numbers.next()?, numbers.next()?, numbers.next()?);
+        return Some(format!("#{red:02x}{green:02x}{blue:02x}"));
     }
+    Some(match numbers.next()? {
+        number @ 0..16 => COLOURS[number].to_owned(),
+        number @ 16..232 => {
+            let level = |step: usize| if step == 0 { 0 } else { 55 + 40 * step };
+            let cube = number - 16;
+            let (red, green, blue) = (cube / 36, cube / 6 % 6, cube % 6);
+            format!("#{:02x}{:02x}{:02x}", level(red), level(green), level(blue))
+        }
+        number => {
+            let grey = 8 + 10 * (number - 232);
+            format!("#{grey:02x}{grey:02x}{grey:02x}")
+        }
+    })
 }
 
 /// Draws a captured screen.
 fn svg(screen: &str) -> String {
     let rows: Vec<&str> = screen.trim_end().lines().collect();
-    let (width, height) = (WIDTH * (COLUMNS + 2) as f64, HEIGHT * (rows.len() + 1));
+    let (width, height) = (columns_wide(COLUMNS + 2), HEIGHT * (rows.len() + 1));
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height}\" \
          font-family=\"ui-monospace, Menlo, Consolas, monospace\" font-size=\"14\">\n\
@@ -184,13 +182,18 @@ fn svg(screen: &str) -> String {
     svg
 }
 
+/// Returns how wide so many letters are. No screen has more than fit into the number.
+fn columns_wide(letters: usize) -> f64 {
+    WIDTH * f64::from(u16::try_from(letters).unwrap_or(u16::MAX))
+}
+
 fn draw(svg: &mut String, look: &Look, text: &str, row: usize, column: usize) {
     if text.is_empty() {
         return;
     }
     let (colour, background) = look.colours();
-    let (x, y) = (WIDTH * (column + 1) as f64, HEIGHT * row + HEIGHT / 2);
-    let width = WIDTH * text.chars().count() as f64;
+    let (x, y) = (columns_wide(column + 1), HEIGHT * row + HEIGHT / 2);
+    let width = columns_wide(text.chars().count());
     if let Some(background) = background {
         // Text in memory takes every write.
         let _ = writeln!(

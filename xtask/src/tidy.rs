@@ -4,17 +4,21 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+mod bounds;
 mod contract;
+mod decisions;
 mod dependencies;
 mod documents;
 mod generated;
 mod imports;
 mod licences;
 mod modules;
+mod names;
 mod protocol;
 mod sources;
 mod spdx;
 mod tables;
+mod wording;
 
 /// Fails with every complaint at once, so that they can be mended at once.
 fn assert_none(complaints: &[String], what_to_do: &str) {

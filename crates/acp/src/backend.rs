@@ -1,9 +1,9 @@
 //! Other agents as children: a program that speaks the protocol, in the place of a model.
 //!
 //! ```text
-//! session ─ request ─► Puppet (a Model) ── text ◄──┐
-//!    │                    └ a call, if work is due │ Companion: the program, one conversation
-//!    └─ call ──► Strings (a Tool) ── calls ◄───────┘   └ carrier: its process, line by line
+//! session ─ request ─► AcpModel (a model) ── text ◄──┐
+//!    │                    └ a call, if work is due │ AcpConnection: the program, one conversation
+//!    └─ call ──► AcpTool (a tool) ── calls ◄───────┘   └ IO pump: its process, line by line
 //! ```
 //!
 //! The session stays what it is: inbox, callbacks, approvals, cancelling, results and the

@@ -2,7 +2,7 @@
 //! driven by them.
 //!
 //! ```text
-//! editor ─ lines of JSON-RPC ─► agent: one connection ─► session: one conversation ─► House
+//! editor ─ lines of JSON-RPC ─► agent: one connection ─► session: one conversation ─► SessionPool
 //!        ◄─ session/update, session/request_permission ─┘   events ─► updates (pure)
 //!
 //! a child's session ─► backend: a program in the place of a model ─ lines ─► other agent

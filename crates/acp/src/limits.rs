@@ -56,7 +56,7 @@ pub const BACKEND_COMPLAINT_BYTES_MAX: usize = 2 * 1024;
 /// How long is waited for the news of an end that was met already.
 pub const BACKEND_OBITUARY_MS_MAX: u64 = 5_000;
 
-/// What is told of one call of another agent in the history.
+/// Output of one call of another agent that goes into the history; more is cut.
 pub const BACKEND_OUTPUT_BYTES_MAX: usize = 16 * 1024;
 
 /// The earlier conversation that another agent is told when it has to be started again: the end

@@ -1,4 +1,4 @@
-//! What a parent is told when a task of its child has ended.
+//! Callbacks: the message that a parent gets when a task of its child has ended.
 //!
 //! ```text
 //! TaskResult ─► Context ─► the target's template ──fails, is empty──► the default text

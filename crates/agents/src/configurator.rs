@@ -16,7 +16,7 @@ use troupe_store::{AgentLocation, SessionStore};
 use crate::families;
 use crate::roles::{ToolPattern, ToolPolicy};
 use crate::supervisor::{
-    KeptIn, KeptSettings, NewTreeSender, NewTrees, SourceRights, TreeHandle, TreeMembership,
+    KeptSettings, NewTreeSender, NewTrees, SettingsLog, SourceRights, TreeHandle, TreeMembership,
     TreeOptions, TreeSettings,
 };
 use crate::tree_access::RolePlace;
@@ -143,10 +143,10 @@ impl SessionConfigurator for AgentsConfigurator {
 async fn kept_settings(
     store: &dyn SessionStore,
     request: &ConfigureSession,
-) -> Result<Option<(KeptSettings, KeptIn)>, ConfigureError> {
+) -> Result<Option<(KeptSettings, SettingsLog)>, ConfigureError> {
     let (session, origin) = match (request.resume, &request.fork) {
-        (Some(session), _) => (session, KeptIn::Own),
-        (None, Some(point)) => (point.session_id, KeptIn::Source),
+        (Some(session), _) => (session, SettingsLog::Own),
+        (None, Some(point)) => (point.session_id, SettingsLog::Source),
         (None, None) => return Ok(None),
     };
     let unread = |error: troupe_store::StoreError| ConfigureError::refused(error.to_string());

@@ -1,6 +1,6 @@
 //! Three tool families, one tree: thin faces over a [`TreeAccess`].
 //!
-//! A tool is one file: arguments, what the model is told, and one verb of the desk. Its
+//! A tool is one file: arguments, what the model is told, and one method of the tree access. Its
 //! description is made once per process, so that a child costs no schema. Arguments and
 //! results are the ones that models know from elsewhere; what an agent looks like is said
 //! in [`shape`] alone.

@@ -2,15 +2,15 @@
 //!
 //! ```text
 //! families (tools) ─┐
-//! UIs ──────────────┴─► desk ─► supervisor ─► tree (pure: decides)
+//! UIs ──────────────┴─► TreeAccess ─► supervisor ─► tree (pure: decides)
 //!                                  │  └─────► callback, rights, watchdog (pure: texts, rules)
 //!                                  └────────► engine (one session per agent)
 //! ```
 //!
 //! [`roles`] reads the files that describe kinds of children: prompt, model, tools, rights.
 //! [`tree`] decides, purely, what happens to the agents of one tree. [`supervisor`] performs
-//! it. A [`desk`] is one caller's place at the tree; the tools of all [`families`] are thin
-//! faces over it. [`configurator`] adds all this to a session; a [`RootDeps`] is that, ready for one
+//! it. [`desk`] gives one caller access to the tree; the tools of all [`families`] are thin
+//! faces over it. [`configurator`] adds all this to a session; a [`RootDeps`] is that, for one
 //! root.
 //!
 //! Deliberately absent: how a turn runs, provider names, rendering, the environment and the
@@ -19,6 +19,7 @@
 mod callback;
 pub mod configurator;
 pub mod families;
+mod limits;
 mod rights;
 pub mod roles;
 mod root_deps;

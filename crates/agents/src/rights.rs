@@ -1,4 +1,4 @@
-//! What a child gets: its parent's rights, narrowed by its role and by the request.
+//! A child's rights: its parent's, narrowed by its role and by the request.
 //!
 //! Rights only shrink on the way down. The one thing that is added is what a person granted:
 //! the working directory of a child that may write. Model and effort are nobody's right;
@@ -210,7 +210,7 @@ fn instructions(
 }
 
 fn callback(parent: &ParentRights, request: &SpawnRequest) -> CallbackConfig {
-    // Whether this caller is called is its own wish, kept in the bond between the two; those
+    // Whether this caller is called is its own wish, kept in the link between the two; those
     // that the child makes inherit what holds for the session.
     let config = request.callback.config.as_ref();
     config.unwrap_or(&parent.callback).clone()

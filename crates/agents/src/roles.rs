@@ -64,7 +64,7 @@ pub struct RoleLibrary {
     servers: Option<Arc<dyn ServerNames>>,
 }
 
-/// What there is, and what is there but cannot be used.
+/// The roles that can be used, and the files that cannot.
 #[derive(Debug, Default)]
 pub struct RoleCatalogue {
     /// By name; each is what [`RoleLibrary::resolve`] returns.

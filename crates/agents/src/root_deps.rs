@@ -1,4 +1,4 @@
-//! What a root session is opened with, and the way to the tree that it may grow.
+//! The dependencies of a root session, and the handle of the tree that it may start.
 
 use std::sync::Arc;
 

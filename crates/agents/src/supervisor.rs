@@ -1,7 +1,7 @@
 //! The actor that performs what the tree decides.
 //!
 //! ```text
-//!  desks (tools, UIs) ──Request──►┌────────────┐──Command──► tree (pure)
+//!  callers (tools, UIs) ─Request─►┌────────────┐──Command──► tree (pure)
 //!  hosts (sessions)  ──Report───► │ supervisor │◄──effects──
 //!  receipts, loads, timers ─────► └─────┬──────┘
 //!                                       ▼ in order
@@ -14,7 +14,7 @@
 //! lines written ahead of it are on disk.
 //!
 //! Reading order: `input` → `steps` → `effects` → `reports` (what sessions tell) →
-//! `requests`, `spawning`, `waits`, `broker` (what desks ask) → `loading` → `restore`.
+//! `requests`, `spawning`, `waits`, `broker` (requests of callers) → `loading` → `restore`.
 //!
 //! Deliberately absent: decisions about the tree (they are in [`crate::tree`]), how a turn
 //! runs, provider names, rendering.
@@ -68,7 +68,7 @@ pub use handle::{RecoveryPolicy, TreeHandle, TreeOptions};
 pub(crate) use host::TreeMembership;
 pub(crate) use new_trees::NewTreeSender;
 pub use new_trees::NewTrees;
-pub(crate) use settings::{KeptIn, KeptSettings};
+pub(crate) use settings::{KeptSettings, SettingsLog};
 pub use settings::{SettingsReader, TreeSettings};
 
 use arrivals::ArrivalListeners;
@@ -80,12 +80,10 @@ use step_queue::StepQueue;
 use task_children::TaskChildren;
 use waits::PendingWaits;
 
+use crate::limits::SWEEP_INTERVAL;
 use crate::tree::Tree;
 use crate::tree::command::{TaskReport, TreeAction, TreeCommand};
 use crate::watchdog::WatchdogTimers;
-
-/// How often what a lost hint may have left lying is driven again.
-const SWEEP_INTERVAL: Duration = Duration::from_mins(1);
 
 #[derive(Debug)]
 pub(crate) struct Supervisor {
@@ -96,7 +94,7 @@ pub(crate) struct Supervisor {
     root: TreeRoot,
     /// Boxed: the map grows at its end, which leaves its nodes half empty.
     members: BTreeMap<AgentId, Box<TreeMember>>,
-    /// Sessions that are in memory only to write something down.
+    /// Sessions that were loaded only to have a line written.
     visitors: BTreeSet<AgentId>,
     births: TaskChildren,
     /// How those stood who are lost, when the root's log told of them last.
@@ -116,7 +114,7 @@ pub(crate) struct Supervisor {
     foreign: Option<String>,
     /// Ends that parents were told of without their results.
     ends_told: BTreeSet<MessageId>,
-    /// Who wants to see children as they work.
+    /// Subscribers to children as they work.
     listeners: ArrivalListeners,
     quiet_waiters: Vec<oneshot::Sender<()>>,
     state: SupervisorState,

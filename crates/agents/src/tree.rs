@@ -124,7 +124,7 @@ pub struct TreeCounts {
 }
 
 impl Tree {
-    /// Makes a tree without a root: it is planted, or restored from what was written.
+    /// Makes a tree without a root: it is started, or restored from what was written.
     pub fn empty(limits: TreeLimits) -> Self {
         let slots = RunSlots::new(limits.max_threads);
         Self {

@@ -449,12 +449,12 @@ pub trait SpawnCatalogue: Send + Sync + std::fmt::Debug {
     }
 }
 
-/// What is known of the models that there are.
+/// State of the provider's list of models.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ModelListState {
     /// There are no others than [`SpawnCatalogue::models`] has now.
     Whole,
-    /// Whoever serves them was asked and has not answered.
+    /// The provider was asked and has not answered.
     Loading,
     /// They could not be asked: there may be others than those that are known.
     Unavailable { why: String },

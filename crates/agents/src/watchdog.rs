@@ -9,22 +9,13 @@
 //! Deliberately absent: the clock, the sending, and what is kept on disk. The supervisor
 //! brings the moment, sends what is due, and writes the facts down.
 
+use crate::limits::WATCHDOG_INTERVAL_S_MAX;
+use crate::limits::WATCHDOG_INTERVAL_S_MIN;
+use crate::limits::WATCHDOG_MESSAGE_CHARS_MAX;
+use crate::limits::WATCHDOGS_MAX;
 use thiserror::Error;
 use troupe_protocol::AgentId;
 use troupe_protocol::tree::{AgentMetadata, Caller, TaskEnding, TreeFact};
-
-/// Each ping costs the watched agent a request to its model.
-pub(crate) const INTERVAL_MIN_S: u64 = 30;
-
-pub(crate) const INTERVAL_DEFAULT_S: u64 = 300;
-
-/// One day.
-pub(crate) const INTERVAL_MAX_S: u64 = 86_400;
-
-/// Watchdogs of one tree. The next one is refused.
-pub(crate) const WATCHDOGS_MAX: usize = 16;
-
-pub(crate) const MESSAGE_CHARS_MAX: usize = 2_000;
 
 pub(crate) const MESSAGE_DEFAULT: &str = "\
     This is a scheduled check by the agent you work for. Say in a few lines what is done, what \
@@ -64,9 +55,13 @@ pub(crate) struct WatchdogPing {
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum WatchdogError {
-    #[error("interval_s must be between {INTERVAL_MIN_S} and {INTERVAL_MAX_S} seconds; got {0}")]
+    #[error(
+        "interval_s must be between {WATCHDOG_INTERVAL_S_MIN} and {WATCHDOG_INTERVAL_S_MAX} seconds; got {0}"
+    )]
     Interval(u64),
-    #[error("the message has {0} characters; a watchdog's has at most {MESSAGE_CHARS_MAX}")]
+    #[error(
+        "the message has {0} characters; a watchdog's has at most {WATCHDOG_MESSAGE_CHARS_MAX}"
+    )]
     Message(usize),
     #[error(
         "the tree has {WATCHDOGS_MAX} watchdogs already; cancel one with cancel: true, or wait \
@@ -148,8 +143,8 @@ impl WatchdogTimers {
     /// Logs may be older than today's bounds, so a timer is made to fit. None is left out:
     /// each was let in when it was set up.
     fn set(&mut self, by: Caller, target: AgentId, interval_s: u64, message: &str, now_ms: i64) {
-        let interval_s = interval_s.clamp(INTERVAL_MIN_S, INTERVAL_MAX_S);
-        let message = message.chars().take(MESSAGE_CHARS_MAX).collect();
+        let interval_s = interval_s.clamp(WATCHDOG_INTERVAL_S_MIN, WATCHDOG_INTERVAL_S_MAX);
+        let message = message.chars().take(WATCHDOG_MESSAGE_CHARS_MAX).collect();
         let timer = WatchdogTimer::new(by, target, interval_s, message, now_ms);
         match self.position(by, target) {
             Some(at) => self.timers[at] = timer,
@@ -212,11 +207,11 @@ impl WatchdogTimer {
 }
 
 fn fits(interval_s: u64, message: &str) -> Result<(), WatchdogError> {
-    if !(INTERVAL_MIN_S..=INTERVAL_MAX_S).contains(&interval_s) {
+    if !(WATCHDOG_INTERVAL_S_MIN..=WATCHDOG_INTERVAL_S_MAX).contains(&interval_s) {
         return Err(WatchdogError::Interval(interval_s));
     }
     let chars = message.chars().count();
-    if chars > MESSAGE_CHARS_MAX {
+    if chars > WATCHDOG_MESSAGE_CHARS_MAX {
         return Err(WatchdogError::Message(chars));
     }
     Ok(())

@@ -133,7 +133,7 @@ fn needs_no_configuration(command: &CliCommand) -> bool {
     }
 }
 
-/// Whoever asks for a strict look gets one, whatever the command.
+/// `--strict-config` holds for every command.
 fn check_configuration(
     overrides: &ConfigOverrides,
     layers: &LayerSelection,

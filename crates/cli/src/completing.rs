@@ -17,15 +17,11 @@ use crate::arguments::Cli;
 use crate::commands::block_on;
 use crate::failure::CommandFailure;
 use crate::home::{TroupeHome, here, user_home};
+use crate::limits::SESSIONS_OFFERED_MAX;
+use crate::limits::WORDS_SHOWN_MAX;
 
 /// By this variable a script asks for what to offer.
 const VARIABLE: &str = "TROUPE_COMPLETE";
-
-/// How many sessions are offered: those that changed last.
-const SESSIONS_OFFERED_MAX: usize = 30;
-
-/// The most of a session's first words that is shown beside its id.
-const WORDS_SHOWN_MAX: usize = 60;
 
 /// Answers a shell that asks what it can offer, and ends the process then.
 pub fn answer_shell() {

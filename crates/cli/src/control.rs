@@ -1,7 +1,7 @@
 //! The way into a tree that another process runs.
 //!
 //! ```text
-//! troupe agents … ──request──►  $TROUPE_HOME/run/<root session>.sock  ──► act ──► desk
+//! troupe agents … ──request──►  $TROUPE_HOME/run/<root session>.sock  ──► act ──► TreeAccess
 //!                 ◄──answer───  one line of JSON each way
 //! ```
 //!

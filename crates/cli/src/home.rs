@@ -1,4 +1,4 @@
-//! Where Troupe keeps its things.
+//! The data directory: `$TROUPE_HOME`, else `~/.troupe`.
 
 use std::env;
 use std::path::{Path, PathBuf};

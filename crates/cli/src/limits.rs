@@ -1,5 +1,7 @@
 //! Upper bounds of this crate.
 
+use std::time::Duration;
+
 /// The most that is read of a prompt from standard input.
 pub const PROMPT_BYTES_MAX: u64 = 8 * 1024 * 1024;
 
@@ -123,3 +125,33 @@ pub const REPORTED_LOG_BYTES_MAX: u64 = 256 * 1024;
 
 /// A secret that is shorter is not looked for in the diagnostic log: it may be a word of any line.
 pub const HIDDEN_SECRET_BYTES_MIN: usize = 8;
+
+/// A key that is longer is refused.
+pub const KEY_BYTES_MAX: u64 = 16 * 1024;
+
+/// Columns of a directory or a model; a longer one is cut.
+pub const NAME_COLUMNS_MAX: usize = 28;
+
+/// Characters of a title; a longer one is cut.
+pub const TITLE_CHARS_MAX: usize = 72;
+
+/// Characters of a tool's answer that are printed; the rest is cut.
+pub const ANSWER_CHARS_MAX: usize = 2000;
+
+/// How many sessions are offered: those that changed last.
+pub const SESSIONS_OFFERED_MAX: usize = 30;
+
+/// The most of a session's first words that is shown beside its id.
+pub const WORDS_SHOWN_MAX: usize = 60;
+
+/// Columns of a running command, so that a long one leaves room for how long it runs.
+pub const COMMAND_COLUMNS_MAX: usize = 40;
+
+/// How long a measured server may take to listen; then the measurement fails.
+pub const BENCH_START_MAX: Duration = Duration::from_secs(20);
+
+/// How long a child that is not answered is kept waiting: longer than the measurement.
+pub const BENCH_UNANSWERED_MS: u32 = 600_000;
+
+/// How often a process is asked for its peak. What it reaches after the last time is missed.
+pub const BENCH_PEAK_INTERVAL: Duration = Duration::from_millis(1);

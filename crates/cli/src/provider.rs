@@ -173,7 +173,8 @@ impl ProcessModels {
             CassetteMode::None => self.connect(settings, id)?,
             CassetteMode::Record(path) => {
                 if let Some(first) = connected.first() {
-                    let what = format!("it records {:?}, and a tape holds one provider", first.id);
+                    let id = &first.id;
+                    let what = format!("it records {id:?}, and a tape holds one provider");
                     return Err(cassette_error(path, io::Error::other(what)));
                 }
                 let model = self.connect(settings, id)?;

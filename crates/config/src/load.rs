@@ -65,7 +65,7 @@ pub struct Config {
     notices: Vec<ConfigNotice>,
 }
 
-/// Something that a person should know about what was read.
+/// A notice about what was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConfigNotice {
     /// The project has settings, and nobody said that it may.

@@ -136,7 +136,7 @@ pub(crate) struct NewTask {
     pub asker: TaskRequester,
 }
 
-/// Who wants a task.
+/// The requester of a task.
 #[derive(Debug, Clone)]
 pub(crate) enum TaskRequester {
     Client,

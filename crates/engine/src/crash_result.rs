@@ -1,4 +1,4 @@
-//! What is known of a task that nobody saw end: read from its log.
+//! Crash recovery of a result: what the log tells of a task that a crash cut off.
 
 use troupe_protocol::SubmissionId;
 use troupe_protocol::event::{AbortReason, EventMsg};

@@ -46,10 +46,10 @@ pub struct TaskTerms {
     pub requests_max: Option<u32>,
 }
 
-/// Who holds an answer against the schema that a client asked for.
+/// Which side validates an answer against the schema that a client asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum AnswerCheck {
-    /// Whoever asked looks at what came.
+    /// The client validates.
     #[default]
     ByClient,
     /// One that does not fit is asked for again once; then the task fails.
@@ -197,7 +197,7 @@ pub struct WindowSettings {
     pub auto_compact_token_limit: Option<u64>,
 }
 
-/// Who opens the session.
+/// The origin of a session.
 #[derive(Debug, Clone)]
 pub struct SessionOrigin {
     pub originator: String,

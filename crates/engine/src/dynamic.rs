@@ -6,7 +6,7 @@
 //!                   └── the first reply ◄────┘
 //! ```
 //!
-//! A call waits at the desk of its session until a client answers, nobody is left who could, or
+//! A call waits in the queue of its session until a client answers, nobody is left who could, or
 //! its task is stopped. Agents below the session do not have these tools: a client that brought
 //! them for one thread is not asked to work for others.
 

@@ -20,7 +20,7 @@ pub(crate) struct Emitter {
     reserved_until: u64,
     /// Published together at the end of each step of the actor.
     outbox: Vec<Event>,
-    /// The end of a task that clients heard of and the log did not. It goes with the next
+    /// The end of a task that was published and could not be logged. It goes with the next
     /// write that succeeds, so that no later reader takes the task for one that crashed.
     owed: Option<EventRecord>,
 }

@@ -1,4 +1,4 @@
-//! What a task was seen to do, whatever its model says of it.
+//! Evidence: what the engine observed of a task, whatever its model claims.
 
 use std::collections::HashMap;
 

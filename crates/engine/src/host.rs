@@ -96,17 +96,17 @@ pub trait SessionHost: Send + Sync + fmt::Debug {
         None
     }
 
-    /// Nobody is left who could be asked anything.
+    /// No client is left that could answer a question.
     fn unattended(&self) {}
 
-    /// Returns what is over when nothing runs in the tree below the session; none if nothing
-    /// does.
+    /// Returns a future that resolves when the subtree below the session is idle; none if it is
+    /// idle already.
     fn subtree_idle(&self) -> Option<Completion> {
         None
     }
 
-    /// The session is about to end. Returns what is over when everything below it has ended;
-    /// none if there is nothing. Orders are taken until then.
+    /// The session is about to end. Returns a future that resolves when everything below it has
+    /// ended; none if there is nothing. Orders are taken until then.
     fn close_subtree(&self) -> Option<Completion> {
         None
     }
@@ -127,7 +127,7 @@ pub struct MemberRights {
     pub held: Option<Arc<str>>,
 }
 
-/// Something that will be over.
+/// Resolves when the awaited work has finished.
 pub type Completion = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A session as its host gets to know it.
@@ -172,14 +172,14 @@ impl WriteBatch {
     }
 }
 
-/// Lines on their way to a session. Until the session has taken them out, its host can put
+/// Lines on their way to a session, in its mailbox. Until the session has taken them, its host can put
 /// later ones behind them, or take them back and hand them over with those: so a log has
 /// them in the tree's order, even if the session asks for lines before it comes to what it
 /// was sent, and what piles up in front of a busy session is written in one piece.
 #[derive(Debug)]
 pub struct PendingWrite(Arc<Mutex<Option<WriteBatch>>>);
 
-/// The sender's hold on a parcel. It does not keep the parcel: lines that a session drops
+/// The sender's weak reference to a pending write: lines that a session drops
 /// are lost, and their receipt says so.
 #[derive(Debug)]
 pub struct PendingWriteRef(Weak<Mutex<Option<WriteBatch>>>);
@@ -200,7 +200,7 @@ impl PendingWrite {
 }
 
 impl PendingWriteRef {
-    /// Puts later lines into the parcel. Returns them if it was opened, or is lost.
+    /// Adds later lines to the pending write. Returns them if it was taken, or is lost.
     pub fn add(&self, later: WriteBatch) -> Result<(), WriteBatch> {
         let Some(parcel) = self.0.upgrade() else {
             return Err(later);
@@ -215,7 +215,7 @@ impl PendingWriteRef {
         }
     }
 
-    /// Tells whether the session has not opened it yet, and still may.
+    /// Tells whether the session has not taken it yet, and still may.
     pub fn is_closed(&self) -> bool {
         let parcel = self.0.upgrade();
         parcel.is_some_and(|parcel| {
@@ -232,7 +232,7 @@ impl PendingWriteRef {
     }
 }
 
-/// Tells the host what became of its lines. Dropped unused, it says that they were not
+/// Acknowledges lines to the host: written or lost. Dropped unused, it says that they were not
 /// written.
 pub struct WriteAck(Vec<Box<dyn FnOnce(WriteOutcome) + Send>>);
 
@@ -247,14 +247,14 @@ impl WriteAck {
         Self(vec![Box::new(tell)])
     }
 
-    /// One receipt for the lines of both.
+    /// One acknowledgement for the lines of both.
     #[must_use]
     pub fn and(mut self, mut other: Self) -> Self {
         self.0.append(&mut other.0);
         self
     }
 
-    /// Says that the lines are written, if anybody wants to know.
+    /// Acknowledges the lines, if the sender asked for it.
     pub(crate) fn tell_written(receipt: Option<Self>) {
         if let Some(receipt) = receipt {
             receipt.written();
@@ -342,7 +342,7 @@ impl SessionOrder {
     }
 }
 
-/// Who has a task end, as its model is told.
+/// The requester of a stop, as the stopped model is told.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StopRequester {
     pub who: StopAuthor,
@@ -358,7 +358,7 @@ pub enum StopAuthor {
     Agent(String),
 }
 
-/// What a session is doing, for whoever looks. Clones look at the same session.
+/// The present activity of a session. Clones show the same session.
 #[derive(Debug, Clone, Default)]
 pub struct ActivityHandle(Arc<Mutex<SessionActivity>>);
 

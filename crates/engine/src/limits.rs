@@ -213,3 +213,6 @@ pub(crate) const DYNAMIC_TOOL_REPLY_TOKENS_MAX: usize = 10_000;
 
 /// Pictures of such an answer. Others are left out, and said to be.
 pub(crate) const DYNAMIC_TOOL_IMAGES_MAX: usize = 8;
+/// The longest line that may be a tag, in bytes. Beyond it a line is text whatever it says,
+/// so that no more than this is ever held back.
+pub(crate) const TAG_LINE_BYTES_MAX: usize = 256;

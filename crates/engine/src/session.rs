@@ -141,7 +141,7 @@ impl SessionHandle {
         self.mailbox.post(SessionInput::Refused { id, error }).await
     }
 
-    /// Says that nobody will submit anything more. The session does what it was asked,
+    /// Ends the input: no submission follows. The session does what it was asked,
     /// refuses what it would have to ask, and ends.
     pub async fn finish(&self) -> Result<(), SessionClosed> {
         self.mailbox.post(SessionInput::LastWord).await
@@ -156,7 +156,7 @@ pub(crate) enum SessionInput {
         by: SubmissionSource,
         submission: Box<Submission>,
     },
-    /// Something that was meant to be a submission.
+    /// A submission that could not be read.
     Refused {
         id: SubmissionId,
         error: Box<ErrorEvent>,
@@ -182,7 +182,7 @@ pub(crate) enum SessionInput {
         id: SubmissionId,
         answer: Box<Result<Vec<ModelEntry>, ModelError>>,
     },
-    /// Somebody asked which skills there are.
+    /// A client asked for the list of skills.
     SkillsListed {
         id: SubmissionId,
         entries: Vec<SkillsEntry>,
@@ -195,7 +195,7 @@ pub(crate) enum SessionInput {
     TreeClosed,
     /// Tools have had their time to clean up.
     StopDeadline,
-    /// Nobody holds the handle any more.
+    /// Every clone of the handle was dropped.
     Abandoned,
 }
 

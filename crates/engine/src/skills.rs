@@ -58,14 +58,14 @@ struct CachedCatalogue {
     mark: Arc<ScanFingerprint>,
 }
 
-/// What there is for a working directory.
+/// The skills of a working directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SkillCatalogue {
     /// One per name, nearest first.
     pub skills: Vec<Skill>,
     /// Those with the name of a nearer one.
     pub shadowed: Vec<Skill>,
-    /// What is there and cannot be used.
+    /// Skill files that cannot be used.
     pub errors: Vec<SkillError>,
 }
 

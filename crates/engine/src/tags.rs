@@ -12,11 +12,8 @@
 //! Deliberately absent: nesting (inside a block only its own end counts), attributes, what a
 //! block means.
 
+use crate::limits::TAG_LINE_BYTES_MAX;
 use std::fmt;
-
-/// The longest line that may be a tag, in bytes. Beyond it a line is text whatever it says,
-/// so that no more than this is ever held back.
-pub const TAG_LINE_BYTES_MAX: usize = 256;
 
 /// A kind of block and the lines that begin and end it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

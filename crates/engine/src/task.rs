@@ -157,7 +157,7 @@ impl SteeredMessage {
     }
 }
 
-/// Who brought a message, and is told what became of it.
+/// The sender of a message, who is told what became of it.
 #[derive(Debug)]
 pub(crate) enum MessageSource {
     Client(SubmissionId),
@@ -193,7 +193,7 @@ pub(crate) struct StoppingTask {
 #[derive(Debug, Clone)]
 pub(crate) struct StopCause {
     pub reason: AbortReason,
-    /// Who wished it; counts for an interrupt.
+    /// The requester of the stop; counts for an interrupt.
     pub by: StopRequester,
     /// Told directly before `turn_aborted`.
     pub error: Option<ErrorEvent>,

@@ -82,7 +82,7 @@ pub(crate) struct MessageContext {
     pub pictures: Arc<DecodedPictures>,
 }
 
-/// Who wrote a message.
+/// The author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MessageAuthor {
     /// A person, who chooses skills by `$name` too.

@@ -11,12 +11,10 @@ use serde_json::Value;
 use troupe_protocol::ResponseItem;
 
 use crate::fields::{owned, text, time};
+use crate::limits::KEPT_CHARS_MAX;
 use crate::losses::{LossKind, LossReport};
 use crate::pairing::CallPairing;
 use crate::passage::{ConversationHeading, Passage, TimedPassage, TurnEnd};
-
-/// Characters of the user's messages that go with a summary which says nothing of them.
-const KEPT_CHARS_MAX: usize = 80_000;
 
 /// Kinds of lines that hold nothing of what was said.
 const BOOKKEEPING: [&str; 5] = [

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  file ─► SourceFile (lines, numbered) ─► codex | claude (pure) ─► Passage
-//!       ─► Pairing (every call answered) ─► Scribe ─► records of ours ─► Log
+//!       ─► Pairing (every call answered) ─► RolloutWriter ─► records of ours ─► Log
 //! ```
 //!
 //! Reading order: [`passage`] (what a conversation consists of, whoever had it) → [`codex`] and

@@ -35,3 +35,5 @@ pub const PREVIEW_CHARS_MAX: usize = 72;
 
 /// The longest list of names that is read beside the files.
 pub const NAME_INDEX_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Characters of the user's messages that go with a summary which says nothing of them.
+pub(crate) const KEPT_CHARS_MAX: usize = 80_000;

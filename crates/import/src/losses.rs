@@ -1,4 +1,4 @@
-//! What is not carried over, counted, so that a person can be told.
+//! Counts of what an import leaves out, for its report.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What a conversation consists of, whichever agent had it.
+//! Passages: the pieces of a foreign conversation, whichever agent had it.
 
 use troupe_protocol::ResponseItem;
 use troupe_protocol::input::UserInput;
@@ -53,7 +53,7 @@ pub struct TimedPassage {
     pub passage: Passage,
 }
 
-/// What is known of a conversation before its first words.
+/// The heading of a conversation: what is known before its first message.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ConversationHeading {
     /// As the other agent names the conversation.

@@ -22,7 +22,7 @@ struct InFlightTable {
     asking: BTreeMap<u64, ElicitationRoute>,
 }
 
-/// Who can be asked on behalf of a call.
+/// The route of elicitations for a call.
 #[derive(Debug, Clone)]
 pub(crate) struct ElicitationRoute {
     request: Option<RequestId>,

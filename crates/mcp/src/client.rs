@@ -1,4 +1,4 @@
-//! What a server may ask of us and tell us.
+//! Requests and notifications of an MCP server to us.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! How a server is configured: `[mcp_servers.NAME]`.
+//! Configuration of an MCP server: `[mcp_servers.NAME]`.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};

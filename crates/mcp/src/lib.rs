@@ -10,7 +10,7 @@
 //!
 //! A [`McpServerPool`] belongs to the program. It has one [`server::Server`] for each configuration, so
 //! that all agents of a tree share its process. A server starts when a session first needs to
-//! know its tools, is started again after a crash, and ends with the hub, or when a [`McpServerSet`]
+//! know its tools, is started again after a crash, and ends with the pool, or when a [`McpServerSet`]
 //! that was read again has it no more.
 //!
 //! What a server says about itself (names, schemas, annotations, results) is hostile input: it is

@@ -55,7 +55,7 @@ pub trait ServerOffer: Debug + Send + Sync + 'static {
     async fn read(&self, uri: &str) -> Result<ResourceText, ResourceReadError>;
 }
 
-/// Who answers, and what a client should know before it asks.
+/// The server's introduction: name, version, instructions.
 #[derive(Debug, Clone)]
 pub struct ServerIntroduction {
     pub name: String,

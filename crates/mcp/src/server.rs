@@ -238,7 +238,7 @@ impl McpServerActor {
                 );
             }
             McpServerState::Idle | McpServerState::Down { .. } => {
-                self.start(vec![reply], Duration::ZERO)
+                self.start(vec![reply], Duration::ZERO);
             }
         }
     }
@@ -365,7 +365,7 @@ impl McpServerActor {
         self.crashes = 0;
         match &self.state {
             McpServerState::Open { connection, .. } if connection.is_closed() => {
-                self.enter(McpServerState::Idle)
+                self.enter(McpServerState::Idle);
             }
             McpServerState::Open { .. } => self.list_again(),
             McpServerState::Down { .. } => self.enter(McpServerState::Idle),

@@ -5,7 +5,7 @@
 //!                                                               └─► those that are gone end
 //! ```
 //!
-//! All sessions of one configuration share a roster, so that what one of them asks for anew all
+//! All sessions of one configuration share a set, so that what one of them asks for anew all
 //! of them have with their next request.
 
 use std::collections::BTreeMap;

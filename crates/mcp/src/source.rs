@@ -21,7 +21,7 @@ use crate::server::McpServerHandle;
 use crate::server_set::{McpServerSet, ServerEdition};
 use crate::tool::{ServerTool, ToolAgreements};
 
-/// Servers of a roster. What a person agrees to for the session is remembered here.
+/// The servers of a set. What a person agrees to for the session is remembered here.
 #[derive(Debug, Clone)]
 pub struct McpToolSource {
     roster: Arc<McpServerSet>,

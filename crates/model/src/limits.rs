@@ -99,3 +99,5 @@ pub const REPEATED_WORDS: usize = 2_048;
 pub const REPEATED_VOCABULARY_MAX: usize = 64;
 /// Words of one answer that are remembered; later ones are taken for new.
 pub const WORDS_KNOWN_MAX: usize = 65_536;
+/// The least budget that the provider takes, and what is left for the answer.
+pub(crate) const THINKING_TOKENS_MIN: u64 = 1_024;

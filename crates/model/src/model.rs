@@ -12,7 +12,7 @@ use crate::error::{ModelError, ModelErrorKind};
 use crate::event::ModelEvent;
 use crate::request::ModelRequest;
 
-/// Something that answers requests: a provider, a tape, a script.
+/// Answers requests: a provider, a tape, a script.
 pub trait LanguageModel: Send + Sync + fmt::Debug {
     /// Returns the name under which the provider is configured.
     fn provider_id(&self) -> &str;

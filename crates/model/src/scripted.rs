@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! request ─► request.rs (what was asked) ─► screenplay.rs (which turn) ─► responses.rs, chat.rs
-//! or messages.rs (its bytes, all at once) ─► reel.rs (sent with pauses, cuts and stalls)
+//! or messages.rs (its bytes, all at once) ─► timed_bytes.rs (sent with pauses, cuts and stalls)
 //! ```
 //!
 //! # The screenplay

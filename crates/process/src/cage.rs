@@ -23,7 +23,7 @@ pub(crate) use self::seccomp::is_available as seccomp_available;
 use crate::nested::NestedPaths;
 use crate::roots::{NetworkAccess, WritableRoots};
 
-/// Who is in a cage.
+/// The process in a cage: a command or a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CageOccupant {
     Command,

@@ -1,4 +1,4 @@
-//! What two policies both allow.
+//! The intersection of two sandbox policies.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

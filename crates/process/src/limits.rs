@@ -100,5 +100,8 @@ pub const GIT_TIME_MS_MAX: u64 = 30_000;
 /// Filters of a repository that are switched off, four variables each. With more nothing is run.
 pub const GIT_FILTERS_MAX: usize = 256;
 
+/// The most that a message carries: those of a request, and its text.
+pub(crate) const PACKET_DESCRIPTORS_MAX: usize = 4;
+
 /// What is kept of the words of a process that did not get ready.
 pub const DETACHED_ERROR_BYTES_MAX: u64 = 64 * 1024;

@@ -59,7 +59,7 @@ impl ProcessExit {
     }
 }
 
-/// Something that the sandbox stopped.
+/// An action that the sandbox refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SandboxDenial {
     /// What was tried, for people: `write to /etc/passwd`, `socket(AF_INET)`.

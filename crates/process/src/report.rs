@@ -57,7 +57,7 @@ impl EnforcementReport {
     }
 }
 
-/// What is known of the repositories deeper in the workspaces.
+/// Result of the search for repositories deeper in the workspaces.
 #[derive(Debug, Default)]
 pub(crate) struct SearchSummary {
     /// None if nothing was searched for this report.

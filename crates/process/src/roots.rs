@@ -1,4 +1,4 @@
-//! What a policy lets a command write, as one table.
+//! The writable roots of a policy, as one table.
 //!
 //! | policy | writable | protected inside it | network |
 //! |---|---|---|---|

@@ -25,6 +25,7 @@ pub mod id;
 pub mod input;
 pub mod item;
 pub mod json;
+mod limits;
 pub mod link;
 pub mod mcp;
 pub mod op;

@@ -80,7 +80,7 @@ pub struct Hello {
     #[serde(default)]
     pub after: u64,
     /// Where a client begins that has seen nothing.
-    #[serde(default, skip_serializing_if = "HistoryStart::is_default")]
+    #[serde(default, skip_serializing_if = "is_run")]
     pub history: HistoryStart,
 }
 
@@ -96,10 +96,12 @@ pub enum HistoryStart {
     Session,
 }
 
-impl HistoryStart {
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde gives what it asks about by reference"
+)]
+fn is_run(start: &HistoryStart) -> bool {
+    *start == HistoryStart::Run
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

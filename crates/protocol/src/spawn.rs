@@ -8,11 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::id::CallId;
+use crate::limits::SUMMARY_CHARS_MAX;
 use crate::policy::{ApprovalPolicy, ReasoningEffort, SandboxPolicy};
 use crate::tree::CallbackMode;
-
-/// How much of its prompt a list shows of an agent.
-const SUMMARY_CHARS_MAX: usize = 80;
 
 /// Everything that a child's session is opened with, now and after each resume.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 //! family speak.
 //!
 //! ```text
-//!  bytes ─► connection ─► methods (a table) ─► threads, turns, … ─► House, Store, Office
+//!  bytes ─► connection ─► methods (a table) ─► threads, turns, … ─► SessionPool, store, HostServices
 //!              ▲                                    │ starts
 //!           outbox ◄── subscription (one task per client and thread): events → notifications,
 //!                      questions → requests, answers in their place among the events

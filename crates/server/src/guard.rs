@@ -23,10 +23,10 @@ pub(crate) struct OriginGuard {
 pub(crate) enum ForeignRequest {
     #[error("the request is addressed to no host; send a Host header")]
     NoHost,
-    #[error("host {0:?} is not a name of this server; allow it with --allow-host")]
-    Host(String),
-    #[error("origin {0:?} is not allowed; allow it with --allow-origin")]
-    Origin(String),
+    #[error("host {host:?} is not a name of this server; allow it with --allow-host")]
+    Host { host: String },
+    #[error("origin {origin:?} is not allowed; allow it with --allow-origin")]
+    Origin { origin: String },
 }
 
 impl OriginGuard {
@@ -41,13 +41,17 @@ impl OriginGuard {
         let host = host_of(authority);
         let known = LOCAL_NAMES.contains(&host.as_str()) || self.hosts.contains(&host);
         if !known {
-            return Err(ForeignRequest::Host(host));
+            return Err(ForeignRequest::Host { host });
         }
         match header(ORIGIN) {
             None => Ok(()),
             Some(Ok(origin)) if self.is_ours(origin, authority) => Ok(()),
-            Some(Ok(origin)) => Err(ForeignRequest::Origin(origin.to_owned())),
-            Some(Err(_)) => Err(ForeignRequest::Origin("(not readable)".to_owned())),
+            Some(Ok(origin)) => Err(ForeignRequest::Origin {
+                origin: origin.to_owned(),
+            }),
+            Some(Err(_)) => Err(ForeignRequest::Origin {
+                origin: "(not readable)".to_owned(),
+            }),
         }
     }
 

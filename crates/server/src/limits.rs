@@ -80,7 +80,7 @@ pub const SOCKET_PATH_BYTES_MAX: usize = 107;
 /// Messages to one gRPC client, and pieces of one stream of events, that wait to be sent.
 pub const OUTGOING_QUEUED_MAX: usize = 64;
 
-/// Requests that wait for the house, whose answers take no time. Over it the next one waits.
+/// Requests that wait for the session pool, whose answers take no time. Over it the next one waits.
 pub const HOUSE_REQUESTS_QUEUED_MAX: usize = 128;
 
 /// Threads in memory at the same time. Over it no more are opened.
@@ -224,6 +224,11 @@ pub const DYNAMIC_TOOL_SCHEMA_BYTES_MAX: usize = 64 * 1024;
 
 /// All of them together: they go with every request to the model.
 pub const DYNAMIC_TOOLS_BYTES_MAX: usize = 256 * 1024;
+
+/// How much longer than it may be a message is read, so that it is answered.
+pub(crate) const MESSAGE_SLACK_BYTES: usize = 1024 * 1024;
+/// Messages that are sent at once at most.
+pub(crate) const GRPC_BATCH_MESSAGES_MAX: usize = OUTGOING_QUEUED_MAX;
 
 /// Answers and events of agents that wait for one client. Over it whoever tells them waits.
 pub const TREE_NOTICES_QUEUED_MAX: usize = 256;

@@ -1,13 +1,13 @@
 //! `troupe mcp-server`: an outside agent runs and orchestrates sessions.
 //!
 //! ```text
-//!  client ── troupe_mcp::serve ──► Orchestra ──► House ──► Thread ── Desk of the user
+//!  client ── troupe_mcp::serve ──► SessionTools ──► SessionPool ──► RootSession ── TreeAccess of the user
 //!                                     │                      │
 //!                                     └── Store (what is not in memory) ── Watch: progress, asks
 //! ```
 //!
 //! A session is addressed by its id, a unique beginning of it, or its name, whether it is a root
-//! or a child. What is in memory is asked at the user's desk of its tree, the rest is read from
+//! or a child. What is in memory is asked with the user's access to its tree, the rest is read from
 //! the store, so that looking at a session never opens it.
 //!
 //! Who waits for a session (`troupe_sessions_prompt`, `troupe_sessions_wait`) is also who is

@@ -1,7 +1,7 @@
 //! Many root sessions ("threads") in one process, for ways in that serve more than one.
 //!
 //! ```text
-//!  app-server ─┐            start, resume, fork        ┌─ Ground: what a root is opened with
+//!  app-server ─┐            start, resume, fork        ┌─ SessionFactory: what a root is opened with
 //!  mcp, acp ───┴─► House ─► actor: who is in memory ───┴─ engine: one session per thread
 //!     ▲                        │
 //!     └──────── Thread ◄───────┘   submissions, events (each reads on its own), the tree
@@ -137,7 +137,7 @@ impl SessionPool {
         }
     }
 
-    /// Returns the same house for clients that run tools: a thread that is brought back, or
+    /// Returns the same pool for clients that run tools: a thread that is brought back, or
     /// forked off another, offers those that the log knows.
     #[must_use]
     pub(crate) fn for_tool_clients(self) -> Self {
@@ -227,7 +227,7 @@ impl SessionPool {
     /// Ends the session of a thread in an orderly way, whatever it does and whoever holds it.
     /// Returns when its log is free.
     pub async fn unload(&self, id: SessionId) {
-        // A house that has ended has unloaded everything.
+        // A pool that has ended has unloaded everything.
         self.ask(|done| PoolRequest::Unload { id, done }).await;
     }
 

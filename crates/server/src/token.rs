@@ -16,7 +16,7 @@ use crate::limits::{TOKEN_BYTES_MAX, TOKEN_CHARS_MIN};
 const FILE_MODE: u32 = 0o600;
 
 /// How much of a digest is kept.
-const DIGEST_BYTES: usize = 16;
+const DIGEST_LENGTH: usize = 16;
 
 /// A token. It is compared, and never shown.
 #[derive(Clone)]
@@ -116,7 +116,7 @@ impl AccessToken {
         let digest = hash.finalize();
         let hex = digest
             .iter()
-            .take(DIGEST_BYTES)
+            .take(DIGEST_LENGTH)
             .map(|byte| format!("{byte:02x}"));
         SecretDigest(hex.collect())
     }

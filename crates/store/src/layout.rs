@@ -1,4 +1,4 @@
-//! Where things are in a home:
+//! The layout of a home:
 //!
 //! ```text
 //! sessions/YYYY/MM/DD/rollout-YYYY-MM-DDThh-mm-ss-<id>.jsonl     (the time is UTC)

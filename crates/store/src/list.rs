@@ -1,4 +1,4 @@
-//! What is asked of a list of sessions, and what it answers.
+//! Queries for lists of sessions, and their pages.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What was said, across all conversations.
+//! Search for text across all conversations.
 //!
 //! The logs themselves are read, newest session first, until a page is full. Only lines that
 //! are messages are parsed; the others, which are nearly all the bytes, are told by their

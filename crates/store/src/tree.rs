@@ -1,4 +1,4 @@
-//! What can be asked about agent trees, from outside of them and across a whole home.
+//! Rows of agent trees: queries from outside of a tree and across a whole home.
 //!
 //! These are the facts of the logs put together, for lists and for people. Who goes on with
 //! a tree folds the facts themselves ([`Store::agent_lines`](crate::Store::agent_lines)).

@@ -1,4 +1,4 @@
-//! Who drives a session in a scenario.
+//! The client of a session in a scenario.
 
 use std::sync::Arc;
 use std::time::Duration;

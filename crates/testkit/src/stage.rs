@@ -1,4 +1,4 @@
-//! Where a scenario is played.
+//! The stage of a scenario: home, working directory, scripted model.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -238,7 +238,7 @@ impl Stage {
 
     /// Opens a queue pair and nothing else.
     pub fn enter(&self) -> Actor {
-        let Opened {
+        let OpenedPair {
             handle,
             events,
             tree,
@@ -248,7 +248,7 @@ impl Stage {
 
     /// Opens a queue pair to be served to others.
     pub fn queue_pair(&self) -> (SessionHandle, EventStream) {
-        let Opened { handle, events, .. } = self.open();
+        let OpenedPair { handle, events, .. } = self.open();
         (handle, events)
     }
 
@@ -256,7 +256,7 @@ impl Stage {
     pub fn queue_pair_and_tree(
         &self,
     ) -> (SessionHandle, EventStream, Option<Arc<AgentsConfigurator>>) {
-        let Opened {
+        let OpenedPair {
             handle,
             events,
             tree,
@@ -264,7 +264,7 @@ impl Stage {
         (handle, events, tree)
     }
 
-    fn open(&self) -> Opened {
+    fn open(&self) -> OpenedPair {
         let deps = self.deps(self.store());
         let (deps, tree) = match self.tree.clone() {
             Some(options) => {
@@ -274,7 +274,7 @@ impl Stage {
             None => (deps, None),
         };
         let (handle, events) = troupe_engine::spawn(deps);
-        Opened {
+        OpenedPair {
             handle,
             events,
             tree,
@@ -334,7 +334,7 @@ impl Stage {
 }
 
 /// A queue pair, and the tree that its session is to be the root of.
-struct Opened {
+struct OpenedPair {
     handle: SessionHandle,
     events: EventStream,
     tree: Option<Arc<AgentsConfigurator>>,

@@ -1,4 +1,4 @@
-//! What files contain, as a number that tells two contents apart.
+//! Digests of file contents.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _};

@@ -1,4 +1,4 @@
-//! What a command finds in its environment.
+//! The environment of commands.
 //!
 //! ```text
 //! login environment ─ inherit ─► secrets dropped ─► exclude ─► set ─► include_only ─► ours

@@ -1,4 +1,4 @@
-//! How calls without an item kind of their own are shown to people.
+//! Items of calls that have no kind of their own.
 
 use std::future::Future;
 

@@ -179,3 +179,15 @@ pub(crate) const UNDO_COMPLAINT_BYTES_MAX: usize = 500;
 pub(crate) const COMMAND_SCRIPT_BYTES_MAX: u64 = 64 * 1024;
 /// Words of a command that a lasting yes is bound to; one with more is asked for each time.
 pub(crate) const COMMAND_WORDS_BOUND_MAX: usize = 256;
+/// A shorter value is no secret: it is a word that begins like a token.
+pub(crate) const SECRET_LENGTH_MIN: usize = 16;
+/// Files that one thread compares, at least.
+pub(crate) const THREAD_COMPARED_MIN: usize = 500;
+/// Bytes of questions to git that are asked before answers are taken.
+pub(crate) const GIT_QUESTIONS_BYTES_MAX: usize = 64 * 1024;
+/// Directories that one thread asks for, at least.
+pub(crate) const THREAD_DIRECTORIES_MIN: usize = 200;
+/// Files that one thread asks for, at least.
+pub(crate) const THREAD_FILES_MIN: usize = 4_000;
+/// How old a content is before it is marked as used again.
+pub(crate) const BLOB_USED_INTERVAL: Duration = Duration::from_hours(1);

@@ -1,4 +1,4 @@
-//! Where a session can be reached, as people write it.
+//! Addresses of sessions as people write them.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -23,3 +23,5 @@ pub const BLAME_LINE_BYTES_MAX: usize = 64 * 1024;
 
 /// How often a bad submission is decoded again to find the field to blame.
 pub const BLAME_PROBES_MAX: usize = 128;
+/// Bytes of an unknown type that a refusal quotes; the rest is cut.
+pub(crate) const SHOWN_TYPE_BYTES_MAX: usize = 64;

@@ -1,6 +1,13 @@
 //! What every repository and every crate says about itself.
 
-use super::{assert_none, exists, read, rust_files};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::tables::is_there;
+use super::{assert_none, exists, names, read, rust_files};
+
+/// A map that is longer is a manual.
+const ARCHITECTURE_LINES_MAX: usize = 250;
 
 #[test]
 fn the_repository_introduces_itself() {
@@ -8,7 +15,12 @@ fn the_repository_introduces_itself() {
         "README.md",
         "ARCHITECTURE.md",
         "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+        "AGENTS.md",
         "LICENSE",
+        "docs/glossary.md",
+        "docs/decisions/README.md",
         ".ci/run",
     ];
     let complaints: Vec<String> = documents
@@ -56,4 +68,90 @@ fn every_crate_inherits_the_lints_and_the_licence() {
 fn the_licence_is_the_whole_text() {
     let licence = read("LICENSE").expect("LICENSE is checked in").text;
     assert!(licence.contains("Apache License") && licence.contains("END OF TERMS AND CONDITIONS"));
+}
+
+#[test]
+fn the_map_fits_in_one_sitting() {
+    let lines = text("ARCHITECTURE.md").lines().count();
+    assert!(
+        lines <= ARCHITECTURE_LINES_MAX,
+        "ARCHITECTURE.md has {lines} lines, more than {ARCHITECTURE_LINES_MAX}: move decisions to \
+         docs/decisions/ and details to the first lines of the module",
+    );
+}
+
+#[test]
+fn the_map_draws_every_crate() {
+    let map = text("ARCHITECTURE.md");
+    let folders = std::fs::read_dir(super::root().join("crates")).expect("there are crates");
+    let complaints: Vec<String> = folders
+        .filter_map(|folder| folder.ok()?.file_name().into_string().ok())
+        .filter(|room| !map.contains(&format!("**{room}**")))
+        .map(|room| format!("there is no paragraph **{room}**"))
+        .collect();
+    assert_none(
+        &complaints,
+        "say in ARCHITECTURE.md what the crate is for, its entry type, and what it never imports",
+    );
+}
+
+#[test]
+fn pages_name_types_files_and_tests_that_exist() {
+    let types: BTreeSet<String> = names::types()
+        .into_iter()
+        .map(|declared| declared.name)
+        .collect();
+    let pages = ["ARCHITECTURE.md", "docs/glossary.md"];
+    let complaints: Vec<String> = pages
+        .into_iter()
+        .flat_map(|page| {
+            let text = text(page);
+            let wrong = quoted_words(&text)
+                .filter(|word| !is_known(word, &types))
+                .map(|word| format!("{page}: `{word}`"));
+            wrong.collect::<Vec<_>>()
+        })
+        .collect();
+    assert_none(
+        &complaints,
+        "these are no types, files or tests of this repository; write what they are called now",
+    );
+}
+
+fn text(path: &str) -> String {
+    read(path).map(|file| file.text).unwrap_or_default()
+}
+
+/// Returns what stands between backticks, outside of blocks of code.
+fn quoted_words(text: &str) -> impl Iterator<Item = &str> {
+    text.split("```")
+        .step_by(2)
+        .flat_map(|part| part.split('`').skip(1).step_by(2))
+}
+
+/// Tells whether a quoted word can be found. Only types, paths of files and tests are looked for:
+/// everything else may be a command, a key or a function.
+fn is_known(word: &str, types: &BTreeSet<String>) -> bool {
+    let is_file = word.contains('/')
+        && Path::new(word)
+            .extension()
+            .is_some_and(|kind| kind == "rs" || kind == "md");
+    if is_file {
+        return exists(word) || exists(&format!("crates/{word}")) || in_a_crate(word);
+    }
+    if let Some((room, path)) = word.split_once(' ')
+        && exists(&format!("crates/{room}"))
+        && path.contains("::")
+    {
+        return is_there(&format!("`{word}`")).unwrap_or(false);
+    }
+    let name = word.split("::").next().unwrap_or_default();
+    let name = name.split(['<', '(', ' ']).next().unwrap_or_default();
+    !names::is_camel_case(name) || types.contains(name)
+}
+
+/// `engine/host.rs` is a file of the crate `engine`.
+fn in_a_crate(word: &str) -> bool {
+    word.split_once('/')
+        .is_some_and(|(room, rest)| exists(&format!("crates/{room}/src/{rest}")))
 }

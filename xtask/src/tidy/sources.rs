@@ -97,7 +97,10 @@ fn starts_process(line: &str) -> bool {
 }
 
 /// Returns the places of lines outside tests that are picked.
-fn lines_of_code(files: Vec<SourceFile>, picked: impl Fn(&str, &str) -> bool) -> Vec<String> {
+pub(super) fn lines_of_code(
+    files: Vec<SourceFile>,
+    picked: impl Fn(&str, &str) -> bool,
+) -> Vec<String> {
     let mut places = Vec::new();
     for file in files.into_iter().filter(|file| !is_test(&file.path)) {
         for (number, line) in numbered(without_tests(&file.text)) {
@@ -110,20 +113,20 @@ fn lines_of_code(files: Vec<SourceFile>, picked: impl Fn(&str, &str) -> bool) ->
     places
 }
 
-fn is_test(path: &str) -> bool {
+pub(super) fn is_test(path: &str) -> bool {
     let in_folder = |folder: &str| path.contains(folder);
     path.ends_with("/tests.rs") || ["/tests/", "/benches/"].into_iter().any(in_folder)
 }
 
 /// Cuts off the tests at the end of a file.
-fn without_tests(text: &str) -> &str {
+pub(super) fn without_tests(text: &str) -> &str {
     match text.find("#[cfg(test)]\nmod tests {") {
         Some(at) => &text[..at],
         None => text,
     }
 }
 
-fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
+pub(super) fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.lines()
         .enumerate()
         .map(|(index, line)| (index + 1, line))

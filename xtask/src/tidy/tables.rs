@@ -30,17 +30,21 @@ impl Row {
 }
 
 /// Returns `None` for what is no name of a test.
-fn is_there(test: &str) -> Option<bool> {
+pub(super) fn is_there(test: &str) -> Option<bool> {
     let (room, path) = test.strip_prefix('`')?.strip_suffix('`')?.split_once(' ')?;
     let (modules, name) = path.rsplit_once("::")?;
     let modules = modules.replace("::", "/");
+    let folder = match room {
+        "xtask" => room.to_owned(),
+        _ => format!("crates/{room}"),
+    };
     let mut files = vec![
-        format!("crates/{room}/tests/it/{modules}.rs"),
-        format!("crates/{room}/src/{modules}.rs"),
+        format!("{folder}/tests/it/{modules}.rs"),
+        format!("{folder}/src/{modules}.rs"),
     ];
     // Few tests of a small file stand in it.
     let inline = modules.strip_suffix("/tests");
-    files.extend(inline.map(|file| format!("crates/{room}/src/{file}.rs")));
+    files.extend(inline.map(|file| format!("{folder}/src/{file}.rs")));
     let mut texts = files.iter().filter_map(|file| read(file));
     Some(texts.any(|file| has_test(&file.text, name)))
 }

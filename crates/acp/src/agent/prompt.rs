@@ -1,4 +1,4 @@
-//! What a client's prompt says to a session.
+//! An editor's prompt as the input of a session.
 
 use agent_client_protocol_schema::v1::{
     BlobResourceContents, ContentBlock, EmbeddedResourceResource, ResourceLink,

@@ -1,4 +1,4 @@
-//! What a session asks a person, put to the client as requests for permission.
+//! Questions of a session, sent to the editor as permission requests.
 
 use agent_client_protocol_schema::v1::{
     CLIENT_METHOD_NAMES, PermissionOption, PermissionOptionKind, RequestPermissionOutcome,

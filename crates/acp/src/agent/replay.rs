@@ -1,4 +1,4 @@
-//! What a stored session said, for a client that opens it.
+//! The history of a stored session, replayed to an editor that opens it.
 
 use std::sync::Arc;
 

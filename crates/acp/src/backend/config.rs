@@ -1,4 +1,4 @@
-//! How another agent is configured: `[backends.NAME]`.
+//! Configuration of another agent's program: `[backends.NAME]`.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;

@@ -123,7 +123,7 @@ impl AcpConnection {
             obituary,
             patience: None,
         };
-        // It ends with the process, and when the companion is dropped.
+        // It ends with the process, and when the connection is dropped.
         tokio::spawn(carrier.run());
         let mut companion = Self {
             outbox,

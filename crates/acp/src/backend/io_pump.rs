@@ -1,4 +1,4 @@
-//! Carries lines between the program and its companion, and owns the process. When either end
+//! Carries lines between the program and its connection, and owns the process. When either end
 //! is gone, so is the process, and everything that it had started.
 
 use agent_client_protocol_schema::v1::{
@@ -47,7 +47,7 @@ enum PumpEnd {
     Deaf,
 }
 
-/// Who heard what the program said.
+/// Receiver of the program's updates.
 enum UpdateListener {
     Companion,
     Nobody,

@@ -1,4 +1,4 @@
-//! One backend as a session has it: a model and a tool that share one companion.
+//! One backend as a session has it: a model and a tool that share one connection.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -61,7 +61,7 @@ struct BackendLinkState {
     prompt: Option<Vec<ContentBlock>>,
 }
 
-/// Where the companion is. Whoever works with it has it, and puts it back.
+/// Where the connection is. Whoever works with it has it, and puts it back.
 #[derive(Debug, Default)]
 enum ConnectionSlot {
     #[default]
@@ -81,7 +81,7 @@ impl BackendLink {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the companion, if it is there.
+    /// Takes the connection, if it is there.
     pub(super) fn take(&self) -> Option<Box<AcpConnection>> {
         let mut state = self.state();
         match std::mem::take(&mut state.seat) {
@@ -97,7 +97,7 @@ impl BackendLink {
         self.state().seat = ConnectionSlot::There(companion);
     }
 
-    /// Lets go of a companion that rests and whose program has ended. The next one begins with
+    /// Lets go of a connection that rests and whose program has ended. The next one begins with
     /// what was said.
     pub(super) fn reap(&self) {
         let mut state = self.state();
@@ -107,13 +107,13 @@ impl BackendLink {
         }
     }
 
-    /// Whoever had the companion lost it before it was told anything: the next one is told
+    /// Whoever had the connection lost it before it was told anything: the next one is told
     /// everything.
     pub(super) fn forget(&self) {
         *self.state() = BackendLinkState::default();
     }
 
-    /// The companion is gone; the next one begins with what was said.
+    /// The connection is gone; the next one begins with what was said.
     pub(super) fn fail(&self, why: &str) {
         let mut state = self.state();
         state.seat = ConnectionSlot::Failed(format!("backend {}: {why}", self.backend.name));

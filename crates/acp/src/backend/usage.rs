@@ -1,4 +1,4 @@
-//! What a program says that its prompts took, in our words.
+//! Token usage that a program reports for its prompts, as ours.
 //!
 //! Programs tell sums over their whole session, so each answer counts with what came on top. One
 //! that tells less than before began to count anew.

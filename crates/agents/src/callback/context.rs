@@ -10,12 +10,12 @@ use super::limits::{LAST_MESSAGE_BYTES_MAX, PROMPT_CHARS_MAX, REASON_CHARS_MAX};
 use crate::rights::one_line;
 use crate::tree_access::AgentView;
 
-/// Who ended, as far as its result does not say it.
+/// The child whose task ended, as far as its result does not say it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EndedChild<'a> {
     pub agent: AgentId,
     pub path: &'a str,
-    /// Who is told.
+    /// The parent's session.
     pub parent: SessionId,
     pub prompt: Option<&'a str>,
 }

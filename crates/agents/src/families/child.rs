@@ -1,17 +1,15 @@
 //! A child in the hands of the one who made it.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tokio_util::sync::CancellationToken;
 use troupe_protocol::event::AbortReason;
 use troupe_protocol::tree::{Caller, OnParentInterrupt};
 
+use crate::limits::CANCEL_WAIT;
 use crate::tree::TreeRefusal;
 use crate::tree::status::CurrentStatus;
 use crate::tree_access::{AgentView, TreeAccess, TreeError, WaitTargets};
-
-/// How long a cancelled task may take to end before the answer says that it still does.
-const CANCEL_WAIT: Duration = Duration::from_secs(10);
 
 /// Finds an agent below the caller. Lists show more than that, but only what is below may
 /// be stopped, and waiting for anybody else is how agents come to wait for each other.

@@ -28,7 +28,7 @@ use crate::tree::status::CurrentStatus;
 use crate::tree_access::{AgentView, ModelChoice, RolePlace, SpawnCatalogue};
 
 /// 2026-11-16T10:00:00Z.
-const NOW_MS: i64 = 1_794_823_200_000;
+const EXAMPLE_NOW: i64 = 1_794_823_200_000;
 
 /// Returns an id that is easy to read: the number in its last digits.
 pub(super) fn session(number: u32) -> SessionId {
@@ -53,10 +53,10 @@ pub(super) fn view(number: u32, status: CurrentStatus) -> AgentView {
         status,
         last_told: None,
         preview: None,
-        since_ms: NOW_MS - 60_000,
-        born_at_ms: NOW_MS - 90_000,
+        since_ms: EXAMPLE_NOW - 60_000,
+        born_at_ms: EXAMPLE_NOW - 90_000,
         ran_ms: None,
-        now_ms: NOW_MS,
+        now_ms: EXAMPLE_NOW,
         pending: InboxCounts::default(),
         last_task: None,
         pulse: None,
@@ -72,7 +72,7 @@ pub(super) fn view(number: u32, status: CurrentStatus) -> AgentView {
 pub(super) fn pulse(doing: ActivityKind) -> SessionActivity {
     SessionActivity {
         doing,
-        progress_at_ms: NOW_MS - 7_000,
+        progress_at_ms: EXAMPLE_NOW - 7_000,
         usage: TokenUsage::default(),
     }
 }

@@ -1,4 +1,4 @@
-//! What a call says to another agent.
+//! The message of a tool call to another agent: `message` or `items`.
 
 use std::path::PathBuf;
 

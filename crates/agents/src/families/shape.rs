@@ -1,4 +1,4 @@
-//! How agents, receipts and stops look in the answers of tools.
+//! Agents, receipts and stops as tools answer with them.
 
 use serde_json::{Map, Value, json};
 use troupe_engine::{ActivityKind, SessionActivity};

@@ -1,4 +1,4 @@
-//! What the agents above leave of an agent's rights at this moment.
+//! The upper bound of an agent's rights: what the agents above it have at this moment.
 //!
 //! A child's rights are settled when it is made, and its parent may lose some of its own later:
 //! by a turn, by a resume with another sandbox, by planning. So they are bounded again whenever

@@ -1,4 +1,4 @@
-//! What the caller is told: its wish, and what became of it.
+//! The report on rights that a spawn answers with: requested, effective, and why they differ.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! How far a child's commands reach.
+//! The sandbox of a child's commands: the narrower of what was asked for and what the parent has.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

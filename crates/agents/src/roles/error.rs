@@ -1,4 +1,4 @@
-//! What can be wrong with a role or with the wish for one.
+//! Errors of role files, and of requests that name a role.
 
 use std::fmt;
 use std::io;

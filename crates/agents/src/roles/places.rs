@@ -1,4 +1,4 @@
-//! Where role files lie, nearest first.
+//! The directories of role files, nearest first.
 
 use std::ffi::OsStr;
 use std::fs;

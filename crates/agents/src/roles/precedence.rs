@@ -64,7 +64,7 @@ impl FromIterator<(String, ModelPreference)> for TypeChoices {
     }
 }
 
-/// Who decided. Earlier ones win.
+/// The source of a preference. Earlier ones win.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PreferenceSource {

@@ -1,4 +1,4 @@
-//! What a role is, once its file is understood.
+//! A role as it is used, read from its file.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Tells of children whose sessions come into memory, for whoever shows them as they work.
+//! Notifies subscribers of children whose sessions come into memory.
 
 use tokio::sync::mpsc;
 use troupe_engine::EventTap;
@@ -7,11 +7,8 @@ use troupe_protocol::discard;
 
 use super::Supervisor;
 use super::member::SessionPresence;
+use crate::limits::ARRIVALS_QUEUED_MAX;
 use crate::tree_access::AgentView;
-
-/// Arrivals that one listener may leave untouched. Then it is dropped: it sees its end, and
-/// asks again for those who are there.
-const ARRIVALS_QUEUED_MAX: usize = 256;
 
 /// A child whose session is in memory.
 #[derive(Debug, Clone)]

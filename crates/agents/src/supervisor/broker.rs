@@ -36,7 +36,7 @@ struct RelayedQuestion {
     word: Option<InquiryAnswer>,
 }
 
-/// Who waits for the answer.
+/// Recipient of the answer.
 #[derive(Debug)]
 enum AnswerRecipient {
     /// A call of the agent's own session.

@@ -11,13 +11,11 @@ use troupe_protocol::AgentId;
 use troupe_protocol::tree::{CallbackMode, Caller, Interruption, MailKind};
 
 use super::Supervisor;
+use crate::limits::CHILDREN_TOLD_MAX;
 use crate::tree::AgentRecord;
 use crate::tree::agent::AgentLiveness;
 use crate::tree::lifecycle::{Lifecycle, TaskEnding};
 use crate::tree_access::AgentView;
-
-/// Children that are told of, those at work first; the rest is counted.
-const CHILDREN_TOLD_MAX: usize = 40;
 
 const CUT_OFF: &str = "The engine stopped while these agents were at work. They are idle and you \
     will hear nothing more of what they were doing, unless you write to them to go on. What they \

@@ -17,13 +17,10 @@ use super::input::SupervisorInput;
 use super::step_queue::WriteTicket;
 use super::{Supervisor, SupervisorState};
 use crate::callback;
+use crate::limits::WRITE_ATTEMPTS_MAX;
 use crate::tree::status::CurrentStatus;
 
-/// How often lines are given to be written before the tree gives up: to the session they
-/// belong to, to the same one loaded anew, and to the root.
-const ATTEMPTS_MAX: u32 = 3;
-
-/// What the facts of one command only name.
+/// The contents that the facts of one command refer to.
 #[derive(Debug, Default)]
 pub(super) struct FactContents {
     pub spec: Option<Arc<SpawnSpec>>,
@@ -47,7 +44,7 @@ impl FactContents {
     }
 }
 
-/// Lines on their way to a disk.
+/// Lines that were handed over and are not acknowledged.
 #[derive(Debug, Clone)]
 pub(super) struct UnwrittenLines {
     pub log: AgentId,
@@ -277,7 +274,7 @@ impl Supervisor {
             records: lines.clone(),
             receipt: Some(self.receipt(ticket)),
         });
-        let attempt = if tells_results { ATTEMPTS_MAX } else { 1 };
+        let attempt = if tells_results { WRITE_ATTEMPTS_MAX } else { 1 };
         let unwritten = UnwrittenLines {
             log,
             lines,
@@ -294,11 +291,11 @@ impl Supervisor {
         };
         match fate {
             WriteOutcome::Written => self.steps.written(ticket),
-            WriteOutcome::Lost if unwritten.attempt < ATTEMPTS_MAX => {
+            WriteOutcome::Lost if unwritten.attempt < WRITE_ATTEMPTS_MAX => {
                 let (log, attempt) = (unwritten.log, unwritten.attempt);
                 tracing::warn!(%log, attempt, "lines of the tree were not written");
                 let attempt = unwritten.attempt + 1;
-                let log = if attempt == ATTEMPTS_MAX {
+                let log = if attempt == WRITE_ATTEMPTS_MAX {
                     AgentId::ROOT
                 } else {
                     unwritten.log

@@ -10,13 +10,9 @@ use troupe_store::SessionStore;
 
 use super::fact_lines::FactContents;
 use super::{Supervisor, restore};
+use crate::limits::FOREIGN_AGENTS_TOLD_MAX;
+use crate::limits::FORKS_FOLLOWED_MAX;
 use crate::tree::TakenNames;
-
-/// Forks of forks that are followed back.
-const FORKS_FOLLOWED_MAX: usize = 16;
-
-/// Agents that are named to the fork's model; the rest is counted.
-const AGENTS_TOLD_MAX: usize = 40;
 
 const OUT_OF_REACH: &str = "This conversation was forked from another one. These agents, which it \
     names, belong to that one and are not in your tree: you cannot write to them, wait for them or \
@@ -94,12 +90,12 @@ impl ForeignAgents {
 
     fn unreachable_agents_text(&self) -> Option<String> {
         let mut text = OUT_OF_REACH.to_owned() + "\n";
-        for (agent, path, session) in self.named.iter().take(AGENTS_TOLD_MAX) {
+        for (agent, path, session) in self.named.iter().take(FOREIGN_AGENTS_TOLD_MAX) {
             let session = session.short();
             writeln!(text, "- {path} (agent {agent}, session {session})")
                 .expect("writing to a string does not fail");
         }
-        if let Some(rest) = self.named.len().checked_sub(AGENTS_TOLD_MAX)
+        if let Some(rest) = self.named.len().checked_sub(FOREIGN_AGENTS_TOLD_MAX)
             && rest > 0
         {
             writeln!(text, "- and {rest} more").expect("writing to a string does not fail");

@@ -23,7 +23,7 @@ use troupe_tools::ApprovalMemory;
 use super::arrivals::ChildArrivals;
 use super::input::{SupervisorInput, TreeRequest};
 use super::new_trees::NewTreeSender;
-use super::settings::{CurrentSettings, KeptIn, KeptSettings, SettingsReader, TreeSettings};
+use super::settings::{CurrentSettings, KeptSettings, SettingsLog, SettingsReader, TreeSettings};
 use super::{Supervisor, TreeRoot, results};
 use crate::families::Family;
 use crate::rights::RightsCeilings;
@@ -237,7 +237,7 @@ impl TreeHandle {
     }
 
     /// Begins with what the root said of its tree earlier.
-    pub(crate) fn begin_with(&self, kept: KeptSettings, origin: KeptIn) {
+    pub(crate) fn begin_with(&self, kept: KeptSettings, origin: SettingsLog) {
         self.0.settings.begin_with(kept, origin);
     }
 

@@ -134,7 +134,7 @@ pub(crate) enum SessionReport {
         agent: AgentId,
         header: String,
     },
-    /// Nobody watches the root any more.
+    /// No client watches the root any more.
     Unattended,
 }
 
@@ -149,7 +149,7 @@ pub(crate) struct WaitRequest {
 
 type Reply<T> = oneshot::Sender<Result<T, TreeError>>;
 
-/// What a desk asks.
+/// A request of a tree access handle.
 #[derive(Debug)]
 pub(crate) enum TreeRequest {
     Spawn {

@@ -1,4 +1,4 @@
-//! What sessions tell of themselves, and what they get to write for it.
+//! Reports of sessions about their tasks, and the lines that they get to write in return.
 
 use tokio::sync::oneshot;
 use troupe_engine::{StaleRequest, WriteBatch};

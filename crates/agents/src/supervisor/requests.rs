@@ -1,4 +1,4 @@
-//! What desks ask.
+//! Requests of tree access handles: spawn, send, wait, stop, list.
 
 use troupe_engine::SessionOrder;
 use troupe_protocol::discard;
@@ -9,6 +9,7 @@ use troupe_protocol::{AgentId, Op, SubmissionId};
 use super::fact_lines::FactContents;
 use super::input::TreeRequest;
 use super::{Supervisor, SupervisorState};
+use crate::limits::NOTE_CHARS_MAX;
 use crate::tree::agent::{AgentLiveness, MessageReach};
 use crate::tree::command::{
     MessageForm, SendCommand, SendUrgency, StopCommand, TreeAction, TreeCommand,
@@ -18,9 +19,6 @@ use crate::tree::{AgentAddressError, AgentRecord, TreeEffect, TreeRefusal};
 use crate::tree_access::{
     AgentScope, AgentView, NoteSet, SendOutcome, StopEntry, StopOutcome, TreeError, TreeStopRequest,
 };
-
-/// Characters of a note.
-const NOTE_CHARS_MAX: usize = 500;
 
 impl Supervisor {
     pub(super) fn request(&mut self, request: TreeRequest) {
@@ -389,7 +387,7 @@ impl Supervisor {
     }
 }
 
-/// Who is meant by addresses.
+/// Addresses resolved to agents.
 #[derive(Debug, Default)]
 pub(super) struct ResolvedTargets {
     /// By the words they were called with.
@@ -438,7 +436,7 @@ pub(super) fn normalised(note: &str) -> Option<String> {
     (!note.is_empty()).then_some(note)
 }
 
-/// Answers a desk. One that stopped waiting has been answered otherwise.
+/// Answers a caller. One that stopped waiting has been answered otherwise.
 pub(super) fn answer<T>(
     reply: tokio::sync::oneshot::Sender<Result<T, TreeError>>,
     outcome: Result<T, TreeError>,

@@ -20,7 +20,7 @@ use crate::tree::TreeLimits;
 
 /// Whose log has what is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum KeptIn {
+pub(crate) enum SettingsLog {
     /// The session's own.
     Own,
     /// That of the session that it is a fork of.
@@ -162,9 +162,9 @@ impl CurrentSettings {
 
     /// Begins with what an earlier run of the session said, or the one that it is a fork of;
     /// the fork has yet to write it down. Comes before [`Self::take`].
-    pub(super) fn begin_with(&self, kept: KeptSettings, origin: KeptIn) {
+    pub(super) fn begin_with(&self, kept: KeptSettings, origin: SettingsLog) {
         let mut held = self.held();
-        let is_new = origin == KeptIn::Source;
+        let is_new = origin == SettingsLog::Source;
         if let Some(callback) = kept.callback {
             held.callback = callback;
             held.said = is_new.then(Map::new);

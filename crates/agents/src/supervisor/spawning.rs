@@ -270,7 +270,7 @@ impl Supervisor {
     }
 }
 
-/// What there is where nobody lists models.
+/// The models that are named somewhere, where no provider lists any.
 #[derive(Debug)]
 struct NamedModels<'a> {
     offers: &'a dyn SpawnCatalogue,

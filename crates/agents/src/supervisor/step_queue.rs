@@ -1,4 +1,4 @@
-//! What is still to be done, in order. Lines are handed to their writers at once; nothing
+//! The queue of steps to perform, in order. Lines are handed to their writers at once; nothing
 //! behind them happens before they are on disk. So many logs are written side by side, and
 //! nobody hears of what is not kept.
 
@@ -12,7 +12,7 @@ use super::Supervisor;
 use super::fact_lines::UnwrittenLines;
 use crate::tree::TreeEffect;
 
-/// Lines that are on their way to a disk.
+/// The number of lines that are not on disk yet; a barrier in the step queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct WriteTicket(u64);
 
@@ -22,8 +22,8 @@ pub(super) struct StepQueue {
     unwritten: BTreeSet<WriteTicket>,
     /// Kept until their receipt is there, to be given to somebody else if need be.
     on_the_way: BTreeMap<WriteTicket, UnwrittenLines>,
-    /// The last parcel that was sent to each log, for which a receipt is still to come. Those
-    /// before it have been opened.
+    /// The last pending write of each log that is not acknowledged yet. Those
+    /// before it have been taken.
     sent: BTreeMap<AgentId, PendingWriteRef>,
     next_ticket: u64,
 }
@@ -64,7 +64,7 @@ impl StepQueue {
     }
 
     /// Puts lines behind those that a log's session was sent and has not come to. Returns the
-    /// parcel to send if there are none.
+    /// pending write to send if there are none.
     pub(super) fn send(&mut self, log: AgentId, lines: WriteBatch) -> Option<PendingWrite> {
         let lines = match self.sent.get(&log) {
             Some(sent) => sent.add(lines).err()?,

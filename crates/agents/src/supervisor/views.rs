@@ -1,4 +1,4 @@
-//! How agents stand, for whoever asks.
+//! Views of agents: status, activity, usage, queue position.
 
 use std::sync::Arc;
 
@@ -11,13 +11,11 @@ use troupe_protocol::usage::TokenUsage;
 use super::Supervisor;
 use super::member::TreeMember;
 use crate::callback;
+use crate::limits::PREVIEW_CHARS_MAX;
 use crate::tree::AgentRecord;
 use crate::tree::agent::AgentLiveness;
 use crate::tree::lifecycle::Lifecycle;
 use crate::tree_access::AgentView;
-
-/// Characters of a message that stand for the whole of it in lists.
-const PREVIEW_CHARS_MAX: usize = 160;
 
 impl Supervisor {
     /// Returns how an agent stands. It must be one of the tree.

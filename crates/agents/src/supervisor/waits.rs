@@ -16,7 +16,7 @@ use super::fact_lines::FactContents;
 use super::input::{SupervisorInput, WaitRequest};
 use super::requests::{ResolvedTargets, answer};
 use super::{Supervisor, results};
-use crate::tree::command::{TreeAction, WaitFor};
+use crate::tree::command::{AwaitedAgents, TreeAction};
 use crate::tree::effect::{CommandReply, WaitAnswer, WaitEnd};
 use crate::tree::id::WaitId;
 use crate::tree::{TreeEffect, TreeRefusal};
@@ -70,8 +70,10 @@ impl Supervisor {
             return answer(reply, Ok(only_unknown_targets(unknown)));
         }
         let wait_for = match targets {
-            WaitTargets::AnyChild => WaitFor::AnyChild,
-            WaitTargets::Addresses(_) => WaitFor::Agents(on.iter().map(|(_, id)| *id).collect()),
+            WaitTargets::AnyChild => AwaitedAgents::AnyChild,
+            WaitTargets::Addresses(_) => {
+                AwaitedAgents::Agents(on.iter().map(|(_, id)| *id).collect())
+            }
         };
         let what = TreeAction::Wait {
             by: caller,

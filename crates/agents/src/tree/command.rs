@@ -22,7 +22,7 @@ pub enum TreeAction {
     /// An agent, or the user, waits for one of these agents to end.
     Wait {
         by: Caller,
-        on: WaitFor,
+        on: AwaitedAgents,
         until: WaitCondition,
     },
     /// A wait's time is up.
@@ -76,7 +76,7 @@ pub struct SpawnCommand {
     pub message: Option<MessageId>,
 }
 
-/// Who asks for a child, and below whom.
+/// The caller that asks for a child, and the parent that the child gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpawnCaller {
     /// An agent that is in a task, below itself.
@@ -139,7 +139,7 @@ pub enum SendUrgency {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WaitFor {
+pub enum AwaitedAgents {
     Agents(Vec<AgentId>),
     /// Whichever child of the caller has, or will have, something to tell first.
     AnyChild,

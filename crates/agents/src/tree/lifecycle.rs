@@ -1,4 +1,4 @@
-//! How an agent stands over time, and the one function that changes it.
+//! The lifecycle of an agent: its states, and the one function that changes them.
 //!
 //! ```text
 //!  pending_init ──start──► running ──end──► ended ──shut──► shutdown

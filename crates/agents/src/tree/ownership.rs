@@ -1,4 +1,4 @@
-//! Who may do what to whom. The user and the root may reach all; an agent its own subtree.
+//! Permissions inside the tree: the user and the root may reach all, an agent its own subtree.
 
 use troupe_protocol::{AgentId, StopVerb};
 

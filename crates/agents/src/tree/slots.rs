@@ -1,4 +1,4 @@
-//! Who may run: a bounded number of slots, and two queues in front of them.
+//! Run slots: a bounded number of them, and two queues in front (a semaphore with priorities).
 //!
 //! Agents that gave their slot back while they waited come in ahead of those that have not
 //! begun. Otherwise parents that wait for children, and children that wait for a slot,

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use troupe_protocol::{AgentId, SubmissionId};
 
-use super::command::{MessageForm, SendCommand, WaitCondition, WaitFor};
+use super::command::{AwaitedAgents, MessageForm, SendCommand, WaitCondition};
 use super::effect::{CommandReply, FinalReport, TreeEffect, WaitAnswer, WaitEnd};
 use super::id::{Caller, MessageId, WaitId};
 use super::inbox::{MailKind, MailSender};
@@ -47,16 +47,16 @@ impl Tree {
         &mut self,
         out: &mut EffectBuffer,
         by: Caller,
-        wait_for: WaitFor,
+        wait_for: AwaitedAgents,
         until: WaitCondition,
     ) -> Result<(), TreeRefusal> {
         let waiter = self.may_wait(by)?;
         let on = match wait_for {
-            WaitFor::Agents(agents) => {
+            AwaitedAgents::Agents(agents) => {
                 let mut seen = BTreeSet::new();
                 WaitSubjects::Agents(agents.into_iter().filter(|id| seen.insert(*id)).collect())
             }
-            WaitFor::AnyChild => WaitSubjects::ChildrenOf(by.log_owner()),
+            AwaitedAgents::AnyChild => WaitSubjects::ChildrenOf(by.log_owner()),
         };
         let finals = self.finals(waiter, &on);
         let targets = self.targets(&on);

@@ -1,4 +1,4 @@
-//! What the two sides of a fork are told of it.
+//! The notes that parent and child of a fork find in their histories.
 //!
 //! Both find the call that forked them in their history, word for word the same up to its
 //! answer. The answer says which side one is.

@@ -1,4 +1,4 @@
-//! What an agent recorded, newest last.
+//! Pages of an agent's log, newest last.
 //!
 //! A fork's log begins with lines of the session that it was forked from. They tell what the
 //! model of the fork knows, not what the agent did, so they are left out.
@@ -14,6 +14,7 @@ use troupe_protocol::{EventMsg, SessionId};
 use troupe_store::{LogPosition, SessionStore};
 
 use super::TreeError;
+use crate::limits::MOMENT_EVENTS_MAX;
 
 /// Which of the recorded events are wanted.
 #[derive(Debug, Clone, Default)]
@@ -41,10 +42,6 @@ pub struct LoggedEvent {
     pub timestamp_ms: i64,
     pub event: Value,
 }
-
-/// The events of one millisecond that a page shows. One moment with more is cut, because a
-/// page must end somewhere.
-const MOMENT_EVENTS_MAX: usize = 1000;
 
 pub(super) async fn read(
     store: &dyn SessionStore,

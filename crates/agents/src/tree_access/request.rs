@@ -1,4 +1,4 @@
-//! What is asked of a tree.
+//! Requests to a tree: spawn, wait, stop and list, as callers state them.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What a tree answers.
+//! Answers of a tree: views of agents, results of spawns, sends, waits and stops.
 
 use std::sync::Arc;
 

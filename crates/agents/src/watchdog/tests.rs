@@ -259,7 +259,7 @@ fn the_place_of_one_that_is_gone_is_free_also_when_the_facts_are_read_again() {
 #[test]
 fn a_message_has_at_most_two_thousand_characters() {
     let mut dogs = WatchdogTimers::default();
-    let longest = "ü".repeat(MESSAGE_CHARS_MAX);
+    let longest = "ü".repeat(WATCHDOG_MESSAGE_CHARS_MAX);
     start(&mut dogs, (ROOT, CHILD), 30, &longest, 0).unwrap();
     let longer = longest.clone() + "!";
     let refused = start(&mut dogs, (ROOT, CHILD), 30, &longer, 0);

@@ -1,4 +1,4 @@
-//! What the large workloads are played on. It is made once, when it is first needed.
+//! Fixtures of the large workloads. They are made once, when they are first needed.
 
 use std::fs;
 use std::io;

@@ -6,6 +6,7 @@ use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use crate::limits::BENCH_START_MAX;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::task::JoinSet;
@@ -14,9 +15,6 @@ use troupe_protocol::EventMsg;
 use troupe_protocol::input::UserInput;
 use troupe_protocol::op::{ConfigureSession, Op};
 use troupe_transport::SessionAddress;
-
-/// How long the process may take to listen.
-const START_MAX: Duration = Duration::from_secs(20);
 
 const FOLLOW: &[u8] = b"{\"type\":\"hello\",\"role\":\"follow\"}\n";
 
@@ -101,7 +99,7 @@ async fn connect(socket: &Path) -> io::Result<Client> {
         let address = SessionAddress::Unix(socket.to_owned());
         match Client::connect(address, ClientOptions::default()).await {
             Ok(client) => return Ok(client),
-            Err(error) if begun.elapsed() > START_MAX => return Err(io::Error::other(error)),
+            Err(error) if begun.elapsed() > BENCH_START_MAX => return Err(io::Error::other(error)),
             Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
         }
     }

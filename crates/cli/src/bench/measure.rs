@@ -4,13 +4,11 @@
 //! outlive their parent (helpers that end when they notice) would be missed, so this program
 //! adopts them and waits for them too.
 
+use crate::limits::BENCH_PEAK_INTERVAL;
 use std::io;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
-
-/// How often a process is asked for its peak. What it reaches after the last time is missed.
-const PEAK_INTERVAL: Duration = Duration::from_millis(1);
 
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ProcessCost {
@@ -108,7 +106,7 @@ pub fn measure_until(
                 "{program} ended too early with {status}: {complaint}"
             )));
         }
-        thread::sleep(PEAK_INTERVAL);
+        thread::sleep(BENCH_PEAK_INTERVAL);
     }
     let cost = ProcessCost {
         cpu: used_by(child.id())?,
@@ -161,7 +159,7 @@ fn watch_peak(pid: u32) -> JoinHandle<u64> {
         let mut peak = 0;
         while let Some(seen) = peak_of(pid) {
             peak = seen;
-            thread::sleep(PEAK_INTERVAL);
+            thread::sleep(BENCH_PEAK_INTERVAL);
         }
         peak
     })

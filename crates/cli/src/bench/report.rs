@@ -12,7 +12,7 @@ use super::script::FEW_CHILDREN;
 use super::subject::BenchSubject;
 use super::workload::{APP_THREADS, BenchStage, BenchWorkload, ROLLOUT_MEGABYTES};
 
-/// Who stands in the rows that measure the machine itself.
+/// Name of the rows that measure the machine itself.
 const FLOOR: &str = "floor";
 
 pub struct BenchReport {

@@ -1,8 +1,9 @@
-//! What the scripted model plays while it is measured against.
+//! The screenplay of the benchmark's model.
 
 use std::fmt::Write as _;
 
 use super::app_server::{WAVE, WAVES};
+use crate::limits::BENCH_UNANSWERED_MS;
 
 pub const SHELL_CALLS: u32 = 50;
 pub const DELTAS: u32 = 20_000;
@@ -15,8 +16,6 @@ pub const SILENT_SECONDS: u32 = 10;
 pub const FEW_CHILDREN: u32 = 250;
 /// Children that are made one by one, to see what each takes until it asks its model.
 pub const BIRTHS: u32 = 100;
-/// How long such a child is kept waiting: longer than the measurement.
-const UNANSWERED_MS: u32 = 600_000;
 /// Requests that a child of the crowd makes.
 const TURNS_OF_THE_CROWD: usize = 20;
 /// How often it says `many words` in each of them.
@@ -104,7 +103,7 @@ fn one_by_one() -> String {
     let mut play = String::new();
     for (prompt, call) in [(SPAWN_ONE_BY_ONE, &*spawn), (PLAN_AGAIN_AND_AGAIN, PLAN)] {
         let turns = format!("[[scene.turn]]\nsteps = [{call}]\n").repeat(BIRTHS as usize);
-        let last = format!("[[scene.turn]]\nsteps = [{{ pause_ms = {UNANSWERED_MS} }}]\n");
+        let last = format!("[[scene.turn]]\nsteps = [{{ pause_ms = {BENCH_UNANSWERED_MS} }}]\n");
         write!(play, "[[scene]]\nwhen = \"{prompt}\"\n{turns}{last}").expect("text takes text");
     }
     play
@@ -143,7 +142,7 @@ fn children() -> String {
          [[scene]]\nwhen = \"{KEEP_SILENT}\"\n[[scene.turn]]\n\
          steps = [{{ pause_ms = {silent_ms} }}, {{ say = \"hello\" }}]\n\
          [[scene]]\nwhen = \"{WAIT_FOR_THE_MODEL}\"\n[[scene.turn]]\n\
-         steps = [{{ pause_ms = {UNANSWERED_MS} }}]\n\
+         steps = [{{ pause_ms = {BENCH_UNANSWERED_MS} }}]\n\
          [[scene]]\nwhen = \"{REMEMBER}\"\n{turns}{HELLO}"
     )
 }

@@ -1,4 +1,4 @@
-//! What is measured, and the stage it is played on.
+//! Workloads of the benchmark, and the directories that they run in.
 
 use std::io;
 use std::path::PathBuf;

@@ -192,7 +192,7 @@ Examples:\n  troupe agents answer\n  troupe agents answer /root/tester#call_3 ap
     },
 }
 
-/// Who reads what is printed.
+/// The audience of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OutputAudience {
     People,

@@ -134,7 +134,7 @@ pub const HIDDEN: &str = "…";
 
 fn value(key: &KeyPath, entry: &ConfigEntry) -> String {
     if is_secret(key, entry) {
-        return format!("{HIDDEN:?}");
+        return format!("\"{HIDDEN}\"");
     }
     entry.value.to_string()
 }

@@ -1,4 +1,4 @@
-//! Who may come in where a command listens.
+//! Arguments of commands that listen: token, TLS, allowed hosts and origins.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;

@@ -13,11 +13,9 @@ use crate::failure::{CommandExit, CommandFailure, Outcome};
 use crate::home::{TroupeHome, here};
 use crate::keys::KeyFile;
 use crate::layers::ConfigSource;
+use crate::limits::KEY_BYTES_MAX;
 use crate::provider::{KeySource, key_source, needs_key, provider};
 use crate::settings::Settings;
-
-/// The most that is taken for a key.
-const KEY_BYTES_MAX: u64 = 16 * 1024;
 
 #[derive(Debug, Args)]
 #[command(

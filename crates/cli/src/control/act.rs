@@ -1,4 +1,4 @@
-//! What a person asks of a tree, done at the user's desk. The socket and the commands that
+//! What a person asks of a tree, done with the user's access to it. The socket and the commands that
 //! open a stored tree themselves both end here.
 
 use troupe_agents::TreeAccess;

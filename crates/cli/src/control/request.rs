@@ -1,4 +1,4 @@
-//! What is asked over the socket, and what is answered.
+//! Requests and answers of the control socket.
 
 use serde::{Deserialize, Serialize};
 use troupe_protocol::approval::ReviewDecision;

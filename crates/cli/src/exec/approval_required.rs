@@ -1,4 +1,4 @@
-//! What a run says that ends because only a person may decide.
+//! The message of a run that ends because only a person may approve (`headless_approvals = "escalate"`).
 
 use troupe_protocol::EventMsg;
 use troupe_protocol::approval::AgentLabel;

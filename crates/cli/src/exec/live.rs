@@ -10,6 +10,7 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::exec::command_line;
 use crate::exec::roster::AgentRoster;
+use crate::limits::COMMAND_COLUMNS_MAX;
 use crate::limits::{LIVE_ROWS_MAX, LIVE_TAIL_BYTES_MAX};
 use crate::terminal;
 
@@ -207,9 +208,6 @@ impl RunningCommand {
         )
     }
 }
-
-/// So that a long command leaves room for how long it runs.
-const COMMAND_COLUMNS_MAX: usize = 40;
 
 fn elapsed(since_ms: i64, now_ms: i64) -> i64 {
     now_ms.saturating_sub(since_ms).max(0) / 1000

@@ -1,4 +1,4 @@
-//! What somebody is told who has not configured a model yet.
+//! The message for a user who has not configured a model yet.
 
 pub const HOW_TO_CONFIGURE: &str = "\
 Choose one:

@@ -1,4 +1,4 @@
-//! What a run came to: the exit code, and what is written besides.
+//! The outcome of a run: its exit code, and what is written besides.
 
 use std::path::{Path, PathBuf};
 

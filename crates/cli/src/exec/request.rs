@@ -1,4 +1,4 @@
-//! What one headless run is asked to do.
+//! The request of one headless run: task, target, options.
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -110,7 +110,7 @@ pub enum SessionChoice {
     },
 }
 
-/// Who reads what happens.
+/// The audience of the output.
 #[derive(Debug, Clone, Copy)]
 pub enum ExecOutput {
     Jsonl(JsonTexts),

@@ -1,4 +1,4 @@
-//! Who is in the tree, as far as its events have told.
+//! The agents of the tree, as far as the run's events have told.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -187,7 +187,7 @@ struct ExecRun {
     printer: EventPrinter,
     clock: SessionClock,
     standin: HeadlessApprover,
-    /// Who can be asked, instead of the stand-in.
+    /// The person at the terminal, who is asked instead of the headless approver.
     person: Option<TerminalPerson>,
     children: UnfinishedChildren,
     roster: AgentRoster,
@@ -216,7 +216,7 @@ enum FollowEnd {
     Killed,
 }
 
-/// What is left of a run.
+/// The remains of a run that has ended.
 struct EndedRun {
     end: Option<TaskEnd>,
     review: Option<ReviewForm>,

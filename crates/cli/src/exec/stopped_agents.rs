@@ -1,4 +1,4 @@
-//! Who could go on, and does not because a person stopped it.
+//! Lists agents that were stopped by the user and can be resumed.
 
 use troupe_agents::TreeHandle;
 use troupe_agents::tree::CurrentStatus;

@@ -1,4 +1,4 @@
-//! What becomes of children that are still at work when the first agent's task is over.
+//! `--children`: what happens to children that are still at work when the root's task is over.
 
 use troupe_agents::TreeHandle;
 use troupe_agents::tree::command::StopMode;

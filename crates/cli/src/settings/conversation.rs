@@ -1,4 +1,4 @@
-//! What the model is told besides the conversation.
+//! Settings of the conversation: instructions, personality, mode, project documents.
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;

@@ -13,7 +13,7 @@ const RENAMED_VALUES: [(&str, &str, &str); 4] = [
     ("collaboration_mode", "custom", "default"),
 ];
 
-/// Something in a configuration that should be written otherwise.
+/// A deprecated spelling in a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeprecatedSetting {
     summary: String,

@@ -1,4 +1,4 @@
-//! What commands may do, and who is asked.
+//! Settings of sandbox and approvals.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -121,11 +121,9 @@ fn absolute(path: &Path, user_home: Option<&Path>) -> Option<PathBuf> {
 }
 
 fn relative(config: &Config, path: &Path) -> ConfigError {
+    let path = path.display().to_string();
     config.refuse(
         &KeyPath::from(["sandbox_workspace_write", "writable_roots"]),
-        format!(
-            "expected absolute paths, found {:?}",
-            path.display().to_string()
-        ),
+        format!("expected absolute paths, found {path:?}"),
     )
 }

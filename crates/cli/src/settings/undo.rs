@@ -1,4 +1,4 @@
-//! What is kept of files, so that turns can be taken back.
+//! Settings of undo.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

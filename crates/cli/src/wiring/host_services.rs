@@ -1,4 +1,4 @@
-//! What clients of an app-server are told without a session.
+//! Host services of the app-server: what its clients can ask without a session.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

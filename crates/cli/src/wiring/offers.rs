@@ -1,4 +1,4 @@
-//! What children can be given by name: models, and programs in their place.
+//! The catalogue for spawns: models, and backends in their place.
 //!
 //! Decided: the provider is asked for its list only when a spawn names a model that is not
 //! built in, and that spawn waits for the answer. Where there is none, a model is good that the

@@ -1,4 +1,4 @@
-//! What every root session of a process that runs many is opened with.
+//! The session factory: dependencies of every root session of a process that runs many.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What this process was born with, and the machine that it runs on.
+//! The environment that this process was started with, and the machine that it runs on.
 
 use std::collections::BTreeMap;
 use std::env;

@@ -1,4 +1,4 @@
-//! What is known about the session's model, and which others there are.
+//! The session's model (window, efforts), and the list of the others.
 //!
 //! A model that nobody knows is served like any other. Its provider is asked for its context
 //! window; if that does not tell either, one is assumed, of which the user is told and which

@@ -1,4 +1,4 @@
-//! How a conversation begins: anew, from its rollout, or as a fork of another.
+//! Opening a conversation: new, resumed from its rollout, or forked from another.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a client may ask besides a turn: answers, settings, going back.
+//! Requests of clients besides a turn: answers to questions, settings, rollback.
 
 use troupe_protocol::approval::ReviewDecision;
 use troupe_protocol::discard;

@@ -1,4 +1,4 @@
-//! Where calls wait for a client.
+//! The queue in which calls of client tools wait for a client.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -67,7 +67,7 @@ pub(super) struct PendingClientCall {
     reply: oneshot::Receiver<Result<ClientToolReply, ClientCallError>>,
 }
 
-/// A client that is asked. Dropping it tells the desk that it has left.
+/// A client that is asked. Dropping it tells the queue that it has left.
 #[derive(Debug)]
 pub struct ClientCallSubscriber {
     desk: Arc<ClientCallQueue>,

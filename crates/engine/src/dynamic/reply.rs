@@ -1,4 +1,4 @@
-//! What a client answers, as the model reads it.
+//! A client's answer to a call of its tool, as the model reads it.
 
 use troupe_protocol::history::{ContentItem, ToolOutputBody};
 use troupe_tools::{ModelPicture, PictureScale, ToolOutput, truncate};

@@ -58,7 +58,7 @@ impl Tool for ClientTool {
 
     async fn call(&self, call: ToolInvocation) -> ToolOutput {
         let name = self.spec.name();
-        // Before the call is told: who hears of it finds it at the desk.
+        // Before the call is told: who hears of it finds it in the queue.
         match self.lay_out(&call) {
             Ok(ticket) => item::shown(&call, name, answered(&call, ticket)).await,
             Err(problem) => item::failed(&call, name, problem).await,

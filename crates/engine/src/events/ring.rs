@@ -40,7 +40,7 @@ enum TaskProgress {
     },
 }
 
-/// Who reads, and who may yet.
+/// Readers of the ring, and those that may still subscribe.
 #[derive(Debug, Default)]
 struct RingReaders {
     /// The `seq` that each stream has seen.

@@ -1,4 +1,4 @@
-//! What people have been shown of a response so far.
+//! The items of a response that clients have been shown so far.
 
 use troupe_protocol::ItemId;
 use troupe_protocol::history::{ReasoningPart, SummaryPart};

@@ -16,7 +16,7 @@ use troupe_store::{LogPosition, SessionStore, StoreError};
 
 use crate::limits::SUBMISSIONS_KNOWN_MAX;
 
-/// Who hands a submission over.
+/// The source of a submission.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SubmissionSource {
     /// The one client that there is.

@@ -1,4 +1,4 @@
-//! What the tree asks of the session, done in the order in which it was asked.
+//! Orders of the tree, done in the order in which they were given.
 
 use std::ops::ControlFlow;
 

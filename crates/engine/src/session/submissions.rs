@@ -1,4 +1,4 @@
-//! What clients ask of the session.
+//! Submissions of clients: what each op does.
 
 use std::sync::Arc;
 

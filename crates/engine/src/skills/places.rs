@@ -1,4 +1,4 @@
-//! Where skills lie, nearest first.
+//! The directories of skills, nearest first.
 
 use std::path::{Path, PathBuf};
 

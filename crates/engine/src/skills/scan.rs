@@ -58,7 +58,7 @@ struct SkillScan {
     files: HashSet<PathBuf>,
 }
 
-/// What is left to look at in one place.
+/// What remains to be scanned below one skill root.
 #[derive(Debug)]
 struct ScanWalk {
     open: VecDeque<(PathBuf, usize)>,

@@ -172,7 +172,7 @@ impl MessagesRenderer<'_> {
                 self.complete(reason, answer);
             }
             ScriptedEnd::Failed { code, message } => {
-                self.reel.event("error", &error(code, message))
+                self.reel.event("error", &error(code, message));
             }
         }
     }

@@ -99,7 +99,7 @@ impl TimedBytes {
     }
 }
 
-/// One playing of a reel to one client.
+/// One playback of timed bytes to one client.
 pub(super) struct TimedPlayback {
     segments: std::vec::IntoIter<TimedSegment>,
     /// What is left of the segment being sent in small pieces.

@@ -12,7 +12,7 @@ use nix::unistd::Pid;
 use crate::limits::CHILD_STACK_BYTES;
 
 /// The smallest that can be protected on every machine that Linux knows.
-const GUARD_BYTES: usize = 64 * 1024;
+const GUARD_SIZE: usize = 64 * 1024;
 
 /// Where children run, one after the other.
 pub(super) struct ChildStack(*mut c_void);
@@ -32,7 +32,7 @@ impl ChildStack {
         let stack = Self(bottom);
         // A child that needs more shall die of it and not write into what lies below.
         // SAFETY: the page is the lowest of the mapping, which nothing uses yet.
-        if unsafe { libc::mprotect(bottom, GUARD_BYTES, libc::PROT_NONE) } != 0 {
+        if unsafe { libc::mprotect(bottom, GUARD_SIZE, libc::PROT_NONE) } != 0 {
             return Err(io::Error::last_os_error());
         }
         Ok(stack)

@@ -1,4 +1,4 @@
-//! How this program becomes a holder.
+//! Start-up of a holder: how this program becomes one before `main`.
 //!
 //! The engine executes itself under the name [`NAME`]. The function below is called by the
 //! dynamic loader before `main`, of whatever program this crate is linked into: no `main` can

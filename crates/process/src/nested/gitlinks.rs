@@ -18,10 +18,10 @@ const GITLINK: u32 = 0o160_000;
 const MODES: [u32; 5] = [0o100_644, 0o100_755, 0o120_000, 0o040_000, GITLINK];
 
 /// Times, device, inode, mode, owner and size of an entry.
-const STAT_BYTES: usize = 40;
+const STAT_LENGTH: usize = 40;
 const MODE_OFFSET: usize = 24;
 /// Of SHA-1 and SHA-256; the index does not say which.
-const ID_BYTES: [usize; 2] = [20, 32];
+const ID_LENGTHS: [usize; 2] = [20, 32];
 const FLAG_EXTENDED: u16 = 0x4000;
 
 /// The extension of an index whose entries are for the most part in another file.
@@ -44,7 +44,7 @@ pub fn gitlinks(top: &Path) -> Option<Vec<PathBuf>> {
         let is_absent = indices.all(|index| index.symlink_metadata().is_err());
         return is_absent.then(Vec::new);
     };
-    let mut listed = ID_BYTES.iter().filter_map(|bytes| names(&index, *bytes));
+    let mut listed = ID_LENGTHS.iter().filter_map(|bytes| names(&index, *bytes));
     let names = listed.next().filter(|names| names.is_whole)?.gitlinks;
     let places = names.iter().map(|name| root.join(OsStr::from_bytes(name)));
     Some(places.collect())
@@ -56,7 +56,7 @@ pub(super) fn below(directory: &Path) -> Vec<PathBuf> {
     let Some((root, index)) = directory.ancestors().find_map(index_of) else {
         return Vec::new();
     };
-    let names = ID_BYTES.iter().find_map(|bytes| names(&index, *bytes));
+    let names = ID_LENGTHS.iter().find_map(|bytes| names(&index, *bytes));
     let places = names.unwrap_or_default().gitlinks.into_iter();
     let places = places.map(|name| root.join(OsStr::from_bytes(&name)));
     let is_plain = |path: &PathBuf| {
@@ -95,7 +95,7 @@ fn names(index: &[u8], id_bytes: usize) -> Option<IndexNames> {
     let mut name = Vec::new();
     for _ in 0..count {
         let before = reader.0.len();
-        let stat = reader.take(STAT_BYTES)?;
+        let stat = reader.take(STAT_LENGTH)?;
         let mode = GitIndexReader(&stat[MODE_OFFSET..]).number()?;
         reader.take(id_bytes)?;
         let flags = reader.short()?;
@@ -129,7 +129,7 @@ fn names(index: &[u8], id_bytes: usize) -> Option<IndexNames> {
     })
 }
 
-/// What is left of an index.
+/// The unread rest of an index.
 struct GitIndexReader<'a>(&'a [u8]);
 
 impl<'a> GitIndexReader<'a> {

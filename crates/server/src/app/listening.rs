@@ -29,14 +29,12 @@ use super::AppServer;
 use super::socket::converse;
 use crate::connection::{accept_net, accept_unix};
 use crate::guard::OriginGuard;
+use crate::limits::MESSAGE_SLACK_BYTES;
 use crate::limits::{CONNECTIONS_MAX, ENDING_MS_MAX, MESSAGE_BYTES_MAX};
 use crate::listen::{BoundListener, BoundListeners, ListenError, ListenOptions, offers};
 use crate::lobby::{ConnectionEntry, ConnectionPlaces};
 use crate::token::AccessToken;
 use crate::web::{admit_user, check, serve_http, show_token};
-
-/// How much longer than it may be a message is read, so that it is answered.
-const MESSAGE_SLACK_BYTES: usize = 1024 * 1024;
 
 /// Addresses that are bound, and who may come in.
 #[derive(Debug)]

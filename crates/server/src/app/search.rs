@@ -108,9 +108,10 @@ pub(super) fn update_session(call: MethodCall) -> Handling {
     call.answer(
         |client: AppConnection, params: FuzzyFileSearchSessionUpdateParams| async move {
             let sessions = client.belongings().searches.sessions();
-            let session = sessions.get(&params.session_id).ok_or_else(|| {
-                RpcError::invalid_request(format!("no search session {:?}", params.session_id))
-            })?;
+            let id = &params.session_id;
+            let session = sessions
+                .get(id)
+                .ok_or_else(|| RpcError::invalid_request(format!("no search session {id:?}")))?;
             session.ask(params.query);
             Ok(Empty {})
         },

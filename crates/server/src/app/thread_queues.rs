@@ -1,5 +1,5 @@
 //! Requests of one client about the same thread are worked on one after the other, in the order
-//! in which they came. Other clients have lanes of their own: one that does not read its answers
+//! in which they came. Other clients have queues of their own: one that does not read its answers
 //! is in nobody's way.
 
 use std::collections::HashMap;

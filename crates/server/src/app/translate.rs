@@ -7,6 +7,7 @@ pub(super) mod collab;
 pub(super) mod items;
 pub(super) mod review;
 mod texts;
+mod usage;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -15,13 +16,13 @@ use troupe_protocol::error::ErrorInfo;
 use troupe_protocol::event::{
     ErrorEvent, McpStartupStatus, TextDelta, TurnAborted, TurnComplete, TurnStarted,
 };
-use troupe_protocol::usage::{self as core, RateLimitSnapshot, TokenUsage, TokenUsageInfo};
+use troupe_protocol::usage::{RateLimitSnapshot, TokenUsageInfo};
 use troupe_protocol::{
     CallId, Event, EventMsg, ItemId, PendingQuestion, SubmissionId, TaskOutcome, TurnItem,
 };
 
 use super::now_ms;
-use super::wire::account::{AccountRateLimitsUpdatedNotification, RateLimitWindow, RateLimits};
+use super::wire::account::{AccountRateLimitsUpdatedNotification, RateLimits};
 use super::wire::item::ThreadItem;
 use super::wire::notification::{
     ContentDeltaNotification, DeprecationNotification, ErrorNotification,
@@ -29,15 +30,16 @@ use super::wire::notification::{
     McpServerStatusNotification, ProgressNotification, ServerNotification,
     SummaryDeltaNotification, SummaryPartNotification, TerminalNotification, TextDeltaNotification,
     ThreadNameUpdatedNotification, ThreadNoteUpdatedNotification, ThreadStatusChangedNotification,
-    ThreadTokenUsage, TokenUsageBreakdown, TokenUsageUpdatedNotification,
-    TurnDiffUpdatedNotification, TurnNotification, TurnPlanStep, TurnPlanStepStatus,
-    TurnPlanUpdatedNotification, WarningNotification,
+    TokenUsageUpdatedNotification, TurnDiffUpdatedNotification, TurnNotification, TurnPlanStep,
+    TurnPlanStepStatus, TurnPlanUpdatedNotification, WarningNotification,
 };
 use super::wire::thread::{ActiveFlag, ThreadStatus};
 use super::wire::turn::{CodexErrorInfo, ItemsView, Turn, TurnError, TurnStatus};
 use collab::CollaborationItem;
 use review::OpenReview;
 use texts::TextProgress;
+use usage::rate_limits;
+pub(super) use usage::token_usage;
 
 /// What must be remembered between events.
 #[derive(Debug)]
@@ -638,46 +640,6 @@ impl TranslatedTurn {
             duration_ms,
         }
     }
-}
-
-pub(super) fn token_usage(info: &TokenUsageInfo) -> ThreadTokenUsage {
-    let breakdown = |usage: &TokenUsage| TokenUsageBreakdown {
-        total_tokens: usage.total_tokens,
-        input_tokens: usage.input_tokens,
-        cached_input_tokens: usage.cached_input_tokens,
-        cache_write_input_tokens: usage.cache_write_input_tokens,
-        output_tokens: usage.output_tokens,
-        reasoning_output_tokens: usage.reasoning_output_tokens,
-    };
-    ThreadTokenUsage {
-        total: breakdown(&info.total_token_usage),
-        last: breakdown(&info.last_token_usage),
-        model_context_window: info.model_context_window,
-    }
-}
-
-fn rate_limits(limits: &RateLimitSnapshot) -> RateLimits {
-    let window = |window: &core::RateLimitWindow| RateLimitWindow {
-        used_percent: percent(window.used_percent),
-        window_duration_mins: window.window_minutes,
-        resets_at: window.resets_at,
-    };
-    RateLimits {
-        limit_id: None,
-        limit_name: None,
-        primary: limits.primary.as_ref().map(window),
-        secondary: limits.secondary.as_ref().map(window),
-    }
-}
-
-/// Rounds to whole percents; what is no number is nothing.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a cast of a float stops at the bounds of the type, and a percentage is none of them"
-)]
-fn percent(percent: f64) -> u32 {
-    percent.round() as u32
 }
 
 /// Returns the kind of an error, if clients know it.

@@ -1,4 +1,4 @@
-//! `tree/*` and `agent/*`, which are ours: the agents below a thread, at the user's desk.
+//! `tree/*` and `agent/*`, which are ours: the agents below a thread, with the user's access to the tree.
 //!
 //! The root is named by `rootThreadId`, so that a wait is not in the way of other requests
 //! about the thread.

@@ -24,7 +24,7 @@ impl FoundSession {
         self.session == self.root
     }
 
-    /// Returns the address that desks of its tree know it by.
+    /// Returns the address by which its tree knows it.
     pub(super) fn address(self) -> String {
         self.session.to_string()
     }

@@ -54,8 +54,8 @@ pub(super) enum SessionToolError {
     Dead(&'static str),
     #[error("session {session} has no task {task:?}; troupe_tasks_list names those that it has")]
     NoTask { session: SessionId, task: String },
-    #[error("no session in memory has a task {0:?}; say whose it is with sessionId")]
-    UnknownTask(String),
+    #[error("no session in memory has a task {task:?}; say whose it is with sessionId")]
+    UnknownTask { task: String },
     #[error("the call was cancelled")]
     Cancelled,
 }

@@ -49,7 +49,7 @@ impl SessionTools {
                 session: *session,
                 task: task.clone(),
             },
-            _ => SessionToolError::UnknownTask(task.clone()),
+            _ => SessionToolError::UnknownTask { task: task.clone() },
         })
     }
 

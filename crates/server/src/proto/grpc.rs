@@ -17,10 +17,8 @@ use troupe_transport::limits::LINE_BYTES_MAX;
 
 use super::client::{ClientGone, ClientInlet, ClientOutlet, OutgoingMessage, serve_client};
 use super::web::{TokenStatus, WebHost};
+use crate::limits::GRPC_BATCH_MESSAGES_MAX;
 use crate::limits::OUTGOING_QUEUED_MAX;
-
-/// Messages that are sent at once at most.
-const BATCH_MESSAGES_MAX: usize = OUTGOING_QUEUED_MAX;
 
 pub(super) fn router(host: &WebHost) -> Router<WebHost> {
     let service = TroupeServer::new(AttachService(host.clone()))
@@ -109,7 +107,7 @@ impl ClientOutlet for GrpcOutlet {
     }
 
     fn is_full(&self) -> bool {
-        self.queue.len() >= BATCH_MESSAGES_MAX
+        self.queue.len() >= GRPC_BATCH_MESSAGES_MAX
     }
 
     async fn flush(&mut self) -> Result<(), ClientGone> {

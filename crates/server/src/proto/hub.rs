@@ -30,7 +30,7 @@ use super::seats::DriverSeats;
 use super::source::SessionEvents;
 use crate::limits::{CLIENT_ID_BYTES_MAX, TREE_NOTICES_QUEUED_MAX};
 
-/// The way to the hub.
+/// Handle of the hub.
 #[derive(Debug, Clone)]
 pub(super) struct ClientHub {
     /// Not bounded by itself: every connection has one question open at most, and connections
@@ -388,7 +388,7 @@ impl HubActor {
             (ClientRequest::Hello(_), Some(_)) => complaint("hello was said before"),
             (_, None) => complaint("the request belongs to no connection; name its client"),
             // A newer client's request that this server does not know.
-            (other, Some(_)) => complaint(&format!("unknown request {other:?}")),
+            (_, Some(_)) => complaint("this server does not know the request; the client is newer"),
         }
     }
 

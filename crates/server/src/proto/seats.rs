@@ -1,4 +1,4 @@
-//! Who drives, and who would like to. Pure.
+//! The driver's seat of a session and its waiting line. Pure.
 
 use std::collections::VecDeque;
 

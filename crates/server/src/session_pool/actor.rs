@@ -1,4 +1,4 @@
-//! Who is in memory: one loop that owns the list of threads.
+//! The actor of the session pool: one loop that owns the list of root sessions, and unloads idle ones.
 //!
 //! What takes time (a session that opens, a tree that may be quiet, a session that ends) is a
 //! job beside the loop, whose outcome is the next thing that happens.
@@ -22,7 +22,7 @@ use crate::limits::{
 
 type Reply = oneshot::Sender<Result<RootSession, OpenError>>;
 
-/// What is asked of the house.
+/// A request to the session pool.
 #[derive(Debug)]
 pub(super) enum PoolRequest {
     Begin {
@@ -59,7 +59,7 @@ pub(super) struct PoolActor {
     /// How often a thread was given away.
     uses: u64,
     jobs: JoinSet<PoolJobOutcome>,
-    /// Told when nothing is left; there are some once the house is to end.
+    /// Told when nothing is left; there are some once the pool is to end.
     ending: Option<Vec<oneshot::Sender<()>>>,
 }
 

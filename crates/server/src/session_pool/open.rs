@@ -1,4 +1,4 @@
-//! How a thread is opened.
+//! Opening a root session: start, resume, fork.
 
 use std::path::PathBuf;
 use std::sync::Arc;

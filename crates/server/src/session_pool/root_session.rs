@@ -158,7 +158,7 @@ impl RootSession {
         .await
     }
 
-    /// Tells whether nobody but the house holds it. Only the house gives threads away, so
+    /// Tells whether nobody but the pool holds it. Only the pool gives threads away, so
     /// there it stays true until it does.
     pub(super) fn is_unused(&self) -> bool {
         Arc::strong_count(&self.0) == 1

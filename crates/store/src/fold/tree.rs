@@ -1,4 +1,4 @@
-//! What an `agent` line says, without the long texts.
+//! A digest of an `agent` line, without the long texts.
 
 use troupe_protocol::SessionId;
 use troupe_protocol::result::{StopReason, TaskResult};

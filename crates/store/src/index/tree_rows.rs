@@ -1,4 +1,4 @@
-//! What lines say of agent trees and approvals, into SQLite.
+//! Writes rows of agent trees and approvals into SQLite.
 
 use rusqlite::{Connection, params};
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! How a command is shown to people.
+//! The item that shows a command to people.
 
 use std::time::Duration;
 

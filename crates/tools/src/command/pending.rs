@@ -12,7 +12,7 @@ use crate::limits::{BACKLOG_BYTES_MAX, CAPTURE_BYTES_MAX};
 
 /// What a piece costs besides its bytes, so that a command that writes byte by byte stays
 /// within the same memory.
-const PIECE_BYTES: usize = 64;
+const PIECE_OVERHEAD: usize = 64;
 
 #[derive(Debug, Default)]
 pub(super) struct PendingOutput {
@@ -69,7 +69,7 @@ impl PendingOutput {
 }
 
 fn cost(piece: &OutputPiece) -> usize {
-    piece.bytes.len() + PIECE_BYTES
+    piece.bytes.len() + PIECE_OVERHEAD
 }
 
 #[cfg(test)]
@@ -127,6 +127,6 @@ mod tests {
         for _ in 0..CAPTURE_BYTES_MAX {
             push(&mut pending, b"x");
         }
-        assert!(pending.take().len() <= CAPTURE_BYTES_MAX / PIECE_BYTES + 1);
+        assert!(pending.take().len() <= CAPTURE_BYTES_MAX / PIECE_OVERHEAD + 1);
     }
 }

@@ -1,6 +1,7 @@
 //! What most likely is a secret, judged by the name of a variable and by its value.
 
 use super::matches;
+use crate::limits::SECRET_LENGTH_MIN;
 
 /// A name that contains one of these words most likely holds a secret, or the way to one: an
 /// agent's socket signs for whoever can reach it.
@@ -83,9 +84,6 @@ const SECRET_SETTINGS: [&str; 15] = [
     "*_SECRET*",
     "*PRIVATE?KEY*",
 ];
-
-/// A shorter value is a word that begins like a token.
-const SECRET_LENGTH_MIN: usize = 16;
 
 /// Beginnings of words that are nothing but a secret, as their issuers mark them.
 const SECRET_PREFIXES: [&str; 75] = [

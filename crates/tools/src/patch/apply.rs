@@ -80,7 +80,7 @@ pub enum ApplyError {
 }
 
 impl ApplyError {
-    /// Returns the file that is to blame.
+    /// Returns the file that is at fault.
     pub fn path(&self) -> &str {
         match self {
             Self::Changed { path } | Self::Failed { path, .. } => path,

@@ -1,4 +1,4 @@
-//! What a caller should know about a patch that fits.
+//! Notes on a patch that applies: lines matched with tolerance, ambiguous places, files replaced.
 
 use std::fmt;
 

@@ -67,7 +67,7 @@ fn reasons_name_what_was_seen() {
     let check = |script: &str, expected: Expect| match judge_script(script) {
         SafetyJudgement::KnownSafe => panic!("{script}"),
         SafetyJudgement::Unknown { why } | SafetyJudgement::Dangerous { why } => {
-            expected.assert_eq(&why)
+            expected.assert_eq(&why);
         }
     };
     check("cargo build", expect!["`cargo` is not known to only read"]);

@@ -21,13 +21,11 @@ use super::index::{EntryKind, GitIndex, IndexEntry};
 use super::manifest::{FileContent, FileStamp, KnownFile, ObjectId, TreeManifest, UnkeptReason};
 use super::scan::{FileWalk, WorkTree};
 use crate::blocking::WorkDeadline;
+use crate::limits::THREAD_COMPARED_MIN;
 use crate::limits::{
     UNDO_COMPARE_TIME_MAX, UNDO_FILE_BYTES_MAX, UNDO_LOOK_BYTES_MAX, UNDO_LOOK_COMPARED_BYTES_MAX,
     UNDO_LOOK_COMPARED_FILES_MAX, UNDO_LOOK_FILES_MAX,
 };
-
-/// Files that one thread compares, at least.
-const THREAD_COMPARED_MIN: usize = 500;
 
 /// The files of a look, before it is known where their contents are.
 #[derive(Debug, Default)]

@@ -6,13 +6,14 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use sha2::{Digest as _, Sha256};
 use troupe_protocol::discard;
 
 use super::file_state::sha256;
 use super::manifest::hex;
+use crate::limits::BLOB_USED_INTERVAL;
 use crate::limits::UNDO_BLOBS_BYTES_MAX;
 
 /// A directory of contents. When it has grown too large, those that were not kept again for
@@ -30,9 +31,6 @@ pub(super) struct BlobStore {
 
 /// The directory is looked through again when this part of its room has been added.
 const ADDED_SHARE: u64 = 12;
-
-/// How old a content is before it is marked as used again.
-const USED_INTERVAL: Duration = Duration::from_hours(1);
 
 impl BlobStore {
     pub(super) fn new(directory: PathBuf) -> Self {
@@ -94,7 +92,7 @@ impl BlobStore {
             return false;
         };
         let age = metadata.modified().map(|time| time.elapsed());
-        if matches!(age, Ok(Ok(age)) if age > USED_INTERVAL)
+        if matches!(age, Ok(Ok(age)) if age > BLOB_USED_INTERVAL)
             && let Ok(file) = fs::File::options().append(true).open(&path)
         {
             // If it cannot be marked, it goes earlier than it might.

@@ -1,4 +1,4 @@
-//! What stands in a place now.
+//! The present state of a path: file, directory, link, absent.
 
 use std::fs::File;
 use std::io::{self, Read as _};

@@ -11,10 +11,8 @@ use troupe_process::{GitReader, Process, ProcessEvent, StdinMode};
 use troupe_protocol::command::OutputStream;
 
 use super::manifest::ObjectId;
+use crate::limits::GIT_QUESTIONS_BYTES_MAX;
 use crate::limits::{UNDO_COMPLAINT_BYTES_MAX, UNDO_FILE_BYTES_MAX, UNDO_LISTING_BYTES_MAX};
-
-/// Bytes of questions that are asked before answers are taken.
-const QUESTIONS_BYTES: usize = 64 * 1024;
 
 /// Attributes that make other contents of a file, of perhaps the same length.
 const CONVERTING: [&str; 2] = ["filter", "working-tree-encoding"];
@@ -133,10 +131,10 @@ async fn ask(
     questions: impl Iterator<Item = Vec<u8>>,
 ) -> Result<GitProcess, String> {
     let mut talk = GitProcess::start(git, arguments, StdinMode::Pipe).await?;
-    let mut batch = Vec::with_capacity(2 * QUESTIONS_BYTES);
+    let mut batch = Vec::with_capacity(2 * GIT_QUESTIONS_BYTES_MAX);
     for question in questions {
         batch.extend(question);
-        if batch.len() >= QUESTIONS_BYTES {
+        if batch.len() >= GIT_QUESTIONS_BYTES_MAX {
             talk.say(&batch).await?;
             batch.clear();
         }

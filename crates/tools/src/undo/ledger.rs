@@ -1,4 +1,4 @@
-//! What can be taken back, folded from the lines about files of one log.
+//! The undo ledger: which tasks changed which files, folded from one log.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

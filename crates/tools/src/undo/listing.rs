@@ -13,13 +13,11 @@ use nix::dir::Type;
 use super::manifest::{FileContent, FileStamp, TreeManifest};
 use super::scan::{DirectoryEntry, FileWalk, WorkTree};
 use crate::blocking::WorkDeadline;
+use crate::limits::THREAD_DIRECTORIES_MIN;
 use crate::limits::UNDO_NEW_NAMES_MAX;
 
 /// Where rules about ignored files are, in any directory.
 const IGNORE_FILE: &str = ".gitignore";
-
-/// Directories that one thread asks for, at least.
-const THREAD_DIRECTORIES_MIN: usize = 200;
 
 /// What must not have changed for the files of a look to be all that there are.
 #[derive(Debug, Clone, PartialEq, Eq)]

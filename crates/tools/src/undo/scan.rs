@@ -15,10 +15,8 @@ use nix::sys::stat::{FileStat, Mode, fstat, fstatat};
 
 use super::manifest::FileStamp;
 use crate::blocking::WorkDeadline;
+use crate::limits::THREAD_FILES_MIN;
 use crate::limits::{UNDO_FILE_BYTES_MAX, UNDO_LOOK_THREADS_MAX};
-
-/// Files that one thread asks for, at least.
-const THREAD_FILES_MIN: usize = 4_000;
 
 /// The top of a work tree, held open.
 #[derive(Debug)]

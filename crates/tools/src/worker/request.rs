@@ -1,4 +1,4 @@
-//! What a worker can be asked, as it travels.
+//! Requests to a file worker, as they are sent to it.
 
 use serde::{Deserialize, Serialize};
 

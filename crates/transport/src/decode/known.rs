@@ -2,9 +2,8 @@
 
 use troupe_protocol::JsonCodec;
 
+use crate::limits::SHOWN_TYPE_BYTES_MAX;
 use crate::refusal::shortened;
-
-const SHOWN_TYPE_BYTES_MAX: usize = 64;
 
 /// Returns what to say about `kind` if no variant of `B` is called so.
 pub(super) fn unknown_type<B: JsonCodec>(kind: String) -> Option<String> {

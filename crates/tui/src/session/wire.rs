@@ -286,7 +286,8 @@ impl SessionLink for WireLink {
             TreeRequest::Resume(agent) => LinkQuery::ResumeAgent {
                 agent: agent.to_string(),
             },
-            TreeRequest::Result(agent) => LinkQuery::AgentResult {
+            // What an agent changed is in its result; the wire has no other way to it.
+            TreeRequest::Result(agent) | TreeRequest::Diff(agent) => LinkQuery::AgentResult {
                 agent: agent.to_string(),
                 task_id: None,
             },
@@ -295,11 +296,6 @@ impl SessionLink for WireLink {
                 self.read.insert((*agent, task));
                 return Ok(());
             }
-            // What an agent changed is in its result; the wire has no other way to it.
-            TreeRequest::Diff(agent) => LinkQuery::AgentResult {
-                agent: agent.to_string(),
-                task_id: None,
-            },
             TreeRequest::Prompts => LinkQuery::Prompts { limit: None },
             TreeRequest::Remember(text) => LinkQuery::AddPrompt { text: text.clone() },
         };

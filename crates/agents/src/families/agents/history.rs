@@ -1,4 +1,4 @@
-//! How much of its parent's conversation a child gets, as models write it.
+//! The argument that says how much of its parent's conversation a child gets.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! How a child's task ended, in this family's words.
+//! The end of a child's task as the answers of this family show it.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};

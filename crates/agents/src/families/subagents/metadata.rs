@@ -1,4 +1,4 @@
-//! How an agent looks in this family's answers.
+//! An agent as the answers of this family show it.
 
 use serde_json::{Map, Value, json};
 use troupe_protocol::spawn::SpawnSpec;

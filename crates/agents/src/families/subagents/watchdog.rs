@@ -11,8 +11,9 @@ use troupe_protocol::tool::ToolSpec;
 use troupe_tools::{Tool, ToolConcurrency, ToolInvocation, ToolOutput, arguments};
 
 use crate::families::{child, shape, tool_call};
+use crate::limits::WATCHDOG_INTERVAL_S_DEFAULT;
 use crate::tree_access::{TreeAccess, TreeError, WatchdogAction, WatchdogOutcome, WatchdogRequest};
-use crate::watchdog::{INTERVAL_DEFAULT_S, MESSAGE_DEFAULT};
+use crate::watchdog::MESSAGE_DEFAULT;
 
 use crate::families::address::AddressArgument;
 
@@ -88,7 +89,7 @@ fn request(arguments: SubagentWatchdogArguments) -> WatchdogRequest {
     }
     let message = arguments.message.filter(|text| !is_blank(text));
     WatchdogRequest::Start {
-        interval_s: arguments.interval_s.unwrap_or(INTERVAL_DEFAULT_S),
+        interval_s: arguments.interval_s.unwrap_or(WATCHDOG_INTERVAL_S_DEFAULT),
         message: message.unwrap_or_else(|| MESSAGE_DEFAULT.to_owned()),
     }
 }

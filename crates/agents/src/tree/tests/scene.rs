@@ -14,8 +14,8 @@ use uuid::Uuid;
 
 use crate::tree::agent::{CallbackMode, Genealogy, MessageReach, OnParentInterrupt, ParentLink};
 use crate::tree::command::{
-    MessageForm, SendCommand, SendUrgency, SpawnCommand, StopCommand, StopMode, TaskReport,
-    TreeAction, TreeCommand, WaitCondition, WaitFor,
+    AwaitedAgents, MessageForm, SendCommand, SendUrgency, SpawnCommand, StopCommand, StopMode,
+    TaskReport, TreeAction, TreeCommand, WaitCondition,
 };
 use crate::tree::effect::{
     CommandReply, DeliveryReceipt, StopPlan, TreeEffect, TreeNotice, WaitAnswer,
@@ -185,8 +185,8 @@ impl Scene {
         TreeAction::Wait {
             by: self.caller(by),
             on: match on {
-                ["any"] => WaitFor::AnyChild,
-                names => WaitFor::Agents(names.iter().map(|name| self.agent(name)).collect()),
+                ["any"] => AwaitedAgents::AnyChild,
+                names => AwaitedAgents::Agents(names.iter().map(|name| self.agent(name)).collect()),
             },
             until,
         }

@@ -77,7 +77,7 @@ pub fn tree(
     text
 }
 
-/// What is left out of a tree.
+/// Parts that are left out of a drawn tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TreeFolding {
     Nothing,

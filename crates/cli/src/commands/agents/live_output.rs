@@ -1,4 +1,4 @@
-//! What a command writes while it runs, for `troupe agents logs --follow`.
+//! Live output of running commands, for `troupe agents logs --follow`.
 
 use troupe_protocol::SessionId;
 

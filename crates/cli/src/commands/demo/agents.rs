@@ -60,7 +60,7 @@ pub struct AgentsDemoArguments {
     ask: bool,
 }
 
-/// Who answers the children's questions.
+/// The answerer of the children's questions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DemoAnswerer {
     Demo,

@@ -1,4 +1,4 @@
-//! Where a demo plays: a temporary directory with a project and a home.
+//! The temporary directory of a demo, with a project and a home.
 
 use std::fs;
 use std::io;

@@ -1,4 +1,4 @@
-//! What the positional arguments of `exec` mean.
+//! The positional arguments of `exec`: prompt, session, or both.
 
 use troupe_agents::RecoveryPolicy;
 

@@ -1,4 +1,4 @@
-//! What could be taken over.
+//! The list of conversations that can be imported.
 
 use std::path::Path;
 

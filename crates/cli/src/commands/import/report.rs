@@ -1,4 +1,4 @@
-//! What became of a conversation.
+//! The report on one imported conversation.
 
 use std::fmt::Write as _;
 

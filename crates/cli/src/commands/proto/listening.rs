@@ -1,4 +1,4 @@
-//! Where `troupe proto` listens.
+//! Listeners of `troupe proto`.
 
 use clap::Args;
 use troupe_engine::{EventStream, SessionHandle};

@@ -7,6 +7,8 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::show::local_time;
 use crate::commands::agents::draw::one_line;
+use crate::limits::NAME_COLUMNS_MAX;
+use crate::limits::TITLE_CHARS_MAX;
 use crate::terminal;
 
 /// A session with what its own line in the index does not say.
@@ -23,10 +25,6 @@ pub struct ReaderLocation<'a> {
     pub here: &'a Path,
     pub user_home: Option<&'a Path>,
 }
-
-/// Columns of a directory or a model; a longer one is cut.
-const NAME_COLUMNS_MAX: usize = 28;
-const TITLE_CHARS_MAX: usize = 72;
 
 /// Returns one line for each session, cut where it would be wider than the terminal.
 pub fn table(

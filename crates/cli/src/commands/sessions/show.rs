@@ -11,10 +11,9 @@ use troupe_store::{LiveHistory, UnixMillis};
 
 use super::listing::ListedSession;
 use crate::commands::agents::draw::one_line;
+use crate::limits::ANSWER_CHARS_MAX;
+use crate::limits::TITLE_CHARS_MAX;
 use crate::terminal;
-
-/// Characters of a tool's answer that are printed.
-const ANSWER_CHARS_MAX: usize = 2000;
 
 pub fn summary_json(session: &ListedSession) -> String {
     let ListedSession { summary, agents } = session;
@@ -72,9 +71,6 @@ pub fn transcript(live: &LiveHistory) -> String {
     }
     terminal::harmless(&text)
 }
-
-/// Characters of a title.
-const TITLE_CHARS_MAX: usize = 72;
 
 /// Returns the name of a session, or the beginning of the first thing that the user said.
 pub fn title(live: &LiveHistory) -> String {

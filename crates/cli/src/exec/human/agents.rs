@@ -1,4 +1,4 @@
-//! What a person reads about other agents: one line for each change, indented by depth.
+//! Lines about other agents for people: one for each change, indented by depth.
 
 use troupe_protocol::agent::{AgentStatus, CollabInteraction, CollabWaiting, SubagentLifecycle};
 use troupe_protocol::approval::{AgentLabel, ReviewDecision, UserInputResponse};

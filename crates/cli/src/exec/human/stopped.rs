@@ -1,4 +1,4 @@
-//! What a person reads of a task that ended early: why, and how to go on.
+//! The notice for people about a task that ended early: why, and how to go on.
 
 use troupe_protocol::SessionId;
 use troupe_protocol::event::AbortReason;

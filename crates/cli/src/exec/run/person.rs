@@ -13,7 +13,7 @@ use crate::exec::request::ExecOutput;
 use crate::exec::terminal_lines::TerminalLines;
 use crate::failure::CommandFailure;
 
-/// Who can be asked, and how what they type is read.
+/// The person at the terminal, and how what they type is read.
 pub(super) struct TerminalPerson {
     pub(super) asker: QuestionQueue,
     lines: TerminalLines,

@@ -22,7 +22,7 @@ use crate::limits::{SCHEMA_DEPTH_MAX, SCHEMA_STEPS_MAX};
 use sink::ProblemSink;
 
 /// What is looked at in one step, where looking takes time by length.
-const STEP_BYTES: usize = 16;
+const BYTES_PER_STEP: usize = 16;
 
 pub(super) fn problems(nodes: &[SchemaNode], value: &Value, limit: usize) -> Vec<ValueProblem> {
     let mut check = SchemaCheck {
@@ -161,7 +161,7 @@ impl SchemaCheck<'_> {
     }
 
     fn spend_bytes(&mut self, bytes: usize) -> bool {
-        self.spend(bytes / STEP_BYTES)
+        self.spend(bytes / BYTES_PER_STEP)
     }
 
     fn types(&self, types: &[JsonType], value: &Value, sink: &mut ProblemSink) {

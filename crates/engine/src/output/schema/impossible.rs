@@ -84,7 +84,7 @@ impl ValueKinds {
     }
 }
 
-/// What is known of a node so far.
+/// Findings about a node so far.
 #[derive(Debug, Clone, Copy, Default)]
 struct NodeFinding {
     kinds: ValueKinds,

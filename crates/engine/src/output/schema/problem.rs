@@ -1,4 +1,4 @@
-//! What is wrong with a value, and what is wrong with a schema.
+//! Validation errors of values, and errors of schemas.
 
 use std::fmt;
 

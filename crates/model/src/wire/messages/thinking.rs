@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use troupe_protocol::policy::{ReasoningEffort, ReasoningSummary};
 
 use crate::catalogue::{self, ModelInfo};
+use crate::limits::THINKING_TOKENS_MIN;
 use crate::request::ModelRequest;
 
 /// What a request says about it.
@@ -20,9 +21,6 @@ pub(super) struct ThinkingFields {
     pub thinking: Option<Value>,
     pub effort: Option<&'static str>,
 }
-
-/// The least budget that the provider takes, and what is left for the answer.
-const BUDGET_TOKENS_MIN: u64 = 1_024;
 
 impl ThinkingFields {
     pub(super) fn of(request: &ModelRequest, output_tokens_max: u64) -> Self {
@@ -62,9 +60,9 @@ impl ThinkingFields {
     }
 
     fn budget(effort: ReasoningEffort, output_tokens_max: u64) -> Self {
-        let room = output_tokens_max.saturating_sub(BUDGET_TOKENS_MIN);
+        let room = output_tokens_max.saturating_sub(THINKING_TOKENS_MIN);
         let tokens = budget_tokens(effort).min(room);
-        if tokens < BUDGET_TOKENS_MIN {
+        if tokens < THINKING_TOKENS_MIN {
             return Self::default();
         }
         Self {
@@ -114,7 +112,7 @@ fn name(effort: ReasoningEffort) -> &'static str {
 fn budget_tokens(effort: ReasoningEffort) -> u64 {
     match effort {
         ReasoningEffort::None => 0,
-        ReasoningEffort::Minimal => BUDGET_TOKENS_MIN,
+        ReasoningEffort::Minimal => THINKING_TOKENS_MIN,
         ReasoningEffort::Low => 4_096,
         ReasoningEffort::Medium => 10_240,
         ReasoningEffort::High => 20_480,

@@ -12,7 +12,7 @@ use crate::placeholder::{self, PlaceholderShare};
 pub(crate) struct HeldNames(Vec<PlaceholderShare>);
 
 impl HeldNames {
-    /// Holds what can be held; the witness watches the rest. Only the calling process's own mount
+    /// Holds what can be held; the denial monitor watches the rest. Only the calling process's own mount
     /// namespace changes.
     pub fn hold(cage: &Cage) -> Self {
         let is_free =

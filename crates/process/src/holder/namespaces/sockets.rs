@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use super::mounts;
 
 /// The kernel gives a page at a time.
-const READ_BYTES: usize = 4096;
+const READ_SIZE: usize = 4096;
 
 #[derive(Debug)]
 pub(super) struct SocketCovers {
@@ -51,7 +51,7 @@ impl SocketCovers {
         let mut list = Vec::new();
         loop {
             let length = list.len();
-            list.resize(length + READ_BYTES, 0);
+            list.resize(length + READ_SIZE, 0);
             let read = self.list.read_at(&mut list[length..], length as u64)?;
             list.truncate(length + read);
             if read == 0 {

@@ -10,14 +10,12 @@ use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, s
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::limits::PACKET_DESCRIPTORS_MAX;
 use crate::limits::{MESSAGE_BYTES_MAX, REQUEST_BYTES_MAX};
 
 /// Stands for a text that is in the last descriptor, or for none. A packet cannot be empty: that
 /// is the end of the socket.
 const NO_TEXT: &[u8] = b"-";
-
-/// The most that a message carries: those of a request, and its text.
-const DESCRIPTORS_MAX: usize = 4;
 
 /// A packet that has arrived.
 pub(super) struct ReceivedPacket {
@@ -85,7 +83,7 @@ fn send(socket: BorrowedFd, bytes: &[u8], descriptors: &[RawFd]) -> io::Result<(
 pub(super) fn receive(socket: BorrowedFd) -> io::Result<Option<ReceivedPacket>> {
     let mut bytes = vec![0; MESSAGE_BYTES_MAX];
     let mut slices = [IoSliceMut::new(&mut bytes)];
-    let mut space = nix::cmsg_space!([RawFd; DESCRIPTORS_MAX]);
+    let mut space = nix::cmsg_space!([RawFd; PACKET_DESCRIPTORS_MAX]);
     let flags = MsgFlags::MSG_CMSG_CLOEXEC;
     let message = recvmsg::<()>(socket.as_raw_fd(), &mut slices, Some(&mut space), flags)?;
     let mut descriptors = Vec::new();

@@ -1,4 +1,4 @@
-//! Who runs: the commands of one client that have a name.
+//! Commands started by one client that are running, by processId.
 
 use std::collections::HashMap;
 use std::io;

@@ -48,7 +48,8 @@ pub(in crate::app) fn watch(call: MethodCall) -> Handling {
         absolute(&params.path)?;
         let mut watches = client.belongings().watches.entries();
         if watches.contains_key(&params.watch_id) {
-            let message = format!("the watchId {:?} is in use", params.watch_id);
+            let id = &params.watch_id;
+            let message = format!("the watchId {id:?} is in use");
             return Err(RpcError::invalid_request(message));
         }
         if watches.len() >= WATCHES_MAX {

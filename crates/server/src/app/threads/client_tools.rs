@@ -31,16 +31,17 @@ pub(super) fn brought_tools(specs: Vec<DynamicToolSpec>) -> Result<BroughtTools,
         for spec in functions {
             let tool = spec.name.clone();
             let wrong = |problem: String| {
-                let message = format!("dynamicTools[{place}] ({:?}): {problem}", short(&tool));
+                let tool = short(&tool);
+                let message = format!("dynamicTools[{place}] ({tool:?}): {problem}");
                 RpcError::invalid_params(message)
             };
             let own = namespace.as_ref();
             bytes += check(&spec, own).map_err(wrong)?;
             if spec.defer_loading == Some(true) {
+                let tool = short(&tool);
                 brought.warnings.push(format!(
-                    "deferLoading of the dynamic tool {:?} does nothing: every tool is offered \
-                     from the start",
-                    short(&tool)
+                    "deferLoading of the dynamic tool {tool:?} does nothing: every tool is offered \
+                     from the start"
                 ));
             }
             let tool = DynamicTool {
@@ -79,7 +80,8 @@ fn unfolded(
         DynamicToolSpec::Namespace(spec) => spec,
     };
     let wrong = |problem: String| {
-        let message = format!("dynamicTools[{place}] ({:?}): {problem}", short(&spec.name));
+        let name = short(&spec.name);
+        let message = format!("dynamicTools[{place}] ({name:?}): {problem}");
         RpcError::invalid_params(message)
     };
     check_name(&spec.name).map_err(wrong)?;

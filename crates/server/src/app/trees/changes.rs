@@ -1,4 +1,4 @@
-//! What happens in a tree, as those who follow its root are told.
+//! Notifications about changes of a tree, for clients that follow its root.
 
 use troupe_agents::tree_access::AgentScope;
 use troupe_protocol::agent::{AgentInbox, AgentStatus, SubagentLifecycle};

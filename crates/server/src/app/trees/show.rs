@@ -1,4 +1,4 @@
-//! What a tree answers, as clients read it.
+//! Answers of a tree as wire types of the app-server.
 
 use troupe_agents::tree::effect::{self, StopSkipReason};
 use troupe_agents::tree_access::{AgentView, FinishedTarget, StopEntry};

@@ -1,4 +1,4 @@
-//! What the server asks of clients.
+//! Requests of the server to its clients: approvals and questions.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

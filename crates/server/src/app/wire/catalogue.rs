@@ -1,4 +1,4 @@
-//! What there is to choose from: models, modes, skills, servers.
+//! Catalogues: models, modes, skills, servers.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -111,7 +111,7 @@ pub struct SkillsListResponse {
 pub struct SkillsListEntry {
     pub cwd: PathBuf,
     pub skills: Vec<SkillMetadata>,
-    /// What is there and cannot be used.
+    /// Skill files that cannot be used.
     pub errors: Vec<SkillErrorInfo>,
 }
 

@@ -1,4 +1,4 @@
-//! What clients are told without asking.
+//! Notifications: what the server sends to clients unasked.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! What the thread is asked about agent trees.
+//! Queries of the index thread about agent trees.
 
 use troupe_protocol::SessionId;
 use troupe_protocol::discard;

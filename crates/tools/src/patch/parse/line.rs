@@ -1,4 +1,4 @@
-//! What single lines of a patch mean.
+//! Classification of single lines of a patch.
 
 use super::{ChunkLine, ParseError};
 use crate::patch::limits::QUOTED_CHARS_MAX;

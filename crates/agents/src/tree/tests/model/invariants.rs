@@ -6,7 +6,7 @@ use troupe_protocol::AgentId;
 
 use super::super::reference::{Member, Stand};
 use super::world::{Waiting, World, demand, limits};
-use crate::tree::command::{TreeAction, WaitFor};
+use crate::tree::command::{AwaitedAgents, TreeAction};
 use crate::tree::effect::TreeEffect;
 use crate::tree::fold::TreeFact;
 use crate::tree::id::{Caller, MessageId};
@@ -202,7 +202,7 @@ impl World {
 
     /// Tells whether nobody could end a wait, were it opened now: whoever moves, and whoever
     /// waits for somebody that moves, is not among those it is for.
-    pub(super) fn never_ends(&self, by: Caller, on: &WaitFor) -> bool {
+    pub(super) fn never_ends(&self, by: Caller, on: &AwaitedAgents) -> bool {
         let Caller::Agent(waiter) = by else {
             return false;
         };
@@ -227,10 +227,10 @@ impl World {
         }
     }
 
-    fn waited_for(&self, waiter: AgentId, on: &WaitFor) -> Vec<AgentId> {
+    fn waited_for(&self, waiter: AgentId, on: &AwaitedAgents) -> Vec<AgentId> {
         match on {
-            WaitFor::Agents(agents) => agents.clone(),
-            WaitFor::AnyChild => {
+            AwaitedAgents::Agents(agents) => agents.clone(),
+            AwaitedAgents::AnyChild => {
                 let members = self.reference.members.iter();
                 members
                     .filter(|member| member.parent == Some(waiter) && !member.is_final())
@@ -251,11 +251,11 @@ impl World {
 
     fn is_met(&self, wait: &Waiting) -> bool {
         match &wait.on {
-            WaitFor::Agents(agents) => {
+            AwaitedAgents::Agents(agents) => {
                 let mut agents = agents.iter();
                 agents.any(|agent| self.reference.get(*agent).is_final())
             }
-            WaitFor::AnyChild => {
+            AwaitedAgents::AnyChild => {
                 let by = wait.waiter.unwrap_or(AgentId::ROOT);
                 let mut unheard = self.unheard(by);
                 let has_news =

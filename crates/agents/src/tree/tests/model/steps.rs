@@ -8,8 +8,8 @@ use super::super::reference::Flight;
 use super::world::{Waiting, World, demand, limits};
 use crate::tree::agent::{CallbackMode, Genealogy, MessageReach, OnParentInterrupt, ParentLink};
 use crate::tree::command::{
-    MessageForm, SendCommand, SendUrgency, SpawnCaller, SpawnCommand, StopCommand, StopMode,
-    TaskReport, TreeAction, WaitCondition, WaitFor,
+    AwaitedAgents, MessageForm, SendCommand, SendUrgency, SpawnCaller, SpawnCommand, StopCommand,
+    StopMode, TaskReport, TreeAction, WaitCondition,
 };
 use crate::tree::effect::{CommandReply, DeliveryReceipt, TreeEffect};
 use crate::tree::id::{Caller, MessageId, WaitId};
@@ -227,10 +227,10 @@ impl World {
     fn wait(&mut self, draw: &mut Draw) -> Result<(), String> {
         let by = self.someone(draw);
         let on = if draw.below(4) == 0 {
-            WaitFor::AnyChild
+            AwaitedAgents::AnyChild
         } else {
             let count = 1 + draw.below(2);
-            WaitFor::Agents((0..count).map(|_| self.anyone(draw)).collect())
+            AwaitedAgents::Agents((0..count).map(|_| self.anyone(draw)).collect())
         };
         let until = [WaitCondition::End, WaitCondition::EndOrMail][draw.below(2)];
         let never_ends = self.never_ends(by, &on);

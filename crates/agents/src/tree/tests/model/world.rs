@@ -7,7 +7,9 @@ use uuid::Uuid;
 
 use super::super::reference::{Flight, Member, Reference, Stand};
 use crate::tree::agent::{CallbackMode, ParentLink};
-use crate::tree::command::{SendUrgency, StopMode, TaskReport, TreeAction, TreeCommand, WaitFor};
+use crate::tree::command::{
+    AwaitedAgents, SendUrgency, StopMode, TaskReport, TreeAction, TreeCommand,
+};
 use crate::tree::effect::{CommandReply, TreeEffect, WaitAnswer, WaitEnd};
 use crate::tree::fold::{TreeFact, TreeRecord};
 use crate::tree::id::{Caller, MessageId, TimeMs, WaitId};
@@ -16,7 +18,7 @@ use crate::tree::{Tree, TreeLimits, TreeRefusal};
 #[derive(Debug, Clone)]
 pub(super) struct Waiting {
     pub waiter: Option<AgentId>,
-    pub on: WaitFor,
+    pub on: AwaitedAgents,
     /// Set once it was answered with results, or with mail.
     pub delivers: Option<Vec<MessageId>>,
 }
@@ -244,7 +246,7 @@ impl World {
         }
     }
 
-    fn tell_wait(&mut self, by: Caller, on: &WaitFor, effects: &[TreeEffect]) {
+    fn tell_wait(&mut self, by: Caller, on: &AwaitedAgents, effects: &[TreeEffect]) {
         let waiter = match by {
             Caller::User => None,
             Caller::Agent(agent) => Some(agent),

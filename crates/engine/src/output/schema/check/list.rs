@@ -1,4 +1,4 @@
-//! What schemas say about arrays.
+//! Validation of arrays.
 
 use std::collections::HashMap;
 

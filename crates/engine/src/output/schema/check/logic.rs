@@ -1,4 +1,4 @@
-//! What schemas say by other schemas about the same value.
+//! Validation by subschemas of the same value: `allOf`, `anyOf`, `oneOf`, `not`, `if`.
 
 use serde_json::Value;
 

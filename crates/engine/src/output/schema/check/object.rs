@@ -1,10 +1,10 @@
-//! What schemas say about objects.
+//! Validation of objects.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::{ProblemSink, STEP_BYTES, SchemaCheck, listed};
+use super::{BYTES_PER_STEP, ProblemSink, SchemaCheck, listed};
 use crate::output::schema::problem::quoted;
 use crate::output::schema::{NodeId, ObjectRule, RestRule, TextPattern};
 
@@ -56,7 +56,7 @@ impl SchemaCheck<'_> {
                 self.below(key, *node, value, sink);
             }
             for (pattern, node) in matching {
-                if self.spend_bytes(STEP_BYTES + key.len()) && pattern.fits(key) {
+                if self.spend_bytes(BYTES_PER_STEP + key.len()) && pattern.fits(key) {
                     is_known = true;
                     self.below(key, *node, value, sink);
                 }

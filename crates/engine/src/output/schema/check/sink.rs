@@ -1,4 +1,4 @@
-//! Where problems go: told to somebody, or only counted.
+//! The collector of validation errors: they are kept, or only counted.
 
 use crate::output::schema::ValueProblem;
 
